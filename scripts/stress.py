@@ -11,6 +11,7 @@ not pass in every round, or a round ran none.
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -67,4 +68,6 @@ def main(rounds: int, tests: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    # Whoever ends this ends the load too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
     "lines": 68_972,
-    "lines of code": 48_640,
+    "lines of code": 48_634,
     "modules": 358,
     "lines of tests": 65_039,
     "largest file": 400,
@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "Green", "lines": 100, "lines of tests": 800, "modules": 0}
+ALLOWANCE = {"issue": "", "lines": 0, "lines of tests": 0, "modules": 0}
 """What the issue in work may lie above them meanwhile; its last commit sets each to 0."""
 
 

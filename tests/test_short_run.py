@@ -256,7 +256,3 @@ def test_what_a_short_test_reaches_is_named_by_file_and_line(tmp_path):
     file.write_text(PLANTED)
     places = ("6: sleep", "10: sleep", "13: monotonic", "20: elapsed_seconds", "24: sleep")
     assert set(offences([file])) == {f"test_planted.py:{place}" for place in places}
-
-
-if __name__ == "__main__":
-    print(*offences(sorted(TESTS.rglob("test_*.py"))), sep="\n")

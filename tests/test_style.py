@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
+from typer.core import TyperArgument
 
 from bottleneck.cli.app import tree
-from bottleneck.cli.command_line import arguments_of, commands_of, options_of
+from bottleneck.cli.command_line import commands_of, options_of
 
 ROOT = Path(__file__).parents[1]
 STYLE = (ROOT / "docs/style.md").read_text()
@@ -121,7 +122,8 @@ def prose_of_help() -> Iterator[tuple[str, str]]:
     yield "bottleneck", tree().help or ""
     for name, command in commands_of(tree()).items():
         yield from ((name, each) for each in (command.help or "").split("\n\n"))
-        yield from ((f"{name} {each.name}", each.help or "") for each in arguments_of(command))
+        by_place = (each for each in command.params if isinstance(each, TyperArgument))
+        yield from ((f"{name} {each.name}", each.help or "") for each in by_place)
         yield from ((f"{name} --{each.key}", each.help) for each in options_of(command))
 
 

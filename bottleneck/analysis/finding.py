@@ -74,6 +74,11 @@ class Words:
         """The component and its side: what a person would exchange."""
         return self.component, self.side
 
+    @property
+    def is_link(self) -> bool:
+        """Whether it is of the link's rate."""
+        return (self.component, self.cause) == ("network", "link-rate")
+
 
 @dataclass(frozen=True)
 class Ceiling(Words):

@@ -116,10 +116,6 @@ def _shape(copy: Copy) -> str:
     return told
 
 
-def _is_link(ceiling: Ceiling | Verdict) -> bool:
-    return (ceiling.component, ceiling.cause) == ("network", "link-rate")
-
-
 # -- copies with a rate ------------------------------------------------------------------------
 
 
@@ -173,7 +169,7 @@ def _jumbo(report: Report, ceiling: Ceiling | Verdict, level: float | None) -> I
     mtu, slow = steps.mtu_bytes(report), slower_link(report)
     if slow is None or mtu is None or not 576 <= mtu <= model.ETHERNET_MTU_BYTES:
         return
-    if not _is_link(ceiling) or level is None or level < JUMBO_RATIO * claimed_payload(report):
+    if not ceiling.is_link or level is None or level < JUMBO_RATIO * claimed_payload(report):
         return
     usual, jumbo = (model.payload_efficiency(each) for each in (mtu, JUMBO_BYTES))
     carried = rate_text(slow.bits_per_second / 8 * jumbo)

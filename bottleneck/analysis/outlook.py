@@ -153,7 +153,7 @@ def link_after(gone: Sequence[Ceiling], after: Ceiling | None, surely: bool) -> 
 
     surely: it carries what the next ceiling allows at least, and no more.
     """
-    link = next((each for each in gone if _is_link(each)), None)
+    link = next((each for each in gone if each.is_link), None)
     if link is None:
         return None
     level = math.inf
@@ -162,10 +162,6 @@ def link_after(gone: Sequence[Ceiling], after: Ceiling | None, surely: bool) -> 
     if surely or after is None or after.standing != "measured":
         level = min(level, TENFOLD * link.bytes_per_second)
     return references.link_bits(level, link.bytes_per_second)
-
-
-def _is_link(ceiling: Ceiling) -> bool:
-    return (ceiling.component, ceiling.cause) == ("network", "link-rate")
 
 
 def without(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band | None:
@@ -229,7 +225,7 @@ def _moved(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band:
     """What all but the disks would move; unbounded where nothing bounds it."""
     found = [Band(math.inf, math.inf, math.inf)]
     for each in left(held.ladder, gone).values():
-        if _is_link(each):
+        if each.is_link:
             found.append(_of_link(held, _band(each)))
         elif each.component != "disk":
             found.append(_band(each).widened())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from bottleneck.analysis.evidence import views
 from bottleneck.analysis.evidence.details import Details, DiskDetails, Setting, Target
@@ -196,8 +196,7 @@ def _made(report: Report) -> tuple[Found | None, ...]:
     kept: dict[str, Any] = vars(report)
     if "_made" not in kept:
         kept["_made"] = tuple(_found(i, *entry) for i, entry in enumerate(report.entries))
-    made: tuple[Found | None, ...] = kept["_made"]
-    return made
+    return cast("tuple[Found | None, ...]", kept["_made"])
 
 
 def _found(index: int, step: Step, outcome: Outcome) -> Found | None:

@@ -43,7 +43,7 @@ class _Asked:
     ) -> None:
         self.wanted, self.copy, self.made, self.cap, self.ladder = wanted, copy, made, cap, ladder
         self.late = None if cap is None else Held(report, copy, made, cap, ladder).late
-        links = [e.ceiling.bytes_per_second for e in ladder.valid if _is_link(e.ceiling)]
+        links = [e.ceiling.bytes_per_second for e in ladder.valid if e.ceiling.is_link]
         carried = max(links, default=0.0)
         share = references.efficiency(report, copy, carried or wanted)
         if carried * share < wanted:
@@ -103,7 +103,7 @@ class _Asked:
             usual = READ_LATE if ceiling.side == self.copy.sender else WRITE_LATE
             late = usual.median if self.late is None else self.late
             needed = model.needed_behind(self.wanted, self.transfer, late)
-        elif _is_link(ceiling):
+        elif ceiling.is_link:
             needed = self.wanted / self.share
         if self.cap is not None and claim == self.cap.claim and self.late is None:
             # It is what holds the copy, however far the copy stays below it.
@@ -126,7 +126,3 @@ class _Asked:
                 return f"{name} must do {times} as much (now about {now}, estimated from its load)"
             case _:
                 return f"{name} must allow {needed} (now {now}, limited by: {label})"
-
-
-def _is_link(ceiling: Ceiling) -> bool:
-    return (ceiling.component, ceiling.cause) == ("network", "link-rate")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from bottleneck import target
 from bottleneck.cli import exits
@@ -64,11 +64,6 @@ def commands_of(root: object) -> dict[str, TyperCommand]:
 def options_of(command: TyperCommand | TyperGroup) -> tuple[Option, ...]:
     """A command's own options, in the order of its help."""
     return tuple(_option(each) for each in command.params if isinstance(each, TyperOption))
-
-
-def arguments_of(command: TyperCommand) -> tuple[TyperArgument, ...]:
-    """What a command takes by its place."""
-    return tuple(each for each in command.params if isinstance(each, TyperArgument))
 
 
 def _option(told: TyperOption) -> Option:

@@ -25,7 +25,7 @@ from typing import Literal
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.evidence.details import Setting
 from bottleneck.analysis.evidence.views import view
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report, Step
 from probes.records import DIALECTS, SIDES, Failed, Skipped, Spread
@@ -33,12 +33,7 @@ from probes.records import DIALECTS, SIDES, Failed, Skipped, Spread
 Unit = Literal["bytes_per_second", "seconds", "ratio", ""]
 
 HEADLINE = "headline"
-COPIES = tuple(
-    f"{begin}{verb}.{cache}"
-    for begin in ("", "server.", "file.")
-    for verb in steps.VERBS
-    for cache in steps.CACHES
-)
+COPIES = tuple(f"{begin}{copy}" for begin in ("", "server.", "file.") for copy in OWN_COPIES)
 _DISKS = ("read", "write", "synced", "sustained")
 _RATES = (
     HEADLINE,

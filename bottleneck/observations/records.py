@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from bottleneck import bounded, report, typed, units
 from bottleneck.report import ReportError
+from probes import stage
 from probes.records import DIALECTS, SIDES
 
 
@@ -39,12 +40,7 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return read
 
 
-COPIES = tuple(
-    f"{by}{verb}.{cache}"
-    for by in ("", "server.")
-    for verb in ("pull", "push")
-    for cache in ("cached", "uncached")
-)
+COPIES = tuple(f"{by}{copy}" for by in ("", "server.") for copy in stage.COPIES)
 Rate = Annotated[float, str, units.parse_rate]
 Seconds = Annotated[float, str, units.parse_seconds]
 Size = Annotated[int, str, units.parse_size]

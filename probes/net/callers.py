@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
-from typing import Iterable, List
+from typing import Iterable, Iterator, List
 
 _MAPPED = "::ffff:"
 _peer: List[str] = []
@@ -33,6 +34,17 @@ def also(addresses: Iterable[str]) -> None:
     """
     if _peer and not _pinned:
         _peer.extend(plain(each) for each in addresses)
+
+
+def accepted(listener: socket.socket) -> Iterator[socket.socket]:
+    """Each connection that comes until the listener closes; a stranger's is closed."""
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = listener.accept()
+            if is_stranger(connection):
+                connection.close()
+            else:
+                yield connection
 
 
 def is_stranger(connection: socket.socket) -> bool:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from probes.host.tcp_info import wait_at_most
-from probes.net.callers import is_stranger
+from probes.net.callers import accepted
 from probes.records import Details, Endpoint
 from probes.stage import Unavailable
 
@@ -220,14 +220,7 @@ def _waiting_for_calls(listener: socket.socket, receive_buffer_bytes: int) -> so
 def _accept(listener: socket.socket, waiting: _Waiting) -> None:
     slots = threading.BoundedSemaphore(_MOST_WAITING)
     entering: Dict[socket.socket, bool] = {}
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            return
-        if is_stranger(connection):
-            connection.close()
-            continue
+    for connection in accepted(listener):
         if not slots.acquire(blocking=False):
             # The one that has been silent for longest makes room; our own speaks at once.
             with contextlib.suppress(StopIteration, KeyError, OSError):  # it had just spoken

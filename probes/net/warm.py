@@ -23,7 +23,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from probes.host import payload
 from probes.net import exchange, fit, port
-from probes.net.callers import is_stranger
+from probes.net.callers import accepted
 from probes.net.exchange import DECADES, LEAST, Times
 from probes.records import Details
 
@@ -235,14 +235,7 @@ def taking_cold(beside: socket.socket) -> Iterator[Tuple[int, str]]:
 
 
 def _take(listener: socket.socket, token: bytes) -> None:
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            return
-        if is_stranger(connection):
-            connection.close()
-            continue
+    for connection in accepted(listener):
         # A stranger, or an initiator that is gone: there is nobody to tell.
         with connection, contextlib.suppress(OSError, EOFError, ValueError):
             until = time.monotonic() + port.HELLO_SECONDS

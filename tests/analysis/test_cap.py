@@ -102,13 +102,6 @@ SCATTER = {
     "one run of four that another load spoilt": (WRITE, (40, 39, 12, 41), {"disk": 41}),
     "two of eight": (WRITE, (40, 39, 12, 41, 40, 39, 41, 80), {"disk": 41}),
 }
-CORRUPTED = {
-    "link": (115, {}),
-    "quota": (40, {"server": STOPPED}),
-    "now and then": (70, {"server": quota(0.3)}),
-    "scatter and load": (SCATTERED, {"server": CROWDED}),
-    "nothing": (30, {}),
-}
 
 
 @pytest.mark.parametrize(("named", "rate", "more"), CONFIDENCE.values(), ids=CONFIDENCE)
@@ -131,21 +124,6 @@ def test_what_held_a_copy_for_a_part_of_the_time_is_named_with_doubt(
 @pytest.mark.parametrize(("named", "rate", "more"), SCATTER.values(), ids=SCATTER)
 def test_of_scattered_runs_only_what_the_load_itself_shows_stands(pulled, named, rate, more, says):
     says(pulled(rate, **more), named)
-
-
-@pytest.mark.parametrize(("rate", "loads"), CORRUPTED.values(), ids=CORRUPTED)
-def test_wrong_bytes_come_before_every_cap(pulled, rate, loads, says):
-    says(pulled(rate, details={"hash_ok": False}, **loads), NOBODY)
-
-
-def test_a_measured_ceiling_goes_before_a_load_that_says_the_same(world, says):
-    busy = {"core_busy_ratios": (0.95, 0.94), "busiest_process_ratio": 0.5, "other_cpu_seconds": 0}
-    world.copy("pull.cached", 114, memory=116, client=busy)
-    says(world, LINK)
-
-
-def test_a_gap_below_the_ceiling_costs_confidence(pulled, says):
-    says(pulled(101), LINK)
 
 
 def test_an_uncached_copy_without_proof_is_less_sure(world, says):
@@ -187,15 +165,6 @@ def test_a_disk_and_a_window_take_turns(empty_world, sockets, says):
     says(world, "tcp/client/receive-window", "disk/server/read")
 
 
-def test_stages_that_no_copy_leaves_out_take_no_turns(empty_world, says):
-    world = empty_world()
-    world.tcp("push", 117.6)
-    world.disk("server", "write", 120)
-    world.disk("client", "read", 900)
-    world.copy("push.cached", 60, memory=60)
-    says(world, NOBODY)
-
-
 @pytest.mark.parametrize(
     ("cores", "named"), [(0.15, "cpu/client/quota"), (4.0, "instrument/client/ceiling")]
 )
@@ -215,6 +184,24 @@ def test_a_quota_and_a_core_that_hold_in_part_are_both_named(world, says):
     says(world, "cpu/client/quota")
 
 
+def test_a_host_that_a_transfer_for_comparison_kept_busy_is_no_cpu_cap_of_a_copy(pulled, says):
+    world, busy = pulled(60), {**CROWDED, **FULL}
+    lossless = {"sent_datagrams": 1000, "received_datagrams": 1000, "lost_datagrams": 0}
+    rates = {"sent_bytes_per_second": 9e6, "pace_ratio": 1.0, "payload_bytes": 1448}
+    world.add("udp", "client", {"verb": "pull"}, 9, lossless | rates, client=busy, server=busy)
+    says(world, NOBODY)
+
+
+def test_a_measured_ceiling_goes_before_a_load_that_says_the_same(world, says):
+    busy = {"core_busy_ratios": (0.95, 0.94), "busiest_process_ratio": 0.5, "other_cpu_seconds": 0}
+    world.copy("pull.cached", 114, memory=116, client=busy)
+    says(world, LINK)
+
+
+def test_a_gap_below_the_ceiling_costs_confidence(pulled, says):
+    says(pulled(101), LINK)
+
+
 def test_the_tools_own_ceiling_does_not_stand_in_scattered_runs(empty_world, says):
     world = empty_world()
     world.loopback("client", 55)
@@ -223,9 +210,10 @@ def test_the_tools_own_ceiling_does_not_stand_in_scattered_runs(empty_world, say
     says(world, NOBODY)
 
 
-def test_a_host_that_a_transfer_for_comparison_kept_busy_is_no_cpu_cap_of_a_copy(pulled, says):
-    world, busy = pulled(60), {**CROWDED, **FULL}
-    lossless = {"sent_datagrams": 1000, "received_datagrams": 1000, "lost_datagrams": 0}
-    rates = {"sent_bytes_per_second": 9e6, "pace_ratio": 1.0, "payload_bytes": 1448}
-    world.add("udp", "client", {"verb": "pull"}, 9, lossless | rates, client=busy, server=busy)
+def test_stages_that_no_copy_leaves_out_take_no_turns(empty_world, says):
+    world = empty_world()
+    world.tcp("push", 117.6)
+    world.disk("server", "write", 120)
+    world.disk("client", "read", 900)
+    world.copy("push.cached", 60, memory=60)
     says(world, NOBODY)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.living import GENEROUS_SECONDS, ended, until
+from tests.living import GENEROUS_SECONDS, below, ended, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,32 +47,16 @@ def gone(*folders):
     return until(lambda: names_in(*folders) == [])
 
 
-def descendants(pid):
-    """Live processes below one."""
-    found, todo = [], [pid]
-    while todo:
-        parent = todo.pop()
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = path.read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == parent and fields[0] != "Z":
-                found.append(int(path.parent.name))
-                todo.append(int(path.parent.name))
-    return found
-
-
 @pytest.fixture
 def watched():
-    """The functions above: tests do not import each other."""
+    """The functions above, and those of tests/living.py."""
     return SimpleNamespace(
         wait_for=wait_for,
         finish=finish,
         until=until,
         names_in=names_in,
         gone=gone,
-        descendants=descendants,
+        descendants=below,
         all_end=ended,
     )
 

@@ -1,14 +1,10 @@
 """Whatever is wrong, one line names host, step and remedy; the exit code is the contract's."""
 
 import os
-import socket
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-
-from probes.drivers.samba import private_samba
 
 pytestmark = pytest.mark.long
 
@@ -50,7 +46,6 @@ def test_a_wrong_password_is_tried_once_and_told_without_itself(
 @pytest.mark.parametrize(
     ("code", "says", "target", "more"),
     [
-        (69, "no-such-host.invalid", "//no-such-host.invalid/x", ()),
         (69, "nothere", "//{}/nothere", ()),
         (69, "missing", "//{}/share/missing", ()),
         (64, "missing", "//{}/share", ("--folder", "/missing")),
@@ -62,29 +57,6 @@ def test_what_is_not_there_is_named(bottleneck, samba, folder, auth_file, code, 
     ended = bottleneck(*args(target.format(server), folder, auth_file, *more))
     assert ended.code == code
     assert says in ended.complaint
-
-
-def test_a_closed_port_is_named(bottleneck, folder, auth_file):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    ended = bottleneck(*args(f"//127.0.0.1:{port}/x", folder, auth_file))
-    assert ended.code == 69
-    assert str(port) in ended.complaint and "refused" in ended.complaint
-
-
-def test_something_else_on_the_port_is_named(bottleneck, folder, auth_file):
-    def greet():
-        with other.accept()[0] as caller:
-            caller.sendall(b"220 mail.example.org ESMTP\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        greeting = threading.Thread(target=greet)
-        greeting.start()
-        ended = bottleneck(*args(f"//127.0.0.1:{port}/x", folder, auth_file))
-        greeting.join()
-    assert ended.code == 69
-    assert "check the port" in ended.complaint
 
 
 @pytest.fixture
@@ -105,40 +77,21 @@ def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed
     assert str(closed_folder) in ended.complaint
 
 
-def test_a_share_without_the_right_to_write_is_named(bottleneck, tmp_path, folder):
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    with private_samba(str(shared), password="p", share_options=["read only = yes"]) as server:
-        ended = bottleneck(
-            *("diagnose", f"//{server.host}:{server.port}/{server.share}", "--yes", "--quiet"),
-            *("--user", server.username, "--folder", folder),
-            password="p",
-        )
-    assert ended.code == 77
-    assert server.host in ended.complaint and "write" in ended.complaint
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("diagnose",), "TARGET"),
-        (("diagnose", "nas/media", "--yes"), "not a share"),
-        (("diagnose", "//nas/media", "--password", "x"), "--auth-file"),
         (("diagnose", "//nas/media", "--password=x"), "--auth-file"),
         (("diagnose", "//nas/media", "--user", "a%b", "--yes"), "--auth-file"),
-        (("diagnose", "smb://a:b@nas/media", "--yes"), "--auth-file"),
         (("diagnose", "//nas/media", "--dialects", "4.0"), "4.0"),
         (("diagnose", "//nas/media", "--size", "12 apples"), "size"),
         (("diagnose", "//nas/media", "--budget", "1"), "budget"),
         (("diagnose", "//nas/media", "--budget", "nan"), "budget"),
         (("diagnose", "//nas/media", "--quick", "--thorough"), "use only one of"),
-        (("diagnose", "//nas/media", "--user", "a"), "--yes"),
         (("diagnose", "//nas/media", "--user", "a", "--cold-from", "old"), "--yes"),
         (("diagnose", "//nas/media", "--user", "a", "--cold-from", "../x", "--yes"), "--cold-from"),
         (("diagnose", "/var/tmp", "--cold-from", "old", "--yes"), "TARGET must be a share"),
         (("probe", "tcp", "//nas/media", "--cold-from", "old", "--yes"), "probe smb-copy"),
-        (("diagnose", "//nas/media", "--agent", "nas", "--user", "a", "--yes"), "--agent"),
-        (("probe", "nonsense"), "nonsense"),
         (("probe", "tcp"), "TARGET"),
         (("probe", "latency"), "TARGET"),
         (("probe", "path"), "TARGET"),
@@ -164,7 +117,6 @@ def test_a_share_without_the_right_to_write_is_named(bottleneck, tmp_path, folde
         (("compare", AFTER), "AFTER.json"),
         (("compare", AFTER, BEFORE, "--format", "xml"), "must be one of text, json"),
         (("explain", AFTER, "--target-rate", "100M"), "two ways"),
-        (("explain", AFTER, "--target-rate", "fast"), "not a rate"),
         (("explain", AFTER, "--target-rate", "1bit/s"), "at least 1 byte/s"),
         (("diagnose", "//127.0.0.1:9/x", "--target-rate", "100M", "--yes"), "two ways"),
         # an estimate
@@ -175,9 +127,6 @@ def test_a_share_without_the_right_to_write_is_named(bottleneck, tmp_path, folde
         (("estimate", "--loss", "200%"), "--loss: '200%' is not a share"),
         (("estimate", "--loss", "1e-320"), "--loss: '1e-320' is not a share"),
         (("estimate", "--loss", "nan%"), "--loss: 'nan%' is not a share"),
-        (("estimate", "--rtt", f"0.{305 * '0'}1us", "--window", "64KiB"), "00' is out of range"),
-        (("estimate", "--link", f"0.{310 * '0'}1B/s"), "00' is out of range"),
-        (("estimate", "--link", "1000000000GB/s"), "--link: '1000000000GB/s' is out of range"),
         (("estimate", "--disk-read", "floppy"), "--disk-read: 'floppy' is not a rate"),
         (("estimate", "--ip", "5"), "--ip '5': must be one of 4, 6"),
         (("estimate", "--mtu", "9"), "--mtu 9: must be from 576"),

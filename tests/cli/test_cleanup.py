@@ -11,6 +11,7 @@ import pytest
 
 from probes.host import processes
 from probes.host.reader import reader
+from tests import living
 
 pytestmark = pytest.mark.long
 
@@ -64,23 +65,6 @@ def test_without_a_yes_and_a_terminal_nothing_is_removed(cleanup):
     done = cleanup("--older-than", "0", "--yes")
     assert done.code == 0 and f"removed here   {path}" in done.out
     assert not path.exists()
-
-
-def test_only_the_command_line_says_yes_and_how_old(cleanup, tmp_path):
-    path = made(cleanup.own)
-    file = tmp_path / "config.toml"
-    file.touch(0o600)
-    file.write_text("[defaults]\nyes = true\n")
-    variables = {"BOTTLENECK_YES": "1", "BOTTLENECK_OLDER_THAN": "0"}
-    for told in (variables, {"BOTTLENECK_CONFIG": str(file)}):
-        assert "a run may use it" in cleanup(environment=told).out
-        if not some_are_hidden():
-            done = cleanup("--older-than", "0", environment=told)
-            assert done.code == 64 and "--yes" in done.complaint
-    assert (path / "source").exists()
-    file.write_text("[cleanup]\nyes = true\n")
-    done = cleanup(environment={"BOTTLENECK_CONFIG": str(file)})
-    assert done.code == 64 and "only allowed on the command line" in done.complaint
 
 
 KILLED = """
@@ -193,13 +177,7 @@ with hosts.start_here() as host:
 
 
 def holding(server):
-    process = subprocess.Popen(
-        [sys.executable, "-c", HELD, str(server.port), server.username, server.password],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
+    process = living.running(HELD, server.port, server.username, server.password)
     assert process.stdout.readline() == "held\n"
     return process
 
@@ -227,21 +205,9 @@ with private_samba(sys.argv[1], password="secret") as server:
 def test_a_run_killed_with_its_server_leaves_a_folder_that_goes(cleanup, tmp_path):
     shared = tmp_path / "shared"
     shared.mkdir()
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(shared)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    ) as starter:
+    with living.running(SERVER, shared) as starter:
         smbd, port, user = starter.stdout.readline().split()
-        with subprocess.Popen(
-            [sys.executable, "-c", HELD, port, user, "secret"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        ) as run:
+        with living.running(HELD, port, user, "secret") as run:
             assert run.stdout.readline() == "held\n"
             # The server first: nobody is left who would delete what was to go at its close.
             os.killpg(int(smbd), signal.SIGKILL)

@@ -60,11 +60,6 @@ def test_the_environment_wins_over_the_user_s_file_and_that_over_the_system_s(
     }
 
 
-def test_what_the_command_line_tells_is_not_looked_for(files: Files) -> None:
-    files.write(files.user, '[defaults]\nagent = "u"\nzones = 3\n')
-    assert files.values("agent", BOTTLENECK_AGENT="e") == {"zones": 3}
-
-
 def test_a_command_s_own_section_wins_over_the_common_one(files: Files) -> None:
     files.write(files.user, '[diagnose]\nunits = "bits"\n[defaults]\nunits = "iec"\nzones = 5\n')
     assert files.values() == {"units": "bits", "zones": 5}
@@ -250,13 +245,6 @@ def configuration(tmp_path):
         return {"BOTTLENECK_CONFIG": str(path)}
 
     return write
-
-
-def test_a_setting_reaches_the_command(bottleneck, configuration):
-    told = configuration('[diagnose]\nyes = true\nfolder = "/nonexistent"\n')
-    done = bottleneck("diagnose", NOWHERE, "--allow-guest", environment=told)
-    assert done.code == 64
-    assert "--folder /nonexistent" in done.complaint
 
 
 def test_every_kind_of_option_is_taken_by_the_parser(bottleneck, configuration):

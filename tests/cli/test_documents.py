@@ -104,6 +104,7 @@ def test_a_file_of_the_user_s_stays(kind, content, tmp_path, capsys):
         ("--format", "html", "--html", "x"),
         ("--units", "metric"),
         ("--format", "pdf"),
+        *(("--json", "missing/report.json"), ("--json", ""), ("--json", ".")),
     ],
 )
 def test_what_contradicts_itself_is_refused_before_anything_is_written(

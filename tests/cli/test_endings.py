@@ -61,25 +61,6 @@ def test_a_refusal_with_json_on_stdout_is_one_failed_report(
 
 
 @pytest.mark.long
-def test_a_refusal_replaces_the_report_of_an_earlier_run(bottleneck, tmp_path):
-    path = tmp_path / "report.json"
-    path.write_text('{"schema": "copy-bottleneck/report/1"}')
-    ended = bottleneck("probe", "tcp", "nas/media", f"--json={path}")
-    assert ended.code == 64
-    assert one_document(path.read_text())["status"] == "failed"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("where", ["missing/report.json", "", "."])
-def test_json_that_cannot_be_written_is_refused_before_anything_starts(bottleneck, tmp_path, where):
-    path = where and tmp_path / where
-    ended = bottleneck("probe", "loopback", "--budget", "5", "--json", path, cwd=tmp_path)
-    assert ended.code == 64
-    assert "--json" in ended.complaint
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.long
 def test_json_that_stops_being_writable_is_one_complaint_and_the_run_goes_on(
     begin, watched, tmp_path
 ):

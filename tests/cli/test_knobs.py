@@ -65,12 +65,6 @@ def test_a_knob_that_the_stage_has_not_and_a_word_that_is_none_are_refused(stage
     assert (refused.value.kind, refused.value.text[: len(why)]) == ("usage", why)
 
 
-def test_a_refused_knob_is_wrong_usage_before_anything_is_reached(capsys):
-    assert run(["probe", "path", "//192.0.2.1/-", "--window", "64KiB"]) == exits.USAGE
-    out, err = capsys.readouterr()
-    assert not out and err.count("\n") == 1
-
-
 def test_the_help_of_one_stage_shows_its_own_knobs_alone(capsys):
     assert run(["probe", "udp", "--help"]) == exits.DONE
     of_udp = capsys.readouterr().out

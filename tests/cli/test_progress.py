@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,8 +18,7 @@ from bottleneck.reports import terminal
 from probes.records import Measured, Sample
 from tests import living
 
-ROOT = Path(__file__).parents[2]
-DATA = ROOT / "tests" / "data"
+DATA = Path(__file__).parents[1] / "data"
 HOSTILE = "nas\x1b[2J\r\n\u202e[red]"
 
 
@@ -245,11 +239,6 @@ def test_at_the_end_nothing_of_it_is_on_the_screen(usage, steps):
     assert "118 MB/s" in shown(*events) or not steps
 
 
-def test_no_color_leaves_no_colour(usage, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", shown(ended(usage)))
-
-
 def test_a_terminal_that_goes_away_ends_no_run(usage):
     class Gone(Terminal):
         encoding = "utf-8"
@@ -261,63 +250,19 @@ def test_a_terminal_that_goes_away_ends_no_run(usage):
         tell(ended(usage))
 
 
-INTERRUPTED = """
-import signal, sys, time
-from bottleneck.bench import Event
-from bottleneck.cli.progress import watching
-try:
-    with watching(False) as tell:
-        tell(Event("tcp push x1", 0.0, 20.0))
-        print("ready", flush=True)
-        time.sleep(30)
-except KeyboardInterrupt:
-    sys.exit(130)
-"""
-
-
-@pytest.mark.long
 def test_ctrl_c_leaves_a_cursor_and_no_half_line():
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
-    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        environment.pop(name, None)
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env=environment,
-    )
-    os.close(theirs)
-    try:
-        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        seen = read_until(ours, b"s left")
-        process.send_signal(signal.SIGINT)
-        seen += read_until(ours, None)
-        assert process.wait() == 130
-    finally:
-        process.kill()
-        process.communicate()
-        os.close(ours)
-    assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")
-    # The live line is erased after it was drawn for the last time.
-    assert seen.rfind(b"\x1b[2K") > seen.rfind(b"s left")
-    # All the while the cursor can be seen: whoever is killed or stopped leaves one.
-    assert seen.index(b"\x1b[?25h") < seen.index(b"s left")
-
-
-def read_until(descriptor, wanted):
-    """What comes until the words, or until the other end is closed."""
-    seen = b""
-    while wanted is None or wanted not in seen:
-        try:
-            piece = os.read(descriptor, 4096)
-        except OSError:
-            return seen
-        if not piece:
-            return seen
-        seen += piece
-    return seen
+    raw = io.StringIO()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        progress._board(Console(file=raw, width=80, force_terminal=True)) as tell,
+    ):
+        # All the while the cursor can be seen: whoever is killed or stopped leaves one.
+        assert raw.getvalue().rfind("\x1b[?25h") > raw.getvalue().rfind("\x1b[?25l")
+        tell(Event(HOSTILE, 1.0, 20.0, asks=True))
+        raise KeyboardInterrupt
+    assert "s left" in raw.getvalue()
+    assert not any(line.strip() for line in screen_of(raw.getvalue()))
+    assert raw.getvalue().rfind("\x1b[?25h") > raw.getvalue().rfind("\x1b[?25l")
 
 
 # -- this host ---------------------------------------------------------------------------------

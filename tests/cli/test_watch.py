@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests import living
+
 pytestmark = pytest.mark.long
 
 INCOMPLETE, USAGE, UNREACHABLE, INTERNAL, INTERRUPTED = 3, 64, 69, 70, 130
@@ -57,11 +59,8 @@ program.main()
 @contextlib.contextmanager
 def transfer(reader_seconds=0.0):
     """A sender and a receiver that rests after each 64 KiB; the sender's process."""
-    command = [sys.executable, "-c"]
-    pipe = {"stdout": subprocess.PIPE, "text": True}
-    receiver = subprocess.Popen([*command, RECEIVER, str(reader_seconds)], **pipe)
-    port = receiver.stdout.readline().strip()
-    sender = subprocess.Popen([*command, SENDER, port], **pipe)
+    receiver = living.running(RECEIVER, reader_seconds)
+    sender = living.running(SENDER, receiver.stdout.readline().strip())
     sender.stdout.readline()
     try:
         yield sender

@@ -1,4 +1,4 @@
-"""A path with a delay takes its time, loses what is asked for, leaves no trace, deepens copies."""
+"""A path with a delay takes its time, loses what is asked for, leaves no trace."""
 
 from __future__ import annotations
 
@@ -18,15 +18,9 @@ import delay
 import pytest
 from delay import DelayedPath, Line, delayed, forward, missing
 
-from probes import smb_copy
-from probes.drivers.samba import private_samba
-from probes.records import Access, Details, Endpoint
-from probes.smb import run_folder
-from probes.smb.pipe import LIKELY_BYTES_PER_SECOND
 from tests.living import FakeClock
 
 MIB = 1 << 20
-PASSWORD = "correct horse 47"
 
 
 @pytest.fixture(autouse=True)
@@ -164,43 +158,3 @@ def test_it_leaves_no_device_no_namespace_and_no_process() -> None:
         assert namespaces() != before[0]
         raise ZeroDivisionError
     assert (namespaces(), children(), sorted(os.listdir("/proc/self/fd"))) == before
-
-
-@pytest.mark.long
-def test_a_copy_keeps_as_much_in_flight_as_the_round_trip_asks_for(tmp_path: Path) -> None:
-    size = 48 * MIB
-    with delayed(0.005) as path, ExitStack() as stack:
-        with path.server.entered():
-            server = stack.enter_context(
-                private_samba(tmp_path, password=PASSWORD, address=path.server.address)
-            )
-        stack.enter_context(path.client.entered())
-        access = Access(server.username, PASSWORD)
-        peer = Endpoint(host=server.host, port=server.port, share=server.share, access=access)
-        held = stack.enter_context(run_folder.hold(run_folder.Setting(run="0abc"), peer))
-        for copy in ("push.cached", "pull.cached"):
-            details = _copied(copy, size, held)
-            needed = path.round_trip_seconds * LIKELY_BYTES_PER_SECOND
-            assert details["rtt_seconds"] >= path.round_trip_seconds
-            assert details["request_bytes"] * details["depth"] >= needed
-            assert details["in_flight_bytes"] >= needed - MIB
-            assert details["hash_ok"] is True
-
-
-def _copied(copy: str, size: int, peer: Endpoint) -> Details:
-    setting = smb_copy.Setting(
-        copy=copy,
-        dialect="3.1.1",
-        end="memory",
-        size_bytes=size,
-        seconds=60.0,
-        seed="00ff",
-        fill_source=copy == "push.cached",
-    )
-    running, found = smb_copy.initiate(setting, peer), list[Details]()
-    while not found:
-        try:
-            next(running)
-        except StopIteration as end:
-            found.append(end.value)
-    return found[0]

@@ -16,6 +16,8 @@ from disc import disc, missing, sweep
 from disc_files import FRAGMENT_BYTES, FRAGMENTED, FRAGMENTS, GAP_BYTES, ext4, extents
 from platter import PATIENCE_SECONDS, Disc, Platter, Request, Weak
 
+from tests.living import running
+
 MIB = 1 << 20
 PLANTED = Disc(outer_bytes_per_second=100 * MIB, inner_bytes_per_second=50 * MIB)
 LATE_SECONDS = 0.001
@@ -140,9 +142,7 @@ def test_a_device_keeps_what_is_written_and_goes_away() -> None:
 @pytest.mark.usefixtures("_needs_a_disc")
 def test_a_killed_ones_disc_goes_with_the_next() -> None:
     """Its server and its loop device end by themselves, the dead mount and folder by a sweep."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
-    )
+    child = running(CHILD, Path(__file__).parent)
     assert child.stdout is not None
     assert child.stdout.readline().startswith("/dev/loop")
     child.send_signal(signal.SIGKILL)

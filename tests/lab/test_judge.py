@@ -45,14 +45,6 @@ def test_blaming_nobody_is_a_miss_only_where_the_plant_caps_the_copy() -> None:
     assert _grade("nothing", "push.cached", 500e6, "instrument", "client", "ceiling") == ABSTAINED
 
 
-def test_a_copy_below_the_link_is_not_capped_by_it() -> None:
-    """Whatever else is allowed, the link is blamed only where it is reached."""
-    link = ("network", "path", "link-rate")
-    assert _grade("client-read", "pull.cached", 0.95 * GIGABIT, *link) == RIGHT
-    assert _grade("client-read", "pull.cached", 0.60 * GIGABIT, *link) == WRONG
-    assert _grade("link-1000", "pull.cached", 0.60 * GIGABIT, *link) == WRONG
-
-
 def _made(flush_seconds: float) -> Any:
     """The step of a push of 14 MB in 0.17 s."""
     setting = {"copy": "push.cached", "dialect": "3.1.1", "end": "folder"}
@@ -131,12 +123,6 @@ def test_a_shared_link_stays_shared() -> None:
     at = ("pull.cached", free)
     assert _grade("busy-link", *at, "network", "path", "contention") == RIGHT
     assert _grade("busy-link", *at, "network", "path", "link-rate") == WRONG
-
-
-def test_a_copy_that_could_not_be_made_has_no_rate_and_is_missed() -> None:
-    """A verdict without a rate is judged all the same; so is a copy that the report leaves out."""
-    assert _grade("link-100", "pull.cached", None, "unknown", None, "not-measured") == MISSED
-    assert _grades("link-100") == dict.fromkeys(COPIES, MISSED)
 
 
 def test_a_second_dialect_that_the_budget_left_out_is_no_miss() -> None:

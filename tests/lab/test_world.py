@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import cgroups
 import pytest
 from plant import Caps, Plant
 from world import PREFIX, WORK, missing, world
+
+from tests.living import running
 
 pytestmark = pytest.mark.lab
 
@@ -56,9 +57,7 @@ def test_a_world_that_breaks_leaves_nothing() -> None:
 
 def test_the_next_world_sweeps_what_a_killed_one_left() -> None:
     """After kill -9 the throttle and the folders are still there, until a lab starts again."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
-    )
+    child = running(CHILD, Path(__file__).parent)
     assert child.stdout is not None
     work = child.stdout.readline().strip()
     assert Path(work).is_dir()

@@ -44,16 +44,14 @@ def open_files(pid: int) -> Iterator[str]:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Callable[..., Any]:
-    """A run whose share is open, with or without an agent beside the server."""
+    """A run whose share is open, with an agent beside the server."""
 
     @contextmanager
-    def made(
-        *options: str, agent: str = "exec:", watch: Callable[[Event], None] = lambda event: None
-    ) -> Iterator[Bench]:
+    def made(*options: str, watch: Callable[[Event], None] = lambda event: None) -> Iterator[Bench]:
         shared = tmp_path / "shared"
         shared.mkdir()
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
-            bench = bench_of(server, tmp_path, watch, agent=agent)
+            bench = bench_of(server, tmp_path, watch, agent="exec:")
             with ExitStack() as stack:
                 bench.address = server.host
                 session._reach(bench, stack)
@@ -94,18 +92,6 @@ def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
         assert shown["process"] == "smbd"
         pushed = run(started, "push.cached", 1 * MIB).details.get("sockets", {})
         assert pushed.get("send_buffer_bytes", MIB) > 2 * PINNED_BYTES
-
-
-@pytest.mark.long
-def test_without_an_agent_at_the_server_the_clients_end_is_told_alone(
-    bench: Callable[..., Any],
-) -> None:
-    with bench(agent="none") as started:
-        pushed = run(started, "push.cached", 64 * MIB, fill_source=True).details["sockets"]
-        assert (pushed["sender_seen"], pushed["receiver_seen"]) == (True, False)
-        pulled = run(started, "pull.cached", 64 * MIB).details["sockets"]
-        assert (pulled["sender_seen"], pulled["receiver_seen"]) == (False, True)
-        assert {"send_buffer_bytes", "process", "congestion_control"}.isdisjoint(pulled)
 
 
 @pytest.mark.long

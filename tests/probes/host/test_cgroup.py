@@ -7,12 +7,6 @@ import pytest
 from probes.host import cgroup
 from probes.host.cgroup import Membership, Mount
 
-V1_MOUNTS = """\
-31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
-32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
-35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:3 - cgroup cgroup rw,memory
-41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
-"""
 DOCKER_V1_MOUNT = (
     "719 700 0:30 /docker/4f2a /sys/fs/cgroup/cpu ro,nosuid master:9 - cgroup cgroup rw,cpu\n"
 )
@@ -89,13 +83,6 @@ def test_the_lowest_memory_limit_counts_and_the_page_cache_is_no_use(placed, tmp
 THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
 
 
-def test_limits_of_v2_are_read_and_max_is_none():
-    text = "8:16 rbps=2097152 wbps=max riops=max wiops=120\n8:0 rbps=max wbps=max\n"
-    assert cgroup.parse_v2(text) == {
-        "8:16": {"read_bytes_per_second": 2097152, "writes_per_second": 120}
-    }
-
-
 @pytest.fixture
 def stacked(monkeypatch, tmp_path):
     """dm-1 on the partition sdx2 of sdx."""
@@ -117,11 +104,12 @@ def test_the_lowest_of_all_groups_and_of_all_devices_below_counts_v2(placed, tmp
     placed(2, "blkio")
     outer, inner = tmp_path / "outer", tmp_path / "outer/inner"
     group(outer, io__max="8:16 rbps=1000 wbps=700 riops=max wiops=max\n")
-    group(inner, io__max="253:1 rbps=2000 wbps=500 riops=30 wiops=max\n")
+    group(inner, io__max="253:1 rbps=2000 wbps=500 riops=30 wiops=120\n")
     assert cgroup.io_limits("dm-1") == {
         "read_bytes_per_second": 1000,
         "write_bytes_per_second": 500,
         "reads_per_second": 30,
+        "writes_per_second": 120,
         "group": str(inner),
     }
 

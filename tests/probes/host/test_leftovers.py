@@ -116,14 +116,6 @@ def test_a_link_with_the_name_of_a_run_is_no_folder_of_one(tmp_path):
     assert (target / "source").exists()
 
 
-def test_what_came_in_between_the_look_and_the_removal_stays(tmp_path):
-    path = made(tmp_path)
-    assert found(tmp_path)[RUN].why_left == ""
-    (path / "diary").write_text("mine")
-    assert "diary" in leftovers.remove(str(path), 0)
-    assert sorted(os.listdir(path)) == ["diary", "source"]
-
-
 def test_what_is_young_stays(tmp_path):
     made(tmp_path)
     assert "a run may use it" in found(tmp_path, 3600)[RUN].why_left

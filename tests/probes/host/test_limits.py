@@ -62,10 +62,6 @@ def test_what_the_receiver_had_twice_was_not_lost():
     assert reordered["retransmitted_bytes"] == lossy["retransmitted_bytes"]
 
 
-def test_a_full_queue_with_unsent_bytes_is_the_networks():
-    assert judged(looks()) == "network"
-
-
 def test_unread_bytes_are_the_receivers():
     assert judged(looks(flying=2_999_000), looks(unread=1 << 20)) == "receiver"
     slow_reader = looks(slopes=(("receive_window_limited_seconds", 0.4),))

@@ -116,15 +116,6 @@ def test_what_a_link_leads_to_stays(tmp_path, parent, kind):
     assert (outside / "source").exists()
 
 
-def test_another_folder_of_that_name_stays(tmp_path, parent):
-    facts = made(tmp_path)
-    (tmp_path / NAME).rename(tmp_path / "away")
-    assert removal.remove(parent, facts) == removal.MISSING
-    made(tmp_path)
-    assert removal.remove(parent, facts) == removal.OTHER
-    assert sorted(os.listdir(tmp_path / NAME)) == sorted(FILES)
-
-
 def test_before_its_identity_is_known_only_an_empty_folder_goes(tmp_path, parent):
     made(tmp_path)
     with pytest.raises(OSError, match="not empty"):

@@ -6,7 +6,6 @@ import random
 import socket
 import struct
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -202,12 +201,6 @@ def test_a_garbled_answer_is_read_without_harm():
             if seen is not None:
                 tcp_info.decode(seen.info)
                 assert seen.own and seen.peer
-
-
-def messages_of(name: str) -> Iterator[bytes]:
-    for answer in answers(name):
-        for _, payload in messages(answer, struct.unpack_from("=I", answer, 8)[0]):
-            yield payload
 
 
 @pytest.mark.parametrize(

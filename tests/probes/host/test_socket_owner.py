@@ -131,11 +131,6 @@ def test_the_peers_own_older_mount_is_another_copy(host):
     assert open_files.serving(seen, AGENT, PEER) == {71}
 
 
-def test_one_that_is_older_than_the_agent_serves_it_all_the_same(host):
-    host({72: 1}, {72: {6}}, {1: {6}})
-    assert open_files.serving(seen_of(stat(72, started=20)), AGENT, PEER) == {72}
-
-
 def test_one_in_a_container_serves_the_peer_where_none_beside_the_agent_does(host):
     host({71: 2}, {71: {5}}, {2: {5}})
     assert open_files.serving(seen_of(stat(71, started=120)), AGENT, PEER) == {71}

@@ -296,7 +296,7 @@ def test_what_is_no_file_server_is_unreachable(
 
     with impostor(greet) as peer, pytest.raises(Refused) as caught, open_session(peer):
         pass
-    assert caught.value.kind == "unreachable"
+    assert caught.value.kind == "unreachable" and "check the port" in caught.value.text
 
 
 def test_a_server_that_says_nothing_costs_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
