@@ -16,7 +16,7 @@ from tests import living
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
-RUN = "bottleneck-0123456789abcdef"
+RUN = f"bottleneck-{os.urandom(8).hex()}"  # whoever has one of that name open is its user
 
 
 def made(folder, name=RUN, files=("source",)):

@@ -13,7 +13,7 @@ from probes.host.proc import ProcessStat
 from probes.host.reader import reader
 from tests.living import STAYS
 
-RUN = "bottleneck-0123456789abcdef"
+RUN = f"bottleneck-{os.urandom(8).hex()}"  # whoever has one of that name open is its user
 ALL_ARE_SEEN = leftovers._Users.all_are_seen
 
 
