@@ -174,15 +174,13 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                parts, shape = source.ranges(size_bytes), flight.shape
+                parts = source.ranges(size_bytes)
                 if setting.lasting_seconds:
-                    parts = _repeated(size_bytes, shape[0], setting.lasting_seconds)
-                    # A place of the file is in flight once at most.
-                    shape = shape[0], min(shape[1], max(1, size_bytes // shape[0] // 2))
+                    parts = _repeated(size_bytes, flight.request_bytes, setting.lasting_seconds)
                 elif setting.file or setting.file_seconds:
                     parts = _parts(parts, setting.file_seconds)
                 turn = source.turn if setting.cold_from else None
-                arrived = transfer.fetched(pipe, parts, *shape, sink.take, turn)
+                arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
                 yield from window.samples(pipe, arrived)
                 sink.finish()
                 yield window.close(time.monotonic(), window.moved_bytes)

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_972,
-    "lines of code": 48_634,
+    "lines": 68_971,
+    "lines of code": 48_633,
     "modules": 358,
-    "lines of tests": 65_039,
+    "lines of tests": 65_038,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

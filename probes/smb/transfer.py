@@ -100,7 +100,8 @@ def fetched(
         while len(flying) < depth:
             if not to_ask:
                 to_ask.extend(islice(ranges, 1))
-            if not to_ask:
+            # What is asked for again waits until the first answer is there.
+            if not to_ask or to_ask[0][0] in flying:
                 break
             offset, end = to_ask[0]
             size = pipe.affords(min(longest, end - offset))

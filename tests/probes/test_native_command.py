@@ -219,7 +219,7 @@ def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(bottleneck, load
     ended = bottleneck(
         *("probe", "native-copy", target, "--folder", client, "--yes", "--json", told),
         *("--native-command", "dd if={source} of={target} bs=1M", "--size", "4MiB"),
-        *("--budget", "10"),
+        *("--budget", "120"),
     )
     assert ended.code == exits.DONE, ended
     found = load_report(told)
