@@ -245,10 +245,10 @@ def test_an_apfs_volume_lies_in_a_partition_of_a_solid_state_disk():
 def test_a_volume_on_a_plain_partition_is_its_own_partition():
     volume = {"FilesystemType": "hfs", "DeviceIdentifier": "disk4s2", "ParentWholeDisk": "disk4"}
     disk = {"DeviceIdentifier": "disk4", "BusProtocol": "USB", "SMARTStatus": "Not Supported"}
-    found = layers.layers_of(volume, layers.physical_store(volume), disk)
+    assert not any(map(layers.physical_store, (volume, {"APFSPhysicalStores": []})))
+    found = layers.layers_of(volume, None, disk)
     assert [each["name"] for each in found] == ["hfs", "disk4s2", "disk4"]
-    assert found[2]["transport"] == "usb"
-    assert "rotational" not in found[2] and "smart" not in found[2]
+    assert found[2]["transport"] == "usb" and not {"rotational", "smart"} & set(found[2])
 
 
 @pytest.mark.parametrize(
