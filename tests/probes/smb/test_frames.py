@@ -29,10 +29,10 @@ def test_a_large_message_arrives_whole_through_partial_sends(ends: Any, served: 
     assert until(lambda: bool(got)) and got == [payload]
 
 
-def test_keep_alives_are_passed_over(ends: Any) -> None:
+def test_keep_alives_are_passed_over_and_the_longest_frame_is_taken(ends: Any) -> None:
     wire, peer = ends
-    peer.sock.sendall(b"\x85\0\0\0\x85\0\0\0\0\0\0\x05hello")
-    assert wire.next_frame() == 5
+    peer.sock.sendall(b"\x85\0\0\0\x85\0\0\0\0\x10\0\0hello")
+    assert wire.next_frame() == wire.frame_limit_bytes
     view = memoryview(bytearray(5))
     wire.receive(view)
     assert bytes(view) == b"hello"
