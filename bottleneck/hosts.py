@@ -33,6 +33,7 @@ LONGEST_VERSION = 80
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INSTALLED_SECONDS = 6.0
 """For the greeting of what may be another program of that name."""
 
@@ -104,15 +105,16 @@ class Host(Stream):
                 "path"
             )
         try:
-            process = subprocess.Popen(
-                [found, *command[1:]],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                # Ctrl-C is the coordinator's alone: it closes the agents in order. One that is
-                # killed closes nothing: this ends an ssh that waits.
-                **apart(signal.SIGTERM),
-            )
+            with _uninterrupted():
+                process = subprocess.Popen(
+                    [found, *command[1:]],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    # Ctrl-C is the coordinator's alone: it closes the agents in order. One that is
+                    # killed closes nothing: this ends an ssh that waits.
+                    **apart(signal.SIGTERM),
+                )
         except OSError as error:
             what = f"{command[0]}: {error.strerror}"
             raise AgentLost(f"the {side}'s agent did not start: {what}") from None
@@ -299,7 +301,8 @@ class Host(Stream):
         if now:
             self._signal(signal.SIGTERM)
         if process.stdin is not None:
-            with contextlib.suppress(OSError):
+            self.closing = True
+            with self.sending, contextlib.suppress(OSError):
                 process.stdin.close()
         try:
             process.wait(1.0 if now else CLOSING_SECONDS)
@@ -347,6 +350,26 @@ class PartlyRan(Exception):
         self.samples = samples
         self.lost = lost
         """Whether the agent went with it."""
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A block whose signals are handled behind it: what a handler raises while a process forks is
+    printed and lost (os.register_at_fork)."""
+    came: list[int] = []
+    taken = {}
+    if threading.current_thread() is threading.main_thread():
+        told = {each: signal.getsignal(each) for each in INTERRUPTS}
+        taken = {each: handler for each, handler in told.items() if callable(handler)}
+    for each in taken:
+        signal.signal(each, lambda which, _: came.append(which))
+    try:
+        yield
+    finally:
+        for each, handler in taken.items():
+            signal.signal(each, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def start_here() -> Host:

@@ -34,7 +34,8 @@ MOST_LATE = 1000
 ENDS = frozenset({"answer", "closed", "details", "observed", "failed", "skipped", "refused"})
 """What a reply has that is the last one of its request."""
 UNASKED = "sent data that was not requested"
-WRITE_SECONDS = 10.0
+WRITE_SECONDS, LOOK_SECONDS = 10.0, 0.1
+"""For a request to be taken; how often a writer looks whether its stream is closed."""
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
 REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space"})
@@ -142,6 +143,8 @@ class Stream:
     lost: str = ""
     number: int = 0
     sending: threading.RLock = field(default_factory=threading.RLock)
+    closing: bool = False
+    """Whether nothing more is written: the descriptor may soon be another file's."""
     errors: list[str] = field(default_factory=list)
     """The last words of its stderr."""
 
@@ -201,9 +204,13 @@ class Stream:
             fd = self.process.stdin.fileno()
             os.set_blocking(fd, False)
             while line:
-                if not select.select([], [fd], [], max(0.0, until - time.monotonic()))[1]:
+                takes = select.select([], [fd], [], LOOK_SECONDS)[1]
+                if self.closing:
+                    raise BrokenPipeError("its stream was closed")
+                if takes:
+                    line = line[os.write(fd, line) :]
+                elif time.monotonic() >= until:
                     raise TimeoutError("it accepts no more requests")
-                line = line[os.write(fd, line) :]
 
     def send(self, request: dict[str, Any]) -> int:
         """Sends a request; its number."""

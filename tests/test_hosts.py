@@ -6,12 +6,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from bottleneck import bootstrap, hosts, wire
+from bottleneck import bootstrap, hosts, replies, wire
 from probes import loopback
 from probes.host import socket_watch, tcp_info
 from probes.records import Endpoint, HostFacts
@@ -296,8 +298,41 @@ def pids_with(word):
 
 def test_a_command_that_never_reads_does_not_hold_up_its_own_end(monkeypatch):
     monkeypatch.setattr(hosts, "GREETING_SECONDS", 0.5)
+    real, started, wrote = subprocess.Popen, [], []
+
+    def starts(*arguments, **options):
+        started.append(real(*arguments, **options))
+        return started[-1]
+
+    def write(fd, data):
+        wrote.append(started[0].stdin.closed)
+        return os.write(fd, data)
+
+    monkeypatch.setattr(hosts.subprocess, "Popen", starts)
+    monkeypatch.setattr(replies, "os", SimpleNamespace(write=write, set_blocking=os.set_blocking))
     with pytest.raises(hosts.AgentLost, match="sent nothing"):
         hosts.Host.start("server", list(STAYS), bytes(1 << 20))
+    assert until(lambda: not any("(_read)" in each.name for each in threading.enumerate()))
+    assert wrote and not any(wrote)  # its number may be another file's then
+
+
+INTERRUPTED = """
+import os, signal
+from bottleneck import hosts
+from bottleneck.cli import interrupts
+interrupts.hold()
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+try:
+    with interrupts.let_through():
+        hosts.start_here()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_in_the_moment_of_a_fork_is_not_lost():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
 def test_endless_words_on_stderr_are_not_kept():

@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "", "lines": 0, "lines of tests": 0, "modules": 0}
+ALLOWANCE = {"issue": "37", "lines": 400, "lines of tests": 400, "modules": 0}
 """What the issue in work may lie above them meanwhile; its last commit sets each to 0."""
 
 
