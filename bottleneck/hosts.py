@@ -354,8 +354,7 @@ class PartlyRan(Exception):
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """A block whose signals are handled behind it: what a handler raises while a process forks is
-    printed and lost (os.register_at_fork)."""
+    """Handles signals behind the block: what a handler raises in a fork is printed and lost."""
     came: list[int] = []
     taken = {}
     if threading.current_thread() is threading.main_thread():

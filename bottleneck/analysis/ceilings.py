@@ -15,6 +15,11 @@ from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
 from bottleneck.units import range_text, rate_text
 
+MAYBE_RATIO = 0.75
+"""Of a limit: a copy that is slower than that did not reach it."""
+LEAST_RATIO, MOST_RATIO = 0.5, 1.6
+"""Of a window a round trip, that a copy moves which this window limits."""
+
 
 @dataclass(frozen=True)
 class Ladder:
@@ -48,6 +53,7 @@ def ladder(report: Report, copy: Copy) -> Ladder:
     claims = _lawful(everything, copy, claims, dropped)
     for refine in REFINEMENTS:
         claims = _lawful(everything, copy, refine(given, claims), dropped)
+    claims = [each for each in claims if _possible(copy, each)]
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return Ladder(tuple(claims), tuple(dict.fromkeys((*remarks, *_ignored(dropped)))))
 
@@ -67,6 +73,17 @@ def _lawful(
         elif each.ceiling.standing != "at-least":
             dropped.append((each.ceiling, against))
     return kept
+
+
+def _possible(copy: Copy, claim: Claim) -> bool:
+    """Whether a window may be what limits the copy: by the round trips of its own connection it
+    moves one in each, and what it moves far beyond or below that has another reason."""
+    trip = None if copy.made is None else copy.made.details.sockets.rtt_seconds_median
+    if copy.made is None or not trip or not claim.window_bytes:
+        return True
+    rate, level = copy.made.rate.median, claim.window_bytes / trip
+    limits = claim.reached or rate >= MAYBE_RATIO * claim.ceiling.bytes_per_second
+    return not limits or LEAST_RATIO * level <= rate <= MOST_RATIO * level
 
 
 def _ignored(dropped: list[tuple[Ceiling, Moved]]) -> Iterator[str]:

@@ -97,6 +97,7 @@ def claim(
     evidence: tuple[str, ...] = (),
     remedy: str = "",
     detail: str = "",
+    window_bytes: float = 0.0,
 ) -> Claim:
     """A ceiling as above with the reasons for it; partly: the source of its partial trust."""
     return Claim(
@@ -110,4 +111,5 @@ def claim(
         evidence,
         remedy,
         detail,
+        window_bytes,
     )

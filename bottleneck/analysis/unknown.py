@@ -18,6 +18,8 @@ from probes.records import Failed, Skipped
 
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 FAILED = "The copy failed"
+FAR_RATIO = 2.0
+"""Of a copy's rate: a limit from there on is nothing to look at."""
 FLUSH_RATIO = 0.1
 """Of a copy's time, from which on its flush is worth a sentence."""
 
@@ -89,6 +91,8 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
             f"{runs(copy, rate)}. No component could be measured, so no bottleneck can be named."
         )
     lowest = known[0]
+    if far(lowest, rate):
+        return _inconclusive(f"{runs(copy, rate)}, at most half of each known limit.")
     beyond = next((each for each in known if each.part != lowest.part), None)
     rest = (
         ""
@@ -110,16 +114,21 @@ def nearest(ladder: Ladder, rate: float) -> list[Ceiling]:
     return [each for each in above if each.standing != "estimated"] or above
 
 
+def far(ceiling: Ceiling, rate: float) -> bool:
+    return ceiling.bytes_per_second >= FAR_RATIO * rate
+
+
 def next_steps(copy: Copy, made: Found, ladder: Ladder, status: str) -> tuple[str, ...]:
     """What decides it, where both hosts were measured and nothing is named."""
     if status == "interrupted":
         return ("Run again: the run was interrupted before the tests that decide.",)
     again = "Repeat with --thorough: more runs of each copy, about 5 times as long."
-    late = flushed_late(copy, made)
-    if late:
+    rate, late = made.rate.median, flushed_late(copy, made)
+    disk = next((e for e in nearest(ladder, rate) if e.part == ("disk", copy.receiver)), None)
+    if late and not (disk and far(disk, rate)):
         return (f"Check the {copy.receiver}'s disk first: {late[0].lower()}{late[1:]}", again)
-    known = nearest(ladder, made.rate.median)
-    if not known:
+    known = nearest(ladder, rate)
+    if not known or far(known[0], rate):
         return (again,)
     return (f"Check {name_with_verb(known[0])} first: its limit is the nearest.", again)
 

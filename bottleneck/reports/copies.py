@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck import words
-from bottleneck.analysis import steps
+from bottleneck.analysis import steps, unknown
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Part, Rung, Verdict
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.sentences import name_with_verb
@@ -263,6 +263,8 @@ def flow(report: Report, diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[
     ]
     most = max((each.bytes_per_second for each in limits), default=rate)
     nearest = next((e for e in limits if e.standing in ("measured", "inferred")), None)
+    if nearest is not None and unknown.far(nearest, rate):
+        nearest = None
     places = []
     for name, parts, here in shown:
         named = [each for each in here if is_cap(copy.verdict, each)]

@@ -35,6 +35,16 @@ def test_the_newest_dialect_leads_and_smb1_only_where_it_is_alone(world):
     assert "over SMB1" in alone.summary
 
 
+@pytest.mark.parametrize(("disk", "near"), [(89, False), (87, True)])
+def test_what_is_twice_as_fast_as_a_copy_is_neither_called_near_nor_advised(between, disk, near):
+    world = between(118, disk=disk)
+    world.copy("pull.cached", 44)
+    found = world.diagnosed()
+    assert ("The nearest limit is the client's disk" in found.verdict.sentence) == near
+    assert any("first: its limit is the nearest" in each for each in found.advice) == near
+    assert near or found.verdict.sentence.endswith("44.0 MB/s, at most half of each known limit.")
+
+
 def test_altered_bytes_of_any_stage_come_first(world):
     world.tax("pull", "plain", 100)
     world.tax("pull", "signed", 50, hash_ok=False)

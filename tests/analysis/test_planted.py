@@ -100,6 +100,7 @@ OTHERS = {
     "and one with room too": (
         *(NOBODY, 6, {"link": None, "disk": None, "agent": False, **carried(9)}),
     ),
+    "many connections that leave one its share and less": (CROWD, 4, carried(113)),
     "the copy's own packets": (LINK, 113, carried(113)),
 }
 

@@ -202,6 +202,7 @@ def rates(chosen: LabWorld, report: dict[str, Any], iperf3: dict[str, float]) ->
     ("push", "pull") of one stream run beside it, bytes per second; a verb not there is left out.
     """
     link_world = all(LINK in expected.right and expected.touched for expected in chosen.expected)
+    link_world = link_world and chosen.plant.payload_bytes_per_second("push") is not None
     for step in report["steps"]:
         setting, outcome = step["setting"], step["outcome"]
         if outcome["kind"] != "measured" or "bytes_per_second" not in outcome:

@@ -86,9 +86,15 @@ def connect(client: Host, server: Host, name: str, *addresses: str) -> None:
 
 def shape(host: Host, bits_per_second: int) -> None:
     """Limit what a host sends, by a token bucket of about a millisecond."""
-    burst = max(16_384, round(bits_per_second / 8 * 0.001))
+    host.run(shaping(bits_per_second))
+
+
+def shaping(bits_per_second: int, least_bytes: int = 16_384) -> list[str]:
+    """The command for that; a second one takes the first one's place.
+
+    least_bytes: of the bucket; a packet that waits there already has to fit the new one.
+    """
+    burst = max(least_bytes, round(bits_per_second / 8 * 0.001))
     limit = burst + round(bits_per_second / 8 * QUEUE_SECONDS)
-    host.run(
-        ["tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf"]
-        + ["rate", f"{bits_per_second}bit", "burst", str(burst), "limit", str(limit)]
-    )
+    tbf = ["tc", "qdisc", "replace", "dev", INTERFACE, "root", "tbf"]
+    return [*tbf, "rate", f"{bits_per_second}bit", "burst", str(burst), "limit", str(limit)]

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import cgroups
 from host import Host
-from link import CLIENT_ADDRESS, SERVER_ADDRESS
+from link import CLIENT_ADDRESS, SERVER_ADDRESS, shaping
 from plant import Plant
 
+LONGEST_BYTES = 1 << 17
+"""More than a packet that the kernel has not cut yet."""
 _SHARES = 1024
 """A group's ordinary weight."""
 
@@ -29,9 +31,15 @@ def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator
             (client, server, SERVER_ADDRESS, plant.client),
             (server, client, CLIENT_ADDRESS, plant.server),
         ):
+            if caps.falls_bits_per_second is not None:
+                fall = f"{later} {' '.join(shaping(caps.falls_bits_per_second, LONGEST_BYTES))}"
+                stack.enter_context(sender.running(["sh", "-c", fall], work / "fall.log"))
             if caps.foreign_bits_per_second is not None:
-                rate = caps.foreign_bits_per_second
-                stack.enter_context(_traffic(sender, receiver, address, rate, later, work))
+                told = _udp(caps.foreign_bits_per_second)
+                stack.enter_context(_traffic(sender, receiver, address, told, later, work))
+            if caps.foreign_streams is not None:
+                told = f"--parallel {caps.foreign_streams}"
+                stack.enter_context(_traffic(sender, receiver, address, told, later, work))
         yield tuple(hogs)
 
 
@@ -73,14 +81,11 @@ def _joining(group: str, script: str) -> list[str]:
 
 @contextlib.contextmanager
 def _traffic(
-    sender: Host, receiver: Host, address: str, bits_per_second: int, later: str, work: Path
+    sender: Host, receiver: Host, address: str, what: str, later: str, work: Path
 ) -> Iterator[None]:
-    """A steady UDP stream; the rate counts the Ethernet headers, as the shaper does."""
-    payload_bytes, frame_bytes = 1448, 1448 + 42
-    rate = round(bits_per_second * payload_bytes / frame_bytes)
+    """What one host sends the other all the time; what: iperf3's options for it."""
     listen = ["iperf3", "--server", "--port", "5300", "--one-off"]
-    send = f"{later} exec iperf3 --client {address} --port 5300 --udp --time 3600"
-    send += f" --bitrate {rate} --length {payload_bytes}"
+    send = f"{later} exec iperf3 --client {address} --port 5300 --time 3600 {what}"
     with (
         receiver.running(listen, work / "traffic.log") as listener,
         contextlib.ExitStack() as stack,
@@ -91,3 +96,10 @@ def _traffic(
         if listener.poll() is not None or talker.poll() is not None:
             raise RuntimeError(f"no foreign traffic: {(work / 'traffic.log').read_text()[-500:]}")
         yield
+
+
+def _udp(bits_per_second: int) -> str:
+    """A steady UDP stream; the rate counts the Ethernet headers, as the shaper does."""
+    payload_bytes, frame_bytes = 1448, 1448 + 42
+    rate = round(bits_per_second * payload_bytes / frame_bytes)
+    return f"--udp --bitrate {rate} --length {payload_bytes}"

@@ -46,6 +46,10 @@ class Caps:
     """Shaped rate of what the host sends, Ethernet headers included."""
     foreign_bits_per_second: int | None = None
     """Somebody else's traffic that the host sends to the other one, by UDP."""
+    foreign_streams: int | None = None
+    """TCP streams that somebody else sends to the other host: they take what they get."""
+    falls_bits_per_second: int | None = None
+    """Shaped rate of what the host sends once it is late, where that is shaped at all."""
     foreign_reader: bool = False
     """Whether somebody else reads the host's disk all the time."""
     hog_share_ratio: float | None = None
@@ -85,14 +89,15 @@ class Plant:
     beside: bool = False
     """Whether a second, faster link joins the hosts, by addresses that nobody named."""
     late_seconds: float = 0.0
-    """How long after the world is up the neighbours and the others' traffic begin."""
+    """How long after the world is up neighbours and others' traffic begin, or a link falls."""
     stop_seconds: float = 0.0
     """How long the file server stands still again and again; 0: never."""
 
     def payload_bytes_per_second(self, verb: str) -> float | None:
-        """Shaped payload rate of a push (the client sends) or a pull; None: not shaped."""
+        """Shaped payload rate of a push (the client sends) or a pull; None: not shaped, or not
+        alike all the time."""
         sender = self.client if verb == "push" else self.server
-        if sender.sends_bits_per_second is None:
+        if sender.sends_bits_per_second is None or sender.falls_bits_per_second is not None:
             return None
         free = sender.sends_bits_per_second - (sender.foreign_bits_per_second or 0)
         return free / 8 * payload_ratio(self.mtu_bytes or ETHERNET_MTU_BYTES)

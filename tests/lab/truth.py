@@ -31,6 +31,8 @@ GROUPS_OF_COPIES = {"all": COPIES, "pulls": PULLS, "pushes": PUSHES}
 CAPS = {
     "sends": "sends_bits_per_second",
     "foreign": "foreign_bits_per_second",
+    "foreign_streams": "foreign_streams",
+    "falls": "falls_bits_per_second",
     "reads": "disk_read_bytes_per_second",
     "writes": "disk_write_bytes_per_second",
     "quota": "quota_ratio",

@@ -29,7 +29,7 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
         shared.mkdir()
         own.mkdir()
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
-            given = {"stages": ("smb-copy",), "budget_seconds": 8.0, "size_bytes": 2 << 20}
+            given = {"stages": ("smb-copy",), "budget_seconds": 60.0, "size_bytes": 2 << 20}
             bench = bench_of(server, own, **{**given, **chosen})
             session.measure(bench)
             assert list(shared.iterdir()) == list(own.iterdir()) == []

@@ -12,7 +12,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.units import rate_text
 
 CAUSE = Cause("network", "contention", "other traffic", stays=True)
-FULL_RATIO = 0.85
+FULL_RATIO, SHARED_RATIO, SHARED_FULL_RATIO = 0.85, 0.25, 0.8
 BOUND_RATIO = 0.15
 """How far the sum of two counts may be from the shaper that lets both out."""
 
@@ -25,7 +25,9 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     rate = given.rate
     total = rate.median + foreign
     capacity = _capacity(given, total)
-    if capacity is None or total < FULL_RATIO * capacity:
+    # Others' that are more than a quarter of the copy fill a link with it from a little less on.
+    shared = foreign > SHARED_RATIO * rate.median
+    if capacity is None or total < (SHARED_FULL_RATIO if shared else FULL_RATIO) * capacity:
         yield (
             f"Other traffic used {rate_text(foreign)} of the same interface during the copy; the "
             "link was not seen to be full."
@@ -37,7 +39,8 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         given.made,
         words(foreign, total),
         level=max(rate.median, capacity - foreign),
-        source="measured",
+        reached=True if shared else None,
+        source="one-end" if given.lone else "measured",
         evidence=(
             f"The interface carried {rate_text(total)} in this direction; {rate_text(foreign)} of "
             "it was other traffic.",

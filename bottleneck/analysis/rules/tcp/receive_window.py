@@ -86,6 +86,7 @@ class Limit:
             evidence=(self.evidence,),
             remedy=remedy,
             detail=detail,
+            window_bytes=self.window_bytes,
         )
 
 

@@ -47,6 +47,8 @@ TINY_BYTES = 64 << 10
 class Limit:
     """A connection that its sender's buffer holds."""
 
+    window_bytes: float
+    """What is in flight each round trip; 0: not what limits it."""
     bytes_per_second: float
     high_bytes_per_second: float
     reached: bool | None
@@ -88,6 +90,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
             evidence=(each.evidence,),
             remedy=set_by.remedy,
             detail=set_by.detail,
+            window_bytes=each.window_bytes,
         )
 
 
@@ -103,6 +106,7 @@ def _by_the_kernel(seen: Connection, carried: float | None, rate: float) -> Limi
     if reached:
         level = max(rate, min(level, in_flight / (told.rtt_seconds_median or rtt)))
     return Limit(
+        in_flight,
         level,
         max(level, high),
         reached,
@@ -123,8 +127,10 @@ def _in_bursts(seen: Connection, carried: float | None, rate: float) -> Limit | 
     if not small or not emptied or rate >= LINK_RATIO * carried:
         return None
     usual = told.rtt_seconds_median or rtt
+    flies: float = high
     if _trapped(size, high, rtt, usual) and carried >= CARRIES_MORE_RATIO * rate:
-        level, reached = rate, True
+        # Only its last bytes wait that long.
+        level, reached, flies = rate, True, 0.0
         how = (
             f"({size_text(size)}) waits for delayed acknowledgements ({seconds_text(usual)} "
             f"instead of {seconds_text(rtt)})"
@@ -141,6 +147,7 @@ def _in_bursts(seen: Connection, carried: float | None, rate: float) -> Limit | 
             f"about {rate_text(level)}"
         )
     return Limit(
+        flies,
         level,
         max(level, min(carried, high / rtt)),
         reached,
@@ -173,6 +180,7 @@ def _from_one_end(given: Evidence, seen: Connection) -> Limit | None:
     in_flight = told.in_flight_bytes_median or 0.0
     level = max(rate.median, in_flight / (told.rtt_seconds_median or trip))
     return Limit(
+        in_flight,
         level,
         max(level, rate.high),
         True,
