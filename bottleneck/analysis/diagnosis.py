@@ -223,9 +223,11 @@ def _detail(cap: Cap) -> str:
 def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> tuple[str, ...]:
     if copy.running:
         return (running.what_to_try(copy, made),)
+    same = (each for each in steps.copies(report) if each.dialect == copy.dialect)
+    waiting = unknown.left_out(same)
     if report.server is None:
-        return (unknown.without_agent(copy, ladder),)
-    return unknown.next_steps(copy, made, ladder, report.status)
+        return (unknown.without_agent(copy, ladder), *filter(None, [waiting]))
+    return unknown.next_steps(copy, made, ladder, report.status, waiting)
 
 
 def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:

@@ -98,6 +98,11 @@ class Load:
         waited = self.waiting_ratio is None or self.waiting_ratio > HELD_UP_RATIO
         return self.all_cores_ratio >= FULL_RATIO and waited
 
+    @property
+    def filled_by_others(self) -> bool:
+        """Whether others have a good part of full cores."""
+        return self.all_cores_ratio >= FULL_RATIO and self.others_ratio > CROWDED_RATIO
+
 
 def hindrance(seen: Load | None, side: str) -> str | None:
     """How a host's CPU may have set the rate of a stage, in words; None: it did not."""

@@ -5,6 +5,8 @@ Of a copy that reaches nothing that a person told of: what the figures rule out,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bottleneck.analysis import hardware_limits
 from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.ceilings import Ladder
@@ -17,7 +19,7 @@ from bottleneck.units import rate_text, seconds_text
 from probes.records import Failed, Skipped
 
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
-FAILED = "The copy failed"
+FAILED, OUT_OF_TIME = "The copy failed", "out of time"
 FAR_RATIO = 2.0
 """Of a copy's rate: a limit from there on is nothing to look at."""
 FLUSH_RATIO = 0.1
@@ -118,11 +120,28 @@ def far(ceiling: Ceiling, rate: float) -> bool:
     return ceiling.bytes_per_second >= FAR_RATIO * rate
 
 
-def next_steps(copy: Copy, made: Found, ladder: Ladder, status: str) -> tuple[str, ...]:
-    """What decides it, where both hosts were measured and nothing is named."""
+def left_out(copies: Iterable[Copy]) -> str:
+    """What to do about copies that the time did not reach; empty: it reached all."""
+    names = [
+        each.name
+        for each in copies
+        if isinstance(each.outcome, Skipped) and each.outcome.reason.startswith(OUT_OF_TIME)
+    ]
+    if not names:
+        return ""
+    return f"Use a larger --budget: {', '.join(names)} got no time and may be slower still."
+
+
+def next_steps(
+    copy: Copy, made: Found, ladder: Ladder, status: str, waiting: str
+) -> tuple[str, ...]:
+    """What decides it, where both hosts were measured and nothing is named.
+
+    waiting: what left_out() says.
+    """
     if status == "interrupted":
         return ("Run again: the run was interrupted before the tests that decide.",)
-    again = "Repeat with --thorough: more runs of each copy, about 5 times as long."
+    again = waiting or "Repeat with --thorough: more runs of each copy, about 5 times as long."
     rate, late = made.rate.median, flushed_late(copy, made)
     disk = next((e for e in nearest(ladder, rate) if e.part == ("disk", copy.receiver)), None)
     if late and not (disk and far(disk, rate)):

@@ -45,6 +45,17 @@ def test_what_is_twice_as_fast_as_a_copy_is_neither_called_near_nor_advised(betw
     assert near or found.verdict.sentence.endswith("44.0 MB/s, at most half of each known limit.")
 
 
+def test_copies_that_got_no_time_are_no_sign_of_health(between):
+    world = between(118)
+    world.copy("push.uncached", 7)
+    world.skip("pull.cached", "out of time (use a larger --budget)")
+    world.skip("pull.uncached", "no agent")
+    told = "Use a larger --budget: pull.cached got no time and may be slower still."
+    assert world.diagnosed().advice == (told,)
+    world.server = None
+    assert world.diagnosed().advice[1:] == (told,)
+
+
 def test_altered_bytes_of_any_stage_come_first(world):
     world.tax("pull", "plain", 100)
     world.tax("pull", "signed", 50, hash_ok=False)

@@ -181,9 +181,10 @@ def test_other_processes_in_idle_time_hold_nothing(world, says):
     says(world, LINK)
 
 
-def test_a_loopback_that_others_crowded_out_is_not_the_tools_ceiling(pulled, says):
+@pytest.mark.parametrize("waited", [2.1, 0.0], ids=["waits", "hardly runs"])
+def test_a_loopback_that_others_crowded_out_is_not_the_tools_ceiling(pulled, waited, says):
     world = pulled(113, disk=None)
-    crowded = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
+    crowded = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": waited}
     world.loopback("client", 150, client=crowded)
     says(world, LINK)
 

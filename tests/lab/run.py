@@ -3,8 +3,9 @@
 
 Usage: python tests/lab/run.py [WORLD ...] [--only PATTERN] [--group NAME] [--quick | --budget
 SECONDS] [--agent-none] [--old-files cold | cached] [--json F] [--reports DIR]
-[--from DIR] [--summary]
+[--from DIR] [--summary] [--results]
 
+--results adds a row a copy to results.tsv: figures of worlds add up over days.
 --from DIR judges the reports that --reports DIR kept, with today's analysis: seconds, no lab.
 
 Exit code: 0 every verdict is right; 1 something is blamed wrongly, a diagnosis contradicts its own
@@ -16,7 +17,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from fnmatch import fnmatchcase
@@ -30,6 +33,7 @@ from world import missing
 
 ATTEMPTS = 3
 """Of one world, where others on the machine disturb it; --attempts."""
+RESULTS = Path(__file__).with_name("results.tsv")
 ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, NO_LAB = 0, 1, 3, 69
 
 
@@ -71,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-iperf3", dest="beside", action="store_false", help="do not compare")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
     parser.add_argument("--from", dest="saved", type=Path, metavar="DIR", help="judge those again")
+    parser.add_argument("--results", action="store_true", help=f"add them to {RESULTS.name}")
     parser.add_argument("--summary", action="store_true", help="no rows of the single worlds")
     return parser
 
@@ -100,11 +105,28 @@ def main() -> int:
         results.append(ran)
         if not options.summary:
             show(ran)
+        if options.results:
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.writelines(_rows(ran, _tree(), "agent" if agent else "none"))
         if options.json:
             told = {"runs": [asdict(each) for each in results], "tally": asdict(tally(results))}
             options.json.write_text(json.dumps(told, indent=1) + "\n")
     print("\n".join(lines(tally(results))))
     return grade(results)
+
+
+def _tree() -> str:
+    command = ["git", "-C", str(RESULTS.parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _rows(ran: Ran, tree: str, agent: str) -> Iterator[str]:
+    """Tree, day, agent, world, copy, dialect, MB/s, verdict, confidence, grade: a copy a line."""
+    for row in ran.verdicts:
+        rate = "-" if row.bytes_per_second is None else f"{row.bytes_per_second / 1e6:.2f}"
+        told = (row.copy, row.dialect or "-", rate, row.verdict, row.confidence, row.grade)
+        day = time.strftime("%Y-%m-%d")
+        yield "\t".join(map(str, (tree, day, agent, ran.world, *told))) + "\n"
 
 
 def _run(worlds: list[LabWorld], terms: Terms, attempts: int) -> Iterator[Ran]:

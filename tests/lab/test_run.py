@@ -9,7 +9,7 @@ import pytest
 from disturbance import Foreign, Moment, foreign_cores, kernel_ticks
 from experiment import Ran, undisturbed
 from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
-from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, chosen_worlds, grade
+from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, _rows, chosen_worlds, grade
 from truth import WORLDS
 
 KTHREAD = (
@@ -50,6 +50,13 @@ def test_the_exit_code_tells_the_worst() -> None:
     assert grade([_ran()]) == CONFIDENTLY_WRONG
     assert grade([_ran(RIGHT, left_behind=("client: /x",))]) == CONFIDENTLY_WRONG
     assert grade([_ran(RIGHT, unlawful=("pull.cached: next below",))]) == CONFIDENTLY_WRONG
+
+
+def test_a_result_is_a_row_with_its_tree_and_its_grade() -> None:
+    """Copies of a world, each with what was found; nothing of it needs the report."""
+    tree, day, *told = next(_rows(_ran(RIGHT), "0abc", "none")).rstrip("\n").split("\t")
+    copy = ("pull.cached", "3.1.1", "10.00", "", "0.9", RIGHT)
+    assert [tree, *told] == ["0abc", "none", "link-100", *copy] and len(day) == 10
 
 
 def test_only_the_kernels_own_threads_are_taken_off() -> None:

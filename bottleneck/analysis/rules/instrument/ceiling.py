@@ -38,7 +38,8 @@ def tool_ceiling(report: Report, side: str) -> Found | None:
     allowed = None if usage is None else usage.quota_cores
     if allowed is not None and allowed < 1:
         return None
-    return None if seen.throttled or seen.crowded or _waited(best, seen) else best
+    held_back = seen.throttled or seen.crowded or seen.filled_by_others
+    return None if held_back or _waited(best, seen) else best
 
 
 def _waited(best: Found, seen: Load) -> bool:
