@@ -16,7 +16,7 @@ from typing import Any, Self
 from bottleneck import __version__, bootstrap, credentials, dialling, replies, wire
 from bottleneck.replies import AgentLost, StageError, Stream
 from probes.host import tools
-from probes.host.child import apart
+from probes.host.child import apart, uninterrupted
 from probes.host.counters import Watched
 from probes.host.system import os
 from probes.host.waiting import signal
@@ -33,7 +33,6 @@ LONGEST_VERSION = 80
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INSTALLED_SECONDS = 6.0
 """For the greeting of what may be another program of that name."""
 
@@ -104,8 +103,9 @@ class Host(Stream):
                 "PATH that only root and this user can write to; install it or use its full "
                 "path"
             )
+        host: Self | None = None
         try:
-            with _uninterrupted():
+            with uninterrupted():
                 process = subprocess.Popen(
                     [found, *command[1:]],
                     stdin=subprocess.PIPE,
@@ -115,14 +115,14 @@ class Host(Stream):
                     # killed closes nothing: this ends an ssh that waits.
                     **apart(signal.SIGTERM),
                 )
-        except OSError as error:
-            what = f"{command[0]}: {error.strerror}"
-            raise AgentLost(f"the {side}'s agent did not start: {what}") from None
-        host = cls(side, process)
-        try:
+                host = cls(side, process)
             host._greet(program, timeout_seconds or GREETING_SECONDS)
-        except BaseException:
-            host.close(now=True)
+        except BaseException as error:
+            if host is not None:
+                host.close(now=True)
+            elif isinstance(error, OSError):
+                what = f"{command[0]}: {error.strerror}"
+                raise AgentLost(f"the {side}'s agent did not start: {what}") from None
             raise
         return host
 
@@ -300,11 +300,11 @@ class Host(Stream):
         process = self.process
         if now:
             self._signal(signal.SIGTERM)
-        if process.stdin is not None:
+        try:
             self.closing = True
             with self.sending, contextlib.suppress(OSError):
-                process.stdin.close()
-        try:
+                if process.stdin is not None:
+                    process.stdin.close()
             process.wait(1.0 if now else CLOSING_SECONDS)
         except subprocess.TimeoutExpired:
             self._signal(signal.SIGKILL)
@@ -350,25 +350,6 @@ class PartlyRan(Exception):
         self.samples = samples
         self.lost = lost
         """Whether the agent went with it."""
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Handles signals behind the block: what a handler raises in a fork is printed and lost."""
-    came: list[int] = []
-    taken = {}
-    if threading.current_thread() is threading.main_thread():
-        told = {each: signal.getsignal(each) for each in INTERRUPTS}
-        taken = {each: handler for each, handler in told.items() if callable(handler)}
-    for each in taken:
-        signal.signal(each, lambda which, _: came.append(which))
-    try:
-        yield
-    finally:
-        for each, handler in taken.items():
-            signal.signal(each, handler)
-        for number in came:
-            signal.raise_signal(number)
 
 
 def start_here() -> Host:

@@ -200,17 +200,21 @@ class Stream:
         assert self.process.stdin is not None
         # Past the buffer: its lock, held by a thread that waits, would hold up closing as well.
         with self.sending:
+            self._check_open()
             until = time.monotonic() + timeout_seconds
             fd = self.process.stdin.fileno()
             os.set_blocking(fd, False)
             while line:
                 takes = select.select([], [fd], [], LOOK_SECONDS)[1]
-                if self.closing:
-                    raise BrokenPipeError("its stream was closed")
+                self._check_open()
+                if time.monotonic() >= until:
+                    raise TimeoutError("it accepts no more requests")
                 if takes:
                     line = line[os.write(fd, line) :]
-                elif time.monotonic() >= until:
-                    raise TimeoutError("it accepts no more requests")
+
+    def _check_open(self) -> None:
+        if self.closing:
+            raise BrokenPipeError("its stream was closed")
 
     def send(self, request: dict[str, Any]) -> int:
         """Sends a request; its number."""

@@ -326,13 +326,14 @@ try:
     with interrupts.let_through():
         hosts.start_here()
 except KeyboardInterrupt:
-    print("interrupted")
+    with open(f"/proc/self/task/{os.getpid()}/children") as file:
+        print("interrupted", file.read())
 """
 
 
 def test_an_interrupt_in_the_moment_of_a_fork_is_not_lost():
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+    assert (done.stdout, done.stderr) == ("interrupted \n", "")
 
 
 def test_endless_words_on_stderr_are_not_kept():

@@ -15,10 +15,10 @@ from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
 from bottleneck.units import range_text, rate_text
 
-MAYBE_RATIO = 0.75
-"""Of a limit: a copy that is slower than that did not reach it."""
+NOT_REACHED_RATIO = 0.75
+"""Copy's rate over a limit, below which the limit was not reached."""
 LEAST_RATIO, MOST_RATIO = 0.5, 1.6
-"""Of a window a round trip, that a copy moves which this window limits."""
+"""Copy's rate over window / RTT, between which the window may be what limits it."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ def _lawful(
 
 
 def _possible(copy: Copy, claim: Claim) -> bool:
-    """Whether a window may be what limits the copy: by the round trips of its own connection it
-    moves one in each, and what it moves far beyond or below that has another reason."""
+    """Whether a window may be what limits the copy: that moves one window in each round trip of its
+    own connection. A copy far below or above that has another reason."""
     trip = None if copy.made is None else copy.made.details.sockets.rtt_seconds_median
     if copy.made is None or not trip or not claim.window_bytes:
         return True
     rate, level = copy.made.rate.median, claim.window_bytes / trip
-    limits = claim.reached or rate >= MAYBE_RATIO * claim.ceiling.bytes_per_second
+    limits = claim.reached or rate >= NOT_REACHED_RATIO * claim.ceiling.bytes_per_second
     return not limits or LEAST_RATIO * level <= rate <= MOST_RATIO * level
 
 

@@ -14,10 +14,11 @@ CROWDED_RATIO = 0.3
 """Share of the cores that other processes must take to be blamed."""
 WAITING_RATIO = 0.2
 """Ready to run and not let, from which on a crowd of others matters."""
-FULL_RATIO, HELD_UP_RATIO = 0.95, 0.05
+FULL_RATIO, HELD_UP_RATIO = 0.95, 0.1
 """Of all cores; ready to run and not let there, from which on a test may have been slowed down."""
-MOSTLY_OWN = 2.0
-"""The copy's share of full cores over the others', from which on they are full by the copy."""
+MOSTLY_OWN_RATIO, LEAST_OWN_RATIO = 2.0, 0.25
+"""The copy's share of full cores over the others', and of the cores, from which on it is the copy
+that fills them: what kernel threads do is in nobody's account."""
 SHORTEST_SECONDS = 1e-6
 LEAST_QUOTA_CORES = 1e-6
 OWN_RATIO = 0.5
@@ -84,7 +85,7 @@ class Load:
         if self.all_cores_ratio < SATURATED_RATIO:
             return False
         waited = self.waiting_ratio is not None and self.waiting_ratio > WAITING_RATIO
-        own = self.copy_ratio >= MOSTLY_OWN * self.others_ratio
+        own = self.copy_ratio >= max(LEAST_OWN_RATIO, MOSTLY_OWN_RATIO * self.others_ratio)
         return waited or self.copy_ratio >= OWN_RATIO or own and self.all_cores_ratio >= FULL_RATIO
 
     @property
@@ -95,7 +96,7 @@ class Load:
     @property
     def held_up(self) -> bool:
         """Whether full cores, whoever filled them, may have kept it waiting."""
-        waited = self.waiting_ratio is None or self.waiting_ratio > HELD_UP_RATIO
+        waited = self.waiting_ratio is not None and self.waiting_ratio > HELD_UP_RATIO
         return self.all_cores_ratio >= FULL_RATIO and waited
 
     @property

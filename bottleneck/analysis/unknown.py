@@ -12,7 +12,7 @@ from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Verdict
 from bottleneck.analysis.rules import running
-from bottleneck.analysis.sentences import name_with_verb, runs
+from bottleneck.analysis.sentences import name_with_verb, part_name, runs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.units import rate_text, seconds_text
@@ -94,7 +94,9 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
         )
     lowest = known[0]
     if far(lowest, rate):
-        return _inconclusive(f"{runs(copy, rate)}, at most half of each known limit.")
+        return _inconclusive(
+            f"{runs(copy, rate)}, at most half of each known limit.{_unknown_limit(ladder, rate)}"
+        )
     beyond = next((each for each in known if each.part != lowest.part), None)
     rest = (
         ""
@@ -113,10 +115,25 @@ def nearest(ladder: Ladder, rate: float) -> list[Ceiling]:
     A load that was scaled up may come to the copy's own rate: that is no limit to look at.
     """
     above = [each.ceiling for each in ladder.valid if each.ceiling.bytes_per_second >= rate]
-    return [each for each in above if each.standing != "estimated"] or above
+    known = [each for each in above if each.standing != "estimated"]
+    # One that is estimated is named before one that is far.
+    return known if known and not (far(known[0], rate) and not far(above[0], rate)) else above
+
+
+def _unknown_limit(ladder: Ladder, rate: float) -> str:
+    """What is said of a lower bound that is near the rate; empty: there is none."""
+    least = [each.ceiling for each in ladder.claims if each.ceiling.standing == "at-least"]
+    near = [e for e in least if e.bytes_per_second >= rate and not far(e, rate)]
+    if not near:
+        return ""
+    return (
+        f" The limit of {part_name(near[0].part)} is unknown: "
+        f"{rate_text(near[0].bytes_per_second)} or more."
+    )
 
 
 def far(ceiling: Ceiling, rate: float) -> bool:
+    """Whether a limit is so far above a rate that it is no suspect."""
     return ceiling.bytes_per_second >= FAR_RATIO * rate
 
 
@@ -129,7 +146,8 @@ def left_out(copies: Iterable[Copy]) -> str:
     ]
     if not names:
         return ""
-    return f"Use a larger --budget: {', '.join(names)} got no time and may be slower still."
+    were = "was" if len(names) == 1 else "were"
+    return f"Use a larger --budget: {', '.join(names)} {were} skipped and may be slower still."
 
 
 def next_steps(
@@ -146,7 +164,7 @@ def next_steps(
     disk = next((e for e in nearest(ladder, rate) if e.part == ("disk", copy.receiver)), None)
     if late and not (disk and far(disk, rate)):
         return (f"Check the {copy.receiver}'s disk first: {late[0].lower()}{late[1:]}", again)
-    known = nearest(ladder, rate)
+    known = [e for e in nearest(ladder, rate) if e.component != "instrument"]
     if not known or far(known[0], rate):
         return (again,)
     return (f"Check {name_with_verb(known[0])} first: its limit is the nearest.", again)

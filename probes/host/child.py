@@ -10,10 +10,12 @@ import os
 import sys
 import threading
 import time
-from typing import Callable, List, TypeVar
+from contextlib import contextmanager
+from typing import Callable, Iterator, List, TypeVar
 
 from probes.host.events import MEMORY_LIMIT_BYTES, Event, Tell, Work, failure, one_line
 from probes.host.proc import text
+from probes.host.waiting import signal
 
 if sys.platform == "win32":
     from probes.host.windows.process import (
@@ -50,11 +52,33 @@ __all__ = [
     "one_line",
     "overwrite_variable",
     "spawn",
+    "uninterrupted",
 ]
 
 T = TypeVar("T")
 
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 HANGS = "it waits in the kernel (state D) and ends when the mount answers"
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Handles signals behind the block: what a handler raises in a fork is printed and lost."""
+    came: List[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        told = {each: signal.getsignal(each) for each in INTERRUPTS}
+        handlers = {each: handler for each, handler in told.items() if callable(handler)}
+    for each in handlers:
+        signal.signal(each, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        # SIGINT last: a second Ctrl-C may end this.
+        for each, handler in reversed(list(handlers.items())):
+            signal.signal(each, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 class NoAnswer(Exception):

@@ -50,7 +50,7 @@ def test_copies_that_got_no_time_are_no_sign_of_health(between):
     world.copy("push.uncached", 7)
     world.skip("pull.cached", "out of time (use a larger --budget)")
     world.skip("pull.uncached", "no agent")
-    told = "Use a larger --budget: pull.cached got no time and may be slower still."
+    told = "Use a larger --budget: pull.cached was skipped and may be slower still."
     assert world.diagnosed().advice == (told,)
     world.server = None
     assert world.diagnosed().advice[1:] == (told,)

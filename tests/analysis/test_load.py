@@ -12,7 +12,7 @@ HOSTS = {
     "one thread": (FULL, {"busiest_process_ratio": 0.97}),
     "all cores": (FULL, {"core_busy_ratios": (0.98, 0.96), "copy_cpu_seconds": 7.0}),
     "crowded": (FULL, CROWDED),
-    "others, and it waited a little": (FULL, {**CROWDED, "run_delay_seconds": 0.4}),
+    "others, and it waited a little": (FULL, {**CROWDED, "run_delay_seconds": 0.6}),
     "nobody else": (FULL, {"core_busy_ratios": (0.96,), "copy_cpu_seconds": 1.0}),
     "interrupts on one core": (FULL, {"core_busy_ratios": (0.98, 0.1), "softirq_ratio": 0.48}),
     "idle": (None, {}),
@@ -21,8 +21,11 @@ HOSTS = {
     "others in idle time": (None, {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.6}),
     "others": (None, {"run_delay_seconds": 3.0, "other_cpu_seconds": 2.0}),
     "not told how long it waited": (None, {"run_delay_seconds": None}),
+    "nor beside others in idle time": (
+        *(None, {"core_busy_ratios": (1.0,), "run_delay_seconds": None, "copy_cpu_seconds": 0.05}),
+    ),
     "full cores that a slow copy did not wait for": (
-        *(None, {"core_busy_ratios": (0.95,), "copy_cpu_seconds": 0.05}),
+        *(None, {"core_busy_ratios": (0.97,), "copy_cpu_seconds": 0.05, "other_cpu_seconds": 0.0}),
     ),
 }
 

@@ -100,7 +100,6 @@ OTHERS = {
     "and one with room too": (
         *(NOBODY, 6, {"link": None, "disk": None, "agent": False, **carried(9)}),
     ),
-    "many connections that leave one its share and less": (CROWD, 4, carried(113)),
     "the copy's own packets": (LINK, 113, carried(113)),
 }
 
@@ -108,6 +107,25 @@ OTHERS = {
 @pytest.mark.parametrize(("named", "rate", "more"), OTHERS.values(), ids=OTHERS)
 def test_other_traffic_is_named_where_the_link_is_full(pulled, named, rate, more, says):
     says(pulled(rate, **more), named)
+
+
+@pytest.mark.parametrize(
+    ("rate", "disk", "total", "by", "named"),
+    [
+        (4, 500, 113, "network", CROWD),
+        (4, 500, 113, "receiver", NOBODY),
+        (20, 500, 96, "network", NOBODY),
+        (24, 25, 113, "network", "disk/client/write"),
+        (20, 500, 320, "network", NOBODY),
+    ],
+    ids=["less than its share", "it does not wait", "room", "a disk", "on another card"],
+)
+def test_a_full_link_is_shared_by_who_waits_for_it(
+    pulled, sockets, rate, disk, total, by, named, says
+):
+    """Others' traffic that leaves no room, whatever the copy gets beside it."""
+    told = sockets(by=by, rtt_seconds_median=0.004, min_rtt_seconds=0.0002)
+    says(pulled(rate, disk=disk, details={"sockets": told}, **carried(total)), named)
 
 
 def test_other_traffic_beside_tcp_by_itself_is_looked_for_at_the_interfaces(linked, says):
@@ -127,6 +145,19 @@ CPUS = {
         "cpu/server/all-cores",
         240,
         {**FAR, "server": {"core_busy_ratios": (0.97,), "busiest_process_ratio": 0.95}},
+    ),
+    "the only core, mostly the copy's, which hardly waits": (
+        "cpu/server/all-cores",
+        240,
+        {
+            **FAR,
+            "server": {
+                "core_busy_ratios": (0.97,),
+                "copy_cpu_seconds": 1.2,
+                "other_cpu_seconds": 0.5,
+                "run_delay_seconds": 0.2,
+            },
+        },
     ),
     "interrupts that fill the client's core are not this tool's process": (
         "cpu/client/one-core",
@@ -181,11 +212,11 @@ def test_other_processes_in_idle_time_hold_nothing(world, says):
     says(world, LINK)
 
 
-@pytest.mark.parametrize("waited", [2.1, 0.0], ids=["waits", "hardly runs"])
-def test_a_loopback_that_others_crowded_out_is_not_the_tools_ceiling(pulled, waited, says):
+@pytest.mark.parametrize("told", [{"run_delay_seconds": 2.1}, {"busiest_process_ratio": 0.02}])
+def test_a_loopback_that_others_crowded_out_is_not_the_tools_ceiling(pulled, told, says):
     world = pulled(113, disk=None)
-    crowded = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": waited}
-    world.loopback("client", 150, client=crowded)
+    crowded = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 0.0}
+    world.loopback("client", 150, client={**crowded, **told})
     says(world, LINK)
 
 

@@ -38,7 +38,8 @@ def tool_ceiling(report: Report, side: str) -> Found | None:
     allowed = None if usage is None else usage.quota_cores
     if allowed is not None and allowed < 1:
         return None
-    held_back = seen.throttled or seen.crowded or seen.filled_by_others
+    idle = seen.process_ratio < WORKING_RATIO
+    held_back = seen.throttled or seen.crowded or seen.filled_by_others and idle
     return None if held_back or _waited(best, seen) else best
 
 

@@ -12,7 +12,11 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.units import rate_text
 
 CAUSE = Cause("network", "contention", "other traffic", stays=True)
-FULL_RATIO, SHARED_RATIO, SHARED_FULL_RATIO = 0.85, 0.25, 0.8
+FULL_RATIO, SHARED_FULL_RATIO, CERTAIN_RATIO, IMPOSSIBLE_RATIO = 0.85, 0.8, 0.9, 1.15
+"""Sum of the copy's and the others' traffic over the link's limit: full; full where others have
+much of it; no room for the copy to grow; more than one link carries, so that they took another."""
+SHARED_RATIO = 0.25
+"""Others' traffic over the copy's, from which on they have much of the link."""
 BOUND_RATIO = 0.15
 """How far the sum of two counts may be from the shaper that lets both out."""
 
@@ -25,9 +29,10 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     rate = given.rate
     total = rate.median + foreign
     capacity = _capacity(given, total)
-    # Others' that are more than a quarter of the copy fill a link with it from a little less on.
     shared = foreign > SHARED_RATIO * rate.median
-    if capacity is None or total < (SHARED_FULL_RATIO if shared else FULL_RATIO) * capacity:
+    used = None if capacity is None else total / capacity
+    least = SHARED_FULL_RATIO if shared else FULL_RATIO
+    if capacity is None or used is None or not least <= used <= IMPOSSIBLE_RATIO:
         yield (
             f"Other traffic used {rate_text(foreign)} of the same interface during the copy; the "
             "link was not seen to be full."
@@ -39,7 +44,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         given.made,
         words(foreign, total),
         level=max(rate.median, capacity - foreign),
-        reached=True if shared else None,
+        reached=True if shared and used >= CERTAIN_RATIO and _waits(given) else None,
         source="one-end" if given.lone else "measured",
         evidence=(
             f"The interface carried {rate_text(total)} in this direction; {rate_text(foreign)} of "
@@ -47,6 +52,14 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         ),
         remedy=remedy(given, foreign),
     )
+
+
+def _waits(given: Evidence) -> bool:
+    """Whether the copy's own connection was seen to wait for the network, in a queue or for what
+    was lost there."""
+    seen = given.own
+    lost = bool(seen.sockets.retransmitted_bytes)
+    return seen.sockets.by == "network" and (seen.queued or seen.backlog or lost)
 
 
 def words(foreign: float, total: float) -> str:

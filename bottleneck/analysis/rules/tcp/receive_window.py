@@ -86,7 +86,7 @@ class Limit:
             evidence=(self.evidence,),
             remedy=remedy,
             detail=detail,
-            window_bytes=self.window_bytes,
+            window_bytes=self.window_bytes if self.seen.own else 0.0,
         )
 
 

@@ -90,7 +90,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
             evidence=(each.evidence,),
             remedy=set_by.remedy,
             detail=set_by.detail,
-            window_bytes=each.window_bytes,
+            window_bytes=each.window_bytes if seen.own else 0.0,
         )
 
 
@@ -126,17 +126,16 @@ def _in_bursts(seen: Connection, carried: float | None, rate: float) -> Limit | 
     emptied = (told.unsent_bytes_median or 0.0) <= EMPTY_RATIO * high
     if not small or not emptied or rate >= LINK_RATIO * carried:
         return None
-    usual = told.rtt_seconds_median or rtt
-    flies: float = high
+    usual, bursts = told.rtt_seconds_median or rtt, high / (rtt + high / carried)
+    each_trip = bursts * usual
     if _trapped(size, high, rtt, usual) and carried >= CARRIES_MORE_RATIO * rate:
         # Only its last bytes wait that long.
-        level, reached, flies = rate, True, 0.0
+        level, reached, each_trip = rate, True, 0.0
         how = (
             f"({size_text(size)}) waits for delayed acknowledgements ({seconds_text(usual)} "
             f"instead of {seconds_text(rtt)})"
         )
     else:
-        bursts = high / (rtt + high / carried)
         full = told.send_queue_full_ratio
         shown = told.by == "send-buffer" and full >= MOSTLY_RATIO
         # A buffer that was seen to be full most of the time leaves what it left, scaled up.
@@ -147,7 +146,7 @@ def _in_bursts(seen: Connection, carried: float | None, rate: float) -> Limit | 
             f"about {rate_text(level)}"
         )
     return Limit(
-        flies,
+        each_trip,
         level,
         max(level, min(carried, high / rtt)),
         reached,

@@ -74,7 +74,6 @@ def test_no_end_is_blamed_for_less_than_the_same_client_moved_over_smb(
 ):
     """What is beyond the path itself refutes nothing."""
     told = {**BURSTS, "min_rtt_seconds": 0.04, "rtt_seconds_median": 0.041}
-    told.update(send_buffer_bytes=2 << 20, in_flight_bytes_high=2 << 20)
     world = copied(between, sockets, "pull.cached", 30.0, 59.8, **told)
     world.matrix("pull", {(1 << 20, 8): cell}, 0.04)
     assert ("send-buffer" in {each.cause for each in world.diagnosed().ceilings}) == blamed

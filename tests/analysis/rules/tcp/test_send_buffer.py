@@ -59,8 +59,7 @@ def test_a_buffer_that_was_seen_full_is_named_beside_a_crowded_cpu(near, sockets
     """Others take the receiver's cores as well: both are told, and neither is sure."""
     world = near(11.95)
     told = {**FIXED, "by": "send-buffer", "send_queue_full_ratio": 0.92}
-    told.update(send_buffer_bytes=65_536, min_rtt_seconds=0.016, rtt_seconds_median=0.0334)
-    told["in_flight_bytes_high"] = 295_391
+    told.update(send_buffer_bytes=65_536, min_rtt_seconds=0.016, in_flight_bytes_high=295_391)
     crowded = {"core_busy_ratios": (1.0, 1.0), "other_cpu_seconds": 6.0, "run_delay_seconds": 2.0}
     details = {"sockets": sockets(**told)}
     world.copy("push.uncached", (5.2, 5.3, 5.4), details=details, server=crowded)
@@ -78,7 +77,7 @@ def test_the_end_of_tcp_wmem_is_named_with_its_number(near, sockets, says):
     world = near(11.95)
     world.server = replace(world.server, socket_buffers={"net.ipv4.tcp_wmem": "4096 16384 65536"})
     told = {**FIXED, "send_buffer_bytes": 65_536, "min_rtt_seconds": 0.016}
-    told.update(rtt_seconds_median=0.0334, in_flight_bytes_high=254_848, unsent_bytes_median=13_032)
+    told.update(in_flight_bytes_high=254_848, unsent_bytes_median=13_032)
     world.copy("pull.cached", (6.8, 7.0, 7.2), details={"sockets": sockets(**told)})
     says(world, "tcp/server/send-buffer")
 
