@@ -114,11 +114,19 @@ def test_other_traffic_is_named_where_the_link_is_full(pulled, named, rate, more
     [
         (4, 500, 113, "network", CROWD),
         (4, 500, 113, "receiver", NOBODY),
+        (4, 500, 113, "sender", CROWD),
         (20, 500, 96, "network", NOBODY),
         (24, 25, 113, "network", "disk/client/write"),
         (20, 500, 320, "network", NOBODY),
     ],
-    ids=["less than its share", "it does not wait", "room", "a disk", "on another card"],
+    ids=[
+        "less than its share",
+        "it does not wait",
+        "it may wait",
+        "room",
+        "a disk",
+        "on another card",
+    ],
 )
 def test_a_full_link_is_shared_by_who_waits_for_it(
     pulled, sockets, rate, disk, total, by, named, says

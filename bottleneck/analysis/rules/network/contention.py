@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import interface_facts
-from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate, transfers
 from bottleneck.analysis.evidence.startup import FAR_EVEN_RATIO, delayed, even_rate
 from bottleneck.analysis.finding import Claim
@@ -38,14 +38,15 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
             "link was not seen to be full."
         )
         return
+    waits = _waits(given) if shared and used >= CERTAIN_RATIO else None
     yield claim(
         CAUSE,
         "path",
         given.made,
         words(foreign, total),
         level=max(rate.median, capacity - foreign),
-        reached=True if shared and used >= CERTAIN_RATIO and _waits(given) else None,
-        source="one-end" if given.lone else "measured",
+        reached=None if waits is None else True,
+        source=waits or ("one-end" if given.lone else "measured"),
         evidence=(
             f"The interface carried {rate_text(total)} in this direction; {rate_text(foreign)} of "
             "it was other traffic.",
@@ -54,12 +55,17 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     )
 
 
-def _waits(given: Evidence) -> bool:
-    """Whether the copy's own connection was seen to wait for the network, in a queue or for what
-    was lost there."""
+def _waits(given: Evidence) -> Source | None:
+    """How sure it is that the copy's own connection waited for the network; None: it did not.
+
+    A sender that pauses may wait for requests that stand in the same queue, or for its disk.
+    """
     seen = given.own
     lost = bool(seen.sockets.retransmitted_bytes)
-    return seen.sockets.by == "network" and (seen.queued or seen.backlog or lost)
+    if seen.sockets.by == "sender":
+        return "gap"
+    waits = seen.sockets.by == "network" and (seen.queued or seen.backlog or lost)
+    return ("one-end" if given.lone else "measured") if waits else None
 
 
 def words(foreign: float, total: float) -> str:
