@@ -24,6 +24,8 @@ _ZONE = re.compile(r"[!-~]{1,15}\Z")
 """A network interface, as an IPv6 address of the link names it."""
 _PLAIN_FOLDER = re.compile(r"/(?!/)|\.{1,2}(/|\Z)")
 """How a path begins that can be nothing else: /folder, ./folder, ../folder, . and .. themselves."""
+_LIKE_A_SHARE = re.compile(r"[A-Za-z0-9.-]+/[A-Za-z0-9_$.-]+")
+"""What was meant for a share: its host and its name."""
 _NOT_IN_A_NAME = re.compile(r'[\x00-\x1f<>:"|?*]')
 _HERE = re.compile(r"/|\.{1,2}(/|\Z)|~(/|\Z)")
 """How a path of this host begins."""
@@ -67,6 +69,14 @@ def of_folder(path: str) -> Target:
     return Target("", SMB_PORT, "", "", path=path)
 
 
+def no_mount(path: str, filesystem: str) -> str:
+    """What is said of a folder that lies on this host itself, or that nothing is mounted on now."""
+    return (
+        f"{path}: a folder of this host ({filesystem}), no mounted share; mount it first, or use "
+        "//host/share"
+    )
+
+
 def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> Target:
     r"""The target in `//host[:port]/share[/folder]`, `\\host\share[\folder]`, `smb://[user@]host/...`.
 
@@ -84,10 +94,10 @@ def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> T
     elif "\0" not in text and (_PLAIN_FOLDER.match(text) or is_folder(text)):
         return of_folder(text)
     else:
-        raise _refused(
-            f"{_shown(text)} is not a share or a folder; use //host/share, \\\\host\\share, "
-            "smb://host/share or an existing folder"
-        )
+        remedy = "use //host/share, \\\\host\\share, smb://host/share or an existing folder"
+        if _LIKE_A_SHARE.fullmatch(text):
+            remedy = f"did you mean //{text}?"
+        raise _refused(f"{_shown(text)} is not a share or a folder; {remedy}")
     host_port, _, path = rest.replace("\\", "/").partition("/")
     if "@" in path and not re.fullmatch(r"[^:@]*|\[[^]@]*\](:\d+)?|[^:@]*:\d+", host_port):
         raise _refused("TARGET: the part before the last @ is not a host; use --user NAME")

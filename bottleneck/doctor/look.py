@@ -13,7 +13,7 @@ from typing import Any
 from bottleneck import __version__, hosts, wire
 from bottleneck.dialling import SCHEME
 from bottleneck.hosts import AgentLost, Host, StageError
-from bottleneck.target import Target
+from bottleneck.target import Target, no_mount
 from probes import tcp
 from probes.host import rtnetlink
 from probes.host.facts import Place, Readiness
@@ -76,6 +76,8 @@ class Looked:
     client: Readiness
     mount: Place | None = None
     """TARGET where it is a folder."""
+    mount_trouble: Trouble | None = None
+    """That nothing is mounted there."""
     offered: Details | None = None
     """probes.smb.offered.offered() of the file server."""
     share_trouble: Trouble | None = None
@@ -124,6 +126,10 @@ def look(wanted: Wanted) -> Looked:
         if target is not None and target.path:
             mount = client.ask("readiness", READY_SECONDS, folder=target.path)
             found["mount"] = _ready(mount).place
+            shown = client.ask("mount", READY_SECONDS, folder=target.path)
+            if shown is not None and not shown["remote"]:
+                text = no_mount(target.path, str(shown["filesystem"]))
+                found["mount_trouble"] = Trouble("usage", text)
         if target is not None and target.share and not found["share_trouble"]:
             found |= _share(client, wanted)
         if wanted.agent != "none":

@@ -12,9 +12,10 @@ from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report import Step
 from bottleneck.steps import files
+from bottleneck.target import no_mount
 from probes import native_copy
 from probes.host import own_folder
-from probes.host.folders import LOOPBACK, SMB_FILESYSTEMS, Mount
+from probes.host.folders import SMB_FILESYSTEMS, Mount
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable, described
@@ -31,6 +32,11 @@ SMB_SHARE_OF_TIME = 0.5
 """Of what is left, for our own copies of the same share beside the system's."""
 FILL_FACTOR = 1.5
 """The source of all pulls may take longer to write than a copy that counts."""
+WITHOUT_A_SERVER = {
+    **dict.fromkeys(("9p", "virtiofs"), "a folder that the virtual machine's host shares"),
+    **dict.fromkeys(("ceph", "fuse.ceph", "glusterfs", "fuse.glusterfs"), "a cluster's"),
+}
+"""File systems from elsewhere that no single file server is behind, with what they are."""
 SILENT = ("no answer within", "no end within its time; ")
 """What a step says of a mount that hangs: the next one would only wait for it again."""
 
@@ -68,7 +74,9 @@ def read_mount(bench: Bench) -> Mounted:
     target = bench.options.target
     mount = _ask_mount(bench, target.path)
     own = _ask_mount(bench, bench.options.folder)
-    if mount is not None and mount.remote and own is not None and own.point == mount.point:
+    if mount is not None and not mount.remote:
+        raise Refused("usage", no_mount(target.path, mount.filesystem))
+    if mount is not None and own is not None and own.point == mount.point:
         raise Refused(
             "usage",
             f"--folder {bench.options.folder}: on the same mount as TARGET; use a folder on "
@@ -80,6 +88,11 @@ def read_mount(bench: Bench) -> Mounted:
         target = replace(target, host=host, share=share, folder=mount.folder)
         kept = {name: getattr(mount, name) for name in ("dialect", "signing", "encryption")}
         bench.share = Endpoint(facts={**kept, "mount": asdict(mount)})
+        if mount.filesystem in WITHOUT_A_SERVER:
+            bench.note(
+                f"{target.path}: {mount.filesystem} is {WITHOUT_A_SERVER[mount.filesystem]}; only "
+                "copies through the mount are measured"
+            )
     bench.address = _address(bench, mount)
     stages = bench.options.stages
     if not smb or not (bench.access.username or bench.access.allow_guest):
@@ -111,8 +124,6 @@ def _address(bench: Bench, mount: Mount | None) -> str:
     """The server's IP address; empty: the mount does not tell it."""
     if mount is None:
         return ""
-    if not mount.remote:
-        return LOOPBACK
     for told in (mount.address, mount.server):
         if not told:
             continue
@@ -238,8 +249,7 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
     with bench.outcome(step, f"{copy} native"):
         if mounted.lost:
             raise Unavailable(mounted.lost)
-        remote = mounted.mount is None or mounted.mount.remote
-        if copy == "pull.uncached" and remote and mounted.server_path is None:
+        if copy == "pull.uncached" and mounted.server_path is None:
             raise Unavailable(files.NEEDS_SERVER_CACHE)
         bench.need()
         size = _size(bench, mounted, copy)
@@ -260,7 +270,7 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
         )
         own_path = mounted.own_path if push or command else ""
         peer = Endpoint(folder=mounted.folder, path=own_path)
-        proof = files.ready_cache(bench.server, mounted.server_path, copy, size) if remote else None
+        proof = files.ready_cache(bench.server, mounted.server_path, copy, size)
         told = {} if proof is None else {"cache": proof}
         if push:
             mounted.own_bytes = size

@@ -183,7 +183,6 @@ REMOTE_FILESYSTEMS = frozenset(
     + ("glusterfs", "gfs2", "lustre", "beegfs", "ncpfs", "ocfs2", "orangefs", "vboxsf", "vmhgfs")
 )
 """Beside every fuse.NAME. fuseblk is none of them: a FUSE file system on a block device."""
-LOOPBACK = "127.0.0.1"
 DIALECT_OF_VERSION = {
     "1.0": "smb1",
     "2.0": "2.0.2",

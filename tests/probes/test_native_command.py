@@ -212,14 +212,15 @@ def test_a_command_that_cannot_copy_is_wrong_usage(capsys, target, command, why)
 
 
 @pytest.mark.long
-def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(bottleneck, load_report, tmp_path):
-    client, target, told = tmp_path / "client", tmp_path / "target", tmp_path / "told.json"
+def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(
+    bottleneck, load_report, smb_mount, tmp_path
+):
+    client, told = tmp_path / "client", tmp_path / "told.json"
     client.mkdir()
-    target.mkdir()
     ended = bottleneck(
-        *("probe", "native-copy", target, "--folder", client, "--yes", "--json", told),
+        *("probe", "native-copy", smb_mount.folder, "--folder", client, "--yes", "--json", told),
         *("--native-command", "dd if={source} of={target} bs=1M", "--size", "4MiB"),
-        *("--budget", "120"),
+        *("--budget", "120", "--agent", "exec:"),
     )
     assert ended.code == exits.DONE, ended
     found = load_report(told)
@@ -228,4 +229,4 @@ def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(bottleneck, load
         details = each["outcome"]["details"]
         assert details["program"] == "dd if={source} of={target} ..."
         assert details["hash_ok"] is True
-    assert list(client.iterdir()) == list(target.iterdir()) == []
+    assert list(client.iterdir()) == list(smb_mount.shared.iterdir()) == []
