@@ -20,8 +20,8 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "37", "lines": 400, "lines of tests": 400, "modules": 0}
-"""What the issue in work may lie above them meanwhile; its last commit sets each to 0."""
+ALLOWANCE = {"issue": "37 and 38", "lines": 192, "lines of tests": 167, "modules": 0}
+"""What these issues lie above them, to the line; the next ones take it back."""
 
 
 def above(found, allowance=ALLOWANCE):
