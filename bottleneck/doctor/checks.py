@@ -383,7 +383,7 @@ def _place(
         return
     usable = place.usable_bytes
     if usable is not None and usable < LEAST_BYTES:
-        text = f"{place.path}: not enough free space (10%, and at least 2 GiB, always stay free)"
+        text = f"{place.path}: not enough free space (10%, at most 2 GiB, always stays free)"
         yield _missing(where, name, text, f"free some space, or {remedy}", *stages)
         return
     on = f" ({place.filesystem})" if place.filesystem else ""

@@ -344,7 +344,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
         bench.need(max(USEFUL_SECONDS, _overhead_seconds(bench)))
         size, _ = _size(bench, dialect, copy, end)
         if size < plan.LEAST_COPY_BYTES:
-            raise Unavailable("no source file, or not enough free space for a copy of 256 KiB")
+            raise Unavailable(files.too_small(bench, copy.startswith("pull")))
         proof = files.ready_cache(bench.server, bench.server_path, copy, size)
         proof = proof or files.cache_proof("server", requested)
         fills = end == "memory" and verb == "push" and not bench.source_bytes

@@ -14,7 +14,7 @@ from bottleneck.hosts import Host, StageError
 from bottleneck.report import Step
 from probes import small_files, smb_copy
 from probes.host import page_cache, source_file
-from probes.host.free_space import beyond_reserve_bytes
+from probes.host.free_space import beyond_reserve_bytes, no_room
 from probes.records import Details, Endpoint, run_rate
 from probes.smb.run_folder import joined
 from probes.stage import NO_ROOM, Refused, Unavailable
@@ -137,6 +137,18 @@ def free_bytes(bench: Bench) -> int | None:
         with suppress(StageError, Refused, Unavailable):
             room = min(room, usable_bytes(bench.server, bench.server_path))
     return room if bench.source_bytes else room // 2
+
+
+def too_small(bench: Bench, pulled: bool) -> str:
+    """Why not even the smallest copy can be made: no source, or no room, with all figures."""
+    if pulled and not bench.source_bytes:
+        return "no source file on the share: the push that writes it failed or had no room"
+    free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
+    if pulled or free is None or total is None:
+        where = bench.options.folder if pulled else bench.share.share
+        return f"{where}: not enough free space for a copy of 256 KiB; free some space"
+    where = f"//{bench.share.host}/{bench.share.share}"
+    return f"{where}: {no_room(int(free), int(total), plan.LEAST_COPY_BYTES)}"
 
 
 def _held_bytes(bench: Bench) -> int:

@@ -97,7 +97,7 @@ def _copy(served: ServerCopies, copy: str) -> None:
         verb = copy.partition(".")[0]
         size = _size(served, verb)
         if size < plan.LEAST_COPY_BYTES:
-            raise Unavailable("no source file, or not enough free space for a copy of 256 KiB")
+            raise Unavailable(files.too_small(bench, verb == "push"))
         if verb == "push":
             _push(served, step, copy, size)
         else:

@@ -1,6 +1,6 @@
 """How much a folder's file system can lend to a run, leaving its users enough.
 
-A tenth of it stays free, and never less than 2 GiB: what is smaller takes no file of ours at all.
+A tenth of it stays free, 2 GiB of a large one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from probes.stage import Refused, Unavailable
 
 GIB = 1024**3
 MIB = 1024**2
-LEAST_BYTES = 4 * MIB
-"""A file smaller than this says nothing about a disk."""
+LEAST_BYTES, SMALL_BYTES = MIB, 16 * MIB
+"""A smaller file says nothing about a disk; what a file has where that is half of the room."""
 HELD_PARTS = 4
 """Of what may be used, a file that a run holds all the time takes one in so many: its copies are
 made beside it, and often beside another such file."""
@@ -27,8 +27,8 @@ a block of pointers for 1024 blocks (ext2), a checksum of 4 bytes for 4 KiB (btr
 
 
 def reserve_bytes(total_bytes: int) -> int:
-    """Bytes of a file system that stay free: a tenth of it, and at least 2 GiB."""
-    return max(-(-total_bytes // 10), 2 * GIB)
+    """Bytes of a file system that stay free: a tenth of it, and at most 2 GiB."""
+    return min(-(-total_bytes // 10), 2 * GIB)
 
 
 def beyond_reserve_bytes(free_bytes: int, total_bytes: int) -> int:
@@ -43,7 +43,7 @@ def usable_bytes(folder: Folder) -> int:
 
 
 def fitting(size_bytes: int, folder: str, parts: int = 1) -> int:
-    """size_bytes, or as many whole MiB as fit; Unavailable where not even 4 MiB may be used.
+    """size_bytes, or as many whole MiB as fit; Unavailable where not even 1 MiB may be used.
 
     parts: of what may be used one part at most, as other files of the run need room beside it.
     """
@@ -58,13 +58,18 @@ def fitting_in(
         return size_bytes
     usable = beyond_reserve_bytes(free_bytes, total_bytes)
     if usable < min(size_bytes, LEAST_BYTES):
-        raise Unavailable(
-            f"{folder}: not enough free space for a test file: {usable // MIB} MiB are "
-            f"usable and {reserve_bytes(total_bytes) // MIB} MiB always stay free (a tenth, "
-            "at least 2 GiB); free some space or use another folder"
-        )
-    usable = max(usable // parts, min(usable, LEAST_BYTES))
+        raise Unavailable(f"{folder}: {no_room(free_bytes, total_bytes, LEAST_BYTES)}")
+    usable = max(usable // parts, min(usable // 2, SMALL_BYTES), min(usable, LEAST_BYTES))
     return size_bytes if size_bytes <= usable else usable // MIB * MIB
+
+
+def no_room(free_bytes: int, total_bytes: int, needed_bytes: int) -> str:
+    """That a file does not fit, with all figures and what to do."""
+    free, reserve = (f"{each / MIB:.4g} MiB" for each in (free_bytes, reserve_bytes(total_bytes)))
+    return (
+        f"not enough free space: {free} are free, {reserve} stay free (a tenth, at most 2 GiB), "
+        f"and a test file needs {needed_bytes / MIB:.4g} MiB; free some space or use another folder"
+    )
 
 
 def room_bytes(fd: int) -> Optional[int]:
