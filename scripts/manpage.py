@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from typer.core import TyperCommand  # noqa: E402
+from typer.core import TyperArgument, TyperCommand  # noqa: E402
 
 from bottleneck import __version__, credentials  # noqa: E402
 from bottleneck.cli import command_line, configuration  # noqa: E402
@@ -182,12 +182,17 @@ def _shown(words: str, command: str) -> Iterator[str]:
     yield from example(command)
 
 
+def _arguments(command: TyperCommand) -> list[TyperArgument]:
+    """What a command takes by its place."""
+    return [each for each in command.params if isinstance(each, TyperArgument)]
+
+
 def _synopsis(known: dict[str, TyperCommand]) -> Iterator[str]:
     for at, (name, command) in enumerate(known.items()):
         if at:
             yield ".br"
         yield f".B bottleneck {roff(name)}"
-        words = [each.metavar or "" for each in command_line.arguments_of(command)]
+        words = [each.metavar or "" for each in _arguments(command)]
         if command_line.options_of(command):
             words.append("[OPTION]...")
         if words:
@@ -195,7 +200,7 @@ def _synopsis(known: dict[str, TyperCommand]) -> Iterator[str]:
 
 
 def _command(name: str, command: TyperCommand, like: TyperCommand) -> Iterator[str]:
-    arguments = command_line.arguments_of(command)
+    arguments = _arguments(command)
     named = " ".join((name, *(each.metavar or "" for each in arguments)))
     yield f'.SS "bottleneck {roff(named)}"'
     yield from paragraphs(command.help or "")

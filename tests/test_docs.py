@@ -104,7 +104,6 @@ def plain() -> str:
     return " ".join(re.sub(".\b", "", rendered().stdout).split())
 
 
-@pytest.mark.long
 def test_the_page_is_the_one_that_the_commands_make():
     made = subprocess.run(
         [sys.executable, str(ROOT / "scripts/manpage.py"), "-"],

@@ -70,7 +70,7 @@ def link_limits(lab, told, count):
     return True
 
 
-@pytest.mark.long
+@pytest.mark.lab
 def test_the_link_of_the_server_limits_two_clients_at_once(started, tmp_path):
     # So short a test has no time for pulls.
     lab, process = started(FAST, USUAL, "--direction", "push", count=2, budget=10)
@@ -126,7 +126,7 @@ def test_a_client_that_the_server_leaves_little_is_starved(started, tmp_path):
     wait_until_clean(lab, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.lab
 def test_a_dead_client_costs_itself(started, tmp_path):
     lab, process = started(FAST, USUAL, pc2=DEAD)
     code, told, err = ended(process)
