@@ -391,7 +391,7 @@ def test_a_relay_shows_life_by_its_own_timer_and_never_within_a_line(monkeypatch
         assert until(lambda: heard().endswith(b"half of "))
         assert not select.select([there.connection], [], [], 0.1)[0]
         os.write(asks, b"it\n")
-        assert until(lambda: heard().endswith(b"half of it\n\n\n"))
+        assert until(lambda: b"half of it\n\n\n" in heard())  # several may come at once
         os.close(asks)
         while not there.ended:
             heard()
