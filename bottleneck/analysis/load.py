@@ -91,7 +91,7 @@ class Load:
     @property
     def bound(self) -> bool:
         """Whether this host's CPU, and no other component, may have set the rate."""
-        return self.throttled or self.one_core_ratio > SATURATED_RATIO or self.full or self.held_up
+        return self.throttled or self.one_core_ratio > SATURATED_RATIO or self.full
 
     @property
     def held_up(self) -> bool:

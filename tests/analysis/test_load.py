@@ -12,7 +12,6 @@ HOSTS = {
     "one thread": (FULL, {"busiest_process_ratio": 0.97}),
     "all cores": (FULL, {"core_busy_ratios": (0.98, 0.96), "copy_cpu_seconds": 7.0}),
     "crowded": (FULL, CROWDED),
-    "others, and it waited a little": (FULL, {**CROWDED, "run_delay_seconds": 0.6}),
     "nobody else": (FULL, {"core_busy_ratios": (0.96,), "copy_cpu_seconds": 1.0}),
     "interrupts on one core": (FULL, {"core_busy_ratios": (0.98, 0.1), "softirq_ratio": 0.48}),
     "idle": (None, {}),

@@ -143,6 +143,15 @@ def test_other_traffic_beside_tcp_by_itself_is_looked_for_at_the_interfaces(link
     says(linked, CROWD)
 
 
+@pytest.mark.parametrize(("waited_seconds", "named"), [(0.6, NOBODY), (0.1, "disk/client/write")])
+def test_a_disk_that_full_cores_kept_waiting_is_no_limit(pulled, waited_seconds, named, says):
+    """Of four seconds; what hardly waited was as fast as it can be, whoever else filled them."""
+    world = pulled(24, disk=None)
+    full = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.0, "copy_cpu_seconds": 0.4}
+    world.disk("client", "write", 25, client={**full, "run_delay_seconds": waited_seconds})
+    says(world, named)
+
+
 # -- cpu ---------------------------------------------------------------------------------------
 
 

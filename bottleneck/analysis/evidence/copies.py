@@ -209,6 +209,8 @@ def hindered(found: Found, side: str) -> str | None:
     seen = load(found.usage(side))
     if seen and found.step.stage == "disk" and (seen.throttled_ratio or 0.0) >= STOPPED_RATIO:
         return f"the {side}'s CPU quota was used up"
+    if seen and found.step.stage in ("disk", "tcp") and seen.held_up:
+        return f"the {side}'s CPU was fully used"
     return hindrance(seen, side)
 
 

@@ -26,7 +26,7 @@ from bottleneck.analysis.evidence.copies import (
 )
 from bottleneck.analysis.evidence.startup import FILLED_RATIO, SHORT_RATIO, even_rate, startup
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.load import hindrance, load
+from bottleneck.analysis.load import load
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rules.bus import links as bus
 from bottleneck.analysis.rules.cpu import quota
@@ -207,10 +207,10 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
     if steps.on_one_host(report):
         return "the packets never left the host"
     for side in SIDES:
-        seen = load(best.usage(side))
+        seen, why = load(best.usage(side)), hindered(best, side)
         # A full core beside a rate that is a link's to 3 %: the link is the likelier of the two.
-        if seen is not None and (seen.throttled or not standard) and seen.bound:
-            return hindrance(seen, side)
+        if why and seen is not None and (seen.throttled or not standard):
+            return why
     if standard:
         return None
     at = bus.reached(report, best)
