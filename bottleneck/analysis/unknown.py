@@ -117,7 +117,7 @@ def nearest(ladder: Ladder, rate: float) -> list[Ceiling]:
     above = [each.ceiling for each in ladder.valid if each.ceiling.bytes_per_second >= rate]
     known = [each for each in above if each.standing != "estimated"]
     # One that is estimated is named before one that is far.
-    return known if known and not (far(known[0], rate) and not far(above[0], rate)) else above
+    return known if known and (far(above[0], rate) or not far(known[0], rate)) else above
 
 
 def _unknown_limit(ladder: Ladder, rate: float) -> str:

@@ -134,15 +134,9 @@ def _client(seen: Looked) -> Iterator[Check]:
     if ready.smb_client is not None:
         text = f"{ready.smb_client or 'no'} facts of the system's own SMB client (untested)"
         yield (_ok if ready.smb_client else _costs)(CLIENT, "SMB client", text)
-    if seen.mount_trouble is not None:
-        yield _missing(
-            CLIENT,
-            "mount",
-            seen.mount_trouble.text,
-            "",
-            "native-copy",
-            kind=seen.mount_trouble.kind,
-        )
+    no_mount = seen.mount_trouble
+    if no_mount is not None:
+        yield _missing(CLIENT, "mount", no_mount.text, "", "native-copy", kind=no_mount.kind)
     elif seen.mount is not None:
         yield from _place(CLIENT, seen.mount, "another TARGET", "native-copy", name="mount")
     if agent.startswith("ssh://") or agent == "none":

@@ -126,7 +126,9 @@ def look(wanted: Wanted) -> Looked:
         if target is not None and target.path:
             mount = client.ask("readiness", READY_SECONDS, folder=target.path)
             found["mount"] = _ready(mount).place
-            shown = client.ask("mount", READY_SECONDS, folder=target.path)
+            shown = None
+            if not found["mount"].trouble:
+                shown = client.ask("mount", READY_SECONDS, folder=target.path)
             if shown is not None and not shown["remote"]:
                 text = no_mount(target.path, str(shown["filesystem"]))
                 found["mount_trouble"] = Trouble("usage", text)

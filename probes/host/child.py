@@ -67,8 +67,8 @@ def uninterrupted() -> Iterator[None]:
     came: List[int] = []
     handlers = {}
     if threading.current_thread() is threading.main_thread():
-        told = {each: signal.getsignal(each) for each in INTERRUPTS}
-        handlers = {each: handler for each, handler in told.items() if callable(handler)}
+        found = {each: signal.getsignal(each) for each in INTERRUPTS}
+        handlers = {each: handler for each, handler in found.items() if callable(handler)}
     for each in handlers:
         signal.signal(each, lambda number, _: came.append(number))
     try:
