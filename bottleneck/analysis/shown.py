@@ -112,7 +112,10 @@ def _passes(copy: Copy, each: Moved, claim: Claim) -> bool:
     ceiling = claim.ceiling
     match ceiling.component:
         case "network" if ceiling.cause in ANY_STREAMS:
-            return True
+            made = copy.made
+            # What the copy itself saw of its path, nothing refutes that was moved before it.
+            seen = made is not None and claim.reached and ceiling.steps == (made.index,)
+            return not seen or each.found.index > ceiling.steps[0]
         case "network" | "tcp":
             return _same_ends(copy, each.found)
         case "smb" if ceiling.cause == "round-trips":

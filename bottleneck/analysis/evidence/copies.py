@@ -33,6 +33,9 @@ QUEUED_RATIO = 1.3
 """Round trip under load over the shortest one, from which on a queue stands on the path."""
 ARRIVED_RATIO = 0.6
 """Of a push's time, from which on what holds its bytes on their way holds it more than a flush."""
+STANDING_SECONDS, FULL_RATIO, ALWAYS_RATIO, PAUSED_RATIO = 1e-3, 0.5, 0.9, 2.0
+"""A queue that stands on the path: its wait; share of looks that found the send queue full, or
+always; congestion window a round trip over the rate, above which the copy paused."""
 BACKLOG_SEGMENTS = 4
 """Unsent at the sender: it had more to send than its congestion window let go."""
 STEADY_FROM_RATIO = 1 / 3
@@ -160,6 +163,23 @@ class Evidence:
         if self.copy.made is not None and self.details.sockets.sender_seen:
             return self.own
         return None if self.copy.made is None else self.alone
+
+    def queues(self, always: bool = False) -> bool:
+        """Whether its packets stand in a queue, with more behind them that has to wait.
+
+        always: that its window a round trip carries no more either; a disk's bursts queue as well.
+        """
+        seen = self.connection
+        told = self.details.sockets
+        if seen is None or not seen.own or told.rtt_seconds_median is None:
+            return False
+        waited = told.rtt_seconds_median - (told.min_rtt_seconds or 0.0)
+        backlog = seen.backlog and (told.unsent_bytes_median or 0.0) >= 1
+        full = told.send_queue_full_ratio >= (ALWAYS_RATIO if always else FULL_RATIO)
+        window = told.congestion_window_bytes_median or math.inf
+        pauses = window > PAUSED_RATIO * self.rate.median * told.rtt_seconds_median
+        stands = told.by == "network" and seen.queued and waited >= STANDING_SECONDS
+        return stands and backlog and full and not (always and pauses)
 
     @property
     def alone(self) -> Connection | None:

@@ -59,9 +59,8 @@ SILENT_RATIO, BEHIND_RATIO = 0.01, 0.06
 LEAST_WINDOW_BYTES = 16 << 10
 """No window of today is smaller."""
 OTHER_WAY_RATIO = 1.1
-STANDING_SECONDS = 1e-3
-FULL_RATIO = 0.5
-"""Of the looks at the send queue."""
+SLOWED_RATIO = 0.5
+"""Of what TCP moved alone, at which a copy that queues all the time shows a slower path."""
 _LIMITED = {
     "receive-window": "the receive window limited TCP",
     "send-buffer": "the send buffer limited TCP",
@@ -78,7 +77,8 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         yield from interface_facts.counted(given.made)
     found = given.believed
     if found:
-        yield from _from_tcp(given, _best(found))
+        slowed = _slowed(given, _best(found))
+        yield from _from_tcp(given, _best(found)) if slowed is None else (slowed,)
     elif not given.on_one_host:
         yield from (_doubted(given, each) for each in _inferred(given))
 
@@ -159,6 +159,29 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
         evidence=(f"{moved}.", *interface_facts.told(given, best, match)),
         remedy="" if behind is None else behind.remedy,
         detail="" if behind is None else behind.detail,
+    )
+
+
+def _slowed(given: Evidence, best: Found) -> Claim | None:
+    """The path as the copy found it, at most half as fast as it had been for TCP alone."""
+    if given.copy.made is None or not given.queues(always=True):
+        return None
+    told, rate = given.details.sockets, given.rate.median
+    carried = rate + (foreign_rate(given.report, given.made, given.sender) or 0.0)
+    if carried > SLOWED_RATIO * best.rate.median or any(hindered(given.made, at) for at in SIDES):
+        return None
+    waited, least = told.rtt_seconds_median or 0.0, told.min_rtt_seconds or 0.0
+    return claim(
+        CAUSE,
+        "path",
+        given.made,
+        f"the network carried {rate_text(rate)} while this copy ran, {rate_text(best.rate.median)} "
+        f"before: packets queued on it (RTT {seconds_text(waited)}, not {seconds_text(least)})",
+        high=best.rate.median,
+        reached=True,
+        source="law",
+        remedy="Find out what changed on the path: a link that negotiated a lower rate, a shaper, "
+        "or a path that took over. Then repeat the run",
     )
 
 
@@ -294,7 +317,7 @@ def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> It
     """A path of no standard rate: a push queues on it, or all pulls come evenly from it."""
     told = given.details.sockets
     source: Source
-    if _queues(given) and _steady(given.report, found, rate):
+    if given.queues() and _steady(given.report, found, rate):
         seconds = seconds_text(told.rtt_seconds_median or 0.0)
         least = seconds_text(told.min_rtt_seconds or 0.0)
         source = "law"
@@ -349,19 +372,7 @@ def _source(given: Evidence, rate: float) -> Source:
     idle = given.copy.made is not None and given.details.sockets.by == "sender"
     back = best_alike(given.report, given.receiver)
     more = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
-    return "likeness" if idle or (more and not _queues(given)) else "alone"
-
-
-def _queues(given: Evidence) -> bool:
-    """Whether a push's packets stand in a queue, with more behind them that has to wait."""
-    seen = given.connection
-    if seen is None or not seen.own or seen.sockets.rtt_seconds_median is None:
-        return False
-    told = seen.sockets
-    waited = seen.sockets.rtt_seconds_median - (told.min_rtt_seconds or 0.0)
-    backlog = seen.backlog and (told.unsent_bytes_median or 0.0) >= 1
-    full = told.send_queue_full_ratio >= FULL_RATIO
-    return told.by == "network" and seen.queued and waited >= STANDING_SECONDS and backlog and full
+    return "likeness" if idle or (more and not given.queues()) else "alone"
 
 
 def _paced(given: Evidence, found: list[Found], rate: float) -> bool:
