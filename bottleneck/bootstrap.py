@@ -91,6 +91,72 @@ SSH_OPTIONS = (
     "ControlPath=none",
     "ControlPersist=no",
 )
+_PYTHON = "install python3 3.9 or newer there, and try: {by} python3 -V"
+TROUBLES = (
+    (
+        "IDENTIFICATION HAS CHANGED",
+        "the host key of {host} has changed since the last login",
+        "ask its administrator whether it was replaced; if it was: ssh-keygen -R {known}",
+    ),
+    (
+        "Host key verification failed",
+        "the host key of {host} is not known to this user",
+        "log in once and accept it: ssh {place}",
+    ),
+    (
+        "Permission denied",
+        "ssh to {host} was refused: it accepts no key of this user",
+        "install one there: ssh-copy-id {place} (or ssh-add)",
+    ),
+    (
+        "Could not resolve",
+        "ssh to {host}: the name cannot be resolved",
+        "check it, or use an address",
+    ),
+    (
+        "Connection refused",
+        "ssh to {host}: nothing accepts connections on that port",
+        "start sshd there, or use its port: ssh://host:port",
+    ),
+    (
+        "timed out|No route|unreachable",
+        "ssh to {host}: no answer",
+        "check that the host is up and its firewall allows ssh",
+    ),
+    (r"python3: (command )?not found|python3.*No such file", "{host} has no python3", _PYTHON),
+    (
+        "SyntaxError|TypeError|AttributeError|ImportError|ModuleNotFoundError",
+        "python3 on {host} is too old",
+        _PYTHON,
+    ),
+)
+"""What ssh or the other end says; what that is; what to do about it."""
+OF_SSH = 6
+"""So many of them are ssh's own."""
+
+
+def explained(spec: str, text: str, said: str) -> tuple[str, str]:
+    """Why no agent came, in plain words, and what to do.
+
+    text: what is known without them. said: all that ssh and the other end have printed.
+    """
+    if spec.startswith("exec:"):
+        host, place, known = "the server", "", ""
+        by = spec.removeprefix("exec:").strip()
+    else:
+        place, colon, port = spec.removeprefix("ssh://").rstrip("/").rpartition(":")
+        if not colon or not port.isdigit():
+            place, port = spec.removeprefix("ssh://").rstrip("/"), ""
+        host = place.rpartition("@")[2].strip("[]")
+        known = f"'[{host}]:{port}'" if port else host
+        place = place.replace("[", "").replace("]", "")
+        place = f"-p {port} {place}" if port else place
+        by = f"ssh {place}"
+    words = {"host": host, "place": place, "known": known, "by": by}
+    for pattern, what, remedy in TROUBLES if place else TROUBLES[OF_SSH:]:
+        if re.search(pattern, said, re.IGNORECASE):
+            return what.format(**words), remedy.format(**words)
+    return text, f"try: {by} python3 -V"
 
 
 def names_and_sources() -> dict[str, bytes]:

@@ -145,10 +145,8 @@ class Host(Stream):
             if self.lost or self.process.poll() is not None:
                 # Its stream may have broken before its last words were read.
                 listening.join(LAST_WORDS_SECONDS)
-            raise AgentLost(
-                f"the {self.side}'s agent {trouble}{self._last_words()}; run the same "
-                "command by hand"
-            )
+            said = "\n".join((*self.banner, *self.errors))
+            raise AgentLost(f"the {self.side}'s agent {trouble}{self._last_words()}", said=said)
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
         """The answer to one question of agent_requests.ASKS."""
@@ -366,7 +364,10 @@ def start_there(spec: str) -> Host:
     """
     command = bootstrap.command_for(spec)
     if not spec.startswith(dialling.SCHEME):
-        return Host.start("server", command, bootstrap.program())
+        try:
+            return Host.start("server", command, bootstrap.program())
+        except AgentLost as lost:
+            raise AgentLost(*bootstrap.explained(spec, lost.text, lost.said)) from None
     return Host.start("server", command, dialling.first_line(credentials.token()))
 
 

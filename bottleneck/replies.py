@@ -48,7 +48,12 @@ class StageError(Exception):
 
 
 class AgentLost(Exception):
-    """The agent does not answer or is gone; the text names host, step and remedy."""
+    """The agent does not answer or is gone; the text names host and step."""
+
+    def __init__(self, text: str, remedy: str = "", said: str = "") -> None:
+        """said: all lines that came in the agent's place."""
+        super().__init__(f"{text}; {remedy}" if remedy else text)
+        self.text, self.remedy, self.said = text, remedy, said
 
 
 class Unasked(Exception):
@@ -165,7 +170,9 @@ class Stream:
         assert self.process.stdout is not None
         stream = self.process.stdout
         try:
-            self._write(program)
+            # One that has ended at once says why in its last words.
+            with contextlib.suppress(BrokenPipeError):
+                self._write(program)
             junk = 0
             while not self.about:
                 line = stream.readline(wire.MAX_LINE_BYTES)
@@ -175,9 +182,7 @@ class Stream:
                         # One that has closed its stream may live on.
                         with contextlib.suppress(subprocess.TimeoutExpired):
                             self.process.wait(1)
-                    greeted.put(
-                        "ended without a greeting" if not line else ("sent only invalid data")
-                    )
+                    greeted.put("did not start" if not line else "sent only text of other programs")
                     return
                 self.about = wire.read_greeting(line) or {}
                 if not self.about and len(self.banner) < MOST_BANNER_LINES:

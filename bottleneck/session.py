@@ -179,3 +179,17 @@ def _locate(bench: Bench) -> None:
     """This run's folder as the server's own path, if its agent can find it."""
     name = bench.share.folder.rpartition("\\")[2]
     bench.server_path = locate(bench, name, "the share's folder")
+    if bench.server is None or bench.server_path is None:
+        return
+    try:
+        beside = str(bench.server.ask("writable-beside", folder=bench.server_path))
+    except (StageError, Unavailable, Refused) as error:
+        bench.sourceless["server"] = str(error)
+        bench.note(f"server: {error}")
+        return
+    if beside != bench.server_path:
+        bench.server_beside = beside
+        bench.note(
+            f"server: the agent may not write to the share; its files lie in {beside}, on the same "
+            "file system"
+        )

@@ -9,10 +9,10 @@ from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Ch
 from bottleneck.units import size_text
 from probes import STAGES
 from probes.host.facts import Place, Readiness
+from probes.host.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
 from probes.stage import described
 
 OLDEST_FIO = (3, 0)
-LEAST_BYTES = 4 << 20
 SMALL_BYTES = 256 << 20
 CLOCK_SECONDS = 60.0
 KERBEROS_SECONDS = 300.0
@@ -21,23 +21,6 @@ STARTED_THERE = "copies started by the server"
 WITHOUT_AGENT = (*BETWEEN_HOSTS, "disk of the server", STARTED_THERE)
 OVER_SMB = tuple(each.name for each in described(STAGES) if "share" in each.needs)
 SMB1_EXTRA = "uv tool install 'copy-bottleneck[smb1]'"
-SSH_WORDS = (
-    (
-        "IDENTIFICATION HAS CHANGED|HOST IDENTIFICATION",
-        "ask its admin whether the key was changed; then ssh-keygen -R {known}",
-    ),
-    ("Host key verification failed", "accept its host key once: ssh {place}"),
-    ("Permission denied", "install your key there: ssh-copy-id {place} (or ssh-add)"),
-    ("Could not resolve", "check the host name, or use an address"),
-    ("refused", "start sshd there, or use its port: ssh://host:port"),
-    ("timed out|No route", "check that the host is up and its firewall allows port 22"),
-    ("python3: (command )?not found|python3: No such file", "install python3 (3.9 or newer) there"),
-    (
-        "SyntaxError|TypeError|AttributeError|ImportError",
-        "install a newer python3 there (3.9 or newer)",
-    ),
-)
-"""What ssh or the other end says, and what to do about it."""
 OTHER_SYSTEMS = frozenset(("win32", "darwin"))
 """As Readiness.families has them; no ethtool tells of their interfaces."""
 _MANAGERS = {
@@ -182,19 +165,30 @@ def _share(seen: Looked) -> Iterator[Check]:
     if "smb1" in dialects and "impacket" not in seen.program.packages:
         text = "the server offers SMB1, but impacket was not found here: SMB1 is skipped"
         yield _missing(CLIENT, "impacket", text, SMB1_EXTRA, "smb-copy in smb1")
-    yield _login(seen)
+    yield from _login(seen)
 
 
-def _login(seen: Looked) -> Check:
+def _login(seen: Looked) -> Iterator[Check]:
     trouble, facts = seen.login_trouble, seen.session
     if trouble is not None:
-        return _missing(SHARE, "login", trouble.text, "", *OVER_SMB, kind=trouble.kind)
+        yield _missing(SHARE, "login", trouble.text, "", *OVER_SMB, kind=trouble.kind)
+        return
     if facts is None:
-        return _ok(SHARE, "login", "login not tested; use --user or --allow-guest")
+        yield _ok(SHARE, "login", "login not tested; use --user or --allow-guest")
+        return
     kept = facts.get("encryption") or facts.get("signing")
     how = f"protected by {kept}" if kept else "not signed and not encrypted"
-    text = f"logged in over SMB {facts.get('dialect')}, {how}; write permission not tested"
-    return _ok(SHARE, "login", text)
+    yield _ok(SHARE, "login", f"logged in over SMB {facts.get('dialect')}, {how}")
+    if facts.get("may_write") is False:
+        text = "the share is read-only for this user, and the test files are written there"
+        yield _missing(SHARE, "write access", text, "use an account that may write", *OVER_SMB)
+        return
+    free, total = (int(facts.get(name) or 0) for name in ("free_bytes", "total_bytes"))
+    usable = beyond_reserve_bytes(free, total)
+    lacking = no_room(free, total, LEAST_BYTES) if usable < LEAST_BYTES else ""
+    if total and seen.wanted.target is not None:
+        room = Place(seen.wanted.target.name, lacking, usable_bytes=usable)
+        yield from _place(SHARE, room, "another TARGET", *OVER_SMB, name="room")
 
 
 # -- the server ----------------------------------------------------------------------------------
@@ -210,15 +204,20 @@ def _server(seen: Looked) -> Iterator[Check]:
             yield _missing(SERVER, "agent", text, remedy, *WITHOUT_AGENT)
         return
     if trouble is not None:
-        remedy = _agent_remedy(wanted.agent, trouble.text)
-        yield _missing(SERVER, "agent", trouble.text, remedy, *WITHOUT_AGENT, kind=trouble.kind)
+        why, remedy = trouble.text, trouble.remedy
+        yield _missing(SERVER, "agent", why, remedy, *WITHOUT_AGENT, kind=trouble.kind)
     if ready is None:
         return
     about = f"{ready.name}, {ready.distribution or ready.system}, Python {ready.python}"
     yield _ok(SERVER, "agent", f"agent on {about}")
     yield from _common(SERVER, ready)
     if ready.place is not None:
-        yield from _place(SERVER, ready.place, "--server-folder DIR", "disk of the server")
+        yield from _place(
+            SERVER,
+            ready.place,
+            "--server-folder DIR, or an account that may write",
+            "disk of the server",
+        )
     elif wanted.target is not None and wanted.target.share:
         text = "directory of the share not found in smb.conf: a run searches for its test file"
         remedy = "--server-folder DIR, if the search fails"
@@ -262,22 +261,6 @@ def _clock(ahead_seconds: float) -> Check:
     more = "; Kerberos rejects that" if off > KERBEROS_SECONDS else ""
     text = f"the clock is {off:.0f} s {way} this host's{more}"
     return _costs(SERVER, "clock", text, "synchronize both with NTP")
-
-
-def _agent_remedy(agent: str, text: str) -> str:
-    if not agent.startswith("ssh://"):
-        return "run the command by hand" if agent.startswith("exec:") else ""
-    place, colon, port = agent.removeprefix("ssh://").rstrip("/").rpartition(":")
-    if not colon or not port.isdigit():
-        place, port = agent.removeprefix("ssh://").rstrip("/"), ""
-    host = place.rpartition("@")[2].strip("[]")
-    place = place.replace("[", "").replace("]", "")
-    known = f"'[{host}]:{port}'" if port else host
-    place = f"-p {port} {place}" if port else place
-    for words, remedy in SSH_WORDS:
-        if re.search(words, text, re.IGNORECASE):
-            return remedy.format(known=known, place=place)
-    return f"run by hand: ssh -o BatchMode=yes {place} python3 --version"
 
 
 # -- each host -----------------------------------------------------------------------------------
@@ -376,15 +359,14 @@ def _place(
         yield _missing(where, name, f"{place.path}: {place.trouble}", remedy, *stages)
         return
     usable = place.usable_bytes
-    if usable is not None and usable < LEAST_BYTES:
-        text = f"{place.path}: not enough free space (10%, at most 2 GiB, always stays free)"
-        yield _missing(where, name, text, f"free some space, or {remedy}", *stages)
-        return
     on = f" ({place.filesystem})" if place.filesystem else ""
     room = "free space unknown" if usable is None else f"a run may write {size_text(usable)}"
     if usable is not None and usable < SMALL_BYTES:
         text = f"{place.path}{on}: {room} only: copies are small and rates unreliable"
         yield _costs(where, name, text, f"free some space, or {remedy}", *stages)
+    elif place.beside:
+        text = f"the agent may not write there; its files lie in {place.beside} meanwhile"
+        yield _ok(where, name, f"{place.path}{on}: {room}; {text}")
     elif not place.nameless and name == "folder":
         text = f"{place.path}{on}: no O_TMPFILE: a killed run may leave a test file"
         yield _costs(where, name, text, "bottleneck cleanup, if that happens")

@@ -52,6 +52,7 @@ class Trouble:
     kind: str
     """One of probes.stage.Refused's."""
     text: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,10 @@ def _address(host: str, port: int) -> tuple[str, Trouble | None]:
 
 
 def _trouble(error: Exception) -> Trouble:
-    return Trouble(error.kind if isinstance(error, Refused) else "unreachable", str(error))
+    kind = error.kind if isinstance(error, Refused) else "unreachable"
+    if isinstance(error, AgentLost):
+        return Trouble(kind, error.text, error.remedy)
+    return Trouble(kind, str(error))
 
 
 def _share(client: Host, wanted: Wanted) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from probes.host.sock_diag import Sockets
 from probes.host.system import os
 from probes.meaning import Address, Folder, Text
 from probes.records import HostFacts
-from probes.stage import Unavailable
+from probes.stage import Refused, Unavailable
 
 BUFFER_SYSCTLS = (
     "net.core.rmem_max",
@@ -165,6 +165,8 @@ class Place:
     """Whether a file without a name can be made: it goes by itself, however a run ends."""
     usable_bytes: Optional[int] = None
     """What a run may write there; None: its file system does not tell."""
+    beside: str = ""
+    """Where else on its file system this user may write, where not there; empty: there."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
         quotas=cgroup.shows_quotas(os.getpid()),
         interface=facts.name if facts else None,
         driver=ethtool.read_card(facts.name).driver if facts else None,
-        place=None if folder is None else _place(folder),
+        place=None if folder is None else _place(folder, bool(share)),
         smb_client=None if client is None else len(client),
     )
 
@@ -292,23 +294,30 @@ def _sockets() -> str:
     return ""
 
 
-def _place(path: str) -> Place:
-    """A folder, asked in a thread that is left where its file system does not answer."""
+def _place(path: str, served: bool) -> Place:
+    """A folder, asked in a thread that is left where its file system does not answer.
+
+    served: it is a share's, whose disk is measured beside it where this user may not write there.
+    """
     try:
-        return answered(path, time.monotonic() + FOLDER_SECONDS, lambda: _looked_at(path))
+        return answered(path, time.monotonic() + FOLDER_SECONDS, lambda: _looked_at(path, served))
     except NoAnswer as error:
         return Place(path, str(error)[:LONGEST_TROUBLE])
 
 
-def _looked_at(path: str) -> Place:
+def _looked_at(path: str, served: bool) -> Place:
     try:
-        usable = free_space.usable_bytes(path) if os.statvfs(path).f_blocks else None
+        free, total = free_space.told(path)
         facts = folders.folder_facts(path)
     except OSError as error:
         return Place(path, (error.strerror or str(error)).lower())
-    trouble, without_name = "", False
+    trouble, without_name, beside = "", False, ""
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        trouble = "no write permission"
+        try:
+            beside = nameless.beside(path) if served else ""
+            trouble = "" if beside else "no write permission"
+        except Refused as error:
+            trouble = error.text
     elif hasattr(os, "O_TMPFILE"):
         try:
             os.close(os.open(path, os.O_TMPFILE | os.O_RDWR | os.O_EXCL, 0o600))
@@ -316,7 +325,10 @@ def _looked_at(path: str) -> Place:
         except OSError as error:
             if error.errno not in nameless.WITHOUT_TMPFILE:
                 trouble = (error.strerror or str(error)).lower()
-    return Place(path, trouble, facts.filesystem, without_name, usable)
+    usable = free_space.beyond_reserve_bytes(free, total) if total else None
+    if not trouble and usable is not None and usable < free_space.LEAST_BYTES:
+        trouble = free_space.no_room(free, total, free_space.LEAST_BYTES)
+    return Place(path, trouble, facts.filesystem, without_name, usable, beside)
 
 
 def _share_folder(share: str) -> Optional[str]:

@@ -7,10 +7,16 @@ And where a run's temporary folders lie: TMPDIR takes the place of /tmp and of /
 from __future__ import annotations
 
 import errno
+import getpass
 import secrets
+import socket
 import tempfile
+from contextlib import suppress
+from pathlib import PurePath
 
 from probes.host.system import os
+from probes.meaning import Folder
+from probes.stage import Refused
 
 WITHOUT_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 """What vfat, NFS, FUSE and kernels before 3.11 answer to O_TMPFILE."""
@@ -31,6 +37,29 @@ def create(folder: str) -> int:
             if error.errno not in WITHOUT_TMPFILE:
                 raise
     return _created_and_unlinked(folder)
+
+
+def beside(folder: Folder) -> str:
+    """Where on a folder's file system this user may make nameless files: there, or elsewhere.
+
+    A folder above it, this user's home or one for temporary files: no name appears in those.
+    Raises Refused ("permission") where it may in none.
+    """
+    with suppress(OSError):
+        os.close(create(folder))
+        return folder
+    device = os.stat(folder).st_dev  # noqa: PTH116 - any bytes
+    usual = (os.path.expanduser("~"), ON_DISK, tempfile.gettempdir())  # noqa: PTH111
+    for each in (*map(str, PurePath(folder).parents), *usual):
+        with suppress(OSError):
+            if hasattr(os, "O_TMPFILE") and os.stat(each).st_dev == device:  # noqa: PTH116
+                os.close(os.open(each, os.O_TMPFILE | os.O_RDWR | os.O_EXCL, 0o600))
+                return each
+    raise Refused(
+        "permission",
+        f"{getpass.getuser()} on {socket.gethostname()} may not write on the file system of "
+        f"{folder}: use an account for --agent that may, or root",
+    )
 
 
 def _created_and_unlinked(folder: str) -> int:

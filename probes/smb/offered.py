@@ -49,14 +49,18 @@ class Setting:
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
-    """Logs in to peer.share, once, and looks into peer.folder; yields the peer with the facts.
+    """Logs in to peer.share, once, and looks at peer.folder; yields the peer with the facts.
 
-    Nothing is written there, and the session is over by then. Raises Refused, Unavailable.
+    To those that were agreed come free_bytes and total_bytes of the folder's file system, and
+    may_write (None: untold). Nothing is written there, and the session is over by then. Raises
+    Refused, Unavailable.
     """
     with open_session(peer, setting.dialect) as session:
-        if peer.folder:
-            session.names(peer.folder)
-        facts = session.facts.details()
+        facts = {
+            **session.facts.details(),
+            **vars(session.room(peer.folder)),
+            "may_write": session.may_write(),
+        }
     yield replace(peer, access=None, facts=facts)
 
 

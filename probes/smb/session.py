@@ -209,6 +209,17 @@ class Session(ABC):
         with self._step(f"list {folder}"):
             return tuple(name for name in self._names(folder) if name not in (".", ".."))
 
+    def room(self, folder: str) -> Space:
+        """Room on the file system that an existing folder lies on; nothing is changed."""
+        seen = self._open(folder, READ_ALONE, EXISTING, FOLDER, folder or "the share")
+        space = self.space(seen)
+        self.close(seen)
+        return space
+
+    def may_write(self) -> bool | None:
+        """Whether the share lets this user make files, whatever its folders say; None: untold."""
+        return None
+
     @contextmanager
     def pipe(self, handle: Handle) -> Iterator[Pipe]:
         """The data path on this session; the library rests until it is closed.

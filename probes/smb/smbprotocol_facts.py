@@ -39,6 +39,9 @@ def numbers(known: dict[int, str], preferred: tuple[str, ...]) -> list[int] | No
     return [number for name in preferred for number, n in known.items() if n == name] or None
 
 
+_FILE_ADD_FILE = 0x2
+
+
 @dataclass(frozen=True)
 class Agreement:
     """A connection, the session on it and, once there is one, its tree connection."""
@@ -57,6 +60,12 @@ class Agreement:
         """Whether its NEGOTIATE reply says so."""
         mode = self.connection.server_security_mode
         return bool(mode & SecurityMode.SMB2_NEGOTIATE_SIGNING_REQUIRED)
+
+    @property
+    def may_write(self) -> bool:
+        """Whether the share lets this user add files (MaximalAccess, MS-SMB2 2.2.10)."""
+        (most,) = struct.unpack_from("<I", self.connection.told[Commands.SMB2_TREE_CONNECT], 12)
+        return bool(most & _FILE_ADD_FILE)
 
     @property
     def encryption(self) -> str | None:

@@ -191,6 +191,9 @@ class Smb2Session(Session):
             pipe.ask("space", 0, room_question(handle.id))
             return Space(*parse_room(pipe.wait().body))
 
+    def may_write(self) -> bool | None:
+        return self._agreed.may_write
+
     def interfaces(self) -> tuple[Interface, ...]:
         with self._step("interfaces"):
             return self._agreed.interfaces()

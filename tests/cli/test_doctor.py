@@ -47,6 +47,7 @@ def test_a_share_and_its_server_are_asked_and_nothing_is_written(
     share, there = named(document, "share"), named(document, "server")
     assert "2.0.2, 2.1, 3.0, 3.0.2, 3.1.1" in share["dialects"]["sentence"]
     assert "logged in over SMB 3.1.1" in share["login"]["sentence"]
+    assert share["room"]["state"] == "ok" and "may write" in share["room"]["sentence"]
     assert there["agent"]["state"] == "ok" and str(shared) in there["folder"]["sentence"]
     assert there["clock"]["state"] == "ok"
     assert there["ports"]["state"] == named(document, "client")["ports"]["state"] == "ok"

@@ -46,3 +46,39 @@ def forget(monkeypatch):
 def test_a_folder_of_ones_own_is_the_only_one(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert nameless.on_disk() == str(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: another account needs root")
+def test_who_may_not_write_in_a_folder_is_given_another_of_its_file_system():
+    """The share's own folder above the run's, a usual one, or none: then with the remedy."""
+
+    def beside(folder):
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+                told = nameless.beside(str(folder))
+            except Exception as error:
+                told = str(error)
+            os.write(write, told.encode())
+            os._exit(0)
+        os.close(write)
+        os.waitpid(child, 0)
+        with os.fdopen(read) as answer:
+            return answer.read()
+
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as above:
+        share = Path(above) / "share"
+        run = share / "bottleneck-1"
+        run.mkdir(parents=True)
+        Path(above).chmod(0o755)
+        assert nameless.beside(str(run)) == str(run)
+        assert beside(run) == "/var/tmp"
+        share.chmod(0o1777)
+        assert beside(run) == str(share)
+        assert sorted(os.listdir(share)) == ["bottleneck-1"]
+    said = beside("/proc")
+    assert "may not write on the file system of /proc" in said and "--agent" in said
