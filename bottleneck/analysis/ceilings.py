@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bottleneck.analysis import shown, supplied
 from bottleneck.analysis.evidence.copies import Evidence
@@ -19,6 +19,9 @@ NOT_REACHED_RATIO = 0.75
 """Copy's rate over a limit, below which the limit was not reached."""
 LEAST_RATIO, MOST_RATIO = 0.5, 1.6
 """Copy's rate over window / RTT, between which the window may be what limits it."""
+
+UNHURRIED_RATIO = 5.0
+"""A CPU's limit over the copy's rate, from which on the copy's load does not tell where it is."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def ladder(report: Report, copy: Copy) -> Ladder:
     claims = _lawful(everything, copy, claims, dropped)
     for refine in REFINEMENTS:
         claims = _lawful(everything, copy, refine(given, claims), dropped)
-    claims = [each for each in claims if _possible(copy, each)]
+    claims = [_unhurried(copy, each) for each in claims if _possible(copy, each)]
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return Ladder(tuple(claims), tuple(dict.fromkeys((*remarks, *_ignored(dropped)))))
 
@@ -84,6 +87,17 @@ def _possible(copy: Copy, claim: Claim) -> bool:
     rate, level = copy.made.rate.median, claim.window_bytes / trip
     limits = claim.reached or rate >= NOT_REACHED_RATIO * claim.ceiling.bytes_per_second
     return not limits or LEAST_RATIO * level <= rate <= MOST_RATIO * level
+
+
+def _unhurried(copy: Copy, claim: Claim) -> Claim:
+    """A claim as it stands: a CPU that the copy hardly used is far from a limit that nobody saw."""
+    found, made = claim.ceiling, copy.made
+    scaled = found.standing == "estimated" and found.component in ("cpu", "instrument")
+    if claim.reached or claim.partial_trust:
+        return claim
+    if made is None or not scaled or found.bytes_per_second < UNHURRIED_RATIO * made.rate.median:
+        return claim
+    return replace(claim, ceiling=replace(found, standing="at-least"))
 
 
 def _ignored(dropped: list[tuple[Ceiling, Moved]]) -> Iterator[str]:

@@ -68,17 +68,13 @@ def rescaled(held: Held) -> Ladder:
     it can what the copy reaches.
     """
     lifted = held.cap.claim.ceiling
-    slow = held.made.rate.median < references.SLOW_BYTES_PER_SECOND
-    batching = SLOW_BATCHING if slow else BATCHING
-    batching = batching if lifted.component in PACED else 1.0
-    shown = max(references.demonstrated(held.report, held.copy), lifted.bytes_per_second)
     rival = held.cap.rival and held.cap.rival.ceiling
     claims = []
     for claim in held.ladder.claims:
         seen = claim.ceiling
         scaled = seen.standing == "estimated" and seen.cause in _BUSY
         if scaled and claim.reached is not True and seen not in (lifted, rival):
-            claims.append(replace(claim, ceiling=_likely(held, seen, batching, shown)))
+            claims.append(replace(claim, ceiling=_likely(held, seen)))
         elif seen.standing == "estimated":
             claims.append(replace(claim, ceiling=_no_lower(seen, lifted.bytes_per_second)))
         else:
@@ -87,8 +83,12 @@ def rescaled(held: Held) -> Ladder:
     return replace(held.ladder, claims=tuple(claims))
 
 
-def _likely(held: Held, seen: Ceiling, batching: float, shown: float) -> Ceiling:
-    rate = held.made.rate.median
+def _likely(held: Held, seen: Ceiling) -> Ceiling:
+    """A CPU's ceiling by the load of a copy that its cap keeps waiting."""
+    lifted, rate = held.cap.claim.ceiling, held.made.rate.median
+    slow = rate < references.SLOW_BYTES_PER_SECOND
+    batching = (SLOW_BATCHING if slow else BATCHING) if lifted.component in PACED else 1.0
+    shown = max(references.demonstrated(held.report, held.copy), lifted.bytes_per_second)
     ratio = min(1.0, rate / seen.bytes_per_second)
     doubt = BATCHING_DOUBT if batching > 1 else 0.0
     low, high = max(shown, seen.low_bytes_per_second), max(shown, seen.high_bytes_per_second)
@@ -229,11 +229,14 @@ def _moved(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band:
             found.append(_of_link(held, _band(each)))
         elif each.component != "disk":
             found.append(_band(each).widened())
-    found += [each for part, each in _floors(held, gone).items() if part[0] != "disk"]
     if link_bits is not None:
         payload = references.link_payload(link_bits)
         found.append(_of_link(held, Band(payload, payload, payload)))
-    return Band.over(min, *found)
+    known = Band.over(min, *found)
+    floors = [each for part, each in _floors(held, gone).items() if part[0] != "disk"]
+    if math.isfinite(known.high):
+        floors = [replace(each, high=math.inf) for each in floors]
+    return Band.over(min, known, *floors)
 
 
 def _of_link(held: Held, link: Band) -> Band:
@@ -260,15 +263,16 @@ def _disks(held: Held, gone: Sequence[Ceiling], lacks: frozenset[Part] | None) -
 
 
 def _floors(held: Held, gone: Sequence[Ceiling]) -> dict[Part, Band]:
-    """Stages that only a CPU that is gone held back: at least what they moved, no end above it."""
+    """The least of stages that a CPU that is gone held back, and of CPUs not near their limit."""
     sides = {each.side for each in gone if each.component == "cpu"}
-    bounded = {*left(held.ladder, gone), *_fully(gone)}
-    found: dict[Part, Band] = {}
-    for each in (claim.ceiling for claim in held.ladder.claims):
-        if each.standing == "at-least" and each.part not in bounded:
-            stopped = (steps.found_at(held.report, index) for index in each.steps)
-            if any(made and hindered(made, str(side)) for made in stopped for side in sides):
-                found[each.part] = Band(each.bytes_per_second, math.inf, math.inf)
+    bounded, found = {*left(held.ladder, gone), *_fully(gone)}, dict[Part, Band]()
+    least = [each.ceiling for each in held.ladder.claims if each.ceiling.standing == "at-least"]
+    for each in (ceiling for ceiling in least if ceiling.part not in bounded):
+        stopped = filter(None, (steps.found_at(held.report, index) for index in each.steps))
+        if each.cause in _BUSY and each.steps == (held.made.index,):
+            found[each.part] = _band(_likely(held, each))
+        elif any(hindered(made, str(side)) for made in stopped for side in sides):
+            found[each.part] = Band(each.bytes_per_second, math.inf, math.inf)
     return found
 
 

@@ -90,7 +90,8 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
     known = nearest(ladder, rate)
     if not known:
         return _inconclusive(
-            f"{runs(copy, rate)}. No component could be measured, so no bottleneck can be named."
+            f"{runs(copy, rate)}. No measured component is near its limit, so no bottleneck can be "
+            "named."
         )
     lowest = known[0]
     if far(lowest, rate):

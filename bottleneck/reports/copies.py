@@ -235,7 +235,7 @@ LOWEST = 3
 """So many of the lowest limits have a place of their own in the chain."""
 NARROWEST, WIDEST = 22.0, 94.0
 """Widths of the pipe around the copy's stream, in hundredths of the drawing."""
-SIGNS = {"~": "estimated", ">": "at least", "?": "not measured", "-": "none seen"}
+SIGNS = {"~": "estimated", ">": "at least", "?": "not measured", "-": "not near its limit"}
 Room = tuple[str, tuple[Part, ...], bool]
 """A place by its name, what belongs to it, and whether every copy has it."""
 
@@ -311,7 +311,8 @@ def _inside(copy: CopyDiagnosis, side: str) -> Iterator[Room]:
 
 def _limit_text(report: Report, limit: Ceiling | None, parts: tuple[Part, ...]) -> str:
     """A limit with its sign; `-`: none was seen; `?`: it was not measured."""
-    if limit is not None:
+    idle = limit is not None and limit.standing == "at-least" and limit.component == "cpu"
+    if limit is not None and not idle:
         sign = words.DOUBT_SIGNS[limit.standing].strip()
         return f"{sign}{rate_text(limit.bytes_per_second)}"
     component, side = parts[0]
