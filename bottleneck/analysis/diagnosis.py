@@ -175,10 +175,13 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
 def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
     missing = "" if not then.missing else sentences.not_predicted(*then.missing, _how(report))
     told = sentences.advice(cap.claim, then.next, then.predicted, rate, then.link_bits, missing)
-    if report.server is None and cap.claim.ceiling.standing == "inferred":
+    inferred = cap.claim.ceiling.standing == "inferred" and not cap.claim.detail
+    if report.server is None and inferred:
         # What only follows from one end is no reason to buy anything yet.
-        again = "Run again with --agent ssh://USER@SERVER. If it names the same"
-        told = (f"{again}, {told[0][0].lower()}{told[0][1:]}", *told[1:])
+        again = "Confirm with --agent ssh://USER@SERVER"
+        todo = f"{again} first. Then {told[0][0].lower()}{told[0][1:]}"
+        set_there = cap.claim.remedy or cap.claim.ceiling.cause == "quota"
+        told = (todo if set_there else f"{again} before you change hardware.", *told[1:])
     if cap.rival is None or then.both is None:
         return told
     both = (then.both.next, then.both.predicted, rate, then.both.link_bits)

@@ -68,8 +68,11 @@ class Behind:
     remedy: str
 
 
-def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) -> Behind | None:
-    """What explains a link's payload rate; None: nothing that the facts show.
+NOTHING = Behind("", "", "")
+
+
+def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) -> Behind:
+    """What explains a link's payload rate; NOTHING that the facts show.
 
     A rate that a host shapes, that was set by hand or negotiated has to be the link's; a radio has
     one of its own, which is no standard link's.
@@ -88,7 +91,7 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
     shaped = (_shaped(*each) for each in known if each[0] == given.sender and of(_shaping(each[1])))
     slowed = (_slowed(*each) for each in known if of(each[1].rate_bits_per_second))
     radios = (_radio(*each) for each in known if match is None and each[1].kind == "wifi")
-    return next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
+    return next((each for each in (*shaped, *slowed, *radios) if each is not None), NOTHING)
 
 
 def shaped(given: Evidence) -> hardware_limits.Bound | None:

@@ -11,9 +11,9 @@ iostats.rst (field 10); proc(5) (state D); mm/page-writeback.c.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bottleneck.analysis import model
+from bottleneck.analysis import interface_facts, model
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import FOREIGN_RATIO, Evidence, foreign_rate
 from bottleneck.analysis.evidence.details import DiskRow, End
@@ -200,9 +200,11 @@ def _shared(
 def _of_link(
     given: Evidence, match: model.LinkMatch | None, foreign: float, source: Source, evidence: str
 ) -> Claim:
-    level = rate_text(given.rate.median + foreign)
-    words = f"the network carries at most {level}{link_rate.likeness(match)}"
-    return _held(given, link_rate.CAUSE, "path", words, source, evidence, foreign=foreign)
+    level = given.rate.median + foreign
+    behind = interface_facts.behind(given, level, match)
+    words = f"the network carries at most {rate_text(level)}{link_rate.likeness(match, behind)}"
+    found = _held(given, link_rate.CAUSE, "path", words, source, evidence, foreign=foreign)
+    return replace(found, remedy=behind.remedy, detail=behind.detail)
 
 
 def _round_trips(given: Evidence, by: str) -> Iterator[Claim]:

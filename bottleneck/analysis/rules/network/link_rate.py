@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from bottleneck.analysis import hardware_limits, interface_facts, model, shown, steps
 from bottleneck.analysis.claim import TRUST, Cause, Source, claim
@@ -26,6 +27,7 @@ from bottleneck.analysis.evidence.copies import (
 )
 from bottleneck.analysis.evidence.startup import FILLED_RATIO, SHORT_RATIO, even_rate, startup
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.interface_facts import NOTHING, Behind
 from bottleneck.analysis.load import load
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rules.bus import links as bus
@@ -83,8 +85,10 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         yield from (_doubted(given, each) for each in _inferred(given))
 
 
-def likeness(match: model.LinkMatch | None) -> str:
-    """The second half of a sentence about a rate; empty where it is no standard link's."""
+def likeness(match: model.LinkMatch | None, behind: Behind = NOTHING) -> str:
+    """The second half of a sentence about a rate; empty where nothing explains it."""
+    if behind.words:
+        return f"; {behind.words}"
     if match is None:
         return ""
     link = link_text(match.bits_per_second)
@@ -143,8 +147,8 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
     elif not within:
         capacity, match, why = most.bytes_per_second, None, "more was carried over SMB"
         yield f"{moved}. The network carries more: {most.what} ran at {rate_text(capacity)}."
-    behind = None if why else interface_facts.behind(given, capacity, match)
-    fact = likeness(match) if behind is None else f"; {behind.words}"
+    behind = NOTHING if why else interface_facts.behind(given, capacity, match)
+    fact = likeness(match, behind)
     yield claim(
         CAUSE,
         "path",
@@ -157,8 +161,8 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
         reached=True if not why and _filled(given, capacity) else None,
         source="certain" if match else "seen",
         evidence=(f"{moved}.", *interface_facts.told(given, best, match)),
-        remedy="" if behind is None else behind.remedy,
-        detail="" if behind is None else behind.detail,
+        remedy=behind.remedy,
+        detail=behind.detail,
     )
 
 
@@ -275,42 +279,45 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
     match = given.looks_like(rate)
     if match is not None:
         behind = interface_facts.behind(given, rate, match)
-        fact = likeness(match) if behind is None else f"; {behind.words}"
-        yield claim(
-            CAUSE,
-            "path",
-            best,
-            f"the network carries at most {rate_text(rate)}{fact}; inferred, TCP was not measured "
-            "separately",
-            level=rate,
-            low=best.rate.low,
-            standing="inferred",
-            source=_source(given, rate),
-            evidence=tuple(interface_facts.told(given, best, match)),
-            remedy="" if behind is None else behind.remedy,
-            detail="" if behind is None else behind.detail,
-        )
+        words = f"the network carries at most {rate_text(rate)}{likeness(match, behind)}; inferred,"
+        words, source = f"{words} TCP was not measured separately", _source(given, rate)
+        told = tuple(interface_facts.told(given, best, match))
+        yield _of_copies(best, words, rate, behind, source, told, low=best.rate.low)
     elif given.lone:
         yield from _unlike(given, best, found, rate)
 
 
-def _even(given: Evidence, rate: float) -> Claim:
-    """A path of no standard rate that holds both ways alike."""
+def _of_copies(
+    shown: Found | None,
+    words: str,
+    rate: float,
+    behind: Behind,
+    source: Source,
+    evidence: tuple[str, ...],
+    **more: Any,
+) -> Claim:
+    """A link that nobody measured."""
     return claim(
-        CAUSE,
-        "path",
-        best_alike(given.report, given.sender),
-        f"copies in both directions, with any traffic beside them, come to {rate_text(rate)} once "
-        "they have started, which seems to be what the path carries",
+        *(CAUSE, "path", shown, words),
         level=rate,
         standing="inferred",
-        reached=True if _filled(given, rate) else None,
-        source="law",
-        evidence=(
-            "What this client sends queues on the path. An agent on the server (--agent) measures "
-            "the network.",
-        ),
+        source=source,
+        evidence=evidence,
+        remedy=behind.remedy,
+        detail=behind.detail,
+        **more,
     )
+
+
+def _even(given: Evidence, rate: float) -> Claim:
+    """A path of no standard rate that holds both ways alike."""
+    behind = interface_facts.behind(given, rate, None)
+    unseen = ", probably the limit of the network path (not measured: no agent)"
+    fact = likeness(None, behind) or unseen
+    words = f"every copy levels off at about {rate_text(rate)}{fact}"
+    shown, reached = best_alike(given.report, given.sender), _filled(given, rate) or None
+    told = ("What this client sends queues on the path.",)
+    return _of_copies(shown, words, rate, behind, "law", told, reached=reached)
 
 
 def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> Iterator[Claim]:
@@ -318,12 +325,11 @@ def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> It
     told = given.details.sockets
     source: Source
     if given.queues() and _steady(given.report, found, rate):
-        seconds = seconds_text(told.rtt_seconds_median or 0.0)
-        least = seconds_text(told.min_rtt_seconds or 0.0)
+        waits, least = told.rtt_seconds_median or 0.0, told.min_rtt_seconds or 0.0
         source = "law"
         words = (
             f"its packets queue on the path, which carries at most {rate_text(rate)} (RTT "
-            f"{seconds} instead of {least})"
+            f"{seconds_text(waits)} instead of {seconds_text(least)})"
         )
         why = (
             "All copies in this direction, with and without a disk, reached the same rate and "
@@ -339,18 +345,12 @@ def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> It
         )
     else:
         return
-    yield claim(
-        CAUSE,
-        "path",
-        best,
-        words,
-        level=rate,
-        low=best.rate.low,
-        standing="inferred",
-        reached=True,
-        source=source,
-        evidence=(f"{why} An agent on the server (--agent) measures the network.",),
-    )
+    behind = interface_facts.behind(given, rate, None)
+    seen = (f"{why} An agent on the server (--agent) measures the network.",)
+    more = {"low": best.rate.low, "reached": True}
+    if behind.words:
+        words = f"the network carries at most {rate_text(rate)}{likeness(None, behind)}"
+    yield _of_copies(best, words, rate, behind, source, seen, **more)
 
 
 def _doubted(given: Evidence, found: Claim) -> Claim:

@@ -174,6 +174,19 @@ def test_a_queue_is_a_link_of_any_rate(alone, sockets, named, changes, says):
     says(alone, named)
 
 
+@pytest.mark.parametrize("of", [7_100_000, 25_000_000], ids=["this rate", "another"])
+def test_the_clients_own_shaper_is_named_where_its_rate_is_the_links(alone, sockets, of, says):
+    link = replace(alone.client.interface, qdisc="tbf", qdisc_rate_bytes_per_second=of)
+    alone.client = replace(alone.client, interface=link)
+    told = {"sockets": sockets(**QUEUED)}
+    alone.copy("push.cached", 6.7, memory=6.8, details=told)
+    alone.copy("push.uncached", 6.6, details=told)
+    says(alone, LINK)
+    found = alone.diagnosed("push.cached")
+    shaped = "tbf" in found.verdict.detail and "Raise or remove" in found.advice[0]
+    assert shaped == (of == 7_100_000) != ("before you change hardware" in found.advice[0])
+
+
 # -- the steady part -----------------------------------------------------------------------------
 
 LATE = ((0.0, 0), (1.0, 1e6), (1.9, 2e6), (2.0, 200e6))
