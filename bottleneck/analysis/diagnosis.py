@@ -30,6 +30,10 @@ from probes.records import Skipped
 
 FILE_COPIES = tuple(f"{steps.OF_FILE}{name}" for name in OWN_COPIES)
 """The same of a file that the user named."""
+ALIKE_RATIO = 1.05
+"""Rates of copies that are equally slow."""
+FAULTS = frozenset(("wrong-path", "mtu", "duplex", "loss", "sync"))
+"""Causes that somebody can mend, and that outrank a slower copy of which nothing is known."""
 FAR_BELOW_RATIO = 0.15
 """Of a limit: a copy this far below it is said to be, since a reader would ask."""
 ENDED_EARLY = ("interrupted", "failed")
@@ -100,13 +104,23 @@ def _altered(report: Report) -> Iterator[str]:
 
 
 def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
-    """The slowest of the user's own copies: through the mount, else in the newest dialect."""
+    """The slowest of the user's own copies: through the mount, else in the newest dialect; where
+    nothing is known of it one with a fault."""
     own = [each for each in found if each.copy in OWN_COPIES + FILE_COPIES] or found
     made = [each for each in own if each.bytes_per_second is not None]
     if not made:
         return own[0] if own else None
     newest = [each for each in made if each.dialect == made[0].dialect]
-    return min(newest, key=lambda each: each.bytes_per_second or 0.0)
+    least = min(each.bytes_per_second or 0.0 for each in newest)
+    alike = [each for each in newest if (each.bytes_per_second or 0.0) <= ALIKE_RATIO * least]
+    slowest = min(alike, key=_place)
+    faults = [each for each in newest if each.verdict.cause in FAULTS]
+    return min(faults, key=_place, default=slowest) if _place(slowest)[0] else slowest
+
+
+def _place(copy: CopyDiagnosis) -> tuple[bool, bool, str]:
+    """Of equally slow copies it is chance which one is the slowest: a named one, from a disk."""
+    return copy.verdict.component == "unknown", copy.copy.endswith(".cached"), copy.copy
 
 
 def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis]:

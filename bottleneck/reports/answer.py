@@ -171,10 +171,9 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     if chosen is not None and not chosen.bytes_per_second:
         unmade.pop(chosen.verdict.sentence, None)
     lines += [f"Not made: {names}: {why}" for why, names in unmade.items()]
-    missing = [] if chosen is None else list(_unmeasured(chosen))
-    if missing:
-        how = "" if report.server is not None else " (no agent; use --agent ssh://SERVER)"
-        lines.append(f"Not measured: {', '.join(missing)}{how}.")
+    lost = () if chosen is None else _unmeasured(report, chosen)
+    reasons = stages.grouped(lost)
+    lines += [f"Not measured: {names}{why and f' ({why})'}." for why, names in reasons.items()]
     counts = {
         "Skipped tests": sum(isinstance(outcome, Skipped) for _, outcome in report.entries),
         "failed tests": sum(isinstance(outcome, Failed) for _, outcome in report.entries),
@@ -190,17 +189,36 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         yield Text(safe(each, LONGEST_LINE), apart=not at)
 
 
-def _unmeasured(copy: CopyDiagnosis) -> Iterator[str]:
-    """The parts that every byte passes and that have no limit."""
+def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
+    """Why each part that every byte passes was not measured itself, or has no limit; its name."""
     if not copy.bytes_per_second:
         return
     sender, receiver = copies.ends(copy)
-    known = {each.part for each in copy.ceilings}
-    wanted: list[Part] = [("network", "path"), ("disk", receiver)]
+    limits = [each.part for each in copy.ceilings]
+    known = {part if part[0] != "network" else ("network", None) for part in limits}
+    parts: list[Part] = [("network", None), ("disk", receiver)]
     if not copy.copy.endswith(".cached"):
-        wanted.insert(0, ("disk", sender))
-    for component, side in wanted:
-        if (component, side) not in known and not (
-            component == "network" and any(part == "network" for part, _ in known)
-        ):
-            yield component if component == "network" else f"{side} {component}"
+        parts.insert(0, ("disk", sender))
+    for component, side in parts:
+        name = component if side is None else f"{side} {component}"
+        why = _reason(report, component, side)
+        if why or (component, side) not in known:
+            yield why, name
+
+
+def _reason(report: Report, component: str, side: str | None) -> str:
+    """Why no step measured a part, with what to do about it; empty: one did, or none tells."""
+    if report.server is None and side != "client":
+        return "no agent; use --agent ssh://SERVER"
+    stage, by = ("tcp", "client") if component == "network" else (component, side)
+    why = ""
+    for step, outcome in report.entries:
+        if step.stage == stage and step.initiator == by:
+            match outcome:
+                case Skipped(reason):
+                    why = why or reason
+                case Failed(error):
+                    why = why or error
+                case _:
+                    return ""
+    return why

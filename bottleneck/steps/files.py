@@ -14,7 +14,7 @@ from bottleneck.hosts import Host, StageError
 from bottleneck.report import Step
 from probes import small_files, smb_copy
 from probes.host import page_cache, source_file
-from probes.host.free_space import beyond_reserve_bytes, no_room
+from probes.host.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
 from probes.records import Details, Endpoint, run_rate
 from probes.smb.run_folder import joined
 from probes.stage import NO_ROOM, Refused, Unavailable
@@ -148,7 +148,7 @@ def too_small(bench: Bench, pulled: bool) -> str:
         where = bench.options.folder if pulled else bench.share.share
         return f"{where}: not enough free space for a copy of 256 KiB; free some space"
     where = f"//{bench.share.host}/{bench.share.share}"
-    return f"{where}: {no_room(int(free), int(total), plan.LEAST_COPY_BYTES)}"
+    return f"{where}: {no_room(int(free), int(total), LEAST_BYTES)}"
 
 
 def _held_bytes(bench: Bench) -> int:
