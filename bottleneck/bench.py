@@ -235,6 +235,7 @@ class Bench:
                 **{name: opened.get(name) for name in ("dialect", "signing", "encryption")},
                 **opened,
                 "smb_conf": self.samba_config,
+                **({"copy_alone": True} if self.options.copy else {}),
             },
             client=client,
             server=self.facts.get("server"),

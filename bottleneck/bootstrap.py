@@ -104,7 +104,7 @@ TROUBLES = (
         "log in once and accept it: ssh {place}",
     ),
     (
-        "Permission denied",
+        r"Permission denied \(",
         "ssh to {host} was refused: it accepts no key of this user",
         "install one there: ssh-copy-id {place} (or ssh-add)",
     ),
@@ -123,7 +123,16 @@ TROUBLES = (
         "ssh to {host}: no answer",
         "check that the host is up and its firewall allows ssh",
     ),
-    (r"python3: (command )?not found|python3.*No such file", "{host} has no python3", _PYTHON),
+    (
+        "accepts no more requests",
+        "ssh to {host} logged in, but large packets do not arrive",
+        "compare the MTU on both ends and on the path: ping -M do -s 1472 {host}",
+    ),
+    (
+        r"python3: (command )?not found|python3.*(No such file|Permission denied)",
+        "{host} has no python3 that this account may start",
+        _PYTHON,
+    ),
     (
         "SyntaxError|TypeError|AttributeError|ImportError|ModuleNotFoundError",
         "python3 on {host} is too old",
@@ -131,7 +140,7 @@ TROUBLES = (
     ),
 )
 """What ssh or the other end says; what that is; what to do about it."""
-OF_SSH = 6
+OF_SSH = 7
 """So many of them are ssh's own."""
 
 
@@ -154,7 +163,7 @@ def explained(spec: str, text: str, said: str) -> tuple[str, str]:
         by = f"ssh {place}"
     words = {"host": host, "place": place, "known": known, "by": by}
     for pattern, what, remedy in TROUBLES if place else TROUBLES[OF_SSH:]:
-        if re.search(pattern, said, re.IGNORECASE):
+        if re.search(pattern, f"{text}\n{said}", re.IGNORECASE):
             return what.format(**words), remedy.format(**words)
     return text, f"try: {by} python3 -V"
 

@@ -16,6 +16,7 @@ from bottleneck.steps import copies, disks, native, schedule, transfers, turns
 from bottleneck.steps.files import locate
 from probes import loopback
 from probes.host import rtnetlink
+from probes.net import callers
 from probes.records import HostFacts
 from probes.smb import run_folder
 from probes.smb.session import SMB_PORT, first_to_answer
@@ -92,12 +93,12 @@ def _look_up(host: str, port: int) -> str:
         raise Refused(
             "unreachable", f"{host}: the name cannot be resolved ({error.strerror}); check it"
         ) from None
-    addresses = {str(each[4][0]) for each in found}
+    addresses = {callers.spelled(each[4]) for each in found}
     if len(addresses) > 1:
         # all stages use one address: the one that the copies' connections find too
         with contextlib.suppress(OSError), first_to_answer(host, port or SMB_PORT) as connection:
-            return str(connection.getpeername()[0])
-    return str(found[0][4][0])
+            return callers.spelled(connection.getpeername())
+    return callers.spelled(found[0][4])
 
 
 def _reach(bench: Bench, stack: ExitStack) -> None:

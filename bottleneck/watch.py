@@ -19,6 +19,7 @@ from bottleneck.watched import End
 from probes.host.copy_watch import Setting
 from probes.host.counters import Counters, usage
 from probes.host.running_copies import LEAST_BYTES, Running
+from probes.net import callers
 from probes.records import Failed, HostFacts, Outcome, Usage
 from probes.stage import Refused, Unavailable
 
@@ -301,4 +302,4 @@ def _look_up(host: str) -> str:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "not a host name"
         raise Refused("unreachable", f"{host}: the name cannot be resolved ({why})") from None
-    return str(found[0][4][0])
+    return callers.spelled(found[0][4])

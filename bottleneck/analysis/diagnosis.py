@@ -19,7 +19,7 @@ from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Verdict
-from bottleneck.analysis.interface_facts import interfaces
+from bottleneck.analysis.interface_facts import interfaces, shapers
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
@@ -167,8 +167,10 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         )
         advice = _advice(report, cap, then, rate)
     else:
-        verdict = void or unstable or unknown.inconclusive(copy, made, ladder)
-        advice = _what_to_try(report, copy, made, ladder)
+        alone = steps.target_of(report).copy_alone is True
+        told = unknown.alone(copy, made) if alone else unknown.inconclusive(copy, made, ladder)
+        verdict = void or unstable or told
+        advice = () if alone else _what_to_try(report, copy, made, ladder)
     wanted = report.target_rate_bytes_per_second
     return CopyDiagnosis(
         copy=copy.name,
@@ -239,7 +241,7 @@ def _detail(cap: Cap) -> str:
 
 def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> tuple[str, ...]:
     if copy.running:
-        return (running.what_to_try(copy, made),)
+        return (running.what_to_try(copy, made), *shapers(report))
     same = (each for each in steps.copies(report) if each.dialect == copy.dialect)
     waiting = unknown.left_out(same)
     if report.server is None:

@@ -108,6 +108,17 @@ def shaped(given: Evidence) -> hardware_limits.Bound | None:
     return min(found, key=lambda each: each.bytes_per_second, default=None)
 
 
+def shapers(report: Report) -> Iterator[str]:
+    """What is shaped on a host, as advice where nothing is named: of the other end nobody knows."""
+    for side, link in interfaces(report):
+        for each in hardware_limits.tree(link):
+            if each.qdisc_rate_bytes_per_second:
+                yield (
+                    f"{each.name} on the {side} is shaped to {link_text(_shaping(each))} "
+                    f"({each.qdisc}): check whether that is meant, and the other end too."
+                )
+
+
 def _shaping(link: InterfaceFacts) -> float:
     return 8.0 * (link.qdisc_rate_bytes_per_second or 0)
 

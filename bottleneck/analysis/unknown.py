@@ -82,6 +82,12 @@ def unstable(copy: Copy, made: Found) -> Verdict | None:
     )
 
 
+def alone(copy: Copy, made: Found) -> Verdict:
+    """The verdict of a copy beside which nothing was measured."""
+    words = "Only the copy was measured, so no bottleneck is named."
+    return _inconclusive(f"{runs(copy, made.rate.median)}. {words}")
+
+
 def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
     """The verdict of a copy that reaches no known ceiling."""
     rate = made.rate.median

@@ -17,6 +17,7 @@ from bottleneck.target import Target, no_mount
 from probes import tcp
 from probes.host import rtnetlink
 from probes.host.facts import Place, Readiness
+from probes.net import callers
 from probes.records import Access, Details, Endpoint
 from probes.smb.offered import Setting as Visit
 from probes.stage import Refused, Unavailable
@@ -167,7 +168,7 @@ def _address(host: str, port: int) -> tuple[str, Trouble | None]:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         return "", Trouble("unreachable", f"{host}: cannot resolve the name ({why.lower()})")
-    return str(found[0][4][0]), None
+    return callers.spelled(found[0][4]), None
 
 
 def _trouble(error: Exception) -> Trouble:

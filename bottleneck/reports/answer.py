@@ -24,7 +24,7 @@ MOST_STEPS = 3
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
 MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
 SERVER_COPY = "server."
-SKIPPED = ": skipped: "
+SKIPPED, SMB1_OFF, BESIDE = ": skipped: ", "SMB1 is off", "the agent may not write to the share"
 
 
 def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator[Block]:
@@ -78,9 +78,9 @@ def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     yield sentence
     if chosen is None or not chosen.bytes_per_second:
         # The first note that skips no test has the reason behind all that was not made.
-        yield from [each for each in report.notes if SKIPPED not in each and each not in sentence][
-            :1
-        ]
+        no_reason = (SKIPPED, SMB1_OFF, BESIDE)
+        told = (each for each in report.notes if each not in sentence)
+        yield from [each for each in told if not any(words in each for words in no_reason)][:1]
 
 
 def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:

@@ -69,6 +69,10 @@ def headline(result: Result) -> str:
     usual, least = rate_text(found.usual_bytes_per_second), SLOW * found.usual_bytes_per_second
     below = any(rate < least for rate in result.rates[found.copy].values())
     who = "no pair with a faster link" if below else "no pair"
+    measured = {pair for rates in result.rates.values() for pair in rates}
+    if len(result.missing) >= len(measured):
+        whole = _pairs(len(measured) + len(result.missing))
+        return f"Bottleneck: not identified, only {len(measured)} of {whole} could be measured"
     lost = f" ({_pairs(len(result.missing))} not measured)" if result.missing else ""
     return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}{lost}"
 

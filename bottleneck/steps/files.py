@@ -173,7 +173,8 @@ def ready_bytes(bench: Bench, dialect: str) -> int:
         PartlyRan, StageError, Refused: it could not be filled.
     """
     if not bench.source_bytes:
-        rate = _fill(bench, dialect, FIRST_BYTES)
+        known = bench.calibrated.get("push", FIRST_BYTES)
+        rate = _fill(bench, dialect, max(plan.LEAST_COPY_BYTES, min(FIRST_BYTES, int(known))))
         wanted = min(MOST_BYTES, room_bytes(bench), int(rate * FILL_SECONDS))
         if wanted > 2 * FIRST_BYTES:
             _fill(bench, dialect, wanted // plan.MIB * plan.MIB)

@@ -57,8 +57,8 @@ def beside(folder: Folder) -> str:
                 return each
     raise Refused(
         "permission",
-        f"{getpass.getuser()} on {socket.gethostname()} may not write on the file system of "
-        f"{folder}: use an account for --agent that may, or root",
+        f"{getpass.getuser()} on {socket.gethostname()} may not write on the share's file system: "
+        "use --agent with an account that may, or root",
     )
 
 

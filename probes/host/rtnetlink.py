@@ -115,9 +115,10 @@ DISCARD_PORT = 9
 
 def source_address(toward: str) -> str:
     """This host's address in packets to another; nothing is sent. OSError: no route."""
-    family = socket.AF_INET6 if ":" in toward else socket.AF_INET
+    # A pair of host and port would lose the zone.
+    family, *_, where = socket.getaddrinfo(toward, DISCARD_PORT, flags=socket.AI_NUMERICHOST)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect((toward, DISCARD_PORT))
+        probe.connect(where)
         return str(probe.getsockname()[0])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from typing import Iterable, Iterator, List
+from typing import Any, Iterable, Iterator, List
 
 _MAPPED = "::ffff:"
 _peer: List[str] = []
@@ -59,3 +59,9 @@ def is_stranger(connection: socket.socket) -> bool:
 def plain(address: str) -> str:
     """An IP address, of IPv4 where it only looks like IPv6 (RFC 4291 section 2.5.5.2)."""
     return address[len(_MAPPED) :] if address.lower().startswith(_MAPPED) else address
+
+
+def spelled(address: Any) -> str:
+    """The IP address of a socket's address, one of a link with its zone: `fe80::1%eth0`."""
+    zone = address[3] if len(address) > 3 else 0
+    return f"{address[0]}%{socket.if_indextoname(zone)}" if zone else str(address[0])

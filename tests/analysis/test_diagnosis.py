@@ -200,3 +200,12 @@ def test_without_any_limit_more_runs_are_all_that_can_be_advised(empty_world):
     world.copy("pull.cached", 30, client=idle, server=idle)
     (advice,) = world.diagnosed().advice
     assert advice.startswith("Repeat with --thorough")
+
+
+def test_of_a_copy_that_was_asked_for_alone_its_rate_is_told_and_nothing_advised(empty_world):
+    world = empty_world(agent=False)
+    world.copy("pull.cached", 80)
+    report = world.report()
+    report.target["copy_alone"] = True
+    (found,) = diagnose(report).copies
+    assert "Only the copy was measured" in found.verdict.sentence and found.advice == ()

@@ -123,3 +123,9 @@ def test_an_upper_limit_shows_no_fast_pair_and_none_of_a_pair_that_has_a_rate():
     assert shown.headline(found).endswith("(1 pair not measured)")
     alone = of_pairs({COPY: [Seen(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
     assert alone.missing == {slow: "out of time"} and not alone.found
+
+
+def test_a_fleet_of_which_most_was_not_measured_is_not_called_healthy():
+    missing = dict.fromkeys(PAIRS[1:], "no login")
+    found = of_pairs({COPY: [Seen(PAIRS[0], USUAL)]}, missing=missing)
+    assert f"only 1 of {len(PAIRS)} pairs could be measured" in shown.headline(found)

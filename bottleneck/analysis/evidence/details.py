@@ -387,3 +387,5 @@ class Target:
     loss_ratio: Positive | None = None
     max_read_bytes: Positive | None = None
     max_write_bytes: Positive | None = None
+    copy_alone: bool = False
+    """Whether nothing but one copy was asked for."""

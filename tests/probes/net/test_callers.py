@@ -10,7 +10,7 @@ import pytest
 from bottleneck import bootstrap, hosts
 from bottleneck.hosts import Host
 from probes import tcp
-from probes.net import port
+from probes.net import callers, port
 from probes.records import Endpoint
 
 OWN, PEER, OTHER = "127.0.0.1", "127.0.0.3", "127.0.0.4"
@@ -46,3 +46,11 @@ def test_one_over_ssh_knows_it_where_both_ends_see_the_same_address(told: str) -
     with hosts.start_there(f"exec:env 'SSH_CONNECTION={PEER} 50000 {OWN} 22'") as host:
         assert is_let_in(host, told, PEER)
         assert is_let_in(host, told, "127.0.0.5") == (told != PEER)
+
+
+def test_an_address_of_a_link_keeps_its_zone():
+    """A name is looked up to four numbers, of which the last is the interface's."""
+    lo = socket.if_nametoindex("lo")
+    assert callers.spelled(("fe80::1", 445, 0, lo)) == "fe80::1%lo"
+    assert callers.spelled(("::1", 445, 0, 0)) == "::1"
+    assert callers.spelled(("10.0.0.1", 445)) == "10.0.0.1"
