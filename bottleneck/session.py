@@ -191,6 +191,6 @@ def _locate(bench: Bench) -> None:
     if beside != bench.server_path:
         bench.server_beside = beside
         bench.note(
-            f"server: the agent may not write to the share; its files lie in {beside}, on the same "
+            f"server: the agent may not write to the share; its files are in {beside}, on the same "
             "file system"
         )

@@ -365,7 +365,7 @@ def _place(
         text = f"{place.path}{on}: {room} only: copies are small and rates unreliable"
         yield _costs(where, name, text, f"free some space, or {remedy}", *stages)
     elif place.beside:
-        text = f"the agent may not write there; its files lie in {place.beside} meanwhile"
+        text = f"the agent may not write there; its files are in {place.beside} meanwhile"
         yield _ok(where, name, f"{place.path}{on}: {room}; {text}")
     elif not place.nameless and name == "folder":
         text = f"{place.path}{on}: no O_TMPFILE: a killed run may leave a test file"

@@ -24,7 +24,7 @@ MOST_STEPS = 3
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
 MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
 SERVER_COPY = "server."
-SKIPPED, SMB1_OFF, BESIDE = ": skipped: ", "SMB1 is off", "the agent may not write to the share"
+SKIPPED, SMB1_OFF = ": skipped: ", "SMB1 is off"
 
 
 def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator[Block]:
@@ -78,9 +78,15 @@ def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     yield sentence
     if chosen is None or not chosen.bytes_per_second:
         # The first note that skips no test has the reason behind all that was not made.
-        no_reason = (SKIPPED, SMB1_OFF, BESIDE)
+        if chosen is not None and _named(chosen) and _failed(report):
+            return  # what stopped it is said
+        no_reason = (SKIPPED, SMB1_OFF)
         told = (each for each in report.notes if each not in sentence)
         yield from [each for each in told if not any(words in each for words in no_reason)][:1]
+
+
+def _failed(report: Report) -> int:
+    return sum(isinstance(outcome, Failed) for _, outcome in report.entries)
 
 
 def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
@@ -176,7 +182,7 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     lines += [f"Not measured: {names}{why and f' ({why})'}." for why, names in reasons.items()]
     counts = {
         "Skipped tests": sum(isinstance(outcome, Skipped) for _, outcome in report.entries),
-        "failed tests": sum(isinstance(outcome, Failed) for _, outcome in report.entries),
+        "failed tests": _failed(report),
         "notes": len(report.notes),
     }
     told = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)

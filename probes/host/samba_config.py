@@ -135,7 +135,7 @@ def parse_users(text: str) -> Set[int]:
 def _file_of(pid: int) -> Optional[str]:
     """The configuration file of an smbd of this host's; None: Samba's built-in one."""
     named, theirs = parse_command(_command(pid)), _namespace(pid)
-    if theirs == _namespace(os.getpid()) or named is theirs is None:
+    if theirs == _namespace(os.getpid()) or named is theirs is None or _has_our_root(pid):
         return named
     where, remedy = "runs in a container", "run the agent in it"
     if theirs is None:
@@ -144,6 +144,16 @@ def _file_of(pid: int) -> Optional[str]:
         f"the smbd of {socket.gethostname()} {where}, and its agent cannot see its smb.conf; "
         f"{remedy}"
     )
+
+
+def _has_our_root(pid: int) -> bool:
+    """Whether a process sees this host's files: a unit of systemd's or a network namespace has a
+    mount namespace of its own, and a container another root."""
+    try:
+        theirs, ours = os.stat(f"/proc/{pid}/root/"), os.stat("/")  # noqa: PTH116
+    except OSError:
+        return False
+    return (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
 
 
 def _command(pid: int) -> List[str]:

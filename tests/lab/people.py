@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What people are told: 26 situations of an ordinary user, with the program's words and exit code.
 
-Usage: python tests/lab/people.py [NAME ...] [--list]
+Usage: python tests/lab/people.py [NAME ...]
 
 Two hosts in namespaces of their own, with accounts of their own: `anna` at the client, nobody
 special; `srv`, whom the server's sshd lets in, and `smb`, who owns the shares of a private Samba.

@@ -24,6 +24,7 @@ from probes.host.samba_config import (
     settings,
 )
 from probes.stage import Unavailable
+from tests.living import until
 
 RECORDED = (Path(__file__).parent / "recorded" / "testparm.txt").read_text()
 """`testparm -s -v` of Samba 4.17 on a configuration that is wrong in many ways."""
@@ -227,8 +228,9 @@ def test_a_real_smbd_tells_what_its_own_file_costs(tmp_path):
 
 
 def test_the_host_s_own_file_is_not_taken_for_that_of_a_container(monkeypatch):
-    spaces = {os.getpid(): "mnt:[1]", 7: "mnt:[2]", 8: "mnt:[1]", 9: None}
+    spaces = {os.getpid(): "mnt:[1]", 7: "mnt:[2]", 8: "mnt:[1]", 9: None, 10: "mnt:[3]"}
     monkeypatch.setattr(samba_config, "_namespace", spaces.get)
+    monkeypatch.setattr(samba_config, "_has_our_root", lambda pid: pid == 10)
     monkeypatch.setattr(samba_config, "_command", lambda pid: ["smbd", "-F"])
     with pytest.raises(Unavailable, match="runs in a container"):
         samba_config._file_of(7)
@@ -236,9 +238,27 @@ def test_the_host_s_own_file_is_not_taken_for_that_of_a_container(monkeypatch):
     monkeypatch.setattr(samba_config, "_command", lambda pid: ["smbd", "-s", "/own.conf"])
     with pytest.raises(Unavailable, match="run the agent in it"):
         samba_config._file_of(7)
-    assert samba_config._file_of(8) == "/own.conf"
+    assert samba_config._file_of(8) == samba_config._file_of(10) == "/own.conf"
     with pytest.raises(Unavailable, match="run the agent as root there"):
         samba_config._file_of(9)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: another root needs root")
+def test_a_process_with_another_root_sees_other_files(tmp_path):
+    """Not every mount namespace is a container: a unit with a /tmp of its own has this root."""
+    stays, ends = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(ends)
+        os.chroot(tmp_path)
+        os.read(stays, 1)
+        os._exit(0)
+    try:
+        assert samba_config._has_our_root(os.getpid())
+        assert until(lambda: not samba_config._has_our_root(child))
+    finally:
+        os.close(ends)
+        os.waitpid(child, 0)
 
 
 def test_a_host_that_cannot_tell_says_why(monkeypatch, tmp_path):
