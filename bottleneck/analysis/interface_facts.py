@@ -88,7 +88,12 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
         for side, link in interfaces(given.report)
         for each in hardware_limits.tree(link)
     ]
-    shaped = (_shaped(*each) for each in known if each[0] == given.sender and of(_shaping(each[1])))
+    back = next((each for each in known if each[0] != given.sender and _shaping(each[1])), None)
+    shaped = (
+        _shaped(*each, back, given.lone)
+        for each in known
+        if each[0] == given.sender and of(_shaping(each[1]))
+    )
     slowed = (_slowed(*each) for each in known if of(each[1].rate_bits_per_second))
     radios = (_radio(*each) for each in known if match is None and each[1].kind == "wifi")
     return next((each for each in (*shaped, *slowed, *radios) if each is not None), NOTHING)
@@ -123,13 +128,21 @@ def _shaping(link: InterfaceFacts) -> float:
     return 8.0 * (link.qdisc_rate_bytes_per_second or 0)
 
 
-def _shaped(side: str, link: InterfaceFacts) -> Behind:
-    rate = link_text(_shaping(link))
+def _shaped(
+    side: str, link: InterfaceFacts, back: tuple[str, InterfaceFacts] | None, lone: bool
+) -> Behind:
+    """A shaper of the sender's; back: that of the other host; lone: nobody asked the other one."""
+    rate, more = link_text(_shaping(link)), ""
+    if back is not None:
+        at = link_text(_shaping(back[1]))
+        more = f". The {back[0]}'s {back[1].name} has one too ({at}), for what it sends"
+    elif lone:
+        more = f". It limits what the {side} sends: if pulls are as slow, the server has another"
     return Behind(
         f"a {link.qdisc} qdisc on the {side} shapes {link.name} to {rate}",
         f"shaped ({link.qdisc}) on the {side}",
         f"Raise or remove the {rate} limit of {link.name} on the {side} (see `tc qdisc show dev "
-        f"{link.name}`)",
+        f"{link.name}`){more}",
     )
 
 

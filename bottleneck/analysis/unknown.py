@@ -84,7 +84,7 @@ def unstable(copy: Copy, made: Found) -> Verdict | None:
 
 def alone(copy: Copy, made: Found) -> Verdict:
     """The verdict of a copy beside which nothing was measured."""
-    words = "Only the copy was measured, so no bottleneck is named."
+    words = "Only the copy was measured: `bottleneck diagnose` finds what limits it."
     return _inconclusive(f"{runs(copy, made.rate.median)}. {words}")
 
 

@@ -200,10 +200,10 @@ def _shared(
 def _of_link(
     given: Evidence, match: model.LinkMatch | None, foreign: float, source: Source, evidence: str
 ) -> Claim:
-    level = given.rate.median + foreign
-    behind = interface_facts.behind(given, level, match)
-    words = f"the network carries at most {rate_text(level)}{link_rate.likeness(match, behind)}"
-    found = _held(given, link_rate.CAUSE, "path", words, source, evidence, foreign=foreign)
+    behind = interface_facts.behind(given, level := given.rate.median + foreign, match)
+    words = f"the network carries at most {rate_text(level)}{link_rate.likeness(match)}"
+    told = (behind.words or words, source, evidence)
+    found = _held(given, link_rate.CAUSE, "path", *told, foreign=foreign)
     return replace(found, remedy=behind.remedy, detail=behind.detail)
 
 

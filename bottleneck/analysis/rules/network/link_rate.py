@@ -312,9 +312,8 @@ def _of_copies(
 def _even(given: Evidence, rate: float) -> Claim:
     """A path of no standard rate that holds both ways alike."""
     behind = interface_facts.behind(given, rate, None)
-    unseen = ", probably the limit of the network path (not measured: no agent)"
-    fact = likeness(None, behind) or unseen
-    words = f"every copy levels off at about {rate_text(rate)}{fact}"
+    unseen = "probably the limit of the network path (not measured: no agent)"
+    words = behind.words or f"every copy levels off at about {rate_text(rate)}, {unseen}"
     shown, reached = best_alike(given.report, given.sender), _filled(given, rate) or None
     told = ("What this client sends queues on the path.",)
     return _of_copies(shown, words, rate, behind, "law", told, reached=reached)
@@ -348,9 +347,7 @@ def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> It
     behind = interface_facts.behind(given, rate, None)
     seen = (f"{why} An agent on the server (--agent) measures the network.",)
     more = {"low": best.rate.low, "reached": True}
-    if behind.words:
-        words = f"the network carries at most {rate_text(rate)}{likeness(None, behind)}"
-    yield _of_copies(best, words, rate, behind, source, seen, **more)
+    yield _of_copies(best, behind.words or words, rate, behind, source, seen, **more)
 
 
 def _doubted(given: Evidence, found: Claim) -> Claim:
