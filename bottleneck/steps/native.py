@@ -6,6 +6,7 @@ import secrets
 import socket
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from bottleneck import plan, wire
 from bottleneck.bench import USEFUL_SECONDS, Bench
@@ -75,7 +76,9 @@ def read_mount(bench: Bench) -> Mounted:
     mount = _ask_mount(bench, target.path)
     own = _ask_mount(bench, bench.options.folder)
     if mount is not None and not mount.remote:
-        raise Refused("usage", no_mount(target.path, mount.filesystem))
+        there = Path(target.path).is_dir()
+        missing = f"{target.path}: folder not found on this host"
+        raise Refused("usage", no_mount(target.path, mount.filesystem) if there else missing)
     if mount is not None and own is not None and own.point == mount.point:
         raise Refused(
             "usage",
