@@ -87,12 +87,11 @@ def here(tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("command", of("bottleneck"))
-def test_a_command_runs_as_written(
-    command, nas, iperf3, here, ssh_on_path, bottleneck, tmp_path, request
-):
+def test_a_command_runs_as_written(command, nas, iperf3, here, ssh_on_path, bottleneck, request):
     words = shlex.split(command)[1:]
-    (tmp_path / "mnt").mkdir()
-    words = [str(tmp_path / "mnt") if each == "/mnt/media" else each for each in words]
+    if "/mnt/media" in words:
+        mount = str(request.getfixturevalue("smb_mount").folder)
+        words = [mount if each == "/mnt/media" else each for each in words]
     words = [each.replace("//nas/media", f"//{nas.host}:{nas.port}/media") for each in words]
     words = [each.replace("iperf3://nas", f"iperf3://127.0.0.1:{iperf3}") for each in words]
     (here / "film.mkv").write_bytes(os.urandom(4 << 20))
