@@ -63,7 +63,7 @@ ASKS = {
     "locate": Takes("probes.host.served_file", "locate"),
     "set-cache": Takes("probes.host.served_file", "set_cache"),
     "mount": Takes("probes.host.folders", "read_mount"),
-    "writable-beside": Takes("probes.host.nameless", "beside"),
+    "writable-folder": Takes("probes.host.nameless", "writable_folder"),
     "usable-bytes": Takes("probes.host.free_space", "usable_bytes"),
     "user-file": Takes("probes.storage.named_file", "look"),
     "readable-device": Takes("probes.storage.zones", "readable"),

@@ -79,14 +79,14 @@ class Bench:
     """Why copies of the security that was asked for are not possible there."""
     server_path: str | None = None
     """The same folder as the server's own path, once its agent has found it."""
-    server_beside: str = ""
+    agent_folder: str = ""
     """Where the agent's files lie, as it may not write there: on the same file system; or empty."""
     samba_config: list[dict[str, Any]] | None = None
     """What in the server's smb.conf costs throughput; None: it was not seen."""
     reached: dict[plan.Side, Host] = field(default_factory=dict)
     sources: dict[plan.Side, Endpoint] = field(default_factory=dict)
     """Each side's own file to read from."""
-    sourceless: dict[plan.Side, str] = field(default_factory=dict)
+    no_source: dict[plan.Side, str] = field(default_factory=dict)
     """Why a side has none."""
     unclosed: list[str] = field(default_factory=list)
     """What could not be closed in order at the end, and may be left on a host."""
@@ -152,10 +152,10 @@ class Bench:
         """The folder of a side's copies, as that host's path."""
         return self.options.folder if side == "client" else self.server_path
 
-    def own_folder(self, side: plan.Side) -> str:
+    def test_file_folder(self, side: plan.Side) -> str:
         """Where this tool's own files on a side lie: there, or beside it on its file system; empty:
         it has none."""
-        beside = self.server_beside if side == "server" else ""
+        beside = self.agent_folder if side == "server" else ""
         return beside or self.folder(side) or ""
 
     def elapsed(self) -> float:

@@ -125,8 +125,8 @@ TROUBLES = (
     ),
     (
         "accepts no more requests",
-        "ssh to {host} logged in, but large packets do not arrive",
-        "compare the MTU on both ends and on the path: ping -M do -s 1472 {host}",
+        "ssh to {host} takes no more data",
+        "try whether large packets arrive (ping -M do -s 1472 {host}), and ssh {place} python3 -V",
     ),
     (
         r"python3: (command )?not found|python3.*(No such file|Permission denied)",
@@ -135,11 +135,12 @@ TROUBLES = (
     ),
     (
         "SyntaxError|TypeError|AttributeError|ImportError|ModuleNotFoundError",
-        "python3 on {host} is too old",
+        "python3 on {host} may be too old ({last})",
         _PYTHON,
     ),
 )
 """What ssh or the other end says; what that is; what to do about it."""
+LONGEST_WORDS = 200
 OF_SSH = 7
 """So many of them are ssh's own."""
 
@@ -147,7 +148,7 @@ OF_SSH = 7
 def explained(spec: str, text: str, said: str) -> tuple[str, str]:
     """Why no agent came, in plain words, and what to do.
 
-    text: what is known without them. said: all that ssh and the other end have printed.
+    text: what is known without them. said: what ssh and the other end have printed as errors.
     """
     if spec.startswith("exec:"):
         host, place, known = "the server", "", ""
@@ -161,7 +162,8 @@ def explained(spec: str, text: str, said: str) -> tuple[str, str]:
         place = place.replace("[", "").replace("]", "")
         place = f"-p {port} {place}" if port else place
         by = f"ssh {place}"
-    words = {"host": host, "place": place, "known": known, "by": by}
+    last = said.strip().rpartition("\n")[2][:LONGEST_WORDS]
+    words = {"host": host, "place": place, "known": known, "by": by, "last": last}
     for pattern, what, remedy in TROUBLES if place else TROUBLES[OF_SSH:]:
         if re.search(pattern, f"{text}\n{said}", re.IGNORECASE):
             return what.format(**words), remedy.format(**words)

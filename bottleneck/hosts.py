@@ -145,8 +145,8 @@ class Host(Stream):
             if self.lost or self.process.poll() is not None:
                 # Its stream may have broken before its last words were read.
                 listening.join(LAST_WORDS_SECONDS)
-            said = "\n".join((*self.banner, *self.errors))
-            raise AgentLost(f"the {self.side}'s agent {trouble}{self._last_words()}", said=said)
+            words = f"the {self.side}'s agent {trouble}{self._last_words()}"
+            raise AgentLost(words, said="\n".join(self.errors))
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
         """The answer to one question of agent_requests.ASKS."""

@@ -51,7 +51,7 @@ class AgentLost(Exception):
     """The agent does not answer or is gone; the text names host and step."""
 
     def __init__(self, text: str, remedy: str = "", said: str = "") -> None:
-        """said: all lines that came in the agent's place."""
+        """said: the last lines of its errors."""
         super().__init__(f"{text}; {remedy}" if remedy else text)
         self.text, self.remedy, self.said = text, remedy, said
 

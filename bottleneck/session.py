@@ -93,12 +93,12 @@ def _look_up(host: str, port: int) -> str:
         raise Refused(
             "unreachable", f"{host}: the name cannot be resolved ({error.strerror}); check it"
         ) from None
-    addresses = {callers.spelled(each[4]) for each in found}
+    addresses = {callers.with_zone(each[4]) for each in found}
     if len(addresses) > 1:
         # all stages use one address: the one that the copies' connections find too
         with contextlib.suppress(OSError), first_to_answer(host, port or SMB_PORT) as connection:
-            return callers.spelled(connection.getpeername())
-    return callers.spelled(found[0][4])
+            return callers.with_zone(connection.getpeername())
+    return callers.with_zone(found[0][4])
 
 
 def _reach(bench: Bench, stack: ExitStack) -> None:
@@ -183,13 +183,13 @@ def _locate(bench: Bench) -> None:
     if bench.server is None or bench.server_path is None:
         return
     try:
-        beside = str(bench.server.ask("writable-beside", folder=bench.server_path))
+        beside = str(bench.server.ask("writable-folder", folder=bench.server_path))
     except (StageError, Unavailable, Refused) as error:
-        bench.sourceless["server"] = str(error)
+        bench.no_source["server"] = str(error)
         bench.note(f"server: {error}")
         return
     if beside != bench.server_path:
-        bench.server_beside = beside
+        bench.agent_folder = beside
         bench.note(
             f"server: the agent may not write to the share; its files are in {beside}, on the same "
             "file system"

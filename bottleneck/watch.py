@@ -302,4 +302,4 @@ def _look_up(host: str) -> str:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "not a host name"
         raise Refused("unreachable", f"{host}: the name cannot be resolved ({why})") from None
-    return callers.spelled(found[0][4])
+    return callers.with_zone(found[0][4])

@@ -20,7 +20,7 @@ NOT_REACHED_RATIO = 0.75
 LEAST_RATIO, MOST_RATIO = 0.5, 1.6
 """Copy's rate over window / RTT, between which the window may be what limits it."""
 
-UNHURRIED_RATIO = 5.0
+LIGHT_LOAD_RATIO = 5.0
 """A CPU's limit over the copy's rate, from which on the copy's load does not tell where it is."""
 
 
@@ -56,7 +56,7 @@ def ladder(report: Report, copy: Copy) -> Ladder:
     claims = _lawful(everything, copy, claims, dropped)
     for refine in REFINEMENTS:
         claims = _lawful(everything, copy, refine(given, claims), dropped)
-    claims = [_unhurried(copy, each) for each in claims if _possible(copy, each)]
+    claims = [_as_lower_bound(copy, each) for each in claims if _possible(copy, each)]
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return Ladder(tuple(claims), tuple(dict.fromkeys((*remarks, *_ignored(dropped)))))
 
@@ -89,13 +89,13 @@ def _possible(copy: Copy, claim: Claim) -> bool:
     return not limits or LEAST_RATIO * level <= rate <= MOST_RATIO * level
 
 
-def _unhurried(copy: Copy, claim: Claim) -> Claim:
-    """A claim as it stands: a CPU that the copy hardly used is far from a limit that nobody saw."""
+def _as_lower_bound(copy: Copy, claim: Claim) -> Claim:
+    """A claim as it stands; of a CPU that the copy used for less than a fifth a lower bound."""
     found, made = claim.ceiling, copy.made
     scaled = found.standing == "estimated" and found.component in ("cpu", "instrument")
-    if claim.reached or claim.partial_trust:
+    if made is None or not scaled or claim.reached or claim.partial_trust:
         return claim
-    if made is None or not scaled or found.bytes_per_second < UNHURRIED_RATIO * made.rate.median:
+    if found.bytes_per_second < LIGHT_LOAD_RATIO * made.rate.median:
         return claim
     return replace(claim, ceiling=replace(found, standing="at-least"))
 

@@ -34,6 +34,7 @@ ALIKE_RATIO = 1.05
 """Rates of copies that are equally slow."""
 FAULTS = frozenset(("wrong-path", "mtu", "duplex", "loss", "sync"))
 """Causes that somebody can mend, and that outrank a slower copy of which nothing is known."""
+FAULT_CONFIDENCE = 0.7
 FAR_BELOW_RATIO = 0.15
 """Of a limit: a copy this far below it is said to be, since a reader would ask."""
 ENDED_EARLY = ("interrupted", "failed")
@@ -114,7 +115,8 @@ def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
     least = min(each.bytes_per_second or 0.0 for each in newest)
     alike = [each for each in newest if (each.bytes_per_second or 0.0) <= ALIKE_RATIO * least]
     slowest = min(alike, key=_place)
-    faults = [each for each in newest if each.verdict.cause in FAULTS]
+    sure = [each for each in newest if each.verdict.confidence >= FAULT_CONFIDENCE]
+    faults = [each for each in sure if each.verdict.cause in FAULTS]
     return min(faults, key=_place, default=slowest) if _place(slowest)[0] else slowest
 
 
@@ -167,7 +169,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         )
         advice = _advice(report, cap, then, rate)
     else:
-        alone = steps.target_of(report).copy_alone is True
+        alone = steps.target_of(report).copy_alone
         told = unknown.alone(copy, made) if alone else unknown.inconclusive(copy, made, ladder)
         verdict = void or unstable or told
         advice = () if alone else _what_to_try(report, copy, made, ladder)

@@ -168,7 +168,7 @@ def _address(host: str, port: int) -> tuple[str, Trouble | None]:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         return "", Trouble("unreachable", f"{host}: cannot resolve the name ({why.lower()})")
-    return callers.spelled(found[0][4]), None
+    return callers.with_zone(found[0][4]), None
 
 
 def _trouble(error: Exception) -> Trouble:

@@ -76,10 +76,9 @@ def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     chosen = diagnosis.chosen
     sentence = diagnosis.summary if chosen is None else chosen.verdict.sentence
     yield sentence
-    if chosen is None or not chosen.bytes_per_second:
+    stopped = chosen is not None and _named(chosen) and _failed(report)
+    if chosen is None or not (chosen.bytes_per_second or stopped):
         # The first note that skips no test has the reason behind all that was not made.
-        if chosen is not None and _named(chosen) and _failed(report):
-            return  # what stopped it is said
         no_reason = (SKIPPED, SMB1_OFF)
         told = (each for each in report.notes if each not in sentence)
         yield from [each for each in told if not any(words in each for words in no_reason)][:1]

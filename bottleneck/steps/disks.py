@@ -47,8 +47,8 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
     if _only_reads(bench) or bench.options.copy.startswith("pull"):
         return
     for side, host in bench.reached.items():
-        folder = bench.own_folder(side)
-        if not folder or side in bench.sourceless:
+        folder = bench.test_file_folder(side)
+        if not folder or side in bench.no_source:
             continue
         size_bytes = bench.options.size_bytes or _source_bytes(bench)
         bench.tell(f"writing a file on the {side}")
@@ -60,7 +60,7 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
         except (StageError, Unavailable, Refused) as error:
             if side == "client" and isinstance(error, Refused):
                 raise
-            bench.sourceless[side] = str(error)
+            bench.no_source[side] = str(error)
             bench.note(f"{side}: no test file in {folder}: {error}")
 
 
@@ -127,7 +127,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
     seconds = times * _seconds(bench, each)
     usual = disk.Setting(
         **asdict(each),
-        folder=bench.own_folder(each.side),
+        folder=bench.test_file_folder(each.side),
         size_bytes=bench.source_bytes_of(each.side),
         seconds=seconds,
         seed=bench.seed,
@@ -160,7 +160,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             setting = replace(setting, size_bytes=bench.options.size_bytes or SUSTAINED_BYTES)
         elif source is None:
             lost = "the share's folder was not found there (use --server-folder DIR)"
-            why = bench.sourceless.get(each.side, "no test file could be written there")
+            why = bench.no_source.get(each.side, "no test file could be written there")
             raise Unavailable(why if bench.folder(each.side) else lost)
         if each.pattern == "sequential" and not setting.chosen:
             bench.keep_time(_until(bench, each))

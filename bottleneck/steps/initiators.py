@@ -82,7 +82,7 @@ def _end(bench: Bench, copies: list[str], outcome: Skipped | Failed) -> None:
 def _step(bench: Bench, copy: str, dialect: str, engine: str, agreed: Details) -> Step:
     """The step of a copy, without what changes from run to run; agreed: facts of its session."""
     kept = {name: agreed.get(name) for name in ("signing", "encryption")}
-    folder = bench.own_folder("server")
+    folder = bench.test_file_folder("server")
     setting = files.copy_setting(bench, f"server.{copy}", dialect, folder=folder, **kept)
     step = bench.step("smb-copy", setting, "server")
     step.setting["engine"] = engine
@@ -186,7 +186,7 @@ def _run_own(
     bench = served.bench
     seconds = max(USEFUL_SECONDS, bench.left())
     given = {
-        "folder": bench.own_folder("server"),
+        "folder": bench.test_file_folder("server"),
         "size_bytes": size,
         "seconds": seconds,
         **more,
@@ -211,7 +211,7 @@ def _run_smbclient(
         size_bytes=size,
         seconds=max(USEFUL_SECONDS, bench.left()),
         name=name,
-        folder=bench.own_folder("server"),
+        folder=bench.test_file_folder("server"),
         seed=bench.seed,
         signing=facts.get("signing"),
         encryption=facts.get("encryption"),

@@ -191,7 +191,9 @@ def whole_source(served: ServerCopies, size: int) -> tuple[int, str]:
         return whole, source.path
     assert bench.server is not None
     grace_seconds = OPENING_SECONDS - bench.times.fill
-    held = files.hold_source(bench, bench.server, bench.own_folder("server"), size, grace_seconds)
+    held = files.hold_source(
+        bench, bench.server, bench.test_file_folder("server"), size, grace_seconds
+    )
     smaller = served.stack.enter_context(held)
     served.smaller = smaller
     return int(smaller.facts["size_bytes"]), smaller.path

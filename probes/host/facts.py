@@ -314,7 +314,7 @@ def _looked_at(path: str, served: bool) -> Place:
     trouble, without_name, beside = "", False, ""
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         try:
-            beside = nameless.beside(path) if served else ""
+            beside = nameless.writable_folder(path) if served else ""
             trouble = "" if beside else "no write permission"
         except Refused as error:
             trouble = error.text

@@ -39,7 +39,7 @@ def create(folder: str) -> int:
     return _created_and_unlinked(folder)
 
 
-def beside(folder: Folder) -> str:
+def writable_folder(folder: Folder) -> str:
     """Where on a folder's file system this user may make nameless files: there, or elsewhere.
 
     A folder above it, this user's home or one for temporary files: no name appears in those.

@@ -61,7 +61,7 @@ def plain(address: str) -> str:
     return address[len(_MAPPED) :] if address.lower().startswith(_MAPPED) else address
 
 
-def spelled(address: Any) -> str:
+def with_zone(address: Any) -> str:
     """The IP address of a socket's address, one of a link with its zone: `fe80::1%eth0`."""
     zone = address[3] if len(address) > 3 else 0
     return f"{address[0]}%{socket.if_indextoname(zone)}" if zone else str(address[0])

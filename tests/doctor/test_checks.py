@@ -99,9 +99,6 @@ SEEN_OTHERWISE = {
     "a share that is read-only": {"session": {**SESSION, "may_write": False}},
     "a share with 200 MB free": {"session": {**SESSION, "free_bytes": 200 << 20}},
     "a full share": {"session": {**SESSION, "free_bytes": 1 << 20}},
-    "an account that may not write there": {
-        "server": replace(READY, place=Place("/srv", "", "ext4", usable_bytes=9 << 30, beside="/"))
-    },
     "no share": {
         **{"offered": None, "session": None},
         "share_trouble": Trouble("unreachable", "refused"),
@@ -180,3 +177,9 @@ def test_the_systems_own_smb_client_is_told_as_untested(known, word):
     (told,) = [e for e in checks(client=replace(READY, smb_client=known)) if "SMB c" in e.name]
     assert word in told.sentence and "untested" in told.sentence
     assert (told.state == OK) == (known > 0)
+
+
+def test_where_the_agents_files_are_is_told_where_it_may_not_write_to_the_share():
+    place = Place("/srv", "", "ext4", usable_bytes=9 << 30, beside="/var/tmp")
+    (told,) = [e for e in checks(server=replace(READY, place=place)) if e.name == "folder"][1:]
+    assert told.state == OK and "/var/tmp" in told.sentence

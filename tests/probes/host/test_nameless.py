@@ -60,7 +60,7 @@ def test_who_may_not_write_in_a_folder_is_given_another_of_its_file_system():
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
-                told = nameless.beside(str(folder))
+                told = nameless.writable_folder(str(folder))
             except Exception as error:
                 told = str(error)
             os.write(write, told.encode())
@@ -75,7 +75,7 @@ def test_who_may_not_write_in_a_folder_is_given_another_of_its_file_system():
         run = share / "bottleneck-1"
         run.mkdir(parents=True)
         Path(above).chmod(0o755)
-        assert nameless.beside(str(run)) == str(run)
+        assert nameless.writable_folder(str(run)) == str(run)
         assert beside(run) == "/var/tmp"
         share.chmod(0o1777)
         assert beside(run) == str(share)

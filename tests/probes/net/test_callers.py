@@ -51,6 +51,6 @@ def test_one_over_ssh_knows_it_where_both_ends_see_the_same_address(told: str) -
 def test_an_address_of_a_link_keeps_its_zone():
     """A name is looked up to four numbers, of which the last is the interface's."""
     lo = socket.if_nametoindex("lo")
-    assert callers.spelled(("fe80::1", 445, 0, lo)) == "fe80::1%lo"
-    assert callers.spelled(("::1", 445, 0, 0)) == "::1"
-    assert callers.spelled(("10.0.0.1", 445)) == "10.0.0.1"
+    assert callers.with_zone(("fe80::1", 445, 0, lo)) == "fe80::1%lo"
+    assert callers.with_zone(("::1", 445, 0, 0)) == "::1"
+    assert callers.with_zone(("10.0.0.1", 445)) == "10.0.0.1"
