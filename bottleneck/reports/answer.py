@@ -176,7 +176,8 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     if chosen is not None and not chosen.bytes_per_second:
         unmade.pop(chosen.verdict.sentence, None)
     lines += [f"Not made: {names}: {why}" for why, names in unmade.items()]
-    lost = () if chosen is None else _unmeasured(report, chosen)
+    alone = bool(report.target.get("copy_alone"))
+    lost = () if chosen is None or alone else _unmeasured(report, chosen)
     reasons = stages.grouped(lost)
     lines += [f"Not measured: {names}{why and f' ({why})'}." for why, names in reasons.items()]
     counts = {

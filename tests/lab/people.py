@@ -22,6 +22,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from samba import GLOBAL
+
 ROOT = Path(__file__).resolve().parents[2]
 SITE = next((ROOT / ".venv" / "lib").glob("python3.*/site-packages"), ROOT)
 HERE, NAS = "10.77.9.1", "10.77.9.2"
@@ -30,26 +32,6 @@ PASSWORD = "anna's own word"
 SHARES = {"media": "", "open": "", "small": "", "full": "", "readonly": "read only = yes"}
 ROOM = {"small": 440 << 20, "full": 64 << 20}
 USUAL, LINK = ("--budget", "30"), "200mbit"
-SAMBA = """[global]
-workgroup = HOME
-server role = standalone server
-map to guest = never
-disable netbios = yes
-smb ports = 445
-load printers = no
-printing = bsd
-printcap name = /dev/null
-disable spoolss = yes
-log level = 0
-passdb backend = tdbsam:{work}/samba/passdb.tdb
-private dir = {work}/samba
-state directory = {work}/samba
-cache directory = {work}/samba
-lock directory = {work}/samba
-pid directory = {work}/samba
-ncalrpc dir = {work}/samba
-log file = {work}/samba/log.%m
-"""
 SSHD = """ListenAddress {nas}
 HostKey {work}/host
 PidFile none
@@ -255,7 +237,8 @@ def _cable(client: Host, server: Host) -> None:
 
 
 def _shares(made: People) -> None:
-    text = SAMBA.format(work=made.work)
+    state = made.work / "samba"
+    text = GLOBAL.format(state=state, options="server min protocol = SMB2")
     for name, more in SHARES.items():
         folder, image = made.work / "shares" / name, made.work / f"{name}.img"
         folder.mkdir(parents=True)
@@ -271,7 +254,7 @@ def _shares(made: People) -> None:
         text += f"[{name}]\npath = {folder}\nvalid users = smb\n{more or 'read only = no'}\n"
     made.server.call("fallocate", "-l", "230M", made.work / "shares/small/film")
     made.server.call("dd", "if=/dev/zero", f"of={made.work}/shares/full/film", "bs=1M", "count=50")
-    (made.work / "samba").mkdir()
+    state.mkdir()
     (made.work / "smb.conf").write_text(text)
     made.server.call("mount", "--bind", made.work / "smb.conf", "/etc/samba/smb.conf")
     told = {"input": f"{PASSWORD}\n{PASSWORD}\n"}

@@ -19,7 +19,7 @@ from plant import Plant
 _SLOW_CRYPTO = ("env", "GNUTLS_CPUID_OVERRIDE=0x1", "NETTLE_FAT_OVERRIDE=none")
 """What GnuTLS and Nettle, which smbd uses, take for a CPU without such instructions."""
 
-_CONFIGURATION = """[global]
+GLOBAL = """[global]
 workgroup = LAB
 netbios name = SERVER
 server role = standalone server
@@ -43,7 +43,8 @@ pid directory = {state}
 ncalrpc dir = {state}
 log file = {state}/log.%m
 {options}
-
+"""
+_SHARE = """
 [{share}]
 path = {folder}
 read only = no
@@ -76,7 +77,7 @@ def serving(server: Host, address: str, work: Path, plant: Plant) -> Iterator[Sh
     server.run(["install", "-d", "-o", USER, "-m", "0700", folder])
     configuration = work / "smb.conf"
     configuration.write_text(
-        _CONFIGURATION.format(
+        (GLOBAL + _SHARE).format(
             state=state,
             folder=folder,
             share=SHARE,
