@@ -90,8 +90,11 @@ def _look_up(host: str, port: int) -> str:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
+        wrong = "this host's DNS" if error.errno == socket.EAI_AGAIN else "its spelling"
         raise Refused(
-            "unreachable", f"{host}: the name cannot be resolved ({error.strerror}); check it"
+            "unreachable",
+            f"{host}: the name cannot be resolved ({error.strerror}); check {wrong}, or use an IP "
+            "address",
         ) from None
     addresses = {callers.with_zone(each[4]) for each in found}
     if len(addresses) > 1:

@@ -72,8 +72,8 @@ def of_folder(path: str) -> Target:
 def no_mount(path: str, filesystem: str) -> str:
     """What is said of a folder that lies on this host itself, or that nothing is mounted on now."""
     return (
-        f"{path}: a folder of this host ({filesystem}), no mounted share; mount it first, or use "
-        "//host/share"
+        f"{path}: a folder of this host ({filesystem}), no mounted share; mount the share first, "
+        "or name it: //host/share"
     )
 
 

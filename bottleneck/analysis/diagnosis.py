@@ -18,7 +18,7 @@ from bottleneck.analysis import (
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
-from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part, Verdict
 from bottleneck.analysis.interface_facts import interfaces, shapers
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules import running
@@ -191,12 +191,16 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
 
 
 def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
-    missing = "" if not then.missing else sentences.not_predicted(*then.missing, _how(report))
+    missing = (
+        ""
+        if not then.missing
+        else sentences.not_predicted(*then.missing, _how(report, then.missing[0]))
+    )
     told = sentences.advice(cap.claim, then.next, then.predicted, rate, then.link_bits, missing)
     inferred = cap.claim.ceiling.standing == "inferred" and not cap.claim.detail
     if report.server is None and inferred:
         # What only follows from one end is no reason to buy anything yet.
-        again = "Confirm with --agent ssh://USER@SERVER"
+        again = f"Confirm with {steps.with_agent(report)}"
         todo = f"{again} first. Then {told[0][0].lower()}{told[0][1:]}"
         set_there = cap.claim.remedy or cap.claim.ceiling.cause == "quota"
         told = (todo if set_there else f"{again} before you change hardware.", *told[1:])
@@ -208,10 +212,10 @@ def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tup
     return (*told, sentences.or_else(cap.rival, *both))
 
 
-def _how(report: Report) -> str:
+def _how(report: Report, part: Part) -> str:
     """How to have a stage measured that this run has not; empty: nothing that a user sets."""
-    if report.server is None:
-        return "use --agent ssh://SERVER"
+    if report.server is None and part[1] != "client":
+        return f"use {steps.with_agent(report)}"
     skipped = (each.reason for _, each in report.entries if isinstance(each, Skipped))
     return "use a larger --budget" if any("larger --budget" in each for each in skipped) else ""
 
@@ -243,11 +247,11 @@ def _detail(cap: Cap) -> str:
 
 def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> tuple[str, ...]:
     if copy.running:
-        return (running.what_to_try(copy, made), *shapers(report))
+        return (running.what_to_try(report, copy, made), *shapers(report))
     same = (each for each in steps.copies(report) if each.dialect == copy.dialect)
     waiting = unknown.left_out(same)
     if report.server is None:
-        return (unknown.without_agent(copy, ladder), *filter(None, [waiting]))
+        return (unknown.without_agent(report, copy, ladder), *filter(None, [waiting]))
     return unknown.next_steps(copy, made, ladder, report.status, waiting)
 
 

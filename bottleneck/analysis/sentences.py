@@ -14,6 +14,8 @@ from bottleneck.units import link_text, range_text, rate_text, times_text
 
 LEAST_GAIN_RATIO = 1.15
 """The predicted rate over today's, from which on a change is worth its price."""
+WIDE_RATIO = 1.5
+"""The highest expected rate over the lowest, from which on the gain is a range too."""
 _FREED = {
     "network": "the same link without other traffic",
     "disk": "the same disk without other I/O",
@@ -118,7 +120,8 @@ def advice(
         return (gain, *_outlook(cap, None, following, rate))
     step = _step(claim, following, rate, link_bits)
     # A limit that somebody set may be raised to any rate: it is the next standard link's here.
-    where = f" at {link_text(link_bits)}" if claim.remedy and link_bits else ""
+    link = link_text(link_bits) if claim.remedy and link_bits else ""
+    where = f" if the link then carries {link}" if link else ""
     return (f"{step}.", *_outlook(cap, predicted, following, rate, missing, where))
 
 
@@ -168,6 +171,8 @@ def _gain(predicted: Band, following: Next | None, rate: float, where: str = "")
     beyond = predicted.high if following is None else following.ceiling_bytes_per_second
     most = min(predicted.high, max(predicted.median, beyond))
     gain = times_text(predicted.median / rate)
+    if most >= WIDE_RATIO * predicted.low:
+        gain = f"{times_text(predicted.low / rate)} to {times_text(most / rate)}"
     return f"Expected{where}: {range_text(predicted.low, most)} ({gain})."
 
 

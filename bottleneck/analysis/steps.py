@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -154,6 +155,14 @@ class Copy:
 def target_of(report: Report) -> Target:
     """What a session told of the share and its server."""
     return view(Target, report.target)
+
+
+def with_agent(report: Report, side: str = "server") -> str:
+    """The option that has the other host measured too, as a shell takes it: `--agent ssh://nas`."""
+    named = re.match(r"//(\[[^]]+\]|[^/:]+)", report.target.get("share") or "")
+    peer = str((report.target.get("watched") or {}).get("peer_address") or side.upper())
+    host = named[1] if named and side == "server" else f"[{peer}]" if ":" in peer else peer
+    return f"--agent 'ssh://{host}'" if host.startswith("[") else f"--agent ssh://{host}"
 
 
 def fastest(found: Iterable[Found]) -> Found | None:

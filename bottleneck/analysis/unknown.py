@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bottleneck.analysis import hardware_limits
+from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Verdict
@@ -190,7 +190,7 @@ def flushed_late(copy: Copy, made: Found) -> str:
     )
 
 
-def without_agent(copy: Copy, ladder: Ladder) -> str:
+def without_agent(report: Report, copy: Copy, ladder: Ladder) -> str:
     """What an agent on the server would add to a copy that nobody is named for."""
     known = {each.ceiling.part for each in ladder.valid}
     missing = [
@@ -204,6 +204,6 @@ def without_agent(copy: Copy, ladder: Ladder) -> str:
     ]
     missing.append("its time for each WRITE" if copy.verb == "push" else "its cache")
     return (
-        "Run again with --agent ssh://USER@SERVER. The agent measures "
+        f"Run again with {steps.with_agent(report)}. The agent measures "
         f"{len(missing)} more parts of this copy: {', '.join(missing)}."
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Looked
-from bottleneck.units import size_text
+from bottleneck.units import rate_text, size_text
 from probes import STAGES
 from probes.host.facts import Place, Readiness
 from probes.host.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
@@ -215,8 +215,8 @@ def _server(seen: Looked) -> Iterator[Check]:
         yield from _place(
             SERVER,
             ready.place,
-            "--server-folder DIR, or an account that may write",
-            "disk of the server",
+            "an account that may write (till then only reads, where it may read the share's files)",
+            "writes of the server's disk",
         )
     elif wanted.target is not None and wanted.target.share:
         text = "directory of the share not found in smb.conf: a run searches for its test file"
@@ -362,7 +362,10 @@ def _place(
     on = f" ({place.filesystem})" if place.filesystem else ""
     room = "free space unknown" if usable is None else f"a run may write {size_text(usable)}"
     if usable is not None and usable < SMALL_BYTES:
-        text = f"{place.path}{on}: {room} only: copies are small and rates unreliable"
+        text = (
+            f"{place.path}{on}: {room} only: copies above {rate_text(usable / 2)} take less than a "
+            "second, and their rates vary"
+        )
         yield _costs(where, name, text, f"free some space, or {remedy}", *stages)
     elif place.beside:
         text = f"the agent may not write there; its files are in {place.beside} meanwhile"

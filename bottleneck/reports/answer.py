@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck import words
+from bottleneck.analysis import steps
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
@@ -180,6 +181,10 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     lost = () if chosen is None or alone else _unmeasured(report, chosen)
     reasons = stages.grouped(lost)
     lines += [f"Not measured: {names}{why and f' ({why})'}." for why, names in reasons.items()]
+    told_above = [why for why in (*reasons, *unmade) if why]
+    untold = (e for e in stages.missing_lines(report) if not any(why in e for why in told_above))
+    rest = [f"Not tested: {each}." for each in untold]
+    lines += rest if len(rest) == 1 and not unmade else []
     counts = {
         "Skipped tests": sum(isinstance(outcome, Skipped) for _, outcome in report.entries),
         "failed tests": _failed(report),
@@ -206,7 +211,7 @@ def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]
     if not copy.copy.endswith(".cached"):
         parts.insert(0, ("disk", sender))
     for component, side in parts:
-        name = component if side is None else f"{side} {component}"
+        name = "raw TCP" if side is None else f"{side} {component}"
         why = _reason(report, component, side)
         if why or (component, side) not in known:
             yield why, name
@@ -215,7 +220,7 @@ def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]
 def _reason(report: Report, component: str, side: str | None) -> str:
     """Why no step measured a part, with what to do about it; empty: one did, or none tells."""
     if report.server is None and side != "client":
-        return "no agent; use --agent ssh://SERVER"
+        return f"no agent; use {steps.with_agent(report)}"
     stage, by = ("tcp", "client") if component == "network" else (component, side)
     why = ""
     for step, outcome in report.entries:

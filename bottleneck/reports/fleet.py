@@ -165,6 +165,14 @@ def details(result: Result) -> Iterator[Block]:
     tried = {host for pair in result.missing for host in pair}
     lost += [f"{host}: no report" for host in result.unmeasured if host not in tried]
     yield from points("Not measured", lost, MOST_LINES, 200)
+    if result.missing:
+        pair = min(result.missing)
+        yield Text(
+            "What to do: mend these, then measure them again: `bottleneck diagnose "
+            f"//{safe(pair.server, LONGEST_NAME)}/SHARE --json FILE` on "
+            f"{safe(pair.client, LONGEST_NAME)}, or the fleet's command with --resume.",
+            hanging="  ",
+        )
 
 
 def matrix(result: Result, most_clients: int, most_servers: int) -> Table:

@@ -86,7 +86,7 @@ class _Trial:
     def no_slower(self, what: str, rate: float) -> str:
         """Why it shows nothing."""
         rates = f"{what} at {rate_text(rate)}, a cached file at {rate_text(self.warm)}"
-        return f"{rates}, which proves nothing ({REMEDY})"
+        return f"{rates}: disk and cache cannot be told apart ({REMEDY})"
 
 
 def _own(trial: _Trial) -> str:

@@ -15,6 +15,7 @@ from probes import disk
 from probes.drivers import fio_jobs
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
+from probes.smb import run_folder
 from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
 FILL_GRACE_SECONDS = 20.0
@@ -158,6 +159,10 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             peer = Endpoint()
         elif each.pattern == "sustained" and source is not None:
             setting = replace(setting, size_bytes=bench.options.size_bytes or SUSTAINED_BYTES)
+        elif source is None and each.verb == "read" and _source_on_share(bench, each.side):
+            size_bytes = files.ready_bytes(bench, str(bench.share.facts["dialect"]))
+            setting = replace(setting, folder=bench.server_path or "", size_bytes=size_bytes)
+            peer = Endpoint(path=os.path.join(bench.server_path or "", run_folder.SOURCE))  # noqa: PTH118
         elif source is None:
             lost = "the share's folder was not found there (use --server-folder DIR)"
             why = bench.no_source.get(each.side, "no test file could be written there")
@@ -167,6 +172,11 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
         else:
             bench.need(seconds + LEAST_LEFT_SECONDS)
         bench.initiate(step, setting, peer, seconds + _grace(setting), both=False)
+
+
+def _source_on_share(bench: Bench, side: plan.Side) -> bool:
+    """Whether an agent that may write nowhere is to read the file that pulls read."""
+    return side == "server" and side in bench.no_source and bench.wants("smb-copy")
 
 
 def _grace(setting: disk.Setting) -> float:

@@ -286,6 +286,9 @@ def speaking_of(folder: str) -> Iterator[None]:
         raise refused(folder, error) from error
 
 
+REMOUNT = "umount it, then mount it again"
+
+
 def refused(folder: str, error: OSError) -> Exception:
     """What a user has to mend in a folder, one line; other errors with the folder's name."""
     code, words = error.errno, (error.strerror or str(error)).lower()
@@ -299,10 +302,10 @@ def refused(folder: str, error: OSError) -> Exception:
     if code in (errno.ENOENT, errno.ENOTDIR):
         return Refused("usage", f"{folder}: not found on this host")
     if code == errno.ESTALE:
-        text = f"{folder}: stale file handle: the server no longer knows this mount; mount it again"
+        text = f"{folder}: stale file handle: the server no longer knows this mount; {REMOUNT}"
         return Refused("unreachable", text)
     if code in LOST:
-        return Refused("unreachable", f"{folder}: mount lost its server ({words}); mount it again")
+        return Refused("unreachable", f"{folder}: mount lost its server ({words}); {REMOUNT}")
     return RuntimeError(f"{folder}: {words}")
 
 

@@ -137,12 +137,15 @@ def _file_of(pid: int) -> Optional[str]:
     named, theirs = parse_command(_command(pid)), _namespace(pid)
     if theirs == _namespace(os.getpid()) or named is theirs is None or _has_our_root(pid):
         return named
-    where, remedy = "runs in a container", "run the agent in it"
+    host = socket.gethostname()
     if theirs is None:
-        where, remedy = "may run in a container", "run the agent as root there"
+        raise Unavailable(
+            f"smb.conf of {host} was not read: only root sees which files its smbd uses; run the "
+            "agent as root there"
+        )
     raise Unavailable(
-        f"the smbd of {socket.gethostname()} {where}, and its agent cannot see its smb.conf; "
-        f"{remedy}"
+        f"the smbd of {host} runs in a container, and its agent cannot see its smb.conf; run the "
+        "agent in it"
     )
 
 

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence, Tuple
 
 from probes.host import tcp_info
-from probes.net import port
-from probes.net.callers import plain
+from probes.net import callers, port
 from probes.records import Details, Endpoint
 from probes.stage import Unavailable
 
@@ -141,7 +140,7 @@ _MESSAGE_START = struct.pack(">I", 16_000) + b"\xfeSMB" + struct.pack("<H58x", 6
 
 def overhead_bytes(address: str) -> int:
     """What an IP packet carries beside the segment that the SYN's MSS speaks of (RFC 6691)."""
-    over_ipv6 = ":" in plain(address)
+    over_ipv6 = ":" in callers.plain(address)
     return _TCP_HEADER_BYTES + (_IPV6_HEADER_BYTES if over_ipv6 else _IPV4_HEADER_BYTES)
 
 
@@ -211,7 +210,7 @@ def pushed_unasked(host: str, at_port: int, size: Optional[int], patience_second
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, most)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.settimeout(patience_seconds)
-            connection.connect((host, at_port))
+            connection.connect(callers.for_socket(host, at_port))
             segment = int(_figures(connection)["segment_bytes"])
             if segment > MOST_UNASKED_BYTES:
                 raise Unavailable(

@@ -20,9 +20,10 @@ import socket
 import struct
 import time
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from probes.host.tcp_info import LINUX_OPTIONS
+from probes.net import callers
 from probes.records import Details
 from probes.stage import Unavailable
 
@@ -213,7 +214,7 @@ def _ask_hops(
         for hop in found.missing(first, last):
             port = FIRST_PORT + hop * TRIES + again
             _live(sender, hop)
-            if _send(sender, (host, port)):
+            if _send(sender, callers.for_socket(host, port)):
                 asked[port] = (hop, time.monotonic())
         part = began + (until - began) * (again + 1) / TRIES
         for said in sayings(sender, part):
@@ -232,7 +233,7 @@ def _live(sender: socket.socket, hops: int) -> None:
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, hops)
 
 
-def _send(sender: socket.socket, where: Tuple[str, int]) -> bool:
+def _send(sender: socket.socket, where: Any) -> bool:
     """Whether it was sent; an earlier datagram's ICMP answer makes one attempt fail."""
     for _ in range(TRIES):
         try:
@@ -252,7 +253,7 @@ def _knock(host: str, port: int, found: Trace, until: float) -> None:
         knocking.settimeout(max(0.01, until - time.monotonic()))
         began = time.monotonic()
         try:
-            knocking.connect((host, port))
+            knocking.connect(callers.for_socket(host, port))
         except OSError:
             return
         found.end = hop
@@ -289,7 +290,7 @@ def path_mtu(host: str, rtt_seconds: float, seconds: float) -> Details:
     for number in range(ROUNDS):
         with datagrams(host) as sender:
             sender.setsockopt(*_DISCOVER[sender.family], _PROBE)
-            sender.connect((host, FIRST_PORT + number))
+            sender.connect(callers.for_socket(host, FIRST_PORT + number))
             known = sender.getsockopt(*_MTU[sender.family])
             if known == size or time.monotonic() >= deadline:
                 break

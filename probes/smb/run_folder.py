@@ -96,7 +96,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         open_session(peer, setting.dialect, setting.security) as session,
         _noted(session, setting, peer, path) as note,
     ):
-        folder = session.create_folder(path)
+        folder = _created(session, peer, path)
         note.there = True
         source = session.create_file(joined(path, SOURCE))
         space = session.space(folder)
@@ -114,6 +114,18 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             yield replace(peer, folder=path, facts=facts)
         finally:
             note.there = not (_vanished(session, source, folder) or _swept(setting, peer, path))
+
+
+def _created(session: Session, peer: Endpoint, path: str) -> Handle:
+    try:
+        return session.create_folder(path)
+    except Refused as error:
+        if error.kind != "permission" or session.may_write() is not False:
+            raise
+        where = f"//{peer.host}/{peer.share}"
+        text = f"{where} is read-only for this user, and a run writes its test files there"
+        remedy = "use an account that may write, or another share"
+        raise Refused(error.kind, f"{text}; {remedy}") from None
 
 
 def _reached_from(address: str) -> str | None:

@@ -7,6 +7,8 @@ is time for trials (5 s and more) the kernel's read-ahead is tried too and the b
 
 from __future__ import annotations
 
+import getpass
+import socket
 import time
 
 from probes.drivers import fio
@@ -35,7 +37,11 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         path = peer.path or setting.path
         if not path:
             raise Unavailable("no source file of this run to read")
-        fd = os.open(path, os.O_RDONLY)
+        try:
+            fd = os.open(path, os.O_RDONLY)
+        except PermissionError:
+            who = f"{getpass.getuser()} on {socket.gethostname()}"
+            raise Unavailable(f"{who} may not read the share's files there") from None
         size_bytes = min(size_bytes, os.fstat(fd).st_size)
     try:
         if setting.verb == "write":
@@ -46,6 +52,11 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         run = _write if setting.verb == "write" else _read
         device = folders.folder_facts(setting.folder).device
         details = yield from run(setting, fd, size_bytes, device)
+        moved_bytes = details.pop("moved_bytes")
+        cache = details["cache"]
+        if cache and setting.cache == "uncached" and cache["cached_ratio_before"] is None:
+            # another user's file: only the device's own count shows where the bytes came from
+            cache["proven"] = (details["device_read_bytes"] or 0) >= moved_bytes
         details["place"] = place.place(fd, flush=setting.verb == "write")
     finally:
         os.close(fd)
@@ -136,8 +147,8 @@ def measured(job: fio.Job, device: str | None) -> Running:
     """Runs the job; the window opens with its first I/O and closes with its end.
 
     device: the block device below, by its kernel name. Returns direct, latency_seconds, zones
-    (one, the whole), short_ios, what the device counted, and window_rates_bytes_per_second where
-    the run was long enough. Errors: fio.FioFailed.
+    (one, the whole), short_ios, moved_bytes, what the device counted, and
+    window_rates_bytes_per_second where the run was long enough. Errors: fio.FioFailed.
     """
     before = others.look(device)
     deadline = time.monotonic() + job.seconds + GRACE_SECONDS
@@ -166,6 +177,7 @@ def measured(job: fio.Job, device: str | None) -> Running:
             {"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": result.bytes_per_second}
         ],
         "short_ios": result.short_ios,
+        "moved_bytes": result.moved_bytes,
         **others.around(device, before, others.look(device), **own),
     }
     windows = window_rates([Sample(0.0, 0), *inner, last])

@@ -48,7 +48,7 @@ def test_a_folder_of_this_host_is_no_target(bottleneck, folders, command):
     ended = bottleneck(command, target, *(["--folder", client, "--yes"] * (command == "diagnose")))
     assert ended.code == 64
     told = " ".join((ended.out + ended.err).split())
-    assert f"{target}: a folder of this host (" in told and "mount it first" in told
+    assert f"{target}: a folder of this host (" in told and "mount the share first" in told
     assert list(target.iterdir()) == []
 
 

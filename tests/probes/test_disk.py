@@ -3,6 +3,7 @@
 # A None that should not be there fails the claim by itself.
 # mypy: disable-error-code="attr-defined"
 
+import getpass
 import json
 import os
 from dataclasses import replace
@@ -138,6 +139,30 @@ def test_a_read_that_never_reached_the_device_is_not_called_proven(
         os.close(fd)
     assert details["device_read_bytes"] == 0
     assert details["cache"]["proven"] is False
+
+
+def test_another_users_file_is_proven_by_the_bytes_that_its_device_counts(
+    carried_out, on_disk, source, monkeypatch
+):
+    """The kernel tells only a file's owner what of it is cached (mincore(2), cachestat(2))."""
+    monkeypatch.setattr(page_cache, "state", lambda fd, size_bytes: None)
+    _, details = carried_out(setting(on_disk, "read", "uncached"), source)
+    assert details["cache"]["proven"] == ((details["device_read_bytes"] or 0) >= 16 * MIB)
+    monkeypatch.setattr(others, "around", lambda *about, **own: {"device_read_bytes": 15 * MIB})
+    _, details = carried_out(setting(on_disk, "read", "uncached"), source)
+    assert details["cache"]["proven"] is False
+    assert "moved_bytes" not in details
+
+
+def test_a_file_that_may_not_be_read_is_a_reason_with_the_account(on_disk, monkeypatch):
+    def refused(path, flags):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(sequential.os, "open", refused)
+    with pytest.raises(
+        Unavailable, match=f"{getpass.getuser()} on .* may not read the share's files"
+    ):
+        next(sequential.measure(setting(on_disk, "read", "uncached"), Endpoint(path="/x/source")))
 
 
 def test_a_write_is_flushed_and_leaves_nothing(carried_out, tmp_path):

@@ -85,6 +85,20 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
 
 
 @pytest.mark.long
+def test_an_agent_that_may_write_nowhere_reads_the_copies_own_file(
+    share: tuple[str, Path], tmp_path: Path
+) -> None:
+    bench = bench_of(share[0], tmp_path, size_bytes=8 * MIB, agent="exec:")
+    bench.no_source["server"] = "srv may not write there"
+    with begun(bench):
+        disks.measure_disks(bench)
+    found = measured(bench)
+    read = found["server", "read", "sequential"]
+    assert isinstance(read, Measured) and read.runs[0][-1].moved_bytes >= 2 * MIB
+    assert found["server", "write", "sequential"] == Skipped("srv may not write there")
+
+
+@pytest.mark.long
 def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
     share: tuple[str, Path], tmp_path: Path
 ) -> None:

@@ -22,7 +22,8 @@ from bottleneck.analysis.rules.disk import contention as disk_contention
 from bottleneck.analysis.rules.disk.alone import CAUSES, DOES
 from bottleneck.analysis.rules.network import contention, link_rate, loss
 from bottleneck.analysis.rules.smb import round_trips
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, Found, with_agent
+from bottleneck.report import Report
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 from probes.records import SIDES, HostFacts
 
@@ -279,10 +280,11 @@ def suspicion(copy: Copy, made: Found) -> str:
             f"the {copy.receiver}'s window was full in {percent_text(full)} of the samples, "
             "because of its program, disk, CPU or size"
         )
-    return "where its data waited was not seen"
+    unseen = "what limits it cannot be seen from this end alone"
+    return "where its data waited was not seen" if both(made) else unseen
 
 
-def what_to_try(copy: Copy, made: Found) -> str:
+def what_to_try(report: Report, copy: Copy, made: Found) -> str:
     """Advice for a running copy without a cap."""
     if both(made):
         return (
@@ -290,10 +292,8 @@ def what_to_try(copy: Copy, made: Found) -> str:
             "diagnose //SERVER/SHARE."
         )
     unseen = _unseen(copy, made)
-    return (
-        f"Watch both ends with --agent ssh://USER@{unseen.upper()}. It adds the {unseen}'s socket "
-        "queues, disk and CPU."
-    )
+    agent = with_agent(report, unseen)
+    return f"Watch both ends with {agent}. It adds the {unseen}'s socket queues, disk and CPU."
 
 
 # -- both ends ------------------------------------------------------------------------------------

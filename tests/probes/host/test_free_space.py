@@ -40,7 +40,7 @@ def test_what_may_be_used_is_the_free_part_less_the_reserve_and_its_book_keeping
 
 def test_less_than_a_mib_is_told_with_what_is_free_stays_free_and_is_needed(monkeypatch):
     disk(monkeypatch, 200 * MIB, 20 * MIB + MIB // 2)
-    told = "20.5 MiB are free, 20 MiB stay free .*, and a test file needs 1 MiB; free some space"
+    told = "20.5 MiB are free, 20 MiB stay free .* needs 1 MiB; free at least 1 MiB more"
     with pytest.raises(Unavailable, match=told):
         free_space.fitting(GIB, "f")
     assert free_space.fitting(4096, "f") == 4096

@@ -54,3 +54,5 @@ def test_an_address_of_a_link_keeps_its_zone():
     assert callers.with_zone(("fe80::1", 445, 0, lo)) == "fe80::1%lo"
     assert callers.with_zone(("::1", 445, 0, 0)) == "::1"
     assert callers.with_zone(("10.0.0.1", 445)) == "10.0.0.1"
+    assert callers.for_socket("fe80::1%lo", 445) == ("fe80::1", 445, 0, lo)
+    assert callers.for_socket("10.0.0.1", 445) == ("10.0.0.1", 445)

@@ -333,6 +333,6 @@ def test_what_a_file_system_tells_at_once_of_seconds_ends_no_share(
 @needs_root
 def test_where_nothing_may_be_written_there_is_no_share(tmp_path: Path) -> None:
     with nearly_full(tmp_path, 1 << 20) as folder:
-        with pytest.raises(Unavailable, match="free some space"):
+        with pytest.raises(Unavailable, match="free at least 1 MiB more"):
             entered(client_share.hold(setting(folder), Endpoint()))
         assert list(folder.iterdir()) == []

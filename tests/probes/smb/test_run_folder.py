@@ -21,6 +21,7 @@ from probes.host import journal
 from probes.records import Endpoint
 from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
+from probes.stage import Refused
 from tests import living
 
 RUN = "0123abcd"
@@ -218,3 +219,11 @@ def test_a_server_that_is_gone_is_told_with_what_may_be_left(share: Any) -> None
 
 def _zombie(server: Any) -> bool:
     return bool(psutil.Process(server.process_id).status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_share_that_is_read_only_is_called_that(share: Any) -> None:
+    """Not only that access is denied: the share itself says what a user may do there."""
+    with share(share_options=["read only = yes"]) as (peer, _, _):
+        told = f"{peer.share} is read-only for this user, .* use an account that may write"
+        with pytest.raises(Refused, match=told), hold(Setting(RUN), peer):
+            pass
