@@ -173,6 +173,10 @@ NetworkThrottlingIndex | 1..70 | while a program plays sound or video, Windows h
     packets per millisecond (10 are about 15 MB/s) | run `reg add "HKLM\SOFTWARE\Microsoft\Windows
     NT\CurrentVersion\Multimedia\SystemProfile" /v NetworkThrottlingIndex /t REG_DWORD /d 0xffffffff
     /f` and restart Windows
+TcpWindowSize | 1.. | Windows has ignored it since Vista: the receive window grows with the path by
+    itself | remove it, and expect no gain from it
+Tcp1323Opts | 0 2 | turns window scaling off, which limits the TCP window of each connection to 64
+    KiB | remove it and restart Windows
 """
 SMALL_BYTES = 1 << 20
 """A window that one gigabit a second fills at a round trip of 8 ms."""

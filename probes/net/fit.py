@@ -9,6 +9,9 @@ A message shorter than one segment is not on the line of the longer ones: each s
 segment in whole before it passes it on, or a shaper lets the first one pass at once. Where there
 are times on both sides of a segment, what the first one takes besides is fitted as well; at
 100 Mbit/s and 0.3 ms both latency and bandwidth would be 5 % off without it.
+
+A path may have two regimes: a shaper lets a burst pass at the link's own rate, and only what is
+longer waits. Where one line does not fit, two do: one up to a size, one from there.
 """
 
 from __future__ import annotations
@@ -18,11 +21,14 @@ from typing import List, Optional, Sequence, Tuple
 from probes.records import Details
 
 LEAST_SIZES = 4
+LEAST_PIECE = 3
+"""Sizes on each side of the size from which on another line holds."""
 LEAST_AROUND = 2
 """Sizes up to a segment, and sizes above, for what the first one takes to be seen."""
 MOST_RESIDUAL_RATIO = 0.15
 """Times that are further off are not on a line, and a line through them tells nothing."""
 
+Line = Tuple[float, float, float]
 Points = Sequence[Tuple[int, float]]
 """Message bytes, seconds."""
 
@@ -72,7 +78,9 @@ def fit(points: Points, segment_bytes: int = 0) -> Details:
     """The line, where the times are on one; else `refused`, the reason as a part of a sentence.
 
     A line whose longest message got less than half of its bandwidth is refused as well: that
-    bandwidth would be a guess.
+    bandwidth would be a guess. Of two lines the latency is the first one's, the bandwidth the
+    second one's, and `pieces` has both: to_bytes (of the first), seconds (of no byte; below 0 where
+    a burst passes), bandwidth_bytes_per_second (None: longer messages take no longer).
     """
     sizes = {size for size, _ in points}
     if len(sizes) < LEAST_SIZES:
@@ -82,10 +90,55 @@ def fit(points: Points, segment_bytes: int = 0) -> Details:
         return {"refused": "longer messages did not take longer"}
     off = {"worst_residual_ratio": found["worst_residual_ratio"]}
     if found["worst_residual_ratio"] > MOST_RESIDUAL_RATIO:
+        found = _two_lines(points) or found
+    if found["worst_residual_ratio"] > MOST_RESIDUAL_RATIO:
         return {"refused": "the times do not fit a straight line", **off}
     if max(sizes) < found["n_half_bytes"]:
         return {"refused": "out of time for messages that are long enough", **off}
     return found
+
+
+def _two_lines(points: Points) -> Optional[Details]:
+    """The two that fit best, where each is as good as a line has to be; None: there are none."""
+    known = sorted((size, seconds) for size, seconds in points if seconds > 0)
+    best: Optional[Details] = None
+    for cut in range(LEAST_PIECE, len(known) - LEAST_PIECE + 1):
+        first, second = _straight(known[:cut]), _straight(known[cut:])
+        if first is None or second is None or first[0] <= 0 or second[1] <= 0:
+            continue
+        worst = max(first[2], second[2])
+        if best is None or worst < best["worst_residual_ratio"]:
+            best = _joined(first, second, known[cut - 1][0], worst)
+    return best if best and best["worst_residual_ratio"] <= MOST_RESIDUAL_RATIO else None
+
+
+def _joined(first: Line, second: Line, to_bytes: int, worst: float) -> Details:
+    half = second[0] / second[1]  # where n / t(n) is half of the second line's rate
+    steeper = 2 * second[1] - first[1]
+    if half <= to_bytes:
+        half = min(first[0] / steeper, to_bytes) if steeper > 0 else to_bytes
+    rate = 1 / first[1] if first[1] > 0 else None
+    return {
+        "latency_seconds": first[0],
+        "bandwidth_bytes_per_second": 1 / second[1],
+        "n_half_bytes": half,
+        "worst_residual_ratio": worst,
+        "pieces": [
+            {"to_bytes": to_bytes, "seconds": first[0], "bandwidth_bytes_per_second": rate},
+            {"seconds": second[0], "bandwidth_bytes_per_second": 1 / second[1]},
+        ],
+    }
+
+
+def _straight(points: Points) -> Optional[Line]:
+    """Seconds of no byte, seconds a byte, and how far off the worst time is."""
+    longest = max(size for size, _ in points)
+    columns, times = [[1.0, size / longest] for size, _ in points], [each for _, each in points]
+    found = _solved(columns, times)
+    if found is None:
+        return None
+    off = (abs(t - found[0] - found[1] * c[1]) / t for c, t in zip(columns, times))
+    return found[0], found[1] / longest, max(off)
 
 
 def _solved(columns: Sequence[Sequence[float]], times: Sequence[float]) -> Optional[List[float]]:

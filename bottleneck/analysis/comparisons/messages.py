@@ -31,6 +31,7 @@ COLUMNS = {
     ("warm", 2): "warm_two",
 }
 """Connection and round trips."""
+PIECE = ("to_bytes", "bandwidth_bytes_per_second")
 HELD_SECONDS = 0.02
 """A delayed acknowledgement comes after 40 ms (Linux) to 200 ms; RFC 1122 allows 500 ms."""
 BIAS_RATIO = 1.1
@@ -51,7 +52,13 @@ def latencies(report: Report) -> Iterator[Comparison]:
         rows = tuple(_rows(found))
         if rows:
             held, small = _held(found), _small_files(report, found)
-            parts = (_line(found), _spread(found), _cold(found, rows), held, small and small[1])
+            parts = (
+                _line(found, rows),
+                _spread(found),
+                _cold(found, rows),
+                held,
+                small and small[1],
+            )
             yield Comparison(
                 about="messages",
                 sentence=" ".join(filter(None, parts)),
@@ -80,17 +87,42 @@ def _rows(found: Found) -> Iterator[Row]:
         yield {"message_bytes": int(size), **dict.fromkeys(every), **by_size[size]}
 
 
-def _line(found: Found) -> str:
+def _line(found: Found, rows: tuple[Row, ...]) -> str:
     fit = found.details.fit
     latency, bandwidth, half = fit.latency_seconds, fit.bandwidth_bytes_per_second, fit.n_half_bytes
     if latency is None or bandwidth is None or half is None:
         why = steps.word(found.outcome.details, "fit", "refused") or "no straight line fits"
-        return f"Latency and bandwidth cannot be separated: {why}."
+        return f"Latency and bandwidth cannot be separated: {why}.{_as_measured(rows)}"
     off = steps.amount(found.outcome.details, "fit", "worst_residual_ratio")
     doubt = "" if off is None else f" (at most {percent_text(off)} off)"
+    times = f"t(n) = {seconds_text(latency)} + n / {rate_text(bandwidth)}"
+    pieces = steps.items(found.outcome.details, "fit", "pieces")
+    if len(pieces) == 2:
+        to_bytes, first = (steps.positive(pieces[0], each) for each in PIECE)
+        least = steps.amount(pieces[1], "seconds") or 0.0
+        short = "" if first is None else f" + n / {rate_text(first)}"
+        sign, then = "-" if least < 0 else "", seconds_text(abs(least))
+        times = (
+            f"t(n) = {seconds_text(latency)}{short} up to {size_text(to_bytes or 0)} and "
+            f"{sign}{then} + n / {rate_text(bandwidth)} from there"
+        )
     return (
-        f"A request of n bytes and its response take t(n) = {seconds_text(latency)} + n / "
-        f"{rate_text(bandwidth)}{doubt}. Half of that rate needs messages of {size_text(half)}."
+        f"A request of n bytes and its response take {times}{doubt}. Half of "
+        f"{rate_text(bandwidth)} needs messages of {size_text(half)}."
+    )
+
+
+def _as_measured(rows: tuple[Row, ...]) -> str:
+    """The three figures without a line: the shortest message, the best rate, and half of it."""
+    timed = [(row["message_bytes"], row["warm_one_seconds"]) for row in rows]
+    known = [(size, seconds) for size, seconds in timed if size and seconds]
+    if not known:
+        return ""
+    best = max(size / seconds for size, seconds in known)
+    half = min(size for size, seconds in known if size / seconds >= best / 2)
+    return (
+        f" As measured: {size_text(known[0][0])} takes {seconds_text(known[0][1])}, the best rate "
+        f"is {rate_text(best)}, and half of it comes with messages of {size_text(half)}."
     )
 
 

@@ -133,7 +133,8 @@ def _fit(report: Report, each: Comparison) -> Fit | None:
     details = None if found is None else found.outcome.details
     names = ("latency_seconds", "bandwidth_bytes_per_second")
     latency, bandwidth = (steps.positive(details, "fit", name) for name in names)
-    return None if latency is None or bandwidth is None else Fit(latency, bandwidth)
+    broken = steps.items(details, "fit", "pieces")
+    return None if latency is None or bandwidth is None or broken else Fit(latency, bandwidth)
 
 
 def _latency_cells(row: Found, fit: Fit | None) -> tuple[str, ...]:

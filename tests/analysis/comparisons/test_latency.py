@@ -49,6 +49,24 @@ TOLD = {
     "a line that was refused, with its reason": {
         "fit": {"refused": "the times do not fit a straight line", "worst_residual_ratio": 0.4}
     },
+    "a line for each of two regimes": {
+        "fit": {
+            **FIT,
+            "pieces": [
+                {"to_bytes": 30_000, "seconds": 0.00025, "bandwidth_bytes_per_second": 1.1e9},
+                {"seconds": -0.0011, "bandwidth_bytes_per_second": 112e6},
+            ],
+        }
+    },
+    "a first regime in which longer messages take no longer": {
+        "fit": {
+            **FIT,
+            "pieces": [
+                {"to_bytes": 3000, "seconds": 0.00025, "bandwidth_bytes_per_second": None},
+                {"seconds": 0.04, "bandwidth_bytes_per_second": 112e6},
+            ],
+        }
+    },
     "the bias of cold connections where there is one": {"cold_fit": {"latency_seconds": 0.0006}},
     "the spread": {"percentiles": {"p50_seconds": 0.00025, "p99_seconds": 0.0011}},
     "small writes that wait for each other": {"nagle": NAGLE},

@@ -93,6 +93,11 @@ def test_a_small_window_of_windows_is_told_unless_a_policy_sets_it():
     by_policy = off.replace("Effective        : Local", "Effective : GroupPolicy")
     assert "AutoTuningLevelLocal" not in of_windows(by_policy, NAS)
     assert costly_host(TCP_OF_WINDOWS, {"NetworkThrottlingIndex": "4294967295"}) == ()
+    old = {"TcpWindowSize": "131400", "Tcp1323Opts": "3"}
+    (size,) = costly_host(TCP_OF_WINDOWS, old, tested=False)
+    assert "ignored it since Vista" in size.why and "no gain" in size.remedy
+    (scaling,) = costly_host(TCP_OF_WINDOWS, {"Tcp1323Opts": "0"}, tested=False)
+    assert "64 KiB" in scaling.why
 
 
 def test_a_mac_tells_the_share_and_its_interfaces():

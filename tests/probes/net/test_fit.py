@@ -75,3 +75,32 @@ def test_what_shows_no_bandwidth_is_refused(points, why):
 @pytest.mark.parametrize("points", [[], [(1, 0.001)], [(1, 0.0), (2, 0.0)]], ids=len)
 def test_too_few_times_have_no_line(points):
     assert line(points) is None
+
+
+def burst(size, latency=0.0003, first=117 * MB, rate=24 * MB, burst_bytes=32768):
+    """A shaper that lets so many bytes pass before it holds the rest to its rate."""
+    return latency + min(size, burst_bytes) / first + max(0, size - burst_bytes) / rate
+
+
+def test_a_path_with_two_regimes_has_a_line_for_each():
+    found = fit([(size, burst(size)) for size in SIZES], 1448)
+    short, long = found["pieces"]
+    assert found["latency_seconds"] == pytest.approx(0.0003)
+    assert found["bandwidth_bytes_per_second"] == pytest.approx(24 * MB)
+    assert short["to_bytes"] == 30_000
+    assert short["bandwidth_bytes_per_second"] == pytest.approx(117 * MB)
+    assert long["seconds"] == pytest.approx(burst(0) + 32768 / (117 * MB) - 32768 / (24 * MB))
+    half = found["n_half_bytes"]
+    assert half / burst(half) == pytest.approx(12 * MB)
+
+
+@pytest.mark.parametrize("rate", [24 * MB, 1000 * MB])
+def test_half_of_a_slower_or_a_faster_long_line_is_reached_where_it_says(rate):
+    found = fit([(n, 0.001 if n < 10_000 else 0.04 + n / rate) for n in (*SIZES, 10**8)])
+    assert found["pieces"][0]["to_bytes"] == 3000
+    assert found["n_half_bytes"] == pytest.approx(0.04 * rate)
+
+
+def test_a_time_that_is_far_off_two_lines_as_well_is_refused():
+    points = [(size, burst(size) * (2 if size == 100 else 1)) for size in SIZES]
+    assert "pieces" not in fit(points) and "refused" in fit(points)
