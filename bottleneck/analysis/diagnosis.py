@@ -110,7 +110,7 @@ def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
     own = [each for each in found if each.copy in OWN_COPIES + FILE_COPIES] or found
     made = [each for each in own if each.bytes_per_second is not None]
     if not made:
-        return own[0] if own else None
+        return min(own, key=lambda each: each.verdict.component == "unknown", default=None)
     newest = [each for each in made if each.dialect == made[0].dialect]
     least = min(each.bytes_per_second or 0.0 for each in newest)
     alike = [each for each in newest if (each.bytes_per_second or 0.0) <= ALIKE_RATIO * least]

@@ -197,6 +197,7 @@ def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
     bound = min(known, key=lambda each: each.bytes_per_second, default=None)
     if bound is not None and bound.bytes_per_second > best.rate.median:
         rate = rate_text(bound.bytes_per_second)
+        behind = interface_facts.behind(given, bound.bytes_per_second, None)
         yield claim(
             CAUSE,
             "path",
@@ -206,6 +207,8 @@ def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
             high=bound.bytes_per_second,
             standing="inferred",
             source="alone",
+            remedy=behind.remedy,
+            detail=behind.detail,
         )
 
 

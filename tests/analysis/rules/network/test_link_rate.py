@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
@@ -40,3 +42,14 @@ def test_only_what_ran_after_it_shows_that_the_path_carries_more(
     if after:
         world.tcp("push", 117.6, streams=4)
     says(world, named)
+
+
+def test_a_shaper_above_what_a_full_core_let_tcp_move_is_raised_and_no_link_is_bought(empty_world):
+    world = empty_world()
+    shaper = {"qdisc": "tbf", "qdisc_rate_bytes_per_second": 25_000_000}
+    world.client = replace(world.client, interface=replace(world.client.interface, **shaper))
+    world.tcp("push", 22.0, server=FULL)
+    world.copy("push.cached", 23.4)
+    found = world.diagnosed("push.cached")
+    assert found.verdict.cause == "link-rate" and "tbf" in found.verdict.detail
+    assert found.advice[0].startswith("Raise or remove the 200 Mbit/s limit")
