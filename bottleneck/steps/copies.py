@@ -71,6 +71,8 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
     if thorough:
         # What the advice promises is made before all that only explains it.
         _repeat(bench, opened, labels, plan.THOROUGH_ROUNDS)
+        if not others:
+            _smb1(bench, endpoint)
     explanations = schedule.Explanations.of(bench)
     explanations.refine()
     found = schedule.in_doubt(bench)
@@ -83,7 +85,7 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
     if not thorough:
         _repeat(bench, opened, labels, plan.MAX_ROUNDS)
     _until_stable(bench, opened, labels)
-    if not clear and not others:
+    if not clear and not others and not thorough:
         _smb1(bench, endpoint)
 
 

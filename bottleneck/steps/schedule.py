@@ -7,6 +7,7 @@ still made, and no other stage is begun that would not end within a third of the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -36,6 +37,8 @@ BY_HAND = {
     INITIATORS.name: initiators.measure_initiators,
 }
 """Of what explains copies, that which is more than turns one after the other."""
+HAND_TIMES = 3.0
+"""How many times its usual time such a stage takes in a long run."""
 
 
 @dataclass
@@ -53,7 +56,9 @@ class Explanations:
             made = set()
         asked = described(bench.options.stages)
         left = [each for each in asked if each.explains and each.name not in made]
-        return cls(bench, [*left, *([INITIATORS] if bench.wants("smb-copy") else [])])
+        at = 0 if bench.options.budget_seconds >= LONG_BUDGET_SECONDS else len(left)
+        left[at:at] = [INITIATORS] if bench.wants("smb-copy") else []
+        return cls(bench, left)
 
     def refine(self) -> None:
         """What may find the cause behind a cap that is named already, clear as that is."""
@@ -91,10 +96,22 @@ class Explanations:
         self.bench.ledger.why = look.why
         by_hand = BY_HAND.get(chosen.name)
         if by_hand is None:
-            turns.measure(self.bench, chosen)
+            turns.measure(self.bench, chosen, self._fair_seconds(chosen))
         else:
             by_hand(self.bench)
         self.bench.ledger.why = ""
+
+    def _fair_seconds(self, chosen: Stage) -> float:
+        """Of a long run's time, in which all stages have their turn, what one may take of it."""
+        if self.bench.options.budget_seconds < LONG_BUDGET_SECONDS:
+            return math.inf
+        usual = {each: _usual_seconds(self.bench, each) for each in (chosen, *self.left)}
+        return self.bench.left() * usual[chosen] / max(sum(usual.values()), 1e-9)
+
+
+def _usual_seconds(bench: Bench, stage: Stage) -> float:
+    by_hand = stage.usual_seconds * HAND_TIMES
+    return by_hand if stage.name in BY_HAND else turns.usual_seconds_of(bench, stage)
 
 
 def _diagnosed(bench: Bench) -> tuple[Report, Diagnosis, tuple[str, ...]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,11 +59,12 @@ def dropped(bench: Bench, verb: str) -> bool:
     return mtu.hole(bench.report(), "client" if verb == "push" else "server") is not None
 
 
-def measure(bench: Bench, stage: Stage) -> None:
-    """All turns of a stage that there is time for."""
+def measure(bench: Bench, stage: Stage, most_seconds: float = math.inf) -> None:
+    """All turns of a stage that there is time for; most_seconds: of all of them together."""
     module = module_of(stage.name)
-    for turn in _turns(bench, module):
-        seconds = _seconds(bench, stage, turn)
+    turns = list(_turns(bench, module))
+    for turn in turns:
+        seconds = _seconds(bench, stage, turn, most_seconds / len(turns))
         if seconds is None:
             return
         key, share = turn.timed
@@ -144,12 +146,19 @@ def _more_known(bench: Bench, stage: Stage, setting: Any) -> Known:
     return found
 
 
-def _seconds(bench: Bench, stage: Stage, turn: Turn) -> float | None:
+def usual_seconds_of(bench: Bench, stage: Stage) -> float:
+    """What all turns of a stage take in a usual run."""
+    return sum(each.usual_seconds for each in _turns(bench, module_of(stage.name)))
+
+
+def _seconds(
+    bench: Bench, stage: Stage, turn: Turn, most_seconds: float = math.inf
+) -> float | None:
     seconds = bench.options.settings.get("seconds")
     if seconds is not None:
         return float(seconds)
     if not turn.least_seconds:
-        return seconds_for(bench, stage, turn.usual_seconds, turn.parts)
+        return seconds_for(bench, stage, turn.usual_seconds, turn.parts, most_seconds)
     scale = max(LEAST_SCALE, _scale(bench))
     return min(turn.most_seconds, max(turn.least_seconds, scale * turn.usual_seconds))
 
@@ -158,7 +167,13 @@ def _scale(bench: Bench) -> float:
     return min(MOST_TIMES_USUAL, bench.usual_seconds / USUAL_BUDGET_SECONDS)
 
 
-def seconds_for(bench: Bench, stage: Stage, usual_seconds: float, parts: float = 1) -> float | None:
+def seconds_for(
+    bench: Bench,
+    stage: Stage,
+    usual_seconds: float,
+    parts: float = 1,
+    most_seconds: float = math.inf,
+) -> float | None:
     """Seconds for a stage that usually takes so long; None: left out, which is noted.
 
     parts: how many times as long the stage takes if it is all that was asked for.
@@ -168,7 +183,7 @@ def seconds_for(bench: Bench, stage: Stage, usual_seconds: float, parts: float =
         return usual_seconds
     if bench.alone(stage.name):
         return max(least, min(MOST_TIMES_ALONE * usual_seconds, bench.left() / parts))
-    seconds = min(usual_seconds * _scale(bench), SHARE_OF_LEFT * bench.left())
+    seconds = min(usual_seconds * _scale(bench), SHARE_OF_LEFT * bench.left(), most_seconds)
     if bench.options.budget_seconds < stage.least_budget_seconds or seconds < least:
         bench.note(f"{stage.name}: skipped: out of time (use a larger --budget)")
         return None

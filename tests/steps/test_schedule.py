@@ -41,7 +41,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
         def measure(each: Bench, name: str) -> None:
             made.append((name, each.ledger.why))
 
-        monkeypatch.setattr(turns, "measure", lambda each, stage: measure(each, stage.name))
+        monkeypatch.setattr(turns, "measure", lambda each, stage, _: measure(each, stage.name))
         names = ("disk", "smb-tax")
         by_hand = {name: partial(measure, name=name) for name in names}
         monkeypatch.setattr(schedule, "BY_HAND", by_hand)
@@ -131,3 +131,21 @@ def test_one_stage_several_dialects_and_a_thorough_run_never_end_early(
     monkeypatch.setattr(schedule, "doubts", lambda *told: ())
     assert schedule.in_doubt(bench()) == ()
     assert schedule.in_doubt(bench(**more)) is None
+
+
+def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By what it usually takes; the copies that the server starts come first."""
+    on = bench(elapsed=140.0, stages=("path", "sweep", "udp", "smb-copy"), budget_seconds=300.0)
+    monkeypatch.setattr(on, "left", lambda: 120.0)
+    usual = {"path": 10.0, "sweep": 40.0, "udp": 20.0}
+    monkeypatch.setattr(turns, "usual_seconds_of", lambda bench, stage: usual[stage.name])
+    made: dict[str, float] = {}
+    monkeypatch.setattr(turns, "measure", lambda _, stage, most: made.update({stage.name: most}))
+    by_hand = {schedule.INITIATORS.name: lambda bench: made.update(initiators=0.0)}
+    monkeypatch.setattr(schedule, "BY_HAND", by_hand)
+    schedule.Explanations.of(on).make()
+    assert next(iter(made)) == "initiators"
+    parts = {"path": 120.0 * 10 / 70, "sweep": 120.0 * 40 / 60, "udp": 120.0}
+    assert {name: made[name] for name in parts} == pytest.approx(parts)
