@@ -19,7 +19,8 @@ from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part, Verdict
-from bottleneck.analysis.interface_facts import interfaces, shapers
+from bottleneck.analysis.hardware_limits import interfaces
+from bottleneck.analysis.interface_facts import shapers
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
@@ -33,7 +34,8 @@ FILE_COPIES = tuple(f"{steps.OF_FILE}{name}" for name in OWN_COPIES)
 ALIKE_RATIO = 1.05
 """Rates of copies that are equally slow."""
 FAULTS = frozenset(("wrong-path", "mtu", "duplex", "loss", "sync"))
-"""Causes that somebody can mend, and that outrank a slower copy of which nothing is known."""
+"""Causes that somebody can mend, and that outrank a slower copy of which nothing is known; a shaper
+is one too."""
 FAULT_CONFIDENCE = 0.7
 FAR_BELOW_RATIO = 0.15
 """Of a limit: a copy this far below it is said to be, since a reader would ask."""
@@ -116,7 +118,7 @@ def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
     alike = [each for each in newest if (each.bytes_per_second or 0.0) <= ALIKE_RATIO * least]
     slowest = min(alike, key=_place)
     sure = [each for each in newest if each.verdict.confidence >= FAULT_CONFIDENCE]
-    faults = [each for each in sure if each.verdict.cause in FAULTS]
+    faults = [e for e in sure if e.verdict.cause in FAULTS or e.verdict.detail.startswith("shaped")]
     return min(faults, key=_place, default=slowest) if _place(slowest)[0] else slowest
 
 

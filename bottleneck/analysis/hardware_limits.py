@@ -60,6 +60,25 @@ def cards(host: HostFacts | None) -> tuple[InterfaceFacts, ...]:
     return tuple(each for each in tree(host.interface) if not each.lower and _is_card(each))
 
 
+def interfaces(report: Report) -> Iterator[tuple[str, InterfaceFacts]]:
+    """Both sides' interfaces, as far as they are known."""
+    for side, host in zip(SIDES, (report.client, report.server), strict=True):
+        if host is not None and host.interface is not None:
+            yield side, host.interface
+
+
+def shaped(report: Report, sender: str) -> Bound | None:
+    """The payload that the sender's own shaper lets out; None: it has none."""
+    share = model.counted_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
+    found = (
+        Bound(share * each.qdisc_rate_bytes_per_second, f"{each.name} on the {side} ({each.qdisc})")
+        for side, link in interfaces(report)
+        for each in tree(link)
+        if side == sender and each.qdisc_rate_bytes_per_second
+    )
+    return min(found, key=lambda each: each.bytes_per_second, default=None)
+
+
 def physical_rate(report: Report) -> Bound | None:
     """The most payload that both hosts' hardware lets through, either way; None: not known.
 
@@ -74,6 +93,11 @@ def physical_rate(report: Report) -> Bound | None:
         if host is not None and host.interface is not None and real(host)
     ]
     return _lowest(found)
+
+
+def sent_rate(report: Report, sender: str) -> Bound | None:
+    """The most of what a side sends: by both hosts' hardware, or by its shaper."""
+    return _lowest((shaped(report, sender), physical_rate(report)))
 
 
 def _lowest(found: Iterable[Bound | None]) -> Bound | None:

@@ -20,6 +20,8 @@ TUNNELS = frozenset(
 )
 SAME_RATIO = 0.1
 """How far a link's rate may be off what is set for it."""
+ALIKE_RATIO = 1.1
+"""Of a shaper's rate: what comes the other way below that is as slow."""
 ONE_PORT_A_CONNECTION = ("802.3ad", "balance-xor", "balance-tlb", "balance-alb", "active-backup")
 _PAUSE = re.compile(r"pause|xon|xoff|flow_control|(^|_)fc_", re.IGNORECASE)
 _OVERRUN = re.compile(
@@ -30,19 +32,12 @@ _RECEIVED = re.compile(r"(^|[^a-z])rx|_rx|received|rcvd|InPause")
 _SENT = re.compile(r"(^|[^a-z])tx|_tx|sent|OutPause")
 
 
-def interfaces(report: Report) -> Iterator[tuple[str, InterfaceFacts]]:
-    """Both sides' interfaces, as far as they are known."""
-    for side, host in zip(SIDES, (report.client, report.server), strict=True):
-        if host is not None and host.interface is not None:
-            yield side, host.interface
-
-
 def unseen_way(report: Report, bytes_per_second: float) -> str | None:
     """What the client sees of a faster way to the server, as a sentence without its full stop.
 
     None: it sees none, or its own interface carries no more than that rate.
     """
-    link = dict(interfaces(report)).get("client")
+    link = dict(hardware_limits.interfaces(report)).get("client")
     if link is None:
         return None
     if link.kind in TUNNELS:
@@ -85,12 +80,15 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
 
     known = [
         (side, each)
-        for side, link in interfaces(given.report)
+        for side, link in hardware_limits.interfaces(given.report)
         for each in hardware_limits.tree(link)
     ]
     back = next((each for each in known if each[0] != given.sender and _shaping(each[1])), None)
+    made = (each for each in steps.copies(given.report) if each.sender != given.sender)
+    others = (each.made.rate.median for each in made if each.made is not None)
+    other = max(others, default=0.0) if given.lone else None
     shaped = (
-        _shaped(*each, back, given.lone)
+        _shaped(*each, back, other)
         for each in known
         if each[0] == given.sender and of(_shaping(each[1]))
     )
@@ -99,23 +97,9 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
     return next((each for each in (*shaped, *slowed, *radios) if each is not None), NOTHING)
 
 
-def shaped(given: Evidence) -> hardware_limits.Bound | None:
-    """The payload that the sender's own shaper lets out; None: it has none."""
-    share = model.counted_efficiency(steps.mtu_bytes(given.report) or model.ETHERNET_MTU_BYTES)
-    found = (
-        hardware_limits.Bound(
-            share * each.qdisc_rate_bytes_per_second, f"{each.name} on the {side} ({each.qdisc})"
-        )
-        for side, link in interfaces(given.report)
-        for each in hardware_limits.tree(link)
-        if side == given.sender and each.qdisc_rate_bytes_per_second
-    )
-    return min(found, key=lambda each: each.bytes_per_second, default=None)
-
-
 def shapers(report: Report) -> Iterator[str]:
     """What is shaped on a host, as advice where nothing is named: of the other end nobody knows."""
-    for side, link in interfaces(report):
+    for side, link in hardware_limits.interfaces(report):
         for each in hardware_limits.tree(link):
             if each.qdisc_rate_bytes_per_second:
                 yield (
@@ -129,15 +113,23 @@ def _shaping(link: InterfaceFacts) -> float:
 
 
 def _shaped(
-    side: str, link: InterfaceFacts, back: tuple[str, InterfaceFacts] | None, lone: bool
+    side: str, link: InterfaceFacts, back: tuple[str, InterfaceFacts] | None, other: float | None
 ) -> Behind:
-    """A shaper of the sender's; back: that of the other host; lone: nobody asked the other one."""
+    """A shaper of the sender's.
+
+    back: that of the other host. other: where nobody asked that host, what came from it, bytes per
+    second; 0: nothing was measured.
+    """
     rate, more = link_text(_shaping(link)), ""
     if back is not None:
         at = link_text(_shaping(back[1]))
         more = f". The {back[0]}'s {back[1].name} has one too ({at}), for what it sends"
-    elif lone:
-        more = f". It limits what the {side} sends: if pulls are as slow, the server has another"
+    elif other is not None:
+        slow = 8 * other <= ALIKE_RATIO * _shaping(link)
+        more = ": if pulls are as slow, the server has another"
+        if other:
+            more = ". Pulls are as slow: the server probably has another" if slow else ", not pulls"
+        more = f". It limits what the {side} sends{more}"
     return Behind(
         f"a {link.qdisc} qdisc on the {side} shapes {link.name} to {rate}",
         f"shaped ({link.qdisc}) on the {side}",
@@ -182,7 +174,7 @@ def _radio(side: str, link: InterfaceFacts) -> Behind:
 def told(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
     """What stands behind a link's rate: who claims more, and over what the bytes went."""
     yield from _claims(given, best, match)
-    for side, link in interfaces(given.report):
+    for side, link in hardware_limits.interfaces(given.report):
         for each in hardware_limits.tree(link):
             yield from _of_link(side, each, sends=side == given.sender)
 
@@ -224,7 +216,9 @@ def _claims(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[s
     """Interfaces that offer far more than the path carries: the slow part lies elsewhere."""
     if match is None:
         return
-    real = [(side, link) for side, link in interfaces(given.report) if not link.virtual]
+    real = [
+        (side, link) for side, link in hardware_limits.interfaces(given.report) if not link.virtual
+    ]
     claiming = {
         side: link.rate_bits_per_second
         for side, link in real

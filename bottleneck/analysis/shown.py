@@ -66,6 +66,9 @@ def _most(report: Report, found: Found) -> float:
     physical = hardware_limits.physical_rate(report)
     if physical is not None:
         bounds.append(physical.bytes_per_second * (1 + hardware_limits.TOLERANCE_RATIO))
+    shaped = hardware_limits.shaped(report, found.sender)
+    if shaped is not None:
+        bounds.append(REFUTED_RATIO * shaped.bytes_per_second)
     best = steps.fastest(hardware_limits.believed(report, found.sender))
     if best is not None:
         carried = best.rate.median + (foreign_rate(report, best, found.sender) or 0.0)
@@ -81,7 +84,9 @@ def moved(report: Report, sender: str) -> Iterator[Moved]:
         setting, stage = found.setting, found.step.stage
         ends = " without a disk" if setting.end == "memory" else ""
         what = f"{setting.copy}{ends}" if setting.copy else f"{stage} {setting.verb}"
-        if hardware_limits.impossible(report, found) is None:
+        # A stage of short cells: its best one may be a burst.
+        short = bool(found.details.cells) and found.rate.median > _most(report, found)
+        if hardware_limits.impossible(report, found) is None and not short:
             yield Moved(found.rate.median, found, _window(found.details), what)
         for cell in credible(report, found):
             yield Moved(cell.bytes_per_second or 0.0, found, _window(cell), what)

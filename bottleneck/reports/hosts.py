@@ -7,7 +7,8 @@ from typing import Any
 
 from bottleneck import units
 from bottleneck.analysis import steps
-from bottleneck.analysis.interface_facts import interfaces, wifi_text
+from bottleneck.analysis.hardware_limits import interfaces
+from bottleneck.analysis.interface_facts import wifi_text
 from bottleneck.analysis.rules.bus.links import slot_text
 from bottleneck.report import Report, Step
 from bottleneck.reports.document import Block, Fact, Facts, Points, Text, points

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import interface_facts
+from bottleneck.analysis import hardware_limits
 
 G1 = 10**9
 LINK = "network/path/link-rate"
@@ -116,4 +116,4 @@ def test_what_was_counted_during_the_copy_is_told(world, counts, says):
 
 def test_a_host_without_facts_has_no_interface(world):
     world.client = None
-    assert [side for side, _ in interface_facts.interfaces(world.report())] == ["server"]
+    assert [side for side, _ in hardware_limits.interfaces(world.report())] == ["server"]

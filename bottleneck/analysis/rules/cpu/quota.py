@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from bottleneck.analysis import hardware_limits, interface_facts, steps
+from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, client_bound
@@ -147,7 +147,7 @@ def _pauses_ratio(found: Found) -> float:
 
 def _by_radio(report: Report) -> bool:
     """Whether a Wi-Fi card is on the way: it may sleep between two beacons."""
-    tops = (link for _, link in interface_facts.interfaces(report))
+    tops = (link for _, link in hardware_limits.interfaces(report))
     return any(link.kind == "wifi" for top in tops for link in hardware_limits.tree(top))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import interface_facts
+from bottleneck.analysis import hardware_limits
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate, transfers
 from bottleneck.analysis.evidence.startup import FAR_EVEN_RATIO, delayed, even_rate
@@ -78,7 +78,7 @@ def words(foreign: float, total: float) -> str:
 
 def remedy(given: Evidence, foreign: float) -> str:
     """Where to look for the other traffic, by the names of the interfaces that are known."""
-    known = dict(interface_facts.interfaces(given.report))
+    known = dict(hardware_limits.interfaces(given.report))
     looks = {side: f"`iftop -i {link.name}`" for side, link in known.items()}
     where = " and ".join(f"{look} on the {side}" for side, look in looks.items())
     if len(set(looks.values())) < len(looks):
@@ -105,6 +105,6 @@ def _capacity(given: Evidence, total: float) -> float | None:
     match = given.looks_like(total)
     seen = _as_back(given, total) if match is None and given.lone else None
     most = max(carried, default=seen if match is None else match.payload_bytes_per_second)
-    bound = interface_facts.shaped(given)
+    bound = hardware_limits.shaped(given.report, given.sender)
     near = most and bound and abs(most / bound.bytes_per_second - 1) <= BOUND_RATIO
     return bound.bytes_per_second if bound and near else most

@@ -113,10 +113,8 @@ def _foreign(given: Evidence, best: Found) -> float:
         for each in given.believed
     )
     foreign = max(0.0, whole - best.rate.median) if whole > SAME_RATIO * best.rate.median else 0.0
-    bounds = filter(
-        None, (hardware_limits.physical_rate(given.report), interface_facts.shaped(given))
-    )
-    bound = min((each.bytes_per_second for each in bounds), default=math.inf)
+    lowest = hardware_limits.sent_rate(given.report, given.sender)
+    bound = math.inf if lowest is None else lowest.bytes_per_second
     foreign = min(foreign, max(0.0, bound - best.rate.median))
     # Both were counted over different windows: the card or the shaper is the surer figure.
     if foreign and best.rate.median + foreign > BOUND_RATIO * bound:
@@ -191,10 +189,7 @@ def _slowed(given: Evidence, best: Found) -> Claim | None:
 
 def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
     """What the sender's shaper or both hosts' cards let through, where a CPU kept TCP below it."""
-    known = filter(
-        None, (interface_facts.shaped(given), hardware_limits.physical_rate(given.report))
-    )
-    bound = min(known, key=lambda each: each.bytes_per_second, default=None)
+    bound = hardware_limits.sent_rate(given.report, given.sender)
     if bound is not None and bound.bytes_per_second > best.rate.median:
         rate = rate_text(bound.bytes_per_second)
         behind = interface_facts.behind(given, bound.bytes_per_second, None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import interface_facts
+from bottleneck.analysis import hardware_limits
 from bottleneck.analysis.claim import TRUST, Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import PathDetails
@@ -131,7 +131,7 @@ def _words(found: Hole) -> str:
 
 
 def _remedy(report: Report, found: Hole, sender: str) -> str:
-    link = dict(interface_facts.interfaces(report)).get(sender)
+    link = dict(hardware_limits.interfaces(report)).get(sender)
     how = "" if link is None else f" (`ip link set dev {link.name} mtu {found[0]:.0f}`)"
     return (
         'Let ICMP "fragmentation needed" pass in routers and firewalls, or set an MTU of '

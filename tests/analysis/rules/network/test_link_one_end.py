@@ -187,6 +187,31 @@ def test_the_clients_own_shaper_is_named_where_its_rate_is_the_links(alone, sock
     assert shaped == (of == 7_100_000) != ("before you change hardware" in found.advice[0])
 
 
+@pytest.mark.parametrize(
+    ("pull", "said"),
+    [(6.7, "Pulls are as slow: the server probably has another."), (80.0, "sends, not pulls.")],
+)
+def test_what_came_from_the_server_tells_whether_it_is_shaped_too(alone, sockets, pull, said):
+    link = replace(alone.client.interface, qdisc="tbf", qdisc_rate_bytes_per_second=7_100_000)
+    alone.client = replace(alone.client, interface=link)
+    told = {"sockets": sockets(**QUEUED)}
+    alone.copy("push.cached", 6.7, memory=6.8, details=told)
+    alone.copy("push.uncached", 6.6, details=told)
+    alone.copy("pull.cached", pull)
+    assert alone.diagnosed("push.cached").advice[0].endswith(said)
+
+
+def test_a_shaper_that_is_known_outranks_a_slower_copy_of_which_nothing_is(alone, sockets):
+    link = replace(alone.client.interface, qdisc="tbf", qdisc_rate_bytes_per_second=7_100_000)
+    alone.client = replace(alone.client, interface=link)
+    told = {"sockets": sockets(**QUEUED)}
+    alone.copy("push.cached", 6.7, memory=6.8, details=told)
+    alone.copy("push.uncached", 6.6, details=told)
+    alone.copy("pull.cached", 4.0)
+    found = diagnose(alone.report())
+    assert found.headline in ("push.cached", "push.uncached")
+
+
 # -- the steady part -----------------------------------------------------------------------------
 
 LATE = ((0.0, 0), (1.0, 1e6), (1.9, 2e6), (2.0, 200e6))

@@ -53,3 +53,14 @@ def test_a_shaper_above_what_a_full_core_let_tcp_move_is_raised_and_no_link_is_b
     found = world.diagnosed("push.cached")
     assert found.verdict.cause == "link-rate" and "tbf" in found.verdict.detail
     assert found.advice[0].startswith("Raise or remove the 200 Mbit/s limit")
+
+
+def test_a_burst_of_a_short_cell_does_not_refute_what_the_senders_shaper_lets_out(empty_world):
+    world = empty_world()
+    shaper = {"qdisc": "tbf", "qdisc_rate_bytes_per_second": 25_000_000}
+    world.client = replace(world.client, interface=replace(world.client.interface, **shaper))
+    world.tcp("push", 23.9)
+    world.tcp("push", 23.9, streams=4)
+    world.matrix("push", {(1 << 20, 4): 30.6, (1 << 20, 1): 22.0}, 0.002)
+    world.copy("push.cached", 23.7)
+    assert world.diagnosed("push.cached").verdict.words == LINK
