@@ -24,6 +24,7 @@ from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined, new_file, source_of
 from probes.smb.session import Handle, Session, Source
+from probes.smb.time_bins import TimeBins
 from probes.stage import (
     COPIES,
     Refused,
@@ -163,14 +164,14 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
     What files of the user's should hold nobody here knows.
     """
     check = Check(payload.ring(bytes.fromhex(setting.seed)))
-    in_folder = setting.file or setting.cold_from or setting.end == "folder"
-    with closing(FolderSink(setting.folder) if in_folder else MemorySink(check)) as sink:
+    in_folder, times = setting.file or setting.cold_from or setting.end == "folder", TimeBins()
+    with closing(FolderSink(setting.folder, times) if in_folder else MemorySink(check)) as sink:
         with _opened(setting, peer, _source_on_share) as (session, source):
             handle = source.files[0]
             size_bytes = min(setting.size_bytes, source.size_bytes)
             if setting.file and size_bytes < FILE_LEAST_BYTES:
                 raise Unavailable(f"{setting.file} is smaller than 1 MiB; use a larger file")
-            window = _Window(setting, peer)
+            window = _Window(setting, peer, times)
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
@@ -181,6 +182,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
                     parts = _parts(parts, setting.file_seconds)
                 turn = source.turn if setting.cold_from else None
                 arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
+                pipe.add_up(times)
                 yield from window.samples(pipe, arrived)
                 sink.finish()
                 yield window.close(time.monotonic(), window.moved_bytes)
@@ -222,15 +224,16 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
     ring = payload.ring(bytes.fromhex(setting.seed))
     # What a file of the user's has in the page cache stays there.
     cached = None if setting.file else requested(setting.copy) == "cached"
+    times = TimeBins()
     with (
         closing(
-            FolderSource(peer.path, setting.size_bytes, cached)
+            FolderSource(peer.path, setting.size_bytes, cached, times)
             if setting.end == "folder"
             else MemorySource(ring, requested(setting.copy) == "cached")
         ) as source,
         _opened(setting, peer, _target_on_share) as (session, handle),
     ):
-        window = _Window(setting, peer)
+        window = _Window(setting, peer, times)
         with window.error_context(), session.pipe(handle) as pipe:
             flight = fitting(pipe, "write", setting.request_bytes, setting.depth)
             cache = source.cache()
@@ -246,6 +249,7 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             moves = transfer.push(
                 pipe, setting.size_bytes, *flight.shape, source.give, every, room, lasting
             )
+            pipe.add_up(times)
             yield from window.samples(pipe, moves)
             if setting.flushed:
                 transfer.finish(pipe)
@@ -280,9 +284,9 @@ def _found(check: Check) -> Details:
 
 
 class _Window(Window):
-    def __init__(self, setting: Setting, peer: Endpoint) -> None:
+    def __init__(self, setting: Setting, peer: Endpoint, times: TimeBins) -> None:
         super().__init__()
-        self._setting, self._peer = setting, peer
+        self._setting, self._peer, self._times = setting, peer, times
         self._moments: deque[float] = deque(maxlen=REMEMBERED_REPLIES)
 
     def samples(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
@@ -315,6 +319,7 @@ class _Window(Window):
             "request_bytes": flight.request_bytes,
             "depth": flight.depth,
             "rtt_seconds": flight.rtt_seconds,
+            "trace": self._times.end(),
         }
 
     def error_context(self) -> AbstractContextManager[None]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from probes.host import free_space, nameless, page_cache, payload, served_file
 from probes.host.system import os
 from probes.records import Details
+from probes.smb.time_bins import FLUSH, READ, WRITE, TimeBins
 from probes.stage import Refused
 
 WRITEBACK_BYTES = 8 * 1024 * 1024
@@ -56,8 +57,9 @@ def spread(size_bytes: int, block_bytes: int, seconds: float) -> Iterator[tuple[
 class FolderSink:
     """Takes a pull into a new nameless file; the disk writes while the network still delivers."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, times: TimeBins | None = None) -> None:
+        """times: where the time that the disk takes is added up."""
+        self._folder, self._times = folder, times or TimeBins()
         self._since_writeback = 0
         try:
             self._fd = nameless.create(folder)
@@ -73,6 +75,7 @@ class FolderSink:
         size = len(view)
         if self._room.due(size):
             self._room.look_at(self._fd)
+        began = self._times.clock()
         try:
             done = os.pwrite(self._fd, view, offset)
             while done < size:
@@ -83,13 +86,16 @@ class FolderSink:
         if self._since_writeback >= WRITEBACK_BYTES:
             self._since_writeback = 0
             served_file.start_write_back(self._fd)
+        self._times.walls[WRITE] += self._times.clock() - began
 
     def finish(self) -> None:
         """Returns when all is on the disk."""
+        began = self._times.clock()
         try:
             os.fsync(self._fd)
         except OSError as error:
             raise _refused(self._folder, error) from error
+        self._times.walls[FLUSH] += self._times.clock() - began
 
     def look(self, check: Check, size_bytes: int, seconds: float) -> None:
         """Compares the file, all of it unless that takes longer than seconds."""
@@ -131,12 +137,16 @@ class MemorySink:
 class FolderSource:
     """Gives a push the client's file, read ahead so that disk and network overlap."""
 
-    def __init__(self, path: str, size_bytes: int, cached: bool | None) -> None:
+    def __init__(
+        self, path: str, size_bytes: int, cached: bool | None, times: TimeBins | None = None
+    ) -> None:
         """Opens the file for reading and brings it to the cache state wanted; None: leaves it.
+
+        times: where the time that the disk takes is added up.
 
         Raises ValueError where the file is shorter than size_bytes.
         """
-        self._size_bytes, self._cached = size_bytes, cached
+        self._size_bytes, self._cached, self._times = size_bytes, cached, times or TimeBins()
         self._advised = size_bytes if cached else 0
         self._buffer = memoryview(bytearray(0))
         self._start = self._end = 0
@@ -160,6 +170,7 @@ class FolderSource:
         return self._buffer[offset - self._start : offset - self._start + size]
 
     def _fill(self, offset: int, size: int) -> None:
+        began = self._times.clock()
         ahead = min(self._size_bytes, offset + READ_AHEAD_BYTES)
         while self._advised < ahead and hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self._fd, self._advised, READ_AHEAD_STEP_BYTES, os.POSIX_FADV_WILLNEED)
@@ -173,6 +184,7 @@ class FolderSource:
                 raise OSError(errno.EIO, "the client's file became shorter while it was read")
             done += count
         self._start, self._end = offset, offset + size
+        self._times.walls[READ] += self._times.clock() - began
 
     def close(self) -> None:
         """Closes the file."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from probes.host import tcp_info
 from probes.host.tcp_info import SILENT, WHOLE, keep_alive, send_parts, wait_at_most
+from probes.smb.time_bins import REPLY, SEND, TimeBins
 
 KEEP_ALIVE = 0x85
 """Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""
@@ -24,6 +25,8 @@ STALL_SECONDS = 10.0
 FRAME_SPARE_BYTES = 64 * 1024
 """How much a message may be longer than the payload that was asked for."""
 
+SHORT_BYTES = 4096
+"""A shorter message never waits for room in the socket."""
 _LENGTH = struct.Struct(">I")
 Buffer = bytes | bytearray | memoryview
 
@@ -58,6 +61,10 @@ class Wire:
         """Longest message that is accepted."""
         self.deadline: float | None = None
         """time.monotonic() at which every call ends with Late."""
+        self.times: TimeBins | None = None
+        """Where the time that passes here is added up; None: nowhere."""
+        self.heard = 0.0
+        """When the last message began to arrive, where times are added up (time.monotonic())."""
         self.patient = False
         """Silence until the deadline is no stall: the peer said that it is busy (a flush)."""
 
@@ -66,9 +73,15 @@ class Wire:
 
         Raises Broken on anything that is no frame, or one beyond frame_limit_bytes.
         """
+        times = self.times
+        began = time.monotonic() if times is not None else 0.0
         while True:
             self._look_at_deadline()
             self.receive(memoryview(self._header))
+            if times is not None:
+                self.heard = now = time.monotonic()
+                times.walls[REPLY] += now - began
+                began = now
             length = int(_LENGTH.unpack(self._header)[0])
             if length >> 24 == KEEP_ALIVE and not length & 0xFFFFFF:
                 continue
@@ -102,7 +115,7 @@ class Wire:
         length = sum(map(len, parts))
         pending: list[Buffer] = [_LENGTH.pack(length), *parts]
         left = length + 4
-        heard = time.monotonic()
+        began = heard = time.monotonic()
         while True:
             try:
                 count = send_parts(self._sock, pending)
@@ -113,6 +126,8 @@ class Wire:
                 raise Broken(f"the connection failed: {_reason(error)}") from error
             left -= count
             if not left:
+                if self.times is not None and length > SHORT_BYTES:
+                    self.times.walls[SEND] += time.monotonic() - began
                 return
             self._look_at_deadline()
             heard = time.monotonic()

@@ -85,11 +85,9 @@ def fetched(
 ) -> Iterator[int]:
     """Reads ranges, from and to which offset, into sink; yields the bytes that arrived.
 
-    turn: called before each READ, with its offset, where there is more than one file.
-
-    One buffer of request_bytes is all the memory that it takes, whatever the depth: a reply is
-    received while it is waited for, and has left for the sink before the next. After a short reply
-    the rest is asked for again, and later requests are no longer than what the server filled.
+    turn: called before each READ, with its offset, where there is more than one file. One buffer of
+    request_bytes does, whatever the depth: a reply has left for the sink before the next. After a
+    short reply the rest is asked for again, and later requests are no longer than what came.
     """
     # Hot in the processor's cache: a buffer a request costs a fifth more CPU time.
     buffer = memoryview(bytearray(request_bytes))
@@ -104,8 +102,7 @@ def fetched(
             if not to_ask or to_ask[0][0] in flying:
                 break
             offset, end = to_ask[0]
-            size = pipe.affords(min(longest, end - offset))
-            if not size:
+            if not (size := pipe.affords(min(longest, end - offset))):
                 break
             if offset + size < end:
                 to_ask[0] = offset + size, end
@@ -115,9 +112,12 @@ def fetched(
             if turn is not None:
                 turn(pipe, offset)
             pipe.read(offset, buffer[:size])
-        if not flying:
+        if not flying and not pipe.echoes:
             return
+        pipe.turn_times()
         reply = pipe.wait()
+        if reply.verb == "echo":
+            continue
         sink(reply.offset, reply.view)
         moved += reply.moved_bytes
         size = flying.pop(reply.offset)
@@ -148,7 +148,7 @@ def push(
     while moved < size_bytes or looking:
         if 0 < sent < size_bytes and time.monotonic() >= until:
             size_bytes = sent
-        while sent < size_bytes and pipe.outstanding - flushing - looking < depth:
+        while sent < size_bytes and pipe.outstanding - flushing - looking - pipe.echoes < depth:
             if room is not None and sent - looked >= free_space.LOOK_BYTES and not looking:
                 if not pipe.affords(1):
                     break
@@ -164,17 +164,17 @@ def push(
                 break
             pipe.write(sent, source(sent, size))
             sent += size
+        pipe.turn_times()
         reply = pipe.wait()
         if reply.verb == "flush":
             pipe.counters.flushing_seconds += time.monotonic() - asked
             flushing = 0
-            continue
-        if reply.verb == "space" and room is not None:
+        elif reply.verb == "space" and room is not None:
             looking = 0
             room.take(reply.body)
-            continue
-        moved += reply.moved_bytes
-        yield moved
+        elif reply.verb != "echo":
+            moved += reply.moved_bytes
+            yield moved
     if flushing:
         pipe.counters.flushing_seconds += time.monotonic() - asked
 

@@ -24,7 +24,7 @@ class HonestServer:
         self.counters = Counters()
         self.asked: list[tuple[Verb, int, memoryview]] = []
         self.sizes: list[int] = []
-        self.most = 0
+        self.most = self.echoes = self.turns = 0
         self.written = bytearray(len(CONTENT))
         self._fills, self._pays, self._random = fills, pays, random.Random(2)
 
@@ -52,11 +52,19 @@ class HonestServer:
         assert sum(verb == "flush" for verb, _, _ in self.asked) == 0
         self._ask("flush", 0, EMPTY)
 
+    def turn_times(self) -> None:
+        """An ECHO beside every third request, as where time has passed."""
+        self.turns += 1
+        if self.turns % 3 == 0 and not self.echoes:
+            self.echoes = 1
+            self.asked.append(("echo", 0, EMPTY))
+
     def limit(self, deadline: float) -> None:
         raise AssertionError("a transfer sets no deadline")
 
     def wait(self) -> Reply:
         verb, offset, view = self.asked.pop(self._random.randrange(len(self.asked)))
+        self.echoes -= verb == "echo"
         count = len(view)
         if verb == "read":
             count = min(count, self._fills)
@@ -66,7 +74,7 @@ class HonestServer:
     def _ask(self, verb: Verb, offset: int, view: memoryview) -> None:
         self.asked.append((verb, offset, view))
         self.sizes.append(len(view))
-        self.most = max(self.most, len(self.asked))
+        self.most = max(self.most, len(self.asked) - self.echoes)
 
 
 @pytest.mark.parametrize("pays", [1 << 30, 5000, 1])

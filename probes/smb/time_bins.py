@@ -1,0 +1,112 @@
+"""Where the time of the thread that moves a copy's bytes goes: in bins of 50 ms, and by request.
+
+What waits is added up where it waits: for a reply, for room in the socket, for the client's disk.
+These calls copy bytes as well. What of a bin the thread ran, and what it waited for a core, the
+kernel counts (/proc/thread-self/schedstat, Documentation/scheduler/sched-stats.rst), so that no
+call needs a look at its own CPU time; elsewhere only what it ran is known. What is left of a bin is
+a reply that was arriving.
+
+Two looks at the clock a request are all that is affordable: behind a megabyte that was copied all
+else of this program has left the processor's cache.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from probes.records import Details
+
+KINDS = ("reply", "send", "read", "write", "flush")
+"""Until a reply's first byte; sending a long message; the client's file: read, written, flushed."""
+REPLY, SEND, READ, WRITE, FLUSH = range(len(KINDS))
+BIN_SECONDS = ECHO_SECONDS = 0.05
+REQUEST_SECONDS = 0.02
+"""Between the READs and WRITEs that are told one by one."""
+MOST_BINS, MOST_REQUESTS = 1200, 4000
+"""A minute: a longer copy shows its first minute."""
+RUN = "/proc/thread-self/schedstat"
+Bin = tuple[float, tuple[float, ...], float, float]
+"""Its end, seconds since the beginning; seconds by KINDS; and what the thread has run, and waited
+for a core, by then."""
+Request = tuple[str, float, float, float, int, int]
+"""Verb; sent, first and last byte of the reply, seconds since the beginning; bytes; bytes in flight
+as it was answered, its own among them."""
+
+
+class TimeBins:
+    """Of one copy, and used by the thread that makes it alone."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """clock: what those who wait look at as well."""
+        self.clock = clock
+        self.walls = [0.0] * len(KINDS)
+        """Seconds of the present bin by KINDS: whoever waits adds to them."""
+        self.due = self.echo_at = self.request_at = 0.0
+        """When there is something to be done next; an ECHO; and a request to be told (clock)."""
+        self.bins: list[Bin] = []
+        self.requests: list[Request] = []
+        self._began = self._bin_at = 0.0
+        self._count: Callable[[], tuple[float, float]] = _by_thread_time
+        self._fd = -1
+
+    def begin(self) -> None:
+        """From now on."""
+        with suppress(OSError):
+            self._fd = os.open(RUN, os.O_RDONLY)
+            self._count = self._by_schedstat
+        self._began = self.due = self.echo_at = self.request_at = self.clock()
+        self._cut(self._began)
+
+    def turn(self, now: float) -> None:
+        """Closes the bin where it has lasted its time; somewhere between two requests."""
+        if now >= self._bin_at and len(self.bins) <= MOST_BINS:
+            self._cut(now)
+        self.due = min(self._bin_at, self.echo_at)
+
+    def answered(
+        self, verb: str, sent: float, first: float, size_bytes: int, in_flight_bytes: int
+    ) -> None:
+        """A reply has arrived in full: of READs and WRITEs one each REQUEST_SECONDS is told."""
+        if size_bytes:
+            self.request_at = first + REQUEST_SECONDS
+        if len(self.requests) < MOST_REQUESTS:
+            began = self._began
+            times = (sent - began, first - began, self.clock() - began)
+            self.requests.append((verb, *times, size_bytes, in_flight_bytes))
+
+    def end(self) -> Details:
+        """What was added up since the beginning: numbers alone, but for the verbs."""
+        self._cut(self.clock())
+        self.due = self.echo_at = self.request_at = math.inf
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        return {
+            "kinds": KINDS,
+            "bins": [_rounded(end, *walls, *counts) for end, walls, *counts in self.bins],
+            "requests": [
+                (verb, *_rounded(*times), size, in_flight)
+                for verb, *times, size, in_flight in self.requests
+            ],
+        }
+
+    def _cut(self, now: float) -> None:
+        self.bins.append((now - self._began, tuple(self.walls), *self._count()))
+        self.walls[:] = [0.0] * len(KINDS)
+        self._bin_at = now + BIN_SECONDS
+
+    def _by_schedstat(self) -> tuple[float, float]:
+        run, waited, _ = os.pread(self._fd, 80, 0).split()
+        return int(run) / 1e9, int(waited) / 1e9
+
+
+def _rounded(*seconds: float) -> tuple[float, ...]:
+    return tuple(round(each, 6) for each in seconds)
+
+
+def _by_thread_time() -> tuple[float, float]:
+    return time.thread_time(), 0.0
