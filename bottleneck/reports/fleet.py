@@ -170,7 +170,8 @@ def details(result: Result) -> Iterator[Block]:
         yield Text(
             "What to do: mend these, then measure them again: `bottleneck diagnose "
             f"//{safe(pair.server, LONGEST_NAME)}/SHARE --json FILE` on "
-            f"{safe(pair.client, LONGEST_NAME)}, or the fleet's command with --resume.",
+            f"{safe(pair.client, LONGEST_NAME)}, FILE in the folder of the reports, or `bottleneck "
+            "fleet ... --resume`.",
             hanging="  ",
         )
 

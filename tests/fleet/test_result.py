@@ -10,6 +10,7 @@ from bottleneck.fleet.records import Node, Pair, Seen
 from bottleneck.fleet.result import of_pairs
 from bottleneck.reports import fleet as shown
 from bottleneck.reports import fleet_rows as rows
+from bottleneck.reports.document import Text
 
 USUAL = 110e6
 PAIRS = [Pair(f"pc{at}", f"nas{to}") for at in range(6) for to in range(3)]
@@ -129,3 +130,6 @@ def test_a_fleet_of_which_most_was_not_measured_is_not_called_healthy():
     missing = dict.fromkeys(PAIRS[1:], "no login")
     found = of_pairs({COPY: [Seen(PAIRS[0], USUAL)]}, missing=missing)
     assert f"only 1 of {len(PAIRS)} pairs could be measured" in shown.headline(found)
+    (told,) = [e.text for e in shown.details(found) if isinstance(e, Text) and "mend" in e.text]
+    first = min(missing)
+    assert f"//{first.server}/SHARE --json FILE` on {first.client}" in told and "--resume" in told
