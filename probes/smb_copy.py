@@ -164,8 +164,11 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
     What files of the user's should hold nobody here knows.
     """
     check = Check(payload.ring(bytes.fromhex(setting.seed)))
-    in_folder, times = setting.file or setting.cold_from or setting.end == "folder", TimeBins()
-    with closing(FolderSink(setting.folder, times) if in_folder else MemorySink(check)) as sink:
+    in_folder = setting.file or setting.cold_from or setting.end == "folder"
+    with (
+        closing(TimeBins()) as times,
+        closing(FolderSink(setting.folder, times) if in_folder else MemorySink(check)) as sink,
+    ):
         with _opened(setting, peer, _source_on_share) as (session, source):
             handle = source.files[0]
             size_bytes = min(setting.size_bytes, source.size_bytes)
@@ -224,8 +227,8 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
     ring = payload.ring(bytes.fromhex(setting.seed))
     # What a file of the user's has in the page cache stays there.
     cached = None if setting.file else requested(setting.copy) == "cached"
-    times = TimeBins()
     with (
+        closing(TimeBins()) as times,
         closing(
             FolderSource(peer.path, setting.size_bytes, cached, times)
             if setting.end == "folder"

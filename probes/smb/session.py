@@ -237,7 +237,7 @@ class Session(ABC):
             raise
         finally:
             wire.frame_limit_bytes, wire.deadline = self._control_frame_bytes, None
-            wire.patient = False
+            wire.patient, wire.times = False, None
             self._give_back(pipe.link)
 
     def disconnect(self) -> None:

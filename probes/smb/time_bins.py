@@ -82,9 +82,6 @@ class TimeBins:
         """What was added up since the beginning: numbers alone, but for the verbs."""
         self._cut(self.clock())
         self.due = self.echo_at = self.request_at = math.inf
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
         return {
             "kinds": KINDS,
             "bins": [_rounded(end, *walls, *counts) for end, walls, *counts in self.bins],
@@ -93,6 +90,11 @@ class TimeBins:
                 for verb, *times, size, in_flight in self.requests
             ],
         }
+
+    def close(self) -> None:
+        """However the copy ended."""
+        if self._fd >= 0:
+            os.close(self._fd)
 
     def _cut(self, now: float) -> None:
         self.bins.append((now - self._began, tuple(self.walls), *self._count()))

@@ -145,7 +145,7 @@ def push(
     """
     sent = moved = flushed = flushing = looked = looking = 0
     asked, until = 0.0, time.monotonic() + seconds
-    while moved < size_bytes or looking:
+    while moved < size_bytes or looking or pipe.echoes:
         if 0 < sent < size_bytes and time.monotonic() >= until:
             size_bytes = sent
         while sent < size_bytes and pipe.outstanding - flushing - looking - pipe.echoes < depth:

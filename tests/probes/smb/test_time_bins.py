@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -19,10 +21,10 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def times(clock: FakeClock) -> TimeBins:
-    made = TimeBins(clock.now)
-    made.begin()
-    return made
+def times(clock: FakeClock) -> Iterator[TimeBins]:
+    with closing(TimeBins(clock.now)) as made:
+        made.begin()
+        yield made
 
 
 def test_what_was_waited_for_stands_in_the_bin_in_which_it_ended(

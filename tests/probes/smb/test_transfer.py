@@ -102,6 +102,7 @@ def test_a_push_sends_every_byte_once_within_its_window(pays: int) -> None:
     moved = list(
         push(server, len(CONTENT), 10_000, 4, lambda offset, size: content[offset : offset + size])
     )
+    assert server.outstanding == 0, "an ECHO too: nobody would take its reply"
     finish(server)
     assert server.written == CONTENT
     assert moved[-1] == len(CONTENT) == sum(server.sizes)
