@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from probes.smb import status
 from probes.smb.frames import Broken, Wire
-from probes.smb.time_bins import ECHO_SECONDS, TimeBins
+from probes.smb.time_bins import TimeBins
 
 Verb = Literal["read", "write", "flush", "echo", "create", "close", "space"]
 
@@ -103,8 +103,6 @@ class Pipe(ABC):
         self._requests: dict[int, Request] = {}
         self._in_flight_bytes = 0
         self._times: TimeBins | None = None
-        self.echoes = 0
-        """ECHOs of turn_times() that are not answered yet."""
 
     @property
     def outstanding(self) -> int:
@@ -177,19 +175,11 @@ class Pipe(ABC):
         times.begin()
 
     def turn_times(self) -> None:
-        """Once a request: now and then closes a bin, and sends an ECHO, whose reply is an "echo".
-
-        One that is answered at once shows that the server's own thread is free while a READ or
-        WRITE waits.
-        """
+        """Once a request: now and then closes a bin."""
         times = self._times
         if times is None or self._wire.heard < times.due:
             return
-        if self._wire.heard >= times.echo_at and not self.echoes and self.affords(1):
-            times.echo_at = self._wire.heard + ECHO_SECONDS
-            self.echoes = 1
-            self.echo()
-        times.turn(self._wire.heard)
+        times.turn(times.clock())
 
     def limit(self, deadline: float) -> None:
         """Sets the absolute deadline, by time.monotonic(), of all that follows."""
@@ -231,7 +221,6 @@ class Pipe(ABC):
         if times is not None and (heard >= times.request_at or not size):
             times.answered(verb, request.sent_seconds, heard, size, self._in_flight_bytes)
         self._in_flight_bytes -= size
-        self.echoes -= verb == "echo" and self.echoes
         self._wire.patient &= verb != "flush"
         if code != status.SUCCESS:
             raise status.said(f"{verb.upper()} at {request.offset}", code)

@@ -23,7 +23,7 @@ from probes.records import Details
 KINDS = ("reply", "send", "read", "write", "flush")
 """Until a reply's first byte; sending a long message; the client's file: read, written, flushed."""
 REPLY, SEND, READ, WRITE, FLUSH = range(len(KINDS))
-BIN_SECONDS = ECHO_SECONDS = 0.05
+BIN_SECONDS = 0.05
 REQUEST_SECONDS = 0.02
 """Between the READs and WRITEs that are told one by one."""
 MOST_BINS, MOST_REQUESTS = 1200, 4000
@@ -45,8 +45,8 @@ class TimeBins:
         self.clock = clock
         self.walls = [0.0] * len(KINDS)
         """Seconds of the present bin by KINDS: whoever waits adds to them."""
-        self.due = self.echo_at = self.request_at = 0.0
-        """When there is something to be done next; an ECHO; and a request to be told (clock)."""
+        self.due = self.request_at = 0.0
+        """When there is something to be done next; and a request to be told (clock)."""
         self.bins: list[Bin] = []
         self.requests: list[Request] = []
         self._began = self._bin_at = 0.0
@@ -58,14 +58,14 @@ class TimeBins:
         with suppress(OSError):
             self._fd = os.open(RUN, os.O_RDONLY)
             self._count = self._by_schedstat
-        self._began = self.due = self.echo_at = self.request_at = self.clock()
+        self._began = self.due = self.request_at = self.clock()
         self._cut(self._began)
 
     def turn(self, now: float) -> None:
         """Closes the bin where it has lasted its time; somewhere between two requests."""
         if now >= self._bin_at and len(self.bins) <= MOST_BINS:
             self._cut(now)
-        self.due = min(self._bin_at, self.echo_at)
+        self.due = self._bin_at
 
     def answered(
         self, verb: str, sent: float, first: float, size_bytes: int, in_flight_bytes: int
@@ -81,7 +81,7 @@ class TimeBins:
     def end(self) -> Details:
         """What was added up since the beginning: numbers alone, but for the verbs."""
         self._cut(self.clock())
-        self.due = self.echo_at = self.request_at = math.inf
+        self.due = self.request_at = math.inf
         return {
             "kinds": KINDS,
             "bins": [_rounded(end, *walls, *counts) for end, walls, *counts in self.bins],

@@ -112,12 +112,10 @@ def fetched(
             if turn is not None:
                 turn(pipe, offset)
             pipe.read(offset, buffer[:size])
-        if not flying and not pipe.echoes:
+        if not flying:
             return
         pipe.turn_times()
         reply = pipe.wait()
-        if reply.verb == "echo":
-            continue
         sink(reply.offset, reply.view)
         moved += reply.moved_bytes
         size = flying.pop(reply.offset)
@@ -145,10 +143,10 @@ def push(
     """
     sent = moved = flushed = flushing = looked = looking = 0
     asked, until = 0.0, time.monotonic() + seconds
-    while moved < size_bytes or looking or pipe.echoes:
+    while moved < size_bytes or looking:
         if 0 < sent < size_bytes and time.monotonic() >= until:
             size_bytes = sent
-        while sent < size_bytes and pipe.outstanding - flushing - looking - pipe.echoes < depth:
+        while sent < size_bytes and pipe.outstanding - flushing - looking < depth:
             if room is not None and sent - looked >= free_space.LOOK_BYTES and not looking:
                 if not pipe.affords(1):
                     break
@@ -172,7 +170,7 @@ def push(
         elif reply.verb == "space" and room is not None:
             looking = 0
             room.take(reply.body)
-        elif reply.verb != "echo":
+        else:
             moved += reply.moved_bytes
             yield moved
     if flushing:

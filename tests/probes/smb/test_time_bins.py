@@ -64,16 +64,10 @@ def test_a_reply_without_payload_leaves_the_next_request_its_turn(
     assert clock.now() >= times.request_at
 
 
-def test_the_next_turn_is_due_with_the_bins_end_or_an_echo(
-    times: TimeBins, clock: FakeClock
-) -> None:
+def test_the_next_turn_is_due_with_the_bins_end(times: TimeBins, clock: FakeClock) -> None:
     clock.time += 0.01
-    times.echo_at = math.inf
     times.turn(clock.now())
     assert times.due == pytest.approx(1000.0 + BIN_SECONDS)
-    times.echo_at = 1000.03
-    times.turn(clock.now())
-    assert times.due == 1000.03
 
 
 def test_a_copy_of_hours_shows_its_first_minute(times: TimeBins, clock: FakeClock) -> None:

