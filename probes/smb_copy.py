@@ -27,6 +27,7 @@ from probes.smb.session import Handle, Session, Source
 from probes.smb.time_bins import TimeBins
 from probes.stage import (
     COPIES,
+    Last,
     Refused,
     Running,
     Stage,
@@ -185,7 +186,6 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
                     parts = _parts(parts, setting.file_seconds)
                 turn = source.turn if setting.cold_from else None
                 arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
-                pipe.add_up(times)
                 yield from window.samples(pipe, arrived)
                 sink.finish()
                 yield window.close(time.monotonic(), window.moved_bytes)
@@ -252,7 +252,6 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             moves = transfer.push(
                 pipe, setting.size_bytes, *flight.shape, source.give, every, room, lasting
             )
-            pipe.add_up(times)
             yield from window.samples(pipe, moves)
             if setting.flushed:
                 transfer.finish(pipe)
@@ -290,12 +289,14 @@ class _Window(Window):
     def __init__(self, setting: Setting, peer: Endpoint, times: TimeBins) -> None:
         super().__init__()
         self._setting, self._peer, self._times = setting, peer, times
+        self._trace: Details = {}
         self._moments: deque[float] = deque(maxlen=REMEMBERED_REPLIES)
 
     def samples(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
         """From the opening to the last byte that the receiver acknowledged."""
         yield Sample(0.0, 0)
         self.opened = told = time.monotonic()
+        pipe.add_up(self._times)
         pipe.limit(self.opened + self._setting.seconds)
         for self.moved_bytes in moves:
             now = time.monotonic()
@@ -304,6 +305,11 @@ class _Window(Window):
                 told = now
                 yield Sample(now - self.opened, self.moved_bytes)
         self.acknowledged = time.monotonic()
+
+    def close(self, now: float, moved_bytes: int) -> Last:
+        """The last sample: with it the copy's own times end."""
+        self._trace = self._times.end()
+        return super().close(now, moved_bytes)
 
     def details(self, pipe: Pipe, session: Session, flight: Flight) -> Details:
         """What happened in the window; nothing that comes after it."""
@@ -322,7 +328,7 @@ class _Window(Window):
             "request_bytes": flight.request_bytes,
             "depth": flight.depth,
             "rtt_seconds": flight.rtt_seconds,
-            "trace": self._times.end(),
+            "trace": self._trace,
         }
 
     def error_context(self) -> AbstractContextManager[None]:

@@ -3,8 +3,8 @@
 What waits is added up where it waits: for a reply, for room in the socket, for the client's disk.
 These calls copy bytes as well. What of a bin the thread ran, and what it waited for a core, the
 kernel counts (/proc/thread-self/schedstat, Documentation/scheduler/sched-stats.rst), so that no
-call needs a look at its own CPU time; elsewhere only what it ran is known. What is left of a bin is
-a reply that was arriving.
+call needs a look at its own CPU time; elsewhere only what it ran is known. What is left of a bin
+are bodies of replies, protection, comparing, and samples that are handed over.
 
 Two looks at the clock a request are all that is affordable: behind a megabyte that was copied all
 else of this program has left the processor's cache.
@@ -25,9 +25,9 @@ KINDS = ("reply", "send", "read", "write", "flush")
 REPLY, SEND, READ, WRITE, FLUSH = range(len(KINDS))
 BIN_SECONDS = 0.05
 REQUEST_SECONDS = 0.02
-"""Between the READs and WRITEs that are told one by one."""
-MOST_BINS, MOST_REQUESTS = 1200, 4000
-"""A minute: a longer copy shows its first minute."""
+"""At least, between the READs and WRITEs that are recorded one by one."""
+MOST_BINS, MOST_REQUESTS = 1200, 2000
+"""A minute of bins; all of it is about half of the values that a message may have (wire.py)."""
 RUN = "/proc/thread-self/schedstat"
 Bin = tuple[float, tuple[float, ...], float, float]
 """Its end, seconds since the beginning; seconds by KINDS; and what the thread has run, and waited
@@ -46,7 +46,7 @@ class TimeBins:
         self.walls = [0.0] * len(KINDS)
         """Seconds of the present bin by KINDS: whoever waits adds to them."""
         self.due = self.request_at = 0.0
-        """When there is something to be done next; and a request to be told (clock)."""
+        """When the bin ends, and from when on the next request is recorded (clock)."""
         self.bins: list[Bin] = []
         self.requests: list[Request] = []
         self._began = self._bin_at = 0.0
@@ -70,7 +70,7 @@ class TimeBins:
     def answered(
         self, verb: str, sent: float, first: float, size_bytes: int, in_flight_bytes: int
     ) -> None:
-        """A reply has arrived in full: of READs and WRITEs one each REQUEST_SECONDS is told."""
+        """Records a request that was answered in full."""
         if size_bytes:
             self.request_at = first + REQUEST_SECONDS
         if len(self.requests) < MOST_REQUESTS:
@@ -95,6 +95,7 @@ class TimeBins:
         """However the copy ended."""
         if self._fd >= 0:
             os.close(self._fd)
+            self._fd = -1
 
     def _cut(self, now: float) -> None:
         self.bins.append((now - self._began, tuple(self.walls), *self._count()))
