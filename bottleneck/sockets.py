@@ -6,7 +6,7 @@ Which sockets to watch, and what their watches saw put together; then the watche
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,16 @@ from bottleneck.hosts import Observation, Pair, Ran
 from bottleneck.plan import Side
 from bottleneck.report import Step
 from probes.host import limits
-from probes.host.socket_watch import Connection, Setting
+from probes.host.connection_track import Connection
+from probes.host.look_rows import (
+    COUNT_COLUMNS,
+    MOST_ROWS,
+    SOCKET_COLUMNS,
+    THREAD_COLUMNS,
+    Row,
+    thinned,
+)
+from probes.host.socket_watch import Observed, Setting
 from probes.records import Details, Endpoint
 
 if TYPE_CHECKING:
@@ -26,6 +35,8 @@ OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 SMB_PORTS = (445, 139)
 LEAST_SHARE = 0.25
 """Of the copy's payload: a connection that carried less was not the copy's."""
+CHANNEL_SHARE = 0.05
+"""The same where a copy may have several connections."""
 TRANSLATED_RATIO = 0.1
 """How far two ends of one connection may count apart whose addresses are translated between."""
 STAGES = ("smb-copy", "native-copy")
@@ -60,14 +71,62 @@ def connections(seen: Any) -> list[Connection]:
     Raises:
         ValueError: it is not what a watch tells.
     """
-    found = []
-    for plain in typed.array(seen, "observed"):
-        each = wire.from_plain(Connection, plain)
+    found = [wire.from_plain(Connection, each) for each in typed.array(seen, "observed")]
+    _check(found)
+    return found
+
+
+def _check(found: Iterable[Connection]) -> None:
+    for each in found:
         for figures in (each.sender or {}, each.receiver or {}):
             for name, value in figures.items():
                 typed.number(value, name)
-        found.append(each)
+
+
+def observed(seen: Any) -> Observed:
+    """What a watch of a copy told, checked. Errors: ValueError."""
+    found = wire.from_plain(Observed, seen)
+    _check(found.connections)
     return found
+
+
+def looks(seen: Observed, least_bytes: float, began: float, lasted: float) -> Details:
+    """What a host's looks at a copy showed: its connections, threads and counts, each by columns.
+
+    least_bytes: a connection that carried less was not the copy's. began, lasted: the copy's time
+    by that of the looks, seconds.
+    """
+    carried = [
+        each for each in seen.connections if max(each.sent_bytes, each.received_bytes) > least_bytes
+    ]
+    most = MOST_ROWS // max(1, len(carried))
+    return {
+        "connections": [
+            {
+                **_columns(SOCKET_COLUMNS, each.rows, began, lasted, most),
+                "send_buffer_bytes": each.send_buffer_bytes,
+                "receive_buffer_bytes": each.receive_buffer_bytes,
+                "segment_bytes": (each.sender or {}).get("segment_bytes"),
+            }
+            for each in carried
+        ],
+        "threads": _columns(THREAD_COLUMNS, seen.threads, began, lasted),
+        "counts": _columns(COUNT_COLUMNS, seen.counts, began, lasted),
+        "cpu_ratio": seen.cpu_ratio,
+    }
+
+
+def _columns(
+    names: Sequence[str], rows: Sequence[Row], began: float, lasted: float, most: int = MOST_ROWS
+) -> dict[str, list[float | None]]:
+    """The rows of a copy's time by column; the times count from its beginning."""
+    kept = [
+        (round(row[0] - began, 6), *row[1:])
+        for row in rows
+        if len(row) == len(names) and row[0] is not None and 0 <= row[0] - began <= lasted
+    ]
+    thin = thinned(kept, most)
+    return {name: [row[at] for row in thin] for at, name in enumerate(names)}
 
 
 def of_copy(
@@ -164,11 +223,11 @@ class Watching:
 
     def shown(self, ran: Ran) -> Ran:
         """The run with what its connection showed, where that was seen; after the watches' end."""
-        seen = {}
+        seen: dict[Side, Observed] = {}
         for side, watch in self.on.items():
             try:
                 if watch.window is not None and not watch.trouble:
-                    seen[side] = connections(watch.seen)
+                    seen[side] = observed(watch.seen)
             except ValueError as error:
                 watch.trouble = str(error)
             self._note(side, watch)
@@ -176,8 +235,31 @@ class Watching:
             return ran
         pushes = self.step.setting["copy"].removeprefix("server.").startswith("push")
         sender = self.asking if pushes else OTHER[self.asking]
-        shown = of_copy(seen, sender, self.asking, ran.samples[-1].moved_bytes)
-        return replace(ran, details={**ran.details, "sockets": shown}) if shown else ran
+        moved_bytes = ran.samples[-1].moved_bytes
+        ends = {side: list(each.connections) for side, each in seen.items()}
+        shown = of_copy(ends, sender, self.asking, moved_bytes)
+        details = {**ran.details, "sockets": shown} if shown else dict(ran.details)
+        if "trace" in details:
+            try:
+                details["looks"] = self._timed(details["trace"], seen, moved_bytes)
+            except ValueError as error:
+                self.bench.note(f"{self.asking}: the copy's own times are not to be read: {error}")
+        return replace(ran, details=details)
+
+    def _timed(self, trace: Any, seen: Mapping[Side, Observed], moved_bytes: int) -> Details:
+        """The looks by the clock of the copy's own times. Errors: ValueError."""
+        began, lasted = (
+            typed.number(typed.mapping(trace, "trace").get(name), f"trace.{name}")
+            for name in ("clock_seconds", "lasted_seconds")
+        )
+        found: Details = {}
+        for side, each in seen.items():
+            window = self.on[side].window
+            # The host that makes the copy times it by the clock of its looks; the other one was
+            # read right before the copy began.
+            late = began - window[0] if side == self.asking and window else 0.0
+            found[side] = looks(each, CHANNEL_SHARE * moved_bytes, late, lasted)
+        return found
 
     def _note(self, side: Side, watch: Observation) -> None:
         """Once a host: the next copy is watched no better."""
@@ -215,4 +297,10 @@ def _settings(bench: Bench, found: Watching, peer: Endpoint, seconds: float) -> 
     }
     own = port_of(mount.get("options", ""))
     port = peer.port or own or bench.options.target.port
-    return dict(settings(OTHER[found.asking], addresses, port, seconds))
+    watches = settings(OTHER[found.asking], addresses, port, seconds)
+    return {side: replace(each, device=_device(bench, side)) for side, each in watches.items()}
+
+
+def _device(bench: Bench, side: Side) -> str | None:
+    folder = bench.facts[side].folder if side in bench.facts else None
+    return folder.device if folder else None

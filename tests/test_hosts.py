@@ -142,7 +142,7 @@ def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
             assert watch.seen is None
             watch.window = 0.0, 1e12
         assert watch.trouble == ""
-        (seen,) = (wire.from_plain(socket_watch.Connection, each) for each in watch.seen)
+        (seen,) = wire.from_plain(socket_watch.Observed, watch.seen).connections
         assert seen.sent_bytes == 1000
         assert ended(below(host.process.pid))
 

@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "37 to 39", "lines": 946, "lines of tests": 1128, "modules": 1}
+ALLOWANCE = {"issue": "37 to 39", "lines": 1434, "lines of tests": 1425, "modules": 4}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

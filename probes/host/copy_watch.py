@@ -15,12 +15,12 @@ from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Ty
 
 from probes import meaning
 from probes.host.child import is_held
+from probes.host.connection_track import Connection, Track
 from probes.host.memory import read_dirty_limit, read_memory
 from probes.host.proc import DeviceCounts, Moved
 from probes.host.reader import reader
 from probes.host.running_copies import ANY_PORT, MOST_LOOKED_AT, counted
 from probes.host.sock_diag import Seen, Sockets
-from probes.host.socket_watch import Connection, Track
 from probes.host.waiting import select
 from probes.meaning import Address, Port, Seconds
 from probes.records import Details

@@ -83,7 +83,7 @@ def of_sender(glimpses: Sequence[Glimpse]) -> Details:
     told: Details = {"glimpses": len(glimpses)}
     if not glimpses:
         return told
-    seen = [_read(each) for each in glimpses]
+    seen = [read(each) for each in glimpses]
     seconds = glimpses[-1].elapsed_seconds - glimpses[0].elapsed_seconds
     for name in ("busy", "receive_window_limited", "send_buffer_limited"):
         grown = _grown(f"{name}_seconds", seen)
@@ -125,7 +125,7 @@ def loss_ratio(told: Details) -> Optional[float]:
 def of_receiver(glimpses: Sequence[Glimpse]) -> Details:
     """What the receiver's socket tells of a span of time; what is not known is absent."""
     told: Details = {}
-    seen = [_read(each) for each in glimpses]
+    seen = [read(each) for each in glimpses]
     unread = _each("unread_bytes", seen)
     _spread(told, "unread_bytes", seen)
     if unread:
@@ -230,7 +230,7 @@ def _writer_waits(sender: Details) -> Optional[bool]:
     return True if sender.get("unsent_bytes_median", 0) >= UNSENT_BYTES else None
 
 
-def _read(glimpse: Glimpse) -> Figures:
+def read(glimpse: Glimpse) -> Figures:
     """The figures of one look, and what follows from them; what is not known is absent."""
     known = dict(glimpse.figures)
     for name in ("unread_bytes", "unsent_bytes"):

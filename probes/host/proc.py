@@ -102,6 +102,11 @@ def cores() -> Dict[int, CoreTimes]:
     return parse_cores(text("/proc/stat"))
 
 
+def waiting_cores() -> Dict[int, Tuple[float, float]]:
+    """Seconds that each core was busy, and idle with a task that waited for a disk."""
+    return parse_waiting_cores(text("/proc/stat"))
+
+
 def memory() -> Optional[Memory]:
     """The host's memory, whatever a control group leaves of it."""
     return parse_memory(meminfo())
@@ -120,6 +125,11 @@ def traffic(interface: str) -> Optional[Tuple[int, int]]:
 def devices() -> Dict[str, DeviceCounts]:
     """Every block device by its kernel name."""
     return parse_devices(text("/proc/diskstats"))
+
+
+def flushes(device: str) -> Optional[int]:
+    """Of a device's cache, since boot; None: not counted before Linux 5.5."""
+    return parse_flushes(text("/proc/diskstats"), device)
 
 
 def processes() -> Dict[int, ProcessStat]:
@@ -177,6 +187,18 @@ def parse_cores(stat: str) -> Dict[int, CoreTimes]:
     return found
 
 
+def parse_waiting_cores(stat: str) -> Dict[int, Tuple[float, float]]:
+    """The same of /proc/stat."""
+    waiting = {
+        line.split()[0]: int(line.split()[5]) * TICK_SECONDS
+        for line in stat.splitlines()
+        if line.startswith("cpu") and len(line.split()) > 5
+    }
+    return {
+        core: (each.busy_seconds, waiting[f"cpu{core}"]) for core, each in parse_cores(stat).items()
+    }
+
+
 def parse_meminfo(meminfo: str) -> Dict[str, int]:
     """Bytes of /proc/meminfo by name."""
     told = numbers(meminfo.replace(" kB", ""), ":")
@@ -218,6 +240,12 @@ def parse_devices(diskstats: str) -> Dict[str, DeviceCounts]:
                 reads, read * SECTOR_BYTES, writes, written * SECTOR_BYTES, busy / 1e3
             )
     return found
+
+
+def parse_flushes(diskstats: str, device: str) -> Optional[int]:
+    """The same of /proc/diskstats."""
+    lines = (line.split() for line in diskstats.splitlines())
+    return next((int(each[18]) for each in lines if len(each) > 18 and each[2] == device), None)
 
 
 def parse_stat(line: str) -> Optional[ProcessStat]:

@@ -45,10 +45,12 @@ Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
 
 class Memory(NamedTuple):
-    """What a socket may hold at most (SK_MEMINFO_RCVBUF, SK_MEMINFO_SNDBUF), bytes."""
+    """What a socket may hold at most (SK_MEMINFO_RCVBUF, SK_MEMINFO_SNDBUF), and holds, bytes."""
 
     receive_buffer_bytes: int
     send_buffer_bytes: int
+    queued_bytes: Optional[int] = None
+    """What of its send buffer is in use (SK_MEMINFO_WMEM_QUEUED)."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,6 @@ def parse(payload: bytes) -> Optional[Seen]:
         return None
     told = attributes(payload[_MESSAGE.size :])
     name = told.get(_CONGESTION)
-    memory = told.get(_MEMORY, b"")
     return Seen(
         family=family,
         identity=identity,
@@ -173,9 +174,16 @@ def parse(payload: bytes) -> Optional[Seen]:
         unacknowledged_bytes=unacknowledged,
         info=told.get(_INFO, b""),
         congestion_control=name.split(b"\0")[0].decode("ascii", "replace") if name else None,
-        memory=Memory(*struct.unpack_from("=4xI4xI", memory)) if len(memory) >= 16 else None,
+        memory=_memory(told.get(_MEMORY, b"")),
         raw=payload,
     )
+
+
+def _memory(memory: bytes) -> Optional[Memory]:
+    """Of the words of sk_get_meminfo (include/uapi/linux/sock_diag.h), as far as they go."""
+    if len(memory) >= 24:
+        return Memory(*struct.unpack_from("=4xI4xI4xI", memory))
+    return Memory(*struct.unpack_from("=4xI4xI", memory)) if len(memory) >= 16 else None
 
 
 NETLINK_SOCK_DIAG = 4

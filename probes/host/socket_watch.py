@@ -1,179 +1,49 @@
-"""Watches the TCP connections of a copy from beside it, whoever's they are: smbd's, the kernel's.
+"""Watches a copy from beside it: its TCP connections, the file server's threads, what is counted.
 
-A child of its own looks at them 50 times a second and is told afterwards which time was the
-copy's. While a copy runs it costs about a hundredth of a core.
+A child of its own looks at them 20 times a second, needs no privileges, and is told afterwards
+which time was the copy's. It rests so long after each look that it costs at most 1.5 % of a core.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
-import struct
 import time
-from dataclasses import dataclass, field
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from probes.host import limits, tcp_info
-from probes.host.open_files import owners
-from probes.host.sock_diag import Seen, Sockets, parse
+from probes.host import proc
+from probes.host.connection_track import MOST_LOOKS, Connection, Track
+from probes.host.look_rows import CountLook, Row, ThreadLook, count_rows, thinned, thread_rows
+from probes.host.open_files import owners, serving
+from probes.host.reader import reader
+from probes.host.sock_diag import Sockets
+from probes.host.system import os
+from probes.host.thread_states import Threads
 from probes.host.waiting import select
-from probes.meaning import Address, Port, Seconds
-from probes.records import Details
-
-MOST_LOOKS = 2000  # even: see Track.take
-"""Of one connection: some hundred bytes each."""
-LEAST_LOOKS = 5
-"""Fewer in the copy's time tell nothing of who limited it."""
-IDLE_SECONDS = 1.0
-"""What moves nothing for so long is looked at by the searches alone."""
-BUSY_BYTES = 64 << 10
-"""Between two searches: more than a login or a question moves."""
-_TWO_COUNTERS = struct.Struct("=QQ")
-_COUNTERS = slice(120, 136)
-"""Of tcp_info: the bytes acknowledged and received, which stand still where nothing moves."""
+from probes.meaning import Address, Port, Seconds, Text
 
 
 @dataclass(frozen=True)
-class Connection:
-    """What was seen of one connection in the copy's time; None where the kernel does not tell."""
+class Observed:
+    """What a host saw of a copy."""
 
-    own: str
-    """Address and port at this host: "10.0.0.1 445"."""
-    peer: str
-    sent_bytes: int
-    """Payload that the peer acknowledged in that time."""
-    received_bytes: int
-    looks: int
-    sender: Optional[Details]
-    """limits.of_sender; None: too few looks."""
-    receiver: Optional[Details]
-    """limits.of_receiver; None: too few looks."""
-    congestion_control: Optional[str]
-    send_buffer_bytes: Optional[int]
-    """The most that it was in that time."""
-    receive_buffer_bytes: Optional[int]
-    process: Optional[str]
-    """The program that serves it; None: not ours to see, the kernel itself, or not looked for."""
+    connections: Tuple[Connection, ...]
+    threads: Tuple[Row, ...] = ()
+    """The file server's, by look_rows.THREAD_COLUMNS; none: this host serves nothing, or its
+    threads are not to be seen."""
+    counts: Tuple[Row, ...] = ()
+    """By look_rows.COUNT_COLUMNS."""
+    cpu_ratio: float = 0.0
+    """Of a core, that the watch itself took."""
 
 
-class Look(NamedTuple):
-    """One look, as the kernel told it: it is read when it is asked for."""
-
-    clock_seconds: float
-    """time.monotonic() of this host."""
-    raw: bytes
-
-
-@dataclass
-class Track:
-    """One connection while it is watched, in bounded memory."""
-
-    seen: Seen
-    """When it was last found by a search."""
-    question: bytes = b""
-    """What asks the kernel for it."""
-    looks: List[Look] = field(default_factory=list)
-    fresh: bool = False
-    """Whether it began while its port was watched: its counters began at 0."""
-    every: int = 1
-    """Each so-manieth look is kept."""
-    skipped: int = 0
-    moved_at: float = 0.0
-    busy_at: float = -1e9
-    idle: bool = False
-    """Whether it had moved nothing for a while when it was last found."""
-    process: Optional[str] = None
-    """Who holds the socket, once that was looked for."""
-    gone: bool = False
-
-    def find(self, now: float, seen: Seen) -> None:
-        """Takes what a search found of it: a look, and whether it moves anything."""
-        before, counted = self.seen.info[_COUNTERS], seen.info[_COUNTERS]
-        if not self.looks or before != counted or seen.unread_bytes or seen.unacknowledged_bytes:
-            self.moved_at = now
-        if len(before) == len(counted) == _TWO_COUNTERS.size:
-            grown = sum(_TWO_COUNTERS.unpack(counted)) - sum(_TWO_COUNTERS.unpack(before))
-            self.busy_at = now if grown >= BUSY_BYTES else self.busy_at
-        self.idle = now - self.moved_at > IDLE_SECONDS
-        self.seen = seen
-        self.take(now, seen.raw)
-
-    def take(self, now: float, raw: bytes) -> None:
-        """Keeps a look; where there are too many, every second one goes."""
-        self.skipped += 1
-        if self.skipped < self.every:
-            return
-        self.skipped = 0
-        self.looks.append(Look(now, raw))
-        if len(self.looks) > MOST_LOOKS:
-            # Of an odd number the first and the last stay: what follows comes at even distances.
-            self.looks = self.looks[::2]
-            self.every *= 2
-
-    def busy(self, now: float) -> bool:
-        """Whether it carries a copy."""
-        return now - self.busy_at <= IDLE_SECONDS
-
-    def moved_bytes(self, began: float, ended: float) -> Tuple[int, int]:
-        """Payload sent (and acknowledged) and received between two moments of this host's clock.
-
-        From the last look before to the first one after, so that none of a copy's is missed.
-        """
-        before = [each for each in self.looks if each.clock_seconds <= began][-1:]
-        after = [each for each in self.looks if each.clock_seconds >= ended][:1]
-        last = _figures((after or self.looks)[-1])
-        first: tcp_info.Figures = {}
-        if before or not self.fresh:
-            first = _figures((before or self.looks)[0])
-        sent, received = (
-            max(0, int(last.get(name, 0)) - int(first.get(name, 0)))
-            for name in ("acknowledged_bytes", "received_bytes")
-        )
-        return sent, received
-
-    def between(self, began: float, ended: float) -> Connection:
-        """What it did between two moments of this host's clock."""
-        inside = [each for each in self.looks if began <= each.clock_seconds <= ended]
-        sent, received = self.moved_bytes(began, ended)
-        seen = [(each.clock_seconds, parse(each.raw)) for each in inside]
-        read = [(clock, each) for clock, each in seen if each is not None]
-        glimpses = [_glimpse(*each) for each in read] if len(read) >= LEAST_LOOKS else []
-        memories = [each.memory for _, each in read if each.memory is not None]
-        return Connection(
-            own="{} {}".format(*self.seen.own),
-            peer="{} {}".format(*self.seen.peer),
-            sent_bytes=sent,
-            received_bytes=received,
-            looks=len(read),
-            sender=limits.of_sender(glimpses) if glimpses else None,
-            receiver=limits.of_receiver(glimpses) if glimpses else None,
-            congestion_control=self.seen.congestion_control,
-            process=self.process,
-            send_buffer_bytes=max((each.send_buffer_bytes for each in memories), default=None),
-            receive_buffer_bytes=max(
-                (each.receive_buffer_bytes for each in memories), default=None
-            ),
-        )
-
-
-def _figures(look: Look) -> tcp_info.Figures:
-    seen = parse(look.raw)
-    return tcp_info.decode(seen.info) if seen is not None else {}
-
-
-def _glimpse(clock_seconds: float, seen: Seen) -> limits.Glimpse:
-    figures = tcp_info.decode(seen.info)
-    if seen.memory is not None:
-        figures.update(seen.memory._asdict())
-    unsent = figures.get("unsent_bytes")
-    return limits.Glimpse(
-        elapsed_seconds=clock_seconds,
-        figures=figures,
-        unread_bytes=seen.unread_bytes,
-        unsent_bytes=None if unsent is None else int(unsent),
-    )
-
-
-LOOK_SECONDS = 0.02
+LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
+"""Between two looks; and while a copy is young: it may be a short one."""
+FIRST_LOOKS = 50
+REST_RATIO = 70
+"""The least that a look is rested after, over the CPU time that it took."""
+COUNT_SECONDS = 0.25
 SEARCH_SECONDS = 0.06
 BUSY_SEARCH_SECONDS = 0.5
 """While a copy is seen already: a search costs most of all that is done here."""
@@ -199,22 +69,28 @@ class Setting:
     any counts."""
     seconds: Seconds = 60.0
     """The watch ends by itself after this."""
+    device: Optional[Text] = None
+    """Kernel name of the one under the folder that the copy reads or writes here."""
 
 
 def observe(
     setting: Setting, control_fd: int, window: Callable[[], Optional[Sequence[float]]]
-) -> List[Connection]:
+) -> Observed:
     """Watches until control_fd can be read; then window() tells which time was the copy's.
 
     window: two readings of this host's monotonic clock; None: nobody wants to know, and nothing
     is returned. At most MOST_TOLD connections, those first that moved most. Raises Unavailable
     where the kernel does not tell of sockets.
     """
-    with Sockets() as sockets:
-        watch = Watch(setting, sockets)
+    began, used = time.monotonic(), time.process_time()
+    with Sockets() as sockets, contextlib.closing(Threads()) as threads:
+        watch = Watch(setting, sockets, threads)
         watch.run(control_fd)
+    share = (time.process_time() - used) / max(1e-6, time.monotonic() - began)
     copied = window()
-    return [] if copied is None else watch.connections(float(copied[0]), float(copied[1]))
+    if copied is None:
+        return Observed(())
+    return replace(watch.told(float(copied[0]), float(copied[1])), cpu_ratio=share)
 
 
 @dataclass
@@ -223,7 +99,14 @@ class Watch:
 
     setting: Setting
     sockets: Sockets
+    threads: Threads = field(default_factory=Threads)
     tracks: Dict[bytes, Track] = field(default_factory=dict)
+    serving: Set[int] = field(default_factory=set)
+    """The file server's processes that carry the copy."""
+    thread_looks: List[ThreadLook] = field(default_factory=list)
+    counts: List[CountLook] = field(default_factory=list)
+    busy_looks: int = 0
+    """Those at a connection that carries a copy, searches aside."""
     asked: Set[int] = field(default_factory=lambda: {0})
     """Inodes whose owners were looked for; 0 is of those that nobody has accepted yet."""
     searched: bool = False
@@ -236,17 +119,40 @@ class Watch:
 
     def run(self, control_fd: int) -> None:
         """Looks until the descriptor has something to say, or the time is over."""
-        due = time.monotonic()
+        due = count_at = time.monotonic()
         until = due + self.setting.seconds
         while due < until:
+            used = time.thread_time()
             self.look()
+            self._look_at_threads()
+            if time.monotonic() >= count_at:
+                self._count()
+                count_at = time.monotonic() + COUNT_SECONDS
+            rest = REST_RATIO * (time.thread_time() - used)
             # A look that came late is not made up for: the next ones would come too close.
             # At fixed times a peer that works in steps of a few of them would be seen at one phase.
-            due = max(due + random.uniform(0.5, 1.5) * LOOK_SECONDS, time.monotonic())
+            pause = FIRST_LOOK_SECONDS if self.busy_looks < FIRST_LOOKS else LOOK_SECONDS
+            due = max(due + random.uniform(0.6, 1.4) * pause, time.monotonic() + rest)
             if select.select([control_fd], [], [], max(0.0, due - time.monotonic()))[0]:
                 break
         self.search_at = 0.0
         self.look()
+        self._look_at_threads()
+        self._count()
+
+    def _look_at_threads(self) -> None:
+        if self.serving:
+            look = ThreadLook(time.monotonic(), self.threads.look(self.serving))
+            self.thread_looks = [*self.thread_looks, look][-MOST_LOOKS:]
+
+    def _count(self) -> None:
+        name = self.setting.device
+        device = reader().devices().get(name) if name else None
+        moved = None
+        if name and device:
+            moved = device.read_bytes, device.written_bytes, proc.flushes(name)
+        self.counts.append(CountLook(time.monotonic(), moved, proc.waiting_cores()))
+        del self.counts[:-MOST_LOOKS]
 
     def look(self) -> None:
         """One look at each connection that moves; at all of them where a search is due."""
@@ -263,6 +169,7 @@ class Watch:
             if self.setting.serving:
                 self._name_owners(now)
             return
+        self.busy_looks += any(track.busy(now) for track in self.tracks.values())
         for track in self.tracks.values():
             if track.gone or track.idle:
                 continue
@@ -310,8 +217,19 @@ class Watch:
         if inodes:
             names = owners(inodes)
             self.asked |= inodes
+            # smbd has a process for each connection: it begins with it.
+            peer_address = self.setting.peer_address
+            self.serving |= serving(reader().processes(), os.getppid(), peer_address)
             for track in self.tracks.values():
                 track.process = track.process or names.get(track.seen.inode)
+
+    def told(self, began: float, ended: float) -> Observed:
+        """What was seen between two moments of this host's clock."""
+        return Observed(
+            tuple(self.connections(began, ended)),
+            tuple(thinned(thread_rows(self.thread_looks, began, ended))),
+            tuple(thinned(count_rows(self.counts, began, ended))),
+        )
 
     def connections(self, began: float, ended: float) -> List[Connection]:
         """What the connections did between two moments, those first that moved most."""

@@ -3,8 +3,8 @@
 What waits is added up where it waits: for a reply, for room in the socket, for the client's disk.
 These calls copy bytes as well. What of a bin the thread ran, and what it waited for a core, the
 kernel counts (/proc/thread-self/schedstat, Documentation/scheduler/sched-stats.rst), so that no
-call needs a look at its own CPU time; elsewhere only what it ran is known. What is left of a bin
-are bodies of replies, protection, comparing, and samples that are handed over.
+call needs a look at its own CPU time; elsewhere the wait is not known. What is left of a bin are
+bodies of replies, protection, comparing, and samples that are handed over.
 
 Two looks at the clock a request are all that is affordable: behind a megabyte that was copied all
 else of this program has left the processor's cache.
@@ -26,15 +26,16 @@ REPLY, SEND, READ, WRITE, FLUSH = range(len(KINDS))
 BIN_SECONDS = 0.05
 REQUEST_SECONDS = 0.02
 """At least, between the READs and WRITEs that are recorded one by one."""
-MOST_BINS, MOST_REQUESTS = 1200, 2000
-"""A minute of bins; all of it is about half of the values that a message may have (wire.py)."""
+MOST_BINS, MOST_REQUESTS = 160, 120
+"""Of a copy that lasts longer two bins become one, and every second request goes."""
 RUN = "/proc/thread-self/schedstat"
-Bin = tuple[float, tuple[float, ...], float, float]
+Bin = tuple[float, tuple[float, ...], float, "float | None"]
 """Its end, seconds since the beginning; seconds by KINDS; and what the thread has run, and waited
-for a core, by then."""
+for a core, by then; None: this system does not count it."""
 Request = tuple[str, float, float, float, int, int]
-"""Verb; sent, first and last byte of the reply, seconds since the beginning; bytes; bytes in flight
-as it was answered, its own among them."""
+"""Verb; when it was begun (signing and encryption follow), when the first byte of the reply was
+read and when the last, seconds since the beginning; bytes; bytes in flight as it was answered, its
+own among them. Whoever takes longer is recorded rather than the many that are quick."""
 
 
 class TimeBins:
@@ -50,20 +51,19 @@ class TimeBins:
         self.bins: list[Bin] = []
         self.requests: list[Request] = []
         self._began = self._bin_at = 0.0
-        self._count: Callable[[], tuple[float, float]] = _by_thread_time
+        self._bin_seconds, self._request_seconds = BIN_SECONDS, REQUEST_SECONDS
         self._fd = -1
 
     def begin(self) -> None:
         """From now on."""
         with suppress(OSError):
             self._fd = os.open(RUN, os.O_RDONLY)
-            self._count = self._by_schedstat
         self._began = self.due = self.request_at = self.clock()
         self._cut(self._began)
 
     def turn(self, now: float) -> None:
         """Closes the bin where it has lasted its time; somewhere between two requests."""
-        if now >= self._bin_at and len(self.bins) <= MOST_BINS:
+        if now >= self._bin_at:
             self._cut(now)
         self.due = self._bin_at
 
@@ -72,19 +72,26 @@ class TimeBins:
     ) -> None:
         """Records a request that was answered in full."""
         if size_bytes:
-            self.request_at = first + REQUEST_SECONDS
-        if len(self.requests) < MOST_REQUESTS:
-            began = self._began
-            times = (sent - began, first - began, self.clock() - began)
-            self.requests.append((verb, *times, size_bytes, in_flight_bytes))
+            self.request_at = first + self._request_seconds
+        began = self._began
+        times = (sent - began, first - began, self.clock() - began)
+        self.requests.append((verb, *times, size_bytes, in_flight_bytes))
+        if len(self.requests) > MOST_REQUESTS:
+            del self.requests[1::2]
+            self._request_seconds *= 2
 
     def end(self) -> Details:
         """What was added up since the beginning: numbers alone, but for the verbs."""
         self._cut(self.clock())
         self.due = self.request_at = math.inf
         return {
+            "clock_seconds": self._began,
+            "lasted_seconds": self.bins[-1][0],
             "kinds": KINDS,
-            "bins": [_rounded(end, *walls, *counts) for end, walls, *counts in self.bins],
+            "bins": [
+                (*_rounded(end, *walls, run), None if wait is None else round(wait, 6))
+                for end, walls, run, wait in self.bins
+            ],
             "requests": [
                 (verb, *_rounded(*times), size, in_flight)
                 for verb, *times, size, in_flight in self.requests
@@ -98,18 +105,22 @@ class TimeBins:
             self._fd = -1
 
     def _cut(self, now: float) -> None:
-        self.bins.append((now - self._began, tuple(self.walls), *self._count()))
+        wait = None
+        if self._fd >= 0:
+            wait = int(os.pread(self._fd, 80, 0).split()[1]) / 1e9
+        # A running thread's own time stands in schedstat as of the last tick.
+        self.bins.append((now - self._began, tuple(self.walls), time.thread_time(), wait))
         self.walls[:] = [0.0] * len(KINDS)
-        self._bin_at = now + BIN_SECONDS
-
-    def _by_schedstat(self) -> tuple[float, float]:
-        run, waited, _ = os.pread(self._fd, 80, 0).split()
-        return int(run) / 1e9, int(waited) / 1e9
+        if len(self.bins) > MOST_BINS:
+            self.bins[1:] = map(_joined, self.bins[1::2], self.bins[2::2])
+            self._bin_seconds *= 2
+        self._bin_at = now + self._bin_seconds
 
 
 def _rounded(*seconds: float) -> tuple[float, ...]:
     return tuple(round(each, 6) for each in seconds)
 
 
-def _by_thread_time() -> tuple[float, float]:
-    return time.thread_time(), 0.0
+def _joined(one: Bin, other: Bin) -> Bin:
+    end, walls, run, wait = other
+    return end, tuple(map(sum, zip(one[1], walls))), run, wait

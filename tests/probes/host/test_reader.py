@@ -64,6 +64,15 @@ def test_a_device_is_told_in_requests_bytes_and_seconds():
     line = " 254 0 vda 157163 9842 22336398 32518 93190 87120 14373992 254196 0 66976 293011 0\n"
     device = DeviceCounts(157163, 22336398 * 512, 93190, 14373992 * 512, 66.976)
     assert proc.parse_devices(line) == {"vda": device}
+    assert proc.parse_flushes(line, "vda") is None
+    assert proc.parse_flushes(line.rstrip() + " 0 0 0 8611 2417\n", "vda") == 8611
+
+
+def test_a_core_that_idles_while_its_task_waits_for_a_disk_is_told() -> None:
+    stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu1 100 0 50 700 300 1 2 3 0 0\ncpu2 1 2\n"
+    assert proc.parse_waiting_cores(stat) == {
+        1: pytest.approx((156 * TICK_SECONDS, 300 * TICK_SECONDS))
+    }
 
 
 @pytest.mark.parametrize("name", ["cat", "a) R (b c"])

@@ -184,7 +184,7 @@ def test_a_recorded_answer_is_read_to_the_byte():
     assert (seen.unread_bytes, seen.unacknowledged_bytes, seen.inode) == (1000, 0, 3281886)
     assert seen.congestion_control == "bbr"
     # the program asked for 8192, which the kernel doubles
-    assert seen.memory == Memory(receive_buffer_bytes=131072, send_buffer_bytes=16384)
+    assert seen.memory == Memory(131072, 16384, queued_bytes=0)
     assert len(seen.info) == 280
     figures = tcp_info.decode(seen.info, little_endian=True)
     assert figures["received_bytes"] == 1000 and figures["acknowledged_bytes"] == 301

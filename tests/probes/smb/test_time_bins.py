@@ -9,7 +9,15 @@ from contextlib import closing
 import pytest
 
 from probes.smb import time_bins
-from probes.smb.time_bins import BIN_SECONDS, KINDS, MOST_BINS, REPLY, REQUEST_SECONDS, TimeBins
+from probes.smb.time_bins import (
+    BIN_SECONDS,
+    KINDS,
+    MOST_BINS,
+    MOST_REQUESTS,
+    REPLY,
+    REQUEST_SECONDS,
+    TimeBins,
+)
 from tests.living import FakeClock
 
 LARGE = 1 << 20
@@ -70,12 +78,23 @@ def test_the_next_turn_is_due_with_the_bins_end(times: TimeBins, clock: FakeCloc
     assert times.due == pytest.approx(1000.0 + BIN_SECONDS)
 
 
-def test_a_copy_of_hours_shows_its_first_minute(times: TimeBins, clock: FakeClock) -> None:
-    for _ in range(2 * MOST_BINS):
+def test_a_long_copy_is_shown_whole_in_longer_bins_and_fewer_requests(
+    times: TimeBins, clock: FakeClock
+) -> None:
+    for _ in range(2000):
         clock.time += BIN_SECONDS
+        times.walls[REPLY] += BIN_SECONDS / 2
         times.turn(clock.now())
-    bins = times.end()["bins"]
-    assert len(bins) <= MOST_BINS + 2 and bins[-2][0] <= 61.0
+        if clock.now() >= times.request_at:
+            times.answered("read", clock.time - 0.001, clock.time, LARGE, 2 * LARGE)
+    told = times.end()
+    bins, requests = told["bins"], told["requests"]
+    assert MOST_BINS / 2 <= len(bins) <= MOST_BINS + 1
+    assert MOST_REQUESTS / 2 - 1 <= len(requests) <= MOST_REQUESTS
+    lasted = 2000 * BIN_SECONDS
+    assert (bins[0][0], bins[-1][0]) == pytest.approx((0.0, lasted))
+    assert sum(each[1 + REPLY] for each in bins) == pytest.approx(lasted / 2)
+    assert requests[-1][1] > 0.9 * lasted
 
 
 def test_after_the_end_nothing_is_due(times: TimeBins) -> None:
@@ -90,4 +109,4 @@ def test_without_the_kernels_count_only_what_ran_is_known(
     times = TimeBins(clock.now)
     times.begin()
     *_, run, waited = times.end()["bins"][-1]
-    assert run > 0 and waited == 0
+    assert run > 0 and waited is None

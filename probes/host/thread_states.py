@@ -1,0 +1,92 @@
+"""What the threads of some processes do: run, wait for a disk or sleep, and their CPU time.
+
+Every user may read it, unlike the call that a thread waits in (/proc/PID/task/TID/syscall).
+Source: proc(5); sched-stats.rst of the kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from probes.host.proc import TICK_SECONDS, names
+from probes.host.system import os
+
+MOST_THREADS = 64
+"""Of those that one look reads, some 6 us each."""
+RUNS, WAITS_FOR_DISK = "R", "D"
+"""States: running or ready to run; in an uninterruptible wait."""
+_STATE, _USER, _SYSTEM = 0, 11, 12
+"""Of the words behind a name in /proc/PID/stat."""
+
+
+class ThreadState(NamedTuple):
+    """One thread at one moment."""
+
+    thread: int
+    state: str
+    run_seconds: float
+    """Since its start."""
+    wait_seconds: Optional[float]
+    """Ready to run and not let, since its start; None: this kernel does not count it."""
+
+
+class Threads:
+    """Reads the threads of some processes again and again, by descriptors that it keeps."""
+
+    def __init__(self) -> None:
+        self._files: Dict[int, Tuple[int, int]] = {}
+
+    def look(self, pids: Iterable[int]) -> List[ThreadState]:
+        """Each thread now; those that end meanwhile, or are not ours to see, are left out."""
+        found: List[ThreadState] = []
+        for pid in pids:
+            for name in names(f"/proc/{pid}/task"):
+                if len(found) >= MOST_THREADS:
+                    break
+                state = self._read(pid, int(name))
+                if state is not None:
+                    found.append(state)
+        return found
+
+    def _read(self, pid: int, thread: int) -> Optional[ThreadState]:
+        try:
+            if thread not in self._files:
+                self._open(pid, thread)
+            stat, schedstat = self._files[thread]
+            counted = os.pread(schedstat, 80, 0) if schedstat >= 0 else b""
+            return parse(thread, os.pread(stat, 512, 0), counted)
+        except OSError:
+            self._forget(thread)
+            return None
+
+    def _open(self, pid: int, thread: int) -> None:
+        folder = f"/proc/{pid}/task/{thread}"
+        stat = os.open(f"{folder}/stat", os.O_RDONLY)
+        schedstat = -1
+        with contextlib.suppress(OSError):
+            schedstat = os.open(f"{folder}/schedstat", os.O_RDONLY)
+        self._files[thread] = stat, schedstat
+
+    def _forget(self, thread: int) -> None:
+        for each in self._files.pop(thread, ()):
+            if each >= 0:
+                os.close(each)
+
+    def close(self) -> None:
+        """Gives the descriptors back."""
+        for thread in list(self._files):
+            self._forget(thread)
+
+
+def parse(thread: int, stat: bytes, schedstat: bytes) -> Optional[ThreadState]:
+    """A thread by its stat and its schedstat; None: it has no state. The latter may be empty."""
+    words = stat.rpartition(b")")[2].split()
+    counted = schedstat.split()
+    if len(words) <= _SYSTEM:
+        return None
+    state = words[_STATE].decode("ascii", "replace")
+    if len(counted) >= 2:
+        return ThreadState(thread, state, int(counted[0]) / 1e9, int(counted[1]) / 1e9)
+    ticks = int(words[_USER]) + int(words[_SYSTEM])
+    return ThreadState(thread, state, ticks * TICK_SECONDS, None)
