@@ -120,8 +120,17 @@ def to_json(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
         ],
         "notes": list(report.notes),
         **({} if wanted is None else {"target_rate_bytes_per_second": wanted}),
-        "diagnosis": to_plain(diagnosis),
+        "diagnosis": _diagnosis_to_json(diagnosis),
     }
+
+
+def _diagnosis_to_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The time of a copy that nothing watched is absent."""
+    found: dict[str, Any] = to_plain(diagnosis)
+    for copy in found["copies"]:
+        if not copy["time"]:
+            del copy["time"], copy["view"]
+    return found
 
 
 def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:

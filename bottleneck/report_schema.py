@@ -42,7 +42,7 @@ NAMED: dict[type, str] = {
 """Records that stand among the definitions; others stand where they are used."""
 LATER: dict[type, tuple[str, ...]] = {
     finding.Diagnosis: ("summary", "comparisons", "altered", "healthy"),
-    finding.CopyDiagnosis: ("ladder", "target"),
+    finding.CopyDiagnosis: ("ladder", "target", "time", "view"),
     finding.Verdict: ("detail",),
     finding.Ceiling: ("low_bytes_per_second", "high_bytes_per_second", "standing"),
     finding.Rung: ("assumed_link_bytes_per_second",),
@@ -92,6 +92,9 @@ WORDS: dict[str, str] = {
     "copy.ceilings": "Lowest first.",
     "copy.predicted_bytes_per_second": "Without the bottleneck; null: not enough was measured.",
     "copy.ladder": "The bottleneck and the limits after it; empty where no bottleneck is named.",
+    "copy.time": "Where its time went; they sum to 1. Absent where nothing watched it.",
+    "copy.view": "Hosts that watched it: both hosts; both hosts, without the server's threads; "
+    "client alone.",
     "copy.target": "What target_rate_bytes_per_second needs; null: none was given.",
     "rung": "A limit, and the copy's rate once all limits before it are removed.",
     "rung.assumed_link_bytes_per_second": "Rate of the next standard link, or null.",

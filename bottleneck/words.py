@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from bottleneck.analysis.finding import Diagnosis, Verdict, Words
+from bottleneck.analysis.finding import Diagnosis, TimeShare, Verdict, Words
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.report import Step
 from bottleneck.safe import safe
@@ -87,6 +87,19 @@ def _component(words: Words) -> str:
         return f"this tool on the {words.side}"
     place = "" if words.side in (None, "path") else f"{words.side} "
     return f"{place}{NAMES.get(words.component, words.component)}"
+
+
+def share_text(share: TimeShare) -> str:
+    """Whose a part of a copy's time was: "server disk"."""
+    match share.component:
+        case "network":
+            return "network"
+        case "smb":
+            return "SMB round trips"
+        case "unknown":
+            return "unknown"
+        case component:
+            return f"{share.side} {NAMES.get(component, component)}"
 
 
 def stage_text(step: Step) -> str:

@@ -15,6 +15,7 @@ from bottleneck.analysis import (
     target,
     unknown,
 )
+from bottleneck.analysis.attribution.attribution import attribute
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
@@ -52,7 +53,8 @@ OFFERS_RATIO = 1.1
 def diagnose(report: Report) -> Diagnosis:
     """What the report means; pure, so that it can be had again from a saved one."""
     copies = steps.copies(report)
-    found = [*(_diagnose(report, copy) for copy in copies), *_untried(report, copies)]
+    found = [_with_time(_diagnose(report, copy), copy) for copy in copies]
+    found += _untried(report, copies)
     found = observed.refined(report, copies, found)
     headline, beside = _headline(found), tuple(compared(report))
     if headline is not None:
@@ -190,6 +192,11 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         ladder=then.rungs,
         target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),
     )
+
+
+def _with_time(found: CopyDiagnosis, copy: Copy) -> CopyDiagnosis:
+    went = attribute(copy)
+    return found if went is None else replace(found, time=went.shares, view=went.view)
 
 
 def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:

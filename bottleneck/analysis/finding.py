@@ -171,6 +171,15 @@ class Target:
 
 
 @dataclass(frozen=True)
+class TimeShare:
+    """A part of a copy's time, by the component that had work."""
+
+    component: str
+    side: str | None
+    ratio: float
+
+
+@dataclass(frozen=True)
 class CopyDiagnosis:
     """One copy: its rate, its cap and every ceiling around it."""
 
@@ -190,6 +199,10 @@ class CopyDiagnosis:
     """The cap, what comes after it, and so on; empty: no cap was named."""
     target: Target | None = None
     """None: no rate was asked for, or the copy was not made."""
+    time: tuple[TimeShare, ...] = ()
+    """Where its time went, the largest first; they sum to 1. Empty: nothing watched it."""
+    view: str = ""
+    """By what that was seen: attribution.VIEWS."""
 
 
 @dataclass(frozen=True)

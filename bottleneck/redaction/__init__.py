@@ -37,7 +37,7 @@ WORDS = _keys(
     signing encryption signing_required_by encryption_required_by security_mode capabilities
     share_flags share_capabilities over connection ended_by by rtt_by kind matters_for
     engine_server told_by raid_level headline component cause standing about states
-    sender better duplex bond_mode cold_source
+    sender better duplex bond_mode cold_source view
     """
 )
 """Keys of words that rules compare: they stay where they are the program's, and are injective."""

@@ -61,6 +61,8 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
             yield from about(*OF_COPIES)
             if diagnosis.chosen is not None and diagnosis.chosen.bytes_per_second:
                 yield Text(explorer_note(diagnosis.chosen.bytes_per_second), "quiet", apart=True)
+        case "time":
+            yield from _time(diagnosis, verbose)
         case "limits":
             yield from _limits(diagnosis, verbose)
         case "evidence":
@@ -85,6 +87,13 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
             yield from stages.missing(report)
             yield from points("Notes", report.notes)
             yield from stages.reasons(report)
+
+
+def _time(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
+    found = tuple(copies.time(diagnosis))
+    yield from found
+    if not found and not verbose and diagnosis.copies:
+        yield Text("Where the time of these copies went is unknown.", "quiet")
 
 
 def _about(diagnosis: Diagnosis, verbose: bool, *abouts: str) -> Iterator[Block]:

@@ -20,11 +20,15 @@ from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.report import Report
 from bottleneck.reports import document
 from bottleneck.safe import safe
-from bottleneck.units import bits_beside, link_text, rate_text, size_text
+from bottleneck.units import bits_beside, link_text, percent_text, rate_text, size_text
 from probes.records import SIDES, Measured
 
 LEAST_IN_GRID = 2
 LONGEST_BAR, SHORTEST_BAR = 40, 4
+LEAST_SHARE = 0.005
+"""Of a copy's time that is worth a line."""
+LONGEST_SHARE, SHARE_COLUMNS = 45, 30
+"""Of a bar, and of what stands beside it on its line."""
 LEAST_RUNGS = 2
 _NAME = re.compile(r"(server\.)?(push|pull)\.(cached|uncached)")
 _WIDE = document.VERY_WIDE
@@ -107,6 +111,25 @@ def grid(diagnosis: Diagnosis) -> Iterator[document.Block]:
                 cells += [words.known(rate_text, rate), drawn]
             table.add(who if verb == verbs[0] else "", verb, *cells)
     yield table
+
+
+def time(diagnosis: Diagnosis) -> Iterator[document.Block]:
+    """Where the time of each copy went, as bars."""
+    for copy in diagnosis.copies:
+        shown = [each for each in copy.time if each.ratio >= LEAST_SHARE]
+        if not shown:
+            continue
+        titles = (
+            document.Column(""),
+            document.Column("", bar=lambda width: min(LONGEST_SHARE, width - SHARE_COLUMNS)),
+            document.Column("", right=True),
+        )
+        title = f"Where the time of {name_text(copy)} went ({copy.view})"
+        table = document.Table(title, titles, about=copy.copy)
+        for share in shown:
+            bar = document.Bar(share.ratio, 1.0)
+            table.add(words.share_text(share), bar, percent_text(share.ratio))
+        yield table
 
 
 def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:

@@ -38,7 +38,7 @@ FORMATS = (
 KINDS = tuple(each.name for each in FORMATS)
 ALL = "all"
 SECTIONS = (
-    *("copies", "limits", "evidence", "disks", "network", "smb", "small-files", "settings"),
+    *("copies", "time", "limits", "evidence", "disks", "network", "smb", "small-files", "settings"),
     *("measurements", "skipped", ALL),
 )
 """A diagnosis' sections in the order in which console.py shows them."""

@@ -160,6 +160,7 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     chosen = diagnosis.chosen
     made = (*copies.copies(diagnosis), *copies.grid(diagnosis))
     yield Group("Copies", made, "copies")
+    yield Group("Where the time went", tuple(copies.time(diagnosis)), "columns")
     if chosen is not None:
         yield Group(
             "Limits in the order of the data",

@@ -58,7 +58,7 @@ COUNT_COLUMNS = (
 )
 """Of the host: what its device moved, and its flushes, since the first one; how many cores idled
 while a task of theirs waited for a disk, and the busiest one's busy share, since the row before."""
-MOST_ROWS = 160
+MOST_ROWS = 128
 """Of a kind, of a copy: evenly spread."""
 AROUND_SECONDS = 0.2
 """To either side of a look: the kernel books a wait when it ends, and a quota's are 0.1 s."""

@@ -103,8 +103,13 @@ def cores() -> Dict[int, CoreTimes]:
 
 
 def waiting_cores() -> Dict[int, Tuple[float, float]]:
-    """Seconds that each core was busy, and idle with a task that waited for a disk."""
-    return parse_waiting_cores(text("/proc/stat"))
+    """Seconds that each core was busy, and idle with a task that waited for a disk.
+
+    Of the cores that this process may use.
+    """
+    usable = os.sched_getaffinity(0)
+    told = parse_waiting_cores(text("/proc/stat"))
+    return {core: each for core, each in told.items() if core in usable}
 
 
 def memory() -> Optional[Memory]:

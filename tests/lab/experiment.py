@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from by_time import VIEWS, by_time
 from disc_files import PLANTED
 from disturbance import TOO_MUCH_CORES, watching
 from host import SHARE
@@ -59,6 +60,8 @@ class Ran:
     iperf3_bytes_per_second: dict[str, float] = field(default_factory=dict)
     """By verb; empty where it was not run."""
     verdicts: tuple[Judged, ...] = ()
+    by_time: dict[str, tuple[Judged, ...]] = field(default_factory=dict)
+    """What the copies' own time says, by view; copies that did not time themselves are left out."""
     rates: tuple[Ratio, ...] = ()
     headline: str | None = None
     """The copy that the summary speaks of."""
@@ -138,22 +141,23 @@ def experiment(chosen: LabWorld, terms: Terms) -> Ran:
 def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **seen: Any) -> Ran:
     """What a report says of a world, and what else was seen of its run."""
     references = seen.get("iperf3_bytes_per_second", {})
+    found = from_json(report) if report else None
+    timed = {}
+    for view in VIEWS if report and found else ():
+        told = verdicts(chosen, by_time(found, report, view), agent=terms.agent)
+        timed[view] = tuple(row for row in told if row.bytes_per_second is not None)
     return Ran(
         world=chosen.name,
         planted=chosen.planted,
         clear=chosen.clear,
         allowed_seconds=terms.budget_of(chosen),
         verdicts=tuple(verdicts(chosen, report, agent=terms.agent)) if report else (),
+        by_time=timed,
         rates=tuple(rates(chosen, report, references)) if report else (),
         headline=report["diagnosis"]["headline"] if report else None,
-        unlawful=_unlawful(report) if report else (),
+        unlawful=broken(found, diagnose(found)) if found else (),
         **seen,
     )
-
-
-def _unlawful(document: dict[str, Any]) -> tuple[str, ...]:
-    report = from_json(document)
-    return broken(report, diagnose(report))
 
 
 def judged_again(folder: Path, worlds: Sequence[LabWorld], terms: Terms) -> Iterator[Ran]:
@@ -253,6 +257,10 @@ def show(ran: Ran) -> None:
         print(f"  {row.grade.upper():11} {name:20} {rate:>14}  {row.verdict} {doubt}")
         if row.grade in (WRONG, MISSED):
             print(f"              true would be: {' | '.join(row.right)}")
+    for view, rows in ran.by_time.items():
+        for row in rows:
+            doubt = f"{row.verdict} {row.confidence:.2f}"
+            print(f"  {row.grade.upper():11} {row.copy:15} {row.dialect or '':6} {view:7} {doubt}")
     _show_rates(ran.rates)
     for line in ran.left_behind:
         print(f"  LEFT BEHIND on {line}")

@@ -3,8 +3,10 @@
 
 Usage: python tests/lab/run.py [WORLD ...] [--only PATTERN] [--group NAME] [--quick | --budget
 SECONDS] [--agent-none] [--old-files cold | cached] [--json F] [--reports DIR]
-[--from DIR] [--summary] [--results]
+[--from DIR] [--summary] [--results] [--draw N --seed S [--part K]]
 
+Each copy is judged twice: the verdict of the rules, and what the copy's own time says, in three
+views. --draw takes worlds that nobody has seen; their truth is known from how they were drawn.
 --results adds a row a copy to results.tsv: figures of worlds add up over days.
 --from DIR judges the reports that --reports DIR kept, with today's analysis: seconds, no lab.
 
@@ -20,17 +22,22 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from by_time import VIEWS
+from draw import drawn
 from experiment import Ran, Terms, experiment, judged_again, show, undisturbed
 from judge import MISSED, WRONG
 from tally import lines, tally
 from truth import GROUPS, WORLDS, LabWorld
 from world import missing
 
+PART = 8
+"""Worlds of one part of those that are drawn: some ten minutes."""
 ATTEMPTS = 3
 """Of one world, where others on the machine disturb it; --attempts."""
 RESULTS = Path(__file__).with_name("results.tsv")
@@ -76,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
     parser.add_argument("--from", dest="saved", type=Path, metavar="DIR", help="judge those again")
     parser.add_argument("--results", action="store_true", help=f"add them to {RESULTS.name}")
+    parser.add_argument("--draw", type=int, default=0, metavar="N", help="N worlds of --seed")
+    parser.add_argument("--seed", default="", metavar="S", help="by which they are drawn")
+    parser.add_argument("--part", type=int, default=0, metavar="K", help=f"its {PART} worlds alone")
     parser.add_argument("--summary", action="store_true", help="no rows of the single worlds")
     return parser
 
@@ -87,6 +97,9 @@ def main() -> int:
     if strange:
         parser.error(f"no such world: {' '.join(strange)}; there are {' '.join(WORLDS)}")
     worlds = chosen_worlds(options.worlds, options.only, options.group)
+    if options.draw:
+        first = options.part * PART
+        worlds = list(drawn(options.draw, options.seed))[first : first + PART]
     if options.list:
         print("\n".join(each.name for each in worlds))
         return ALL_RIGHT
@@ -112,7 +125,19 @@ def main() -> int:
             told = {"runs": [asdict(each) for each in results], "tally": asdict(tally(results))}
             options.json.write_text(json.dumps(told, indent=1) + "\n")
     print("\n".join(lines(tally(results))))
+    print("\n".join(_by_judge(results)))
     return grade(results)
+
+
+def _by_judge(results: list[Ran]) -> Iterator[str]:
+    """How the verdicts of the rules, and of the copies' own time, were graded; a judge a line."""
+    judges = {"rules": [row for ran in results for row in ran.counted if row.bytes_per_second]}
+    for view in VIEWS:
+        judges[f"time, {view}"] = [row for ran in results for row in ran.by_time.get(view, ())]
+    for judge, rows in judges.items():
+        grades = Counter(row.grade for row in rows)
+        told = ", ".join(f"{count} {grade}" for grade, count in sorted(grades.items()))
+        yield f"{judge:13} {len(rows)} copies made: {told}"
 
 
 def _tree() -> str:
@@ -121,12 +146,17 @@ def _tree() -> str:
 
 
 def _rows(ran: Ran, tree: str, agent: str) -> Iterator[str]:
-    """Tree, day, agent, world, copy, dialect, MB/s, verdict, confidence, grade: a copy a line."""
-    for row in ran.verdicts:
-        rate = "-" if row.bytes_per_second is None else f"{row.bytes_per_second / 1e6:.2f}"
-        told = (row.copy, row.dialect or "-", rate, row.verdict, row.confidence, row.grade)
-        day = time.strftime("%Y-%m-%d")
-        yield "\t".join(map(str, (tree, day, agent, ran.world, *told))) + "\n"
+    """Tree, day, agent, world, copy, dialect, MB/s, verdict, confidence, grade: a copy a line.
+
+    In place of the agent "time, VIEW" where it is the copy's own time that judges.
+    """
+    judges = {agent: ran.verdicts, **{f"time, {view}": rows for view, rows in ran.by_time.items()}}
+    for judge, rows in judges.items():
+        for row in rows:
+            rate = "-" if row.bytes_per_second is None else f"{row.bytes_per_second / 1e6:.2f}"
+            told = (row.copy, row.dialect or "-", rate, row.verdict, row.confidence, row.grade)
+            day = time.strftime("%Y-%m-%d")
+            yield "\t".join(map(str, (tree, day, judge, ran.world, *told))) + "\n"
 
 
 def _run(worlds: list[LabWorld], terms: Terms, attempts: int) -> Iterator[Ran]:

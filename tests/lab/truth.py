@@ -117,8 +117,13 @@ def worlds(file: Path) -> tuple[LabWorld, ...]:
     what has to change in the plant for a cap to be gone; frees: which copies had it, not all that
     are touched. A line that is indented further goes on with the one above it.
     """
-    text = file.read_text().replace("\n    ", " ")
+    return parsed(file.read_text())
+
+
+def parsed(text: str) -> tuple[LabWorld, ...]:
+    """Those of the text of such a file."""
     found = []
+    text = text.replace("\n    ", " ")
     for line in filter(None, text.splitlines()):
         if not line.startswith(" "):
             found.append({"name": line})

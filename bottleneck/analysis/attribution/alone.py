@@ -1,0 +1,175 @@
+"""Where a copy's time went, by what the host that makes it saw alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from bottleneck.analysis.attribution import sockets
+from bottleneck.analysis.attribution.both import LEAST_LOOKS, NETWORK, states, weight
+from bottleneck.analysis.attribution.copied import Copied
+from bottleneck.analysis.attribution.shares import (
+    UNKNOWN,
+    Instant,
+    Stage,
+    Time,
+    covered,
+)
+from bottleneck.analysis.attribution.trace import Connection, Request, SocketLook
+
+QUIET_RATIO = 0.25
+"""Of the waiting for replies, in which nothing of one came: a full path is never that quiet."""
+SATURATED_RATIO = 0.7
+"""A stage with work for less of the time does not explain the rate alone."""
+DOUBTED = 0.55
+"""The most confidence in what this host cannot tell apart by itself."""
+CACHED_RATIO = 1.3
+"""Rate from the cache over the one past it, from which on the disk made the difference."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one host tells of a copy."""
+
+    time: Time
+    verdict: Stage
+    """Whom it names; UNKNOWN: it cannot tell."""
+    confidence: float
+
+
+def by_asking(copy: Copied) -> Seen | None:
+    """What the host that makes the copy can tell; None: it saw too little."""
+    own = copy.connection(copy.asking)
+    if own is None or len(own.looks) < LEAST_LOOKS:
+        return _by_thread(copy) if copy.trace.asking else None
+    return _pull(copy, own) if copy.pull else _push(copy, own)
+
+
+def _by_thread(copy: Copied) -> Seen | None:
+    """By the moving thread alone: a host that starves looks at its sockets too seldom."""
+    thread = copy.thread
+    shares = {
+        ("disk", copy.asking): thread.mean("disk") + thread.mean("flush"),
+        ("cpu", copy.asking): thread.mean("cpu"),
+    }
+    instants: list[Instant] = [(share, frozenset({stage})) for stage, share in shares.items()]
+    instants.append((max(0.0, 1 - sum(shares.values())), frozenset({UNKNOWN})))
+    time = covered(instants, len(copy.trace.bins))
+    if time is None:
+        return None
+    full = time.uses.get(time.first, 0.0) >= SATURATED_RATIO
+    return Seen(time, time.first if full else UNKNOWN, time.confidence)
+
+
+def requests(copy: Copied) -> list[Request]:
+    """Those that carry the payload."""
+    return [each for each in copy.trace.requests if each.verb in ("read", "write")]
+
+
+def in_flight_bytes(copy: Copied) -> float:
+    """Payload asked for and not yet answered, as a rule."""
+    found = [each.in_flight_bytes for each in requests(copy)]
+    return median(found) if found else 0.0
+
+
+def _pull(copy: Copied, own: Connection) -> Seen | None:
+    thread = copy.thread
+    disk, cpu = thread.mean("disk") + thread.mean("flush"), thread.mean("cpu")
+    reply, body = thread.mean("reply"), thread.mean("body") + thread.mean("send")
+    waiting = reply + body
+    # A server that stops in the middle of a reply is as silent as before one.
+    quiet = [sockets.silent(each, each.since_received_seconds, copy.rate) for each in own.looks]
+    reply = max(reply, min(waiting, sum(quiet) / len(quiet)))
+    body = waiting - reply
+    lag = copy.lag()
+    disk = max(disk, min(1.0, lag))
+    shares = {("disk", copy.asking): disk, ("cpu", copy.asking): cpu}
+    instants: list[Instant] = [(share, frozenset({stage})) for stage, share in shares.items()]
+    instants += [(reply, frozenset({UNKNOWN})), (body, frozenset({NETWORK}))]
+    time = covered(instants, len(own.looks))
+    if time is None:
+        return None
+    if lag > max(cpu, SATURATED_RATIO) or disk > max(cpu, waiting):
+        return Seen(time, ("disk", copy.asking), time.confidence)
+    if cpu >= SATURATED_RATIO:
+        return Seen(time, ("cpu", copy.asking), time.confidence)
+    least, windows = own.known("min_rtt_seconds"), own.known("own_window_bytes")
+    rtt, window = sockets.middle(least), max(windows, default=0.0)
+    unread = sockets.middle(own.known("unread_bytes"))
+    if unread < sockets.UNREAD_RATIO * window and sockets.fills(window, rtt, copy.rate):
+        return Seen(time, ("tcp", copy.asking), time.confidence)
+    if sockets.fills(in_flight_bytes(copy), rtt, copy.rate):
+        return Seen(time, ("smb", copy.serving), time.confidence)
+    if waiting > 0 and reply > QUIET_RATIO * waiting:
+        return _unseen_server(copy, time)
+    return Seen(time, NETWORK, time.confidence)
+
+
+def _unseen_server(copy: Copied, time: Time) -> Seen:
+    """It has nothing ready: its disk, if the same copy from its cache is faster, else its CPU."""
+    faster = copy.cached_rate is None or copy.cached_rate > CACHED_RATIO * copy.rate
+    stage: Stage = ("disk", copy.serving) if copy.uncached and faster else ("cpu", copy.serving)
+    return Seen(time, stage, min(DOUBTED, time.confidence))
+
+
+def _push(copy: Copied, own: Connection) -> Seen | None:
+    view = _Push(copy, own)
+    time = covered(
+        [each for at in range(len(own.looks)) for each in view.instants(at)], len(own.looks)
+    )
+    if time is None:
+        return None
+    if copy.lags:
+        return Seen(time, ("disk", copy.serving), time.confidence)
+    named = (("cpu", copy.asking), ("disk", copy.asking), ("tcp", copy.asking), NETWORK)
+    top = max(named, key=lambda stage: time.uses.get(stage, 0.0))
+    if time.uses.get(top, 0.0) >= SATURATED_RATIO:
+        return Seen(time, top, time.confidence)
+    rtt = sockets.middle(own.known("min_rtt_seconds"))
+    window = max(own.known("peer_window_bytes"), default=0.0)
+    if time.uses.get(("tcp", copy.serving), 0.0) > 0.3 and sockets.fills(window, rtt, copy.rate):
+        return Seen(time, ("tcp", copy.serving), time.confidence)
+    if sockets.fills(in_flight_bytes(copy), rtt, copy.rate):
+        return Seen(time, ("smb", copy.serving), time.confidence)
+    return Seen(time, UNKNOWN, 0.0)
+
+
+@dataclass(frozen=True)
+class _Push:
+    copy: Copied
+    own: Connection
+
+    def instants(self, at: int) -> list[Instant]:
+        """Who had work around one look."""
+        look = self.own.looks[at]
+        lasted = weight(self.own.looks, at)
+        shares = states(self.copy.thread.at(look.elapsed_seconds))
+        return [(lasted * share, self._work(look, state)) for state, share in shares]
+
+    def _work(self, look: SocketLook, state: str) -> frozenset[Stage]:
+        held = sockets.holder(look, self.own, None, None, state == "heard", self.copy.rate)
+        works: set[Stage] = set()
+        if held == sockets.NETWORK:
+            works.add(NETWORK)
+        elif held == sockets.WINDOW:
+            works.add(("tcp", self.copy.serving))
+        elif held == sockets.SEND_BUFFER:
+            works.add(("tcp", self.copy.asking))
+        if state in ("disk", "flush"):
+            works.add(("disk", self.copy.asking))
+        if state == "cpu":
+            works.add(("cpu", self.copy.asking))
+        if not works:
+            works.add(UNKNOWN if held == sockets.PAUSED else self._idle(look))
+        return frozenset(works)
+
+    def _idle(self, look: SocketLook) -> Stage:
+        if look.elapsed_seconds >= self._flushed_from and self.copy.lags:
+            return "disk", self.copy.serving
+        standing = sockets.queue_stands(look, self.own.segment_bytes)
+        return NETWORK if standing else UNKNOWN
+
+    @cached_property
+    def _flushed_from(self) -> float:
+        return self.copy.seconds - self.copy.flush_seconds

@@ -1,0 +1,182 @@
+"""The cause within a component that the time of a copy names."""
+
+from __future__ import annotations
+
+from bottleneck.analysis.attribution import sockets
+from bottleneck.analysis.attribution.copied import Copied
+from bottleneck.analysis.attribution.shares import Stage
+from bottleneck.analysis.attribution.trace import Connection
+from probes.records import Usage
+
+FOREIGN_RATIO = 0.25
+"""Of the interface's or the device's bytes, from which on others share it."""
+HEADERS_RATIO = 1.06
+"""Bytes at an interface over payload: frames, TCP and SMB."""
+SLACK_BYTES = 24 << 20
+"""What read-ahead, requests in flight and a journal may add to a device's own bytes."""
+LOST_RATIO = 1e-3
+FULL_QUEUE_RATIO, EMPTY_QUEUE_RATIO = 0.5, 0.3
+"""Share of looks with a standing queue: above the first it overflows, and that is no loss; below
+the second none stood."""
+GROWN_RATIO, GROWS_FROM_SECONDS = 1.4, 5e-3
+"""A last third so much faster than the whole, on a path so far: the copy ends in TCP's start."""
+STEADY_RATIO, SPARE_RATIO = 1.15, 1.5
+"""Of a tenth of the looks' bytes in flight to the other, and the window over them: a sender whose
+congestion window does not grow, though nothing is lost and nothing queues."""
+THROTTLED_RATIO = 0.1
+WAITED_RATIO, OTHERS_RATIO = 0.5, 0.3
+"""Time in the run queue over time on a core, and others' share of one: another process has it."""
+FULL_CORES_RATIO = 0.92
+STEADY_LOOKS = 10
+BACKOFFS, BACKED_OFF_RATIO, STALLED_SEGMENTS = 2, 0.3, 64
+"""Looks at a sender that backs off again and again, of which next to nothing is acknowledged."""
+
+
+def cause(copy: Copied, stage: Stage) -> str:
+    """The cause of a component on a side, by the contract's words."""
+    component, side = stage
+    if component == "smb":
+        return "round-trips"
+    if component == "tcp":
+        return "receive-window" if side == copy.receiver else "send-buffer"
+    if component == "network":
+        return _network(copy)
+    if component == "cpu" and side is not None:
+        return _cpu(copy, side)
+    if component == "disk" and side is not None:
+        return _disk(copy, side)
+    return "inconclusive"
+
+
+def stalled(copy: Copied, sender: Connection | None) -> bool:
+    """Whether full-size packets vanish on the path (RFC 2923)."""
+    if sender is None:
+        return False
+    deep = [each for each in sender.looks if (each.backoffs or 0) >= BACKOFFS]
+    acknowledged = sender.grown("acknowledged_bytes")
+    few = acknowledged < STALLED_SEGMENTS * max(1.0, sender.segment_bytes)
+    return bool(deep) and few and len(deep) >= BACKED_OFF_RATIO * len(sender.looks)
+
+
+def _network(copy: Copied) -> str:
+    sender = copy.connection(copy.sender)
+    for side, name in (
+        (copy.sender, "interface_sent_bytes"),
+        (copy.receiver, "interface_received_bytes"),
+    ):
+        usage = copy.usages.get(side)
+        if usage is not None and _shared(copy, usage, getattr(usage, name)):
+            return "contention"
+    if sender is None:
+        return _by_receiver(copy)
+    standing = _standing(sender)
+    again, through = sender.grown("retransmitted_bytes"), sender.grown("acknowledged_bytes")
+    if through and again / through > LOST_RATIO and standing < FULL_QUEUE_RATIO and _lasts(sender):
+        return "loss"
+    grows = standing < EMPTY_QUEUE_RATIO and _grows(sender, "acknowledged_bytes")
+    return "delay" if grows else "link-rate"
+
+
+def _by_receiver(copy: Copied) -> str:
+    own = copy.connection(copy.asking)
+    if own is None:
+        return "link-rate"
+    counts = own.known("out_of_order_segments")
+    late = sum(b > a for a, b in zip(counts, counts[1:], strict=False))
+    least = sockets.middle(own.known("min_rtt_seconds"))
+    rtt = sockets.middle(own.known("receive_rtt_seconds"))
+    standing = rtt > sockets.STANDING_RATIO * least and rtt - least > sockets.STANDING_SECONDS
+    if late > 0.2 * max(1, len(counts)) and not standing:
+        return "loss"
+    return "delay" if _grows(own, "received_bytes") else "link-rate"
+
+
+def _shared(copy: Copied, usage: Usage, moved_bytes: int | None) -> bool:
+    """Whether others' bytes were a good part of an interface's in the copy's time."""
+    if not moved_bytes:
+        return False
+    others = moved_bytes - HEADERS_RATIO * copy.moved_bytes
+    others *= min(1.0, copy.seconds / max(1e-6, usage.wall_seconds))
+    return others > FOREIGN_RATIO * (others + copy.moved_bytes)
+
+
+def _lasts(sender: Connection) -> bool:
+    """Whether segments are lost all along, and not only where TCP's start filled the queue."""
+    counts = sender.known("retransmitted_bytes")
+    tenth = max(1, len(counts) // 10)
+    parts = [counts[at] > counts[at - tenth] for at in range(tenth, len(counts), tenth)]
+    return sum(parts) > 0.5 * len(parts)
+
+
+def _grows(connection: Connection, name: str) -> bool:
+    counts = connection.known(name)
+    third = len(counts) // 3
+    if third < 3 or sockets.middle(connection.known("min_rtt_seconds")) < GROWS_FROM_SECONDS:
+        return False
+    return counts[-1] - counts[-third - 1] > GROWN_RATIO * (counts[-1] - counts[0]) / 3
+
+
+def pinned(copy: Copied) -> bool:
+    """Whether the sender's congestion window holds a copy that has the path to itself."""
+    sender = copy.connection(copy.sender)
+    flights = sorted(sender.known("in_flight_bytes")[len(sender.looks) // 3 :]) if sender else []
+    if sender is None or len(flights) < STEADY_LOOKS or not copy.loss_based:
+        return False
+    low, high = flights[len(flights) // 10], flights[-1 - len(flights) // 10]
+    room = sockets.middle(sender.known("peer_window_bytes"))
+    queued = _standing(sender) >= EMPTY_QUEUE_RATIO or sender.grown("retransmitted_bytes") > 0
+    if queued or not 0 < high <= STEADY_RATIO * low or room < SPARE_RATIO * high:
+        return False
+    rtt = sockets.middle(sender.known("min_rtt_seconds"))
+    return sockets.fills(high, rtt, copy.rate)
+
+
+def _standing(sender: Connection) -> float:
+    """Share of looks with a standing queue."""
+    looks = sender.looks
+    return sum(sockets.queue_stands(each, sender.segment_bytes) for each in looks) / len(looks)
+
+
+def _cpu(copy: Copied, side: str) -> str:
+    usage = copy.usages.get(side)
+    if usage is None:
+        return "one-core"
+    if (usage.throttled_ratio or 0.0) > THROTTLED_RATIO:
+        return "quota"
+    run, wait = _run_and_wait(copy, side)
+    others = usage.other_cpu_seconds / max(1e-6, usage.wall_seconds)
+    # Of threads that nobody may see the wait is not known.
+    if wait >= WAITED_RATIO * run and others > OTHERS_RATIO:
+        return "contention"
+    cores = usage.core_busy_ratios
+    full = len(cores) > 1 and min(cores) >= FULL_CORES_RATIO
+    return "all-cores" if full else "one-core"
+
+
+def _run_and_wait(copy: Copied, side: str) -> tuple[float, float]:
+    """Of the threads that carry the copy there, seconds."""
+    if side == copy.asking:
+        last = copy.trace.bins[-1]
+        return last.run_seconds - copy.trace.bins[0].run_seconds, (
+            last.wait_seconds - copy.trace.bins[0].wait_seconds
+        )
+    host = copy.host(side)
+    threads = host.threads if host else ()
+    if not threads:
+        return 0.0, 0.0
+    first, last_look = threads[0], threads[-1]
+    return (
+        (last_look.run_seconds or 0.0) - (first.run_seconds or 0.0),
+        (last_look.wait_seconds or 0.0) - (first.wait_seconds or 0.0),
+    )
+
+
+def _disk(copy: Copied, side: str) -> str:
+    usage = copy.usages.get(side)
+    verb = "read" if side == copy.sender else "write"
+    if usage is not None and usage.device_read_bytes is not None:
+        moved = usage.device_read_bytes + (usage.device_written_bytes or 0)
+        others = moved - copy.moved_bytes
+        if others > SLACK_BYTES and others > FOREIGN_RATIO * moved:
+            return "contention"
+    return "sync" if verb == "write" and side == copy.serving and copy.synced else verb

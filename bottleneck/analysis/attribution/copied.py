@@ -1,0 +1,121 @@
+"""A copy as attribution sees it: its trace, its direction, what its hosts counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from bottleneck.analysis.attribution.thread import MovingThread
+from bottleneck.analysis.attribution.trace import Connection, Count, HostLooks, Trace
+from probes.records import Usage
+
+MANY_RATIO = 0.15
+"""Of the copy's time: a last flush so long says that the disk lagged behind."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """One copy that timed itself."""
+
+    trace: Trace
+    pull: bool
+    """Whether the bytes go to the host that makes the copy."""
+    asking: str
+    """The side that makes it: client, server."""
+    serving: str
+    moved_bytes: float
+    flush_seconds: float
+    """Of its last flush."""
+    usages: Mapping[str, Usage]
+    """By side; a host without an agent is not in it."""
+    loss_based: bool = True
+    """Whether its sender's congestion control takes a lost packet for a full link."""
+    uncached: bool = False
+    cached_rate: float | None = None
+    """Of the same copy from the sender's cache; None: it was not made."""
+
+    @cached_property
+    def thread(self) -> MovingThread:
+        """The one that moves the bytes."""
+        return MovingThread(self.trace.bins)
+
+    @property
+    def seconds(self) -> float:
+        """From the first request to the end of the last flush."""
+        return self.trace.lasted_seconds
+
+    @property
+    def rate(self) -> float:
+        """Payload, bytes per second."""
+        return self.moved_bytes / max(1e-6, self.seconds)
+
+    @property
+    def sender(self) -> str:
+        """The side that the bytes come from."""
+        return self.serving if self.pull else self.asking
+
+    @property
+    def receiver(self) -> str:
+        """The side that they go to."""
+        return self.asking if self.pull else self.serving
+
+    def host(self, side: str) -> HostLooks | None:
+        """What a side saw; None: it did not look."""
+        return self.trace.asking if side == self.asking else self.trace.serving
+
+    def connection(self, side: str) -> Connection | None:
+        """The copy's connection as a side saw it."""
+        host = self.host(side)
+        return host.connection if host else None
+
+    @property
+    def lags(self) -> bool:
+        """Whether the last flush was long: the receiver's disk had work all the time."""
+        return self.flush_seconds >= MANY_RATIO * self.seconds
+
+    def lag(self) -> float:
+        """Share of the time that the receiver's disk had work for, where the last flush is long.
+
+        What all bytes take at the pace of that flush; all of the time where that is not known.
+        """
+        if not self.lags:
+            return 0.0
+        host = self.host(self.receiver)
+        counts = host.counts if host else ()
+        written = [each for each in counts if each.device_written_bytes is not None]
+        before = [
+            each for each in written if each.elapsed_seconds <= self.seconds - self.flush_seconds
+        ]
+        if not before or len(written) < 2 or written[-1] is before[-1]:
+            return 1.0
+        pace = _pace(before[-1], written[-1])
+        return min(1.0, self.rate / pace) if pace > 0 else 1.0
+
+    @property
+    def synced(self) -> bool:
+        """Whether the server makes durable what nobody asked it to."""
+        host = self.host(self.serving)
+        counted = [each.device_flushes for each in host.counts] if host else []
+        known = [each for each in counted if each is not None]
+        if self.pull or not known:
+            return False
+        own = sum(each.verb == "flush" for each in self.trace.requests)
+        return known[-1] - known[0] > FLUSHES_RATIO * own + JOURNAL_FLUSHES
+
+    def flushes_at(self, seconds: float) -> bool:
+        """Whether a FLUSH of ours was under way then."""
+        return any(
+            each.verb == "flush" and each.sent_seconds <= seconds <= each.last_seconds
+            for each in self.trace.requests
+        )
+
+
+FLUSHES_RATIO, JOURNAL_FLUSHES = 4, 2
+"""A device's flushes over those that the copy asked for, and beside them: a file system makes at
+most two of each, and a journal some by itself."""
+
+
+def _pace(one: Count, other: Count) -> float:
+    written = (other.device_written_bytes or 0.0) - (one.device_written_bytes or 0.0)
+    return written / max(1e-6, other.elapsed_seconds - one.elapsed_seconds)

@@ -1,0 +1,74 @@
+"""Who had work, instant by instant, as shares of a copy's time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+Stage = tuple[str, "str | None"]
+"""A component and the side that it is on: ("disk", "server")."""
+UNKNOWN: Stage = ("unknown", None)
+Instant = tuple[float, frozenset[Stage]]
+"""Its weight, and who had work in it."""
+CERTAIN = 0.98
+
+
+@dataclass(frozen=True)
+class Time:
+    """Where a copy's time went."""
+
+    shares: Mapping[Stage, float]
+    """Each stage's own part; they sum to 1."""
+    uses: Mapping[Stage, float]
+    """Share of the time in which a stage had work, whoever else had."""
+    looks: int
+    """How many samples this was read off."""
+
+    @property
+    def first(self) -> Stage:
+        """The stage that had work for most of the time."""
+        return max(self.shares, key=lambda stage: self.shares[stage])
+
+    @property
+    def confidence(self) -> float:
+        """How far the first is ahead of the next in use, less the error of the sampling."""
+        first = self.uses.get(self.first, 0.0)
+        second = max((use for stage, use in self.uses.items() if stage != self.first), default=0.0)
+        variance = (first * (1 - first) + second * (1 - second)) / max(1, self.looks)
+        return max(0.0, min(CERTAIN, 0.5 + first - second - math.sqrt(max(0.0, variance))))
+
+
+def chances(instant: Instant, ratios: Iterable[tuple[Stage, float]]) -> list[Instant]:
+    """An instant as several: with and without each stage that has work for a part of it."""
+    parts = [instant]
+    for stage, ratio in ratios:
+        parts = [
+            each
+            for weight, stages in parts
+            for each in ((weight * ratio, stages | {stage}), (weight * (1 - ratio), stages))
+            if each[0] > 0
+        ]
+    return parts
+
+
+def covered(instants: Sequence[Instant], looks: int) -> Time | None:
+    """The shares: the busiest has all of its own time, the next what is left of its, and so on.
+
+    None: there are no instants.
+    """
+    whole = sum(weight for weight, _ in instants)
+    if whole <= 0:
+        return None
+    uses: dict[Stage, float] = {}
+    for weight, stages in instants:
+        for stage in stages:
+            uses[stage] = uses.get(stage, 0.0) + weight / whole
+    shares, left = {}, list(instants)
+    for stage in sorted(uses, key=lambda each: (-round(uses[each], 9), each[0])):
+        shares[stage] = sum(weight for weight, stages in left if stage in stages) / whole
+        left = [each for each in left if stage not in each[1]]
+    rest = sum(weight for weight, _ in left) / whole
+    if rest > 1e-9:
+        shares[UNKNOWN] = shares.get(UNKNOWN, 0.0) + rest
+    return Time(shares, uses, looks)

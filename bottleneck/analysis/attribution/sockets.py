@@ -1,0 +1,102 @@
+"""What holds a copy's bytes in its sender's socket: the path, a window, a buffer, the receiver.
+
+The queues tell it; the kernel's chronographs do not (tcp_chrono_start in net/ipv4/tcp_output.c).
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+from bottleneck.analysis.attribution.trace import Connection, SocketLook
+
+NETWORK, WINDOW, SEND_BUFFER, RECEIVER = "network", "window", "send-buffer", "receiver"
+PAUSED = "paused"
+"""Bytes are under way, and nothing answers: the path stands still, or the host behind it does."""
+PAUSE_SECONDS, PAUSE_TRIPS, ANSWERED_BYTES = 0.01, 3.0, 128 << 10
+"""Nothing came for so long, for so many round trips, and for what so many bytes take: one ACK may
+answer as many where segments are joined (GRO)."""
+STANDING_RATIO, STANDING_SECONDS, STANDING_SEGMENTS = 1.5, 1e-3, 16
+"""An RTT so far above the least one, by so much, with so many segments in flight: a queue stands on
+the path, and no window and no buffer is too small."""
+UNREAD_RATIO = 0.3
+"""Of half the receive buffer, from which on the receiver is the one that does not read."""
+BLOCKS_RATIO = 0.62
+"""Of the send buffer: a writer that waits for room finds at least so much in use (limits.py)."""
+FULL_WINDOW_RATIO = 0.8
+"""In flight over the peer's window: a sender waits for room for a long segment
+(tcp_tso_should_defer in net/ipv4/tcp_output.c)."""
+UNSENT_RATIO = 0.25
+"""Unsent bytes over those in flight, below which the buffer has nothing more to send."""
+FAR_SECONDS = 2e-3
+"""Below this RTT neither a window nor the requests in flight matter."""
+FITS = 0.5, 1.6
+"""Rate over bytes in flight a round trip, where these hold the rate (Little's law)."""
+
+
+def stands(look: SocketLook) -> bool:
+    """Whether a queue stands on the path; the smoothed RTT alone is old where nothing flies."""
+    rtt, least, flying = look.rtt_seconds, look.min_rtt_seconds, look.in_flight_bytes
+    if rtt is None or least is None or flying is None:
+        return False
+    return flying > 0 and rtt > STANDING_RATIO * least and rtt - least > STANDING_SECONDS
+
+
+def queue_stands(look: SocketLook, segment_bytes: float) -> bool:
+    """The same, with enough in flight to be a queue of ours."""
+    return stands(look) and (look.in_flight_bytes or 0.0) >= STANDING_SEGMENTS * segment_bytes
+
+
+def silent(look: SocketLook, since_seconds: float | None, rate: float) -> bool:
+    """Whether what should come all the time has not come for a while.
+
+    since_seconds: since the last acknowledgement, or the last payload. rate: the copy's.
+    """
+    if since_seconds is None:
+        return False
+    usual = max(PAUSE_TRIPS * (look.min_rtt_seconds or 0.0), ANSWERED_BYTES / max(1.0, rate))
+    return since_seconds > max(PAUSE_SECONDS, usual)
+
+
+def holder(
+    look: SocketLook,
+    sender: Connection,
+    receiver: SocketLook | None,
+    room_bytes: float | None,
+    asks: bool,
+    rate: float,
+) -> str | None:
+    """Who holds the bytes in the sender's socket now; None: there are none.
+
+    receiver, room_bytes: its look at its own socket and its receive buffer, where that is seen.
+    asks: whether the sending program waits for a reply: then it has no more to write.
+    """
+    flying, unsent = look.in_flight_bytes or 0.0, look.unsent_bytes or 0.0
+    segment = sender.segment_bytes
+    standing = queue_stands(look, segment)
+    if flying and not look.backoffs and silent(look, look.since_acknowledged_seconds, rate):
+        return PAUSED
+    if unsent > segment:
+        window = look.peer_window_bytes
+        if window is not None and flying + segment > FULL_WINDOW_RATIO * window:
+            unread = receiver.unread_bytes if receiver else None
+            if unread is not None and unread >= UNREAD_RATIO * max(1.0, (room_bytes or 0.0) / 2):
+                return RECEIVER
+            return NETWORK if standing else WINDOW
+        return NETWORK
+    queued, buffer = look.queued_bytes, sender.send_buffer_bytes
+    waits = not asks and queued is not None and buffer and queued >= BLOCKS_RATIO * buffer
+    if waits and unsent < max(segment, UNSENT_RATIO * flying):
+        return NETWORK if standing else SEND_BUFFER
+    return None
+
+
+def fills(window_bytes: float, rtt_seconds: float, rate: float) -> bool:
+    """Whether so many bytes a round trip are what holds the rate."""
+    if rtt_seconds < FAR_SECONDS or window_bytes <= 0:
+        return False
+    return FITS[0] <= rate * rtt_seconds / window_bytes <= FITS[1]
+
+
+def middle(values: list[float]) -> float:
+    """The median; 0 of none."""
+    return median(values) if values else 0.0

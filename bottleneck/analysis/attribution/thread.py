@@ -1,0 +1,123 @@
+"""What the thread that moves the bytes did, as shares of each bin of the copy's time."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bottleneck.analysis.attribution.trace import KINDS, Bin
+
+SMOOTHED_SECONDS = 0.15
+"""To either side of a bin: the kernel books a wait for a core when it ends."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of a bin's time; they sum to 1."""
+
+    disk: float
+    """It waited for its own disk: a read or a write."""
+    flush: float
+    send: float
+    """It waited for room in the socket."""
+    reply: float
+    """It waited, and nothing of a reply had come."""
+    body: float
+    """It waited for the rest of one."""
+    cpu: float
+    """It ran, or waited for a core."""
+
+    @property
+    def heard(self) -> float:
+        """It waited for the other host."""
+        return self.reply + self.body
+
+
+NOTHING = Shares(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class MovingThread:
+    """The thread that moves the bytes, over the copy's time."""
+
+    bins: tuple[Bin, ...]
+    """The first one ends where the copy begins."""
+
+    @cached_property
+    def shares(self) -> tuple[Shares, ...]:
+        """Of each bin but the first."""
+        pairs = zip(self.bins, self.bins[1:], strict=False)
+        return tuple(self._shares(before.elapsed_seconds, each) for before, each in pairs)
+
+    def at(self, seconds: float) -> Shares:
+        """Around a moment."""
+        ends = [each.elapsed_seconds for each in self.bins[1:]]
+        at = min(bisect.bisect_left(ends, seconds), len(ends) - 1)
+        return self.shares[at] if ends else NOTHING
+
+    def mean(self, name: str, until: float = float("inf")) -> float:
+        """A share of the time until then."""
+        whole = had = 0.0
+        for before, each, shares in zip(self.bins, self.bins[1:], self.shares, strict=False):
+            seconds = min(each.elapsed_seconds, until) - before.elapsed_seconds
+            if seconds > 0:
+                whole += seconds
+                had += seconds * getattr(shares, name)
+        return had / whole if whole else 0.0
+
+    def _shares(self, began: float, found: Bin) -> Shares:
+        lasted = max(1e-6, found.elapsed_seconds - began)
+        run, wait = self._around(began, found.elapsed_seconds)
+        blocked = max(0.0, 1 - run - wait)
+        walls = {kind: min(1.0, found.walls[kind] / lasted) for kind in KINDS}
+        # These two wait and do nothing else; of what is not CPU, the wait for a core is theirs too.
+        idle = blocked / (1 - run) if run < 1 else 0.0
+        pure = {kind: walls[kind] * idle for kind in ("reply", "flush")}
+        over = max(1.0, sum(pure.values()) / blocked) if blocked > 0 else 1.0
+        pure = {kind: share / over if blocked > 0 else 0.0 for kind, share in pure.items()}
+        left = max(0.0, blocked - sum(pure.values()))
+        # The other calls copy as well: what is blocked is shared out by how long they took.
+        rest = {kind: walls[kind] for kind in ("send", "read", "write")}
+        rest["body"] = max(0.0, 1 - sum(walls.values()))
+        whole = sum(rest.values())
+        part = {kind: left * share / whole if whole else 0.0 for kind, share in rest.items()}
+        return Shares(
+            disk=part["read"] + part["write"],
+            flush=pure["flush"],
+            send=part["send"],
+            reply=pure["reply"],
+            body=part["body"] + (0.0 if whole else left),
+            cpu=1 - blocked,
+        )
+
+    def _around(self, began: float, ended: float) -> tuple[float, float]:
+        """Share of the time around a bin that the thread ran, and that it waited for a core."""
+        first, last = (
+            self._counted(began - SMOOTHED_SECONDS),
+            self._counted(ended + SMOOTHED_SECONDS),
+        )
+        lasted = max(1e-6, last[0] - first[0])
+        run = min(1.0, max(0.0, last[1] - first[1]) / lasted)
+        return run, min(1 - run, max(0.0, last[2] - first[2]) / lasted)
+
+    def _counted(self, seconds: float) -> tuple[float, float, float]:
+        """The moment, and what the thread had run and waited by then."""
+        at = bisect.bisect_left(self._ends, seconds)
+        if at in (0, len(self.bins)):
+            each = self.bins[min(at, len(self.bins) - 1)]
+            return each.elapsed_seconds, each.run_seconds, each.wait_seconds
+        one, other = self.bins[at - 1], self.bins[at]
+        part = (seconds - one.elapsed_seconds) / max(
+            1e-9, other.elapsed_seconds - one.elapsed_seconds
+        )
+        return (
+            seconds,
+            one.run_seconds + part * (other.run_seconds - one.run_seconds),
+            one.wait_seconds + part * (other.wait_seconds - one.wait_seconds),
+        )
+
+    @cached_property
+    def _ends(self) -> Sequence[float]:
+        return [each.elapsed_seconds for each in self.bins]

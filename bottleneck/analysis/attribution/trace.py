@@ -1,0 +1,260 @@
+"""The trace of a copy as stages told it, read with care: bins, requests, looks of both hosts."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+from bottleneck.analysis.evidence.views import amount
+from probes.records import Details
+
+KINDS = ("reply", "send", "read", "write", "flush")
+"""What the moving thread waits in; probes/smb/time_bins.py says what each is."""
+
+
+class _Timed(Protocol):
+    @property
+    def elapsed_seconds(self) -> float: ...
+
+
+T = TypeVar("T", bound=_Timed)
+
+
+@dataclass(frozen=True)
+class Bin:
+    """A stretch of the copy's time, as its moving thread added it up."""
+
+    elapsed_seconds: float
+    """Its end."""
+    walls: dict[str, float]
+    """Seconds by KINDS."""
+    run_seconds: float
+    """Since the copy began, as is the wait for a core."""
+    wait_seconds: float
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request of the copy."""
+
+    verb: str
+    sent_seconds: float
+    first_seconds: float
+    last_seconds: float
+    size_bytes: float
+    in_flight_bytes: float
+
+
+@dataclass(frozen=True)
+class SocketLook:
+    """One look at the copy's connection at one host; None: its kernel does not tell."""
+
+    elapsed_seconds: float
+    unread_bytes: float | None = None
+    unsent_bytes: float | None = None
+    in_flight_bytes: float | None = None
+    peer_window_bytes: float | None = None
+    own_window_bytes: float | None = None
+    rtt_seconds: float | None = None
+    min_rtt_seconds: float | None = None
+    receive_rtt_seconds: float | None = None
+    queued_bytes: float | None = None
+    acknowledged_bytes: float | None = None
+    received_bytes: float | None = None
+    retransmitted_bytes: float | None = None
+    out_of_order_segments: float | None = None
+    backoffs: float | None = None
+    since_acknowledged_seconds: float | None = None
+    since_received_seconds: float | None = None
+
+
+_OF_THE_PATH = (
+    *("elapsed_seconds", "rtt_seconds", "min_rtt_seconds", "receive_rtt_seconds", "backoffs"),
+    *("since_acknowledged_seconds", "since_received_seconds"),
+)
+"""What several connections of a copy do not have in sum."""
+
+
+@dataclass(frozen=True)
+class ThreadLook:
+    """One look at the file server's threads."""
+
+    elapsed_seconds: float
+    running: float | None = None
+    disk: float | None = None
+    busiest_ratio: float | None = None
+    all_ratio: float | None = None
+    run_seconds: float | None = None
+    wait_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Count:
+    """What a host counted by then."""
+
+    elapsed_seconds: float
+    device_read_bytes: float | None = None
+    device_written_bytes: float | None = None
+    device_flushes: float | None = None
+    io_waiting_cores: float | None = None
+    busiest_core_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The copy's connection at one host; several are told in sum."""
+
+    looks: tuple[SocketLook, ...]
+    send_buffer_bytes: float | None
+    receive_buffer_bytes: float | None
+    segment_bytes: float
+
+    def known(self, name: str) -> list[float]:
+        """A figure of all looks that have it."""
+        values = (getattr(each, name) for each in self.looks)
+        return [each for each in values if each is not None]
+
+    def grown(self, name: str) -> float:
+        """By which a count grew."""
+        values = self.known(name)
+        return values[-1] - values[0] if values else 0.0
+
+
+@dataclass(frozen=True)
+class HostLooks:
+    """What a host saw beside the copy."""
+
+    connection: Connection | None
+    threads: tuple[ThreadLook, ...]
+    counts: tuple[Count, ...]
+
+    @cached_property
+    def looks(self) -> tuple[SocketLook, ...]:
+        """Those at the connection."""
+        return self.connection.looks if self.connection else ()
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A copy's own times and the looks of its two hosts; None: that host did not look."""
+
+    bins: tuple[Bin, ...]
+    requests: tuple[Request, ...]
+    asking: HostLooks | None
+    serving: HostLooks | None
+
+    @property
+    def lasted_seconds(self) -> float:
+        """From the first request to the end of the last flush."""
+        return self.bins[-1].elapsed_seconds
+
+
+def nearest(items: Sequence[T], seconds: float) -> T | None:
+    """The one at about that time."""
+    at = bisect.bisect_left(items, seconds, key=lambda each: each.elapsed_seconds)
+    near = items[max(0, at - 1) : at + 1]
+    return min(near, key=lambda each: abs(each.elapsed_seconds - seconds), default=None)
+
+
+def read(details: Details, asking: str) -> Trace | None:
+    """The trace in what a copy told; None: it did not time itself.
+
+    asking: the side that made the copy.
+    """
+    told = _object(details.get("trace"))
+    bins = tuple(found for row in _array(told.get("bins")) if (found := _bin(row)) is not None)
+    if len(bins) < 2 or bins[-1].elapsed_seconds <= 0:
+        return None
+    requests = (_request(row) for row in _array(told.get("requests")))
+    sides = _object(details.get("looks"))
+    serving = "server" if asking == "client" else "client"
+    return Trace(
+        bins,
+        tuple(each for each in requests if each is not None),
+        _host(sides.get(asking)),
+        _host(sides.get(serving)),
+    )
+
+
+def _bin(row: Any) -> Bin | None:
+    found = [amount(each) for each in _array(row)]
+    if len(found) != 1 + len(KINDS) + 2 or None in found[:-1]:
+        return None
+    end, *walls, run, wait = (each or 0.0 for each in found)
+    return Bin(end, dict(zip(KINDS, walls, strict=True)), run, wait)
+
+
+def _request(row: Any) -> Request | None:
+    verb, *rest = _array(row) or [None]
+    found = [value for each in rest if (value := amount(each)) is not None]
+    return Request(verb, *found) if isinstance(verb, str) and len(found) == 5 else None
+
+
+def _host(value: Any) -> HostLooks | None:
+    told = _object(value)
+    if not told:
+        return None
+    connections = [
+        Connection(
+            looks,
+            amount(each.get("send_buffer_bytes")),
+            amount(each.get("receive_buffer_bytes")),
+            amount(each.get("segment_bytes")) or 0.0,
+        )
+        for each in map(_object, _array(told.get("connections")))
+        if (looks := _rows(SocketLook, each))
+    ]
+    return HostLooks(
+        _summed(connections),
+        _rows(ThreadLook, told.get("threads")),
+        _rows(Count, told.get("counts")),
+    )
+
+
+def _rows(kind: type[T], value: Any) -> tuple[T, ...]:
+    """Columns as records, in the order of their times."""
+    told = _object(value)
+    columns = {field.name: _array(told.get(field.name)) for field in fields(kind)}  # type: ignore[arg-type]
+    found = []
+    for at, elapsed in enumerate(columns.pop("elapsed_seconds")):
+        seconds = amount(elapsed)
+        if seconds is None:
+            continue
+        row = {name: amount(each[at]) for name, each in columns.items() if at < len(each)}
+        found.append(kind(elapsed_seconds=seconds, **row))  # type: ignore[call-arg]
+    return tuple(sorted(found, key=lambda each: each.elapsed_seconds))
+
+
+def _summed(connections: Sequence[Connection]) -> Connection | None:
+    """Several channels of a session as one: bytes add up, times are those of the busiest."""
+    if len(connections) < 2:
+        return connections[0] if connections else None
+    busiest = max(connections, key=lambda each: len(each.looks))
+    others = [each for each in connections if each is not busiest]
+    looks = []
+    names = [each.name for each in fields(SocketLook) if each.name not in _OF_THE_PATH]
+    for look in busiest.looks:
+        at = look.elapsed_seconds
+        channels = [look, *(near for each in others if (near := nearest(each.looks, at)))]
+        sums = {name: [getattr(each, name) for each in channels] for name in names}
+        told: dict[str, Any] = {
+            name: None if None in each else sum(each) for name, each in sums.items()
+        }
+        looks.append(replace(look, **told))
+    return Connection(
+        tuple(looks),
+        sum(each.send_buffer_bytes or 0.0 for each in connections),
+        sum(each.receive_buffer_bytes or 0.0 for each in connections),
+        busiest.segment_bytes,
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _array(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else []

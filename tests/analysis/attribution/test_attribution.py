@@ -1,0 +1,277 @@
+"""Planted traces: each component is named where it has work, in each view that can tell it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bottleneck.analysis.attribution.attribution import (
+    ALONE,
+    BOTH,
+    HIDDEN,
+    alone,
+    attributed,
+    hidden,
+    whole,
+)
+from bottleneck.analysis.attribution.copied import Copied
+from tests.analysis.attribution.planted import (
+    LOOKS,
+    MIB,
+    SECONDS,
+    SENDING,
+    bins,
+    columns,
+    copy,
+    looks,
+    socket,
+    threads,
+)
+from tests.analysis.conftest import usage
+
+RATE = 25e6
+WAITS = bins(0.05, reply=0.94)
+HEARS = bins(0.05, reply=0.02)
+SENDS = bins(0.05, send=0.94)
+FAR = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.02}
+DISK = threads(disk=1)
+FULL = threads(running=1, busiest_ratio=0.98, all_ratio=1.0)
+READ = [["read", at / 10, at / 10 + 0.03, at / 10 + 0.04, MIB, 512 << 10] for at in range(40)]
+WRITE = [["write", *rest] for _, *rest in READ]
+
+
+def sends(**told: Any) -> dict[str, Any]:
+    return socket("acknowledged_bytes", **told)
+
+
+def gets(**told: Any) -> dict[str, Any]:
+    return socket("received_bytes", **told)
+
+
+def pull(
+    bins: Any = HEARS, near: Any = None, far: Any = None, threads: Any = None, **more: Any
+) -> Copied:
+    server = looks(sends(**(far or {})), threads=threads or globals()["threads"]())
+    return copy(True, bins, READ, looks(gets(**(near or {}))), server, **more)
+
+
+def push(
+    bins: Any = SENDS, near: Any = None, far: Any = None, threads: Any = None, **more: Any
+) -> Copied:
+    counts = more.pop("counts", {})
+    server = looks(gets(**(far or {})), threads=threads or globals()["threads"](), counts=counts)
+    return copy(False, bins, WRITE, looks(sends(**(near or {}))), server, **more)
+
+
+PLANTED: dict[str, tuple[Copied, str, str]] = {
+    # name: the copy, whom both hosts name, whom the client names alone
+    "the server's disk is read": (
+        pull(WAITS, threads=DISK, uncached=True, cached_rate=1e8),
+        *("disk/server/read", "disk/server/read"),
+    ),
+    "the server's CPU, pulled": (
+        pull(WAITS, threads=FULL),
+        *("cpu/server/one-core", "cpu/server/one-core"),
+    ),
+    "the path, pulled": (pull(far=SENDING), "network/path/link-rate", "network/path/link-rate"),
+    "the client's disk, pulled": (
+        pull(bins(0.05, write=0.94)),
+        *("disk/client/write", "disk/client/write"),
+    ),
+    "the client's CPU, pulled": (
+        pull(bins(0.98)),
+        *("cpu/client/one-core", "cpu/client/one-core"),
+    ),
+    "the client's receive window": (
+        pull(
+            near={"own_window_bytes": 512 << 10, **FAR},
+            far={**SENDING, **FAR, "in_flight_bytes": 512 << 10, "peer_window_bytes": 512 << 10},
+        ),
+        *("tcp/client/receive-window", "tcp/client/receive-window"),
+    ),
+    "the server's send buffer": (
+        pull(far={"queued_bytes": 4 * MIB, "in_flight_bytes": 3 * MIB}),
+        *("tcp/server/send-buffer", "network/path/link-rate"),
+    ),
+    "too few requests for the round trip": (
+        pull(bins(0.02, reply=0.7), near=FAR, far=FAR),
+        *("smb/server/round-trips", "smb/server/round-trips"),
+    ),
+    "the server's disk, pushed": (
+        push(WAITS, threads=DISK),
+        "disk/server/write",
+        "unknown/None/inconclusive",
+    ),
+    "the server's disk at the last flush": (
+        push(WAITS, flush_seconds=3.0),
+        *("disk/server/write", "disk/server/write"),
+    ),
+    "a server that makes each write durable": (
+        push(WAITS, threads=DISK, counts=columns(9, device_flushes=lambda at: 20 * at)),
+        *("disk/server/sync", "unknown/None/inconclusive"),
+    ),
+    "the server's CPU, pushed": (
+        push(SENDS, near={"peer_window_bytes": 64 << 10, **SENDING}, far={"unread_bytes": 5 * MIB}),
+        *("cpu/server/one-core", "unknown/None/inconclusive"),
+    ),
+    "the path, pushed": (push(near=SENDING), "network/path/link-rate", "network/path/link-rate"),
+    "the client's disk, pushed": (
+        push(bins(0.05, read=0.94)),
+        "disk/client/read",
+        "disk/client/read",
+    ),
+    "the client's CPU, pushed": (push(bins(0.98)), "cpu/client/one-core", "cpu/client/one-core"),
+    "the server's receive window": (
+        push(near={**SENDING, **FAR, "in_flight_bytes": 512 << 10, "peer_window_bytes": 512 << 10}),
+        *("tcp/server/receive-window", "tcp/server/receive-window"),
+    ),
+    "the client's send buffer": (
+        push(near={"queued_bytes": 4 * MIB, "in_flight_bytes": 3 * MIB}),
+        *("tcp/client/send-buffer", "tcp/client/send-buffer"),
+    ),
+    "packets that vanish": (
+        push(near={**SENDING, "acknowledged_bytes": 0, "backoffs": 4}, moved_bytes=0.0),
+        *("network/path/mtu", "network/path/mtu"),
+    ),
+}
+
+
+def named(made: Copied) -> str:
+    found = attributed(made)
+    assert found is not None
+    assert sum(each.ratio for each in found.shares) == pytest.approx(1.0)
+    return f"{found.component}/{found.side}/{found.cause}"
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_was_planted_is_named(name: str) -> None:
+    made, both, client = PLANTED[name]
+    assert named(made) == both
+    found = attributed(replace(made, trace=alone(made.trace)))
+    assert found is not None and found.view == ALONE
+    assert f"{found.component}/{found.side}/{found.cause}" == client
+
+
+def test_where_the_servers_threads_are_hidden_its_cores_tell() -> None:
+    waits = columns(9, io_waiting_cores=1.0, busiest_core_ratio=0.1)
+    disk = copy(True, WAITS, READ, looks(gets()), looks(sends(), counts=waits))
+    busy = columns(9, io_waiting_cores=0.0, busiest_core_ratio=0.97)
+    full = copy(True, WAITS, READ, looks(gets()), looks(sends(), counts=busy))
+    assert (named(disk), named(full)) == ("disk/server/read", "cpu/server/one-core")
+    found = attributed(disk)
+    assert found is not None and found.view == HIDDEN
+    made = pull(WAITS, threads=DISK)
+    assert hidden(made.trace).serving is not None and whole(made.trace) is made.trace
+    found = attributed(made)
+    assert found is not None and found.view == BOTH
+
+
+def test_a_tie_is_named_by_nobody_and_its_shares_are_told_all_the_same() -> None:
+    made = pull(bins(0.5, reply=0.45), threads=threads(disk=lambda at: at % 2))
+    found = attributed(made)
+    assert found is not None and found.component == "unknown"
+    assert {(each.component, each.side) for each in found.shares} >= {
+        ("disk", "server"),
+        ("cpu", "client"),
+    }
+
+
+def test_a_host_that_starves_is_told_by_its_moving_thread() -> None:
+    """Its quota stops the watch as well."""
+    made = copy(True, bins(0.1, 0.88), READ, looks({}), {})
+    assert named(made) == "cpu/client/one-core"
+    assert named(copy(True, WAITS, READ, looks({}), {})) == "unknown/None/inconclusive"
+
+
+def test_a_server_that_starves_is_looked_at_when_the_client_was() -> None:
+    seldom = {
+        name: each[::30] if isinstance(each, list) else each for name, each in sends().items()
+    }
+    server = looks(seldom, threads=FULL)
+    found = attributed(copy(True, WAITS, READ, looks(gets()), server))
+    assert found is not None and found.view == BOTH and found.component == "cpu"
+
+
+def test_without_looks_nothing_is_said() -> None:
+    made = copy(True, bins(0.98), READ, looks(gets()), {})
+    assert attributed(replace(made, trace=replace(made.trace, asking=None))) is None
+
+
+def test_a_server_that_stops_in_the_middle_of_replies_is_no_slow_path() -> None:
+    stops = {"since_received_seconds": lambda at: 0.05 * (at % 2)}
+    made = pull(near=stops)
+    assert named(replace(made, trace=alone(made.trace))) != "network/path/link-rate"
+
+
+CAUSES: dict[str, tuple[Copied, str]] = {
+    "others at the sender's interface": (
+        push(near=SENDING, usages={"client": usage(interface_sent_bytes=int(2 * RATE * SECONDS))}),
+        "network/path/contention",
+    ),
+    "others at the receiver's interface": (
+        push(
+            near=SENDING, usages={"server": usage(interface_received_bytes=int(2 * RATE * SECONDS))}
+        ),
+        "network/path/contention",
+    ),
+    "segments that are lost all along": (
+        push(near={**SENDING, "retransmitted_bytes": lambda at: at * 20000}),
+        "network/path/loss",
+    ),
+    "a queue that overflows": (
+        push(
+            near={
+                **{**SENDING, "retransmitted_bytes": lambda at: at * 20000},
+                **{"rtt_seconds": 0.05, "min_rtt_seconds": 0.005},
+            }
+        ),
+        "network/path/link-rate",
+    ),
+    "TCP's start on a far path": (
+        push(near={**SENDING, **FAR, "acknowledged_bytes": lambda at: at**3}),
+        "network/path/delay",
+    ),
+    "a quota": (
+        push(bins(0.1, 0.88), usages={"client": usage(throttled_ratio=0.6)}),
+        "cpu/client/quota",
+    ),
+    "another process": (
+        push(bins(0.45, 0.53), usages={"client": usage(other_cpu_seconds=2.0)}),
+        "cpu/client/contention",
+    ),
+    "all cores": (
+        push(bins(0.98), usages={"client": usage(core_busy_ratios=(0.99, 0.97))}),
+        "cpu/client/all-cores",
+    ),
+    "others on the disk": (
+        pull(
+            WAITS, threads=DISK, usages={"server": usage(device_read_bytes=int(3 * RATE * SECONDS))}
+        ),
+        "disk/server/contention",
+    ),
+    "read-ahead": (
+        pull(
+            WAITS,
+            threads=DISK,
+            usages={"server": usage(device_read_bytes=int(RATE * SECONDS) + 20 * MIB)},
+        ),
+        "disk/server/read",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_cause_within_a_component_is_told(name: str) -> None:
+    made, expected = CAUSES[name]
+    assert named(made) == expected
+
+
+def test_a_receiver_alone_tells_loss_and_the_start_of_tcp() -> None:
+    lost = pull(near={**FAR, "out_of_order_segments": lambda at: at, "receive_rtt_seconds": 0.02})
+    start = pull(near={**FAR, "received_bytes": lambda at: (at / LOOKS) ** 3 * 1e8})
+    told = [
+        named(replace(each, trace=alone(each.trace), moved_bytes=9e9)) for each in (lost, start)
+    ]
+    assert told == ["network/path/loss", "network/path/delay"]

@@ -1,0 +1,43 @@
+"""What a copy's flushes say of the disk that it was written to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.analysis.attribution.planted import MIB, SECONDS, columns, copy, looks, socket
+
+
+def push(flush_seconds: float = 0.0, requests: list[Any] | None = None, **counts: Any) -> Any:
+    server = looks(socket("received_bytes"), counts=columns(9, **counts) if counts else {})
+    return copy(pull=False, server=server, requests=requests, flush_seconds=flush_seconds)
+
+
+def test_a_short_last_flush_says_nothing_of_the_disk() -> None:
+    assert push(0.1).lag() == 0.0
+
+
+def test_a_long_one_says_what_the_bytes_would_take_at_its_pace() -> None:
+    """100 MB in 4 s; in the flush the device writes 50 MB/s."""
+    written = push(2.0, device_written_bytes=lambda at: 50e6 * at * SECONDS / 9)
+    assert written.lag() == pytest.approx(0.5)
+    slow = push(2.0, device_written_bytes=lambda at: 5e6 * at)
+    assert slow.lag() == 1.0
+
+
+def test_where_nobody_counted_the_device_it_had_work_all_the_time() -> None:
+    assert push(2.0).lag() == 1.0
+
+
+def test_a_server_that_flushes_more_than_it_was_asked_to_makes_each_write_durable() -> None:
+    asked = [["flush", 1.0, 1.1, 1.1, 0, MIB]]
+    assert push(requests=asked, device_flushes=lambda at: 10 * at).synced
+    assert not push(requests=asked, device_flushes=lambda at: at // 2).synced
+    assert not push(requests=asked).synced
+    assert not copy(pull=True).synced
+
+
+def test_a_flush_of_ours_is_under_way_between_its_request_and_its_reply() -> None:
+    made = push(requests=[["flush", 1.0, 1.1, 1.2, 0, MIB], ["write", 2.0, 2.1, 2.2, MIB, MIB]])
+    assert made.flushes_at(1.1) and not made.flushes_at(1.3) and not made.flushes_at(2.1)

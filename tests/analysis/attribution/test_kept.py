@@ -1,0 +1,37 @@
+"""Traces of real copies in the lab's worlds, kept: what they say, in each view, was looked at."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bottleneck import report
+from bottleneck.analysis import steps
+from bottleneck.analysis.attribution.attribution import alone, attribute, hidden, whole
+from bottleneck.words import share_text
+
+KEPT = Path(__file__).parents[2] / "data" / "traces"
+
+
+@pytest.mark.parametrize("name", sorted(each.name.partition(".")[0] for each in KEPT.iterdir()))
+def test_a_kept_trace(name: str, golden: Callable[[str], None]) -> None:
+    found = report.loads(gzip.decompress((KEPT / f"{name}.json.gz").read_bytes()))
+    for copy in steps.copies(found):
+        golden(f"{copy.name} {copy.dialect}")
+        for part in (whole, hidden, alone):
+            told = attribute(copy, part)
+            if told is None:
+                golden(f"  {part.__name__}: too little was seen")
+                continue
+            named = f"{told.component}/{told.side}/{told.cause} {told.confidence:.2f}"
+            shares = ", ".join(
+                f"{share_text(each)} {each.ratio:.0%}" for each in told.shares if each.ratio > 0.005
+            )
+            golden(f"  {told.view}: {named} ({shares})")
+
+
+def test_what_is_kept_is_small() -> None:
+    assert sum(each.stat().st_size for each in KEPT.iterdir()) < 5 << 20

@@ -1,0 +1,57 @@
+"""Who holds the bytes in a sender's socket, by its queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bottleneck.analysis.attribution import sockets
+from bottleneck.analysis.attribution.trace import Connection, SocketLook
+from tests.analysis.attribution.planted import IDLE_SOCKET, MIB, SEGMENT, SENDING
+
+RATE = 25e6
+
+
+def held(room: float = 6 * MIB, unread: float = 0.0, asks: bool = False, **told: Any) -> str | None:
+    look = SocketLook(1.0, **{**IDLE_SOCKET, **told})
+    other = SocketLook(1.0, unread_bytes=unread)
+    sender = Connection((look,), 64 << 10, None, SEGMENT)
+    return sockets.holder(look, sender, other, room, asks, RATE)
+
+
+def test_unsent_bytes_before_an_open_window_are_the_paths() -> None:
+    assert held(**SENDING) == sockets.NETWORK
+    assert held() is None
+
+
+def test_all_that_the_window_lets_through_is_under_way() -> None:
+    full = {**SENDING, "peer_window_bytes": 64 << 10}
+    assert held(**full) == sockets.WINDOW
+    assert held(**full, unread=4 * MIB) == sockets.RECEIVER
+    queue = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.002}
+    assert held(**full, **queue) == sockets.NETWORK
+    assert held(**{**SENDING, "peer_window_bytes": None}) == sockets.NETWORK
+
+
+def test_a_full_buffer_of_which_all_is_under_way_is_too_small() -> None:
+    full = {"queued_bytes": 60 << 10, "in_flight_bytes": 50 << 10}
+    assert held(**full) == sockets.SEND_BUFFER
+    assert held(**full, asks=True) is None
+    assert held(**full, rtt_seconds=0.02, min_rtt_seconds=0.002) == sockets.NETWORK
+    assert held(**{**full, "queued_bytes": 20 << 10}) is None
+
+
+def test_where_nothing_is_acknowledged_for_long_the_path_is_not_at_work() -> None:
+    assert held(**SENDING, since_acknowledged_seconds=0.03) == sockets.PAUSED
+    far = {"min_rtt_seconds": 0.02, "rtt_seconds": 0.02}
+    assert held(**SENDING, **far, since_acknowledged_seconds=0.03) == sockets.NETWORK
+    assert held(**SENDING, backoffs=1, since_acknowledged_seconds=0.3) == sockets.NETWORK
+
+
+@pytest.mark.parametrize(
+    ("window", "rtt", "fits"),
+    [(RATE * 0.01, 0.01, True), (RATE, 0.01, False), (RATE * 1e-3, 1e-3, False), (0, 1, False)],
+)
+def test_a_window_a_round_trip_is_what_holds_a_rate(window: float, rtt: float, fits: bool) -> None:
+    assert sockets.fills(window, rtt, RATE) is fits

@@ -1,0 +1,97 @@
+"""A trace is read with care: what is malformed is as if it was not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bottleneck.analysis.attribution.trace import KINDS, HostLooks, Trace, nearest, read
+from probes.host import look_rows
+from probes.smb import time_bins
+from tests.analysis.attribution.planted import LOOKS, SECONDS, bins, looks, socket, threads
+
+
+def trace(**sides: Any) -> Trace:
+    found = read({"trace": {"bins": bins()}, "looks": sides}, "client")
+    assert found is not None
+    return found
+
+
+def host(told: dict[str, Any]) -> HostLooks:
+    found = trace(server=told).serving
+    assert found is not None
+    return found
+
+
+def test_what_the_stages_tell_is_what_is_read() -> None:
+    assert time_bins.KINDS == KINDS
+    (look,) = host(looks({name: [1.0] for name in look_rows.SOCKET_COLUMNS})).looks
+    assert None not in vars(look).values()
+    one = {name: [1.0] for name in look_rows.THREAD_COLUMNS}
+    counted = {name: [1.0] for name in look_rows.COUNT_COLUMNS}
+    found = host(looks({}, threads=one, counts=counted))
+    assert None not in vars(found.threads[0]).values()
+    assert None not in vars(found.counts[0]).values()
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {},
+        {"trace": None},
+        {"trace": {"bins": 7}},
+        {"trace": {"bins": [[0.0] * 8]}},
+        {"trace": {"bins": [["a"] * 8, [1.0], None]}},
+        {"trace": {"bins": [[0.0] * 8, [0.0] * 8]}},
+    ],
+)
+def test_a_copy_that_did_not_time_itself_has_no_trace(details: dict[str, Any]) -> None:
+    assert read(details, "client") is None
+
+
+def test_malformed_columns_and_requests_are_left_out() -> None:
+    server = looks(
+        {"elapsed_seconds": [1.0, "x", 2.0, -1.0], "rtt_seconds": [0.5, 0.5, [], 0.5, 7]}
+    )
+    requests = [["read", 0, 1, 2, 3, 4], ["read", 0, 1], [None] * 6, 5, ["read", 0, 1, 2, 3, "4"]]
+    told = {
+        "trace": {"bins": bins(), "requests": requests},
+        "looks": {"server": server, "client": 3},
+    }
+    found = read(told, "client")
+    assert found is not None and found.serving is not None and found.asking is None
+    assert [each.rtt_seconds for each in found.serving.looks] == [0.5, None]
+    assert len(found.requests) == 1
+
+
+def test_a_system_that_counts_no_wait_has_none() -> None:
+    rows = [[*row[:-1], None] for row in bins(0.5)]
+    found = read({"trace": {"bins": rows}}, "client")
+    assert found is not None and found.bins[-1].wait_seconds == 0
+    assert found.lasted_seconds == pytest.approx(SECONDS)
+
+
+def test_the_host_that_makes_the_copy_is_the_asking_one() -> None:
+    told = {"trace": {"bins": bins()}, "looks": {"server": looks(socket())}}
+    found = read(told, "server")
+    assert found is not None and found.asking is not None and found.serving is None
+
+
+def test_several_channels_count_in_sum() -> None:
+    one = socket(in_flight_bytes=100, peer_window_bytes=None, rtt_seconds=0.1)
+    other = socket(in_flight_bytes=20, rtt_seconds=0.2)
+    told = {"connections": [one, other, one], "threads": threads()}
+    found = host(told)
+    assert found.connection is not None and len(found.looks) == LOOKS
+    assert {each.in_flight_bytes for each in found.looks} == {220}
+    assert {each.peer_window_bytes for each in found.looks} == {None}
+    assert {each.rtt_seconds for each in found.looks} == {0.1}
+    assert found.connection.send_buffer_bytes == 3 * one["send_buffer_bytes"]
+
+
+def test_the_nearest_look_is_before_or_behind_a_moment() -> None:
+    seen = host(looks(socket())).looks
+    assert nearest(seen, 0.0) is seen[0] and nearest(seen, 99.0) is seen[-1]
+    assert nearest(seen, seen[3].elapsed_seconds + 1e-3) is seen[3]
+    assert nearest((), 1.0) is None

@@ -1,0 +1,176 @@
+"""Worlds drawn by a seed: kinds of caps with log-uniform parameters, single, in pairs, and late.
+
+Nobody sees them before they are run: who writes rules knows the worlds of worlds/*.txt by heart.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+from truth import LabWorld, parsed
+
+WAN = "control=cubic mtu=1500"
+CREDITS = "smb: server min protocol = SMB2; smb2 max credits"
+
+
+class Dice:
+    """Draws parameters of one world."""
+
+    def __init__(self, seed: str) -> None:
+        self.random = random.Random(seed)
+
+    def log(self, low: float, high: float, digits: int = 2) -> float:
+        """Log-uniform between two bounds."""
+        value = math.exp(self.random.uniform(math.log(low), math.log(high)))
+        return float(f"{value:.{digits}g}")
+
+    def whole(self, low: float, high: float) -> int:
+        """The same, as a whole number."""
+        return round(self.log(low, high))
+
+    def side(self) -> str:
+        """Of the two hosts."""
+        return self.random.choice(("client", "server"))
+
+
+Lines = tuple[str, str]
+"""What follows `plant` and `true` in a world."""
+
+
+def _window(dice: Dice) -> Lines:
+    side, kib = dice.side(), dice.whole(48, 200)
+    plant = f"sends=100M {WAN} queue=250k rtt={dice.log(0.012, 0.04)}"
+    touched = "pulls" if side == "client" else "pushes"
+    plant += f" {side}.rmem=4096:{kib << 9}:{kib << 10}"
+    return plant, f"{touched}=tcp/{side}/receive-window else=link"
+
+
+def _buffer(dice: Dice) -> Lines:
+    side, kib = dice.side(), dice.whole(40, 120)
+    plant = f"sends=100M {WAN} queue=250k rtt={dice.log(0.014, 0.04)}"
+    touched = "pushes" if side == "client" else "pulls"
+    plant += f" {side}.wmem=4096:16384:{kib << 10}"
+    return plant, f"{touched}=tcp/{side}/send-buffer else=link"
+
+
+def _disk(dice: Dice) -> Lines:
+    side, verb = dice.side(), dice.random.choice(("read", "write"))
+    writes = "pushes" if side == "server" else "pulls"
+    reads = "pull.uncached" if side == "server" else "push.uncached"
+    touched = reads if verb == "read" else writes
+    return (
+        f"sends=1000M {side}.{verb}s={dice.log(6, 80)}M",
+        f"{touched}=disk/{side}/{verb} else=gigabit",
+    )
+
+
+def _disk_behind_link(dice: Dice) -> Lines:
+    """The link is the cap, or the disk, with a good distance between them."""
+    mbits = dice.whole(80, 500)
+    over = dice.random.choice((0.25, 0.4, 2.5))
+    true = "all=link" if over > 1 else "pull.uncached=disk/server/read else=link"
+    return f"sends={mbits}M server.reads={mbits / 8 * over:.1f}M", true
+
+
+def _busy(dice: Dice) -> Lines:
+    mbits, side = dice.whole(60, 1000), dice.side()
+    touched = "pulls" if side == "server" else "pushes"
+    others = round(mbits * dice.random.uniform(0.45, 0.8))
+    return f"sends={mbits}M {side}.foreign={others}M", f"{touched}=busy-link else=link|cores"
+
+
+def _streams(dice: Dice) -> Lines:
+    side = dice.side()
+    touched = "pulls" if side == "server" else "pushes"
+    plant = f"sends={dice.whole(100, 600)}M {side}.foreign_streams={dice.random.randint(2, 5)}"
+    return plant, f"{touched}=busy-link else=link|busy-link"
+
+
+def _quota(dice: Dice) -> Lines:
+    side = dice.side()
+    return f"sends=1000M {side}.quota={dice.log(0.04, 0.18)}", f"all=cpu/{side}/quota"
+
+
+def _neighbour(dice: Dice) -> Lines:
+    side = dice.side()
+    share = round(dice.random.uniform(0.75, 0.9), 2)
+    return f"{side}.hog={share}", f"all=cpu/{side}/contention"
+
+
+KINDS: dict[str, Callable[[Dice], Lines]] = {
+    "link": lambda dice: (f"sends={dice.whole(8, 900)}M", "all=link"),
+    "one-way": lambda dice: (
+        f"client.sends=1000M server.sends={dice.whole(20, 400)}M",
+        "pulls=link else=gigabit",
+    ),
+    "far": lambda dice: (
+        f"sends={dice.whole(80, 500)}M {WAN} queue=2M rtt={dice.log(0.03, 0.09)}",
+        "all=link|network/path/delay",
+    ),
+    "small-queue": lambda dice: (
+        f"sends={dice.whole(150, 400)}M {WAN} rtt={dice.log(0.006, 0.012)} "
+        f"queue={dice.whole(18, 32)}k",
+        "all=network/path/loss|link",
+    ),
+    "disk": _disk,
+    "disk-and-link": _disk_behind_link,
+    "disc": lambda dice: (
+        f"sends=1000M server.disc={dice.whole(50, 90)}M:30M",
+        "pull.uncached=disk/server/read pushes=disk/server/write else=gigabit",
+    ),
+    "sync": lambda dice: (
+        f"sends=1000M server.disc=60M:30M server.flush={dice.log(0.006, 0.02)} "
+        "smb: sync always = yes",
+        "pull.uncached=disk/server/read pushes=disk/server/sync else=gigabit",
+    ),
+    "late-reader": lambda dice: (
+        f"sends=1000M server.disc=60M:30M server.reader=yes late={dice.whole(8, 14)}",
+        "pushes=disk/server/write,contention pull.uncached=disk/server/read,contention "
+        "else=gigabit",
+    ),
+    "window": _window,
+    "buffer": _buffer,
+    "credits": lambda dice: (
+        f"sends=1000M rtt={dice.log(0.004, 0.02)} {CREDITS} = {dice.random.randint(3, 8)}",
+        "all=smb/server/round-trips",
+    ),
+    "loss": lambda dice: (
+        f"sends=100M control=reno mtu=1500 queue=1M rtt={dice.log(0.006, 0.02)} "
+        f"loss={dice.log(0.005, 0.02)} size=6Mi budget=120",
+        "all=network/path/loss",
+    ),
+    "hole": lambda dice: (
+        f"wan rtt=0.005 largest={dice.whole(1250, 1400)}",
+        "all=network/path/mtu",
+    ),
+    "busy": _busy,
+    "streams": _streams,
+    "late-busy": lambda dice: (
+        f"sends=200M server.foreign={dice.whole(90, 160)}M late={dice.whole(8, 14)}",
+        "pulls=busy-link|link else=link",
+    ),
+    "falling": lambda dice: (
+        f"sends=1000M falls={dice.whole(60, 250)}M late={dice.whole(8, 12)}",
+        "all=gigabit",
+    ),
+    "quota": _quota,
+    "neighbour": _neighbour,
+    "nothing": lambda dice: (dice.random.choice(("", "sends=10000M")), "else=gigabit"),
+}
+
+
+def drawn(count: int, seed: str) -> tuple[LabWorld, ...]:
+    """So many worlds of a seed; each kind comes before one comes again. More begin with fewer."""
+    order = random.Random(seed)
+    kinds: list[str] = []
+    while len(kinds) < count:
+        kinds += order.sample(sorted(KINDS), len(KINDS))
+    told = []
+    for at, kind in enumerate(kinds[:count]):
+        plant, true = KINDS[kind](Dice(f"{seed} {at}"))
+        told.append(
+            f"{seed}-{at:02}-{kind}: {plant or 'nothing'}\n  plant {plant}\n  true {true}\n"
+        )
+    return parsed("".join(told))
