@@ -6,21 +6,19 @@ Costs about a hundredth of a core; of many threads that are looked at not more t
 
 from __future__ import annotations
 
-import contextlib
-import os
 import random
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from probes import meaning
-from probes.host.child import is_held
 from probes.host.connection_track import Connection, Track
 from probes.host.memory import read_dirty_limit, read_memory
 from probes.host.proc import DeviceCounts, Moved
 from probes.host.reader import reader
 from probes.host.running_copies import ANY_PORT, MOST_LOOKED_AT, counted
 from probes.host.sock_diag import Seen, Sockets
+from probes.host.thread_states import WAITS_FOR_DISK, Threads
 from probes.host.waiting import select
 from probes.meaning import Address, Port, Seconds
 from probes.records import Details
@@ -88,6 +86,7 @@ class Watch:
 
     setting: Setting
     sockets: Optional[Sockets]
+    threads: Threads = field(default_factory=Threads)
     track: Optional[Track] = None
     counts: List[Count] = field(default_factory=list)
     every: int = 1
@@ -116,6 +115,7 @@ class Watch:
             if select.select([control_fd], [], [], max(0.0, due - time.monotonic()))[0]:
                 break
         self._count(time.monotonic())
+        self.threads.close()
 
     def _find(self) -> None:
         own = self.setting.own_address, self.setting.own_port
@@ -127,9 +127,9 @@ class Watch:
                 self.track = Track(each, self.sockets.question(each))
 
     def _look(self, now: float) -> None:
-        waits = waits_for_disk(self.setting.pids)
-        if waits is not None:
-            self.states.append((now, waits))
+        threads = self.threads.look(self.setting.pids)
+        if threads:
+            self.states.append((now, any(each.state == WAITS_FOR_DISK for each in threads)))
             # A watch of hours keeps the last of them.
             del self.states[: -10 * MOST_COUNTS]
         if self.track is None or self.track.gone or self.sockets is None:
@@ -246,11 +246,6 @@ def _dirty(counts: List[Count]) -> Details:
     return found
 
 
-MOST_THREADS = 256
-"""Of those that one look for waiting ones asks."""
-T = TypeVar("T")
-
-
 @dataclass
 class Tally:
     """What processes moved, those of them that end meanwhile included: it never falls."""
@@ -286,29 +281,3 @@ class Tally:
             total = Moved(*map(sum, zip(*self.last.values())))
             self.most = total if self.most is None else Moved(*map(max, zip(self.most, total)))
         return self.most
-
-
-def waits_for_disk(pids: Iterable[int]) -> Optional[bool]:
-    """Whether any thread of the processes is in uninterruptible sleep now; None: none is left.
-
-    A file server has threads for its disk beside the one that hears the network. Of more than
-    MOST_THREADS each look asks others.
-    """
-    seen = None
-    left = MOST_THREADS
-    for pid in _turned(list(pids)):
-        with contextlib.suppress(OSError):
-            for thread in _turned(os.listdir(f"/proc/{pid}/task"))[:left]:
-                left -= 1
-                seen = is_held(f"{pid}/task/{thread}")
-                if seen:
-                    return True
-        if not left:
-            break
-    return seen
-
-
-def _turned(items: Sequence[T]) -> List[T]:
-    """The same, begun anywhere."""
-    at = random.randrange(len(items)) if items else 0
-    return [*items[at:], *items[:at]]

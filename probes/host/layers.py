@@ -18,6 +18,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Set
 from xml.parsers.expat import ExpatError
 
 from probes.host import block, folders, tools
+from probes.host.proc import there
 from probes.host.system import os
 from probes.records import Details, HostSetting
 
@@ -98,7 +99,7 @@ class Walk:
         for name in below:
             self.device(name)
         upper = _option(entry, "upperdir") if entry.filesystem == "overlay" else None
-        if upper is not None and Path(upper).is_dir():
+        if upper is not None and there(Path(upper)):
             self.folder(upper)
         return self._found
 
@@ -111,7 +112,7 @@ class Walk:
         for each in block.below(name, self._sys):
             self.device(each)
         backing = layer.get("backing_file")
-        if backing and Path(backing).exists():
+        if backing and there(Path(backing)):
             self.folder(backing)
         return self._found
 

@@ -16,6 +16,7 @@ from typing import Iterator, NamedTuple, Sequence
 from probes.drivers import fio
 from probes.host import folders
 from probes.host.layers import kernel_name
+from probes.host.proc import there
 from probes.host.system import os
 from probes.meaning import Device
 from probes.records import Details, Endpoint
@@ -190,7 +191,7 @@ def _read_below(device: str | None) -> int | None:
     for backing in node.glob("loop/backing_file"):
         file = Path(backing.read_text().rstrip("\n"))
         # a file that was deleted, or that has no name, cannot be looked up by one
-        under = folders.folder_facts(str(file)).device if file.exists() else None
+        under = folders.folder_facts(str(file)).device if there(file) else None
         below = [under] if under else []
     counts = [others.look(each).own for each in below]
     told = [each.read_bytes for each in counts if each is not None]

@@ -6,11 +6,9 @@ from copy import deepcopy
 from typing import Any
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.attribution.attribution import alone, attribute, hidden, whole
 from bottleneck.report import Report
+from tests.traces import attribute
 
-VIEWS = {"both": whole, "hidden": hidden, "alone": alone}
-"""All that was seen; the server's threads hidden; the client's part."""
 NOT_MADE = {"component": "unknown", "side": None, "cause": "not-measured", "confidence": 0.0}
 
 
@@ -20,7 +18,7 @@ def by_time(report: Report, document: dict[str, Any], view: str) -> dict[str, An
     copies = {(each.name, each.dialect, each.initiator): each for each in steps.copies(report)}
     for row in told["diagnosis"]["copies"]:
         copy = copies.get((row["copy"], row["dialect"], row["initiator"]))
-        found = attribute(copy, VIEWS[view]) if copy is not None else None
+        found = attribute(copy, view) if copy is not None else None
         row["verdict"] = dict(NOT_MADE)
         if found is None:
             row["bytes_per_second"] = None

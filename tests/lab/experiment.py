@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 import time
@@ -12,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from by_time import VIEWS, by_time
+from by_time import by_time
 from disc_files import PLANTED
 from disturbance import TOO_MUCH_CORES, watching
-from host import SHARE
+from host import SHARE, USER
 from judge import MISSED, NOT_COUNTED, WRONG, Judged, Ratio, rates, verdicts
 from law import broken
 from prove import iperf3
@@ -24,8 +25,11 @@ from world import World, world
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import ReportError, from_json, load, to_json
+from tests.traces import VIEWS
 
 OLD_FILES = "archive"
+AS_USER = f" setpriv --reuid={USER} --regid={pwd.getpwnam(USER).pw_gid} --clear-groups --"
+"""As whom smbd serves the share."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -35,6 +39,8 @@ class Terms:
     """The least; a world may need more."""
     agent: bool = True
     """Whether it may have one on the server."""
+    ordinary: bool = False
+    """Whether that one has no rights there but the share's user's."""
     beside: bool = True
     """Whether iperf3 is run too."""
     reports: Path | None = None
@@ -118,7 +124,9 @@ def experiment(chosen: LabWorld, terms: Terms) -> Ran:
             _lay_old_files(lab, cached=terms.old_files == "cached")
         with watching(lab.groups) as foreign:
             told = ["diagnose", *size_options(chosen), *cold_from]
-            code, elapsed, message = product(lab, told, file, budget_seconds, agent=terms.agent)
+            code, elapsed, message = product(
+                lab, told, file, budget_seconds, agent=terms.agent, ordinary=terms.ordinary
+            )
         text = file.read_text() if file.exists() else ""
         left = tuple(left_behind(lab))
     if terms.reports is not None and text:
@@ -188,7 +196,13 @@ def size_options(chosen: LabWorld) -> list[str]:
 
 
 def product(
-    lab: World, told: Sequence[str], file: Path, budget_seconds: int, *, agent: bool = True
+    lab: World,
+    told: Sequence[str],
+    file: Path,
+    budget_seconds: int,
+    *,
+    agent: bool = True,
+    ordinary: bool = False,
 ) -> tuple[int | None, float, str]:
     """Run the product on the client, as a user does: exit code, seconds, the end of stderr.
 
@@ -196,7 +210,9 @@ def product(
     """
     command: list[str | Path] = [lab.client.script, sys.executable, "-m", "bottleneck"]
     command += [*told, lab.share.target, "--user", lab.share.user]
-    command += ["--agent", f"exec:{lab.server.script}" if agent else "none"]
+    there = f"exec:{lab.server.script}{AS_USER if ordinary else ''}"
+    command += ["--agent", there if agent else "none"]
+    command += ["--server-folder", lab.server.folder / SHARE] if ordinary else []
     command += ["--folder", str(lab.client.folder), "--json", str(file), "--yes", "--quiet"]
     command += ["--budget", str(budget_seconds)]
     environment = {

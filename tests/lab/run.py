@@ -28,13 +28,14 @@ from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from by_time import VIEWS
 from draw import drawn
 from experiment import Ran, Terms, experiment, judged_again, show, undisturbed
 from judge import MISSED, WRONG
 from tally import lines, tally
 from truth import GROUPS, WORLDS, LabWorld
 from world import missing
+
+from tests.traces import VIEWS
 
 PART = 8
 """Worlds of one part of those that are drawn: some ten minutes."""
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_argument("--quick", dest="budget", action="store_const", const=20, help="20 s")
     parser.add_argument("--attempts", type=int, default=ATTEMPTS, help="where others disturb it")
     parser.add_argument("--agent-none", action="store_true", help="no agent on the server")
+    parser.add_argument("--ordinary", action="store_true", help="the server's agent has no rights")
     parser.add_argument(
         "--old-files",
         choices=("cold", "cached"),
@@ -104,7 +106,14 @@ def main() -> int:
         print("\n".join(each.name for each in worlds))
         return ALL_RIGHT
     agent = not (options.agent_none or options.old_files)
-    terms = Terms(options.budget, agent, options.beside, options.reports, options.old_files)
+    terms = Terms(
+        options.budget,
+        agent,
+        options.ordinary,
+        options.beside,
+        options.reports,
+        options.old_files,
+    )
     lacks = [] if options.saved else missing()
     if lacks:
         print("not run: " + "; ".join(lacks), file=sys.stderr)

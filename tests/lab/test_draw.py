@@ -6,7 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from by_time import VIEWS, by_time
+from by_time import by_time
 from draw import KINDS, drawn
 from experiment import Terms, judged
 from judge import RIGHT
@@ -14,6 +14,7 @@ from truth import WORLDS
 
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.report import from_json
+from tests.traces import VIEWS
 
 KEPT = Path(__file__).parents[1] / "data" / "traces"
 

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 
 from bottleneck.analysis.attribution import sockets
-from bottleneck.analysis.attribution.both import LEAST_LOOKS, NETWORK, states, weight
+from bottleneck.analysis.attribution.both import LEAST_LOOKS, states, weight
 from bottleneck.analysis.attribution.copied import Copied
 from bottleneck.analysis.attribution.shares import (
+    ALONE,
+    NETWORK,
+    SATURATED_RATIO,
     UNKNOWN,
     Instant,
+    Seen,
     Stage,
     Time,
     covered,
 )
-from bottleneck.analysis.attribution.trace import Connection, Request, SocketLook
+from bottleneck.analysis.attribution.trace import Connection, SocketLook
 
 QUIET_RATIO = 0.25
 """Of the waiting for replies, in which nothing of one came: a full path is never that quiet."""
-SATURATED_RATIO = 0.7
-"""A stage with work for less of the time does not explain the rate alone."""
+KEEPS_UP_RATIO = 0.75
+"""Of the looks, in which a reader had read all that came: then it is not what holds the copy."""
 DOUBTED = 0.55
 """The most confidence in what this host cannot tell apart by itself."""
 CACHED_RATIO = 1.3
 """Rate from the cache over the one past it, from which on the disk made the difference."""
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What one host tells of a copy."""
-
-    time: Time
-    verdict: Stage
-    """Whom it names; UNKNOWN: it cannot tell."""
-    confidence: float
 
 
 def by_asking(copy: Copied) -> Seen | None:
@@ -58,19 +51,10 @@ def _by_thread(copy: Copied) -> Seen | None:
     time = covered(instants, len(copy.trace.bins))
     if time is None:
         return None
-    full = time.uses.get(time.first, 0.0) >= SATURATED_RATIO
-    return Seen(time, time.first if full else UNKNOWN, time.confidence)
-
-
-def requests(copy: Copied) -> list[Request]:
-    """Those that carry the payload."""
-    return [each for each in copy.trace.requests if each.verb in ("read", "write")]
-
-
-def in_flight_bytes(copy: Copied) -> float:
-    """Payload asked for and not yet answered, as a rule."""
-    found = [each.in_flight_bytes for each in requests(copy)]
-    return median(found) if found else 0.0
+    # A core that it has to itself may be busy with trickles.
+    sure = thread.starves or time.first[0] == "disk"
+    full = sure and time.uses.get(time.first, 0.0) >= SATURATED_RATIO
+    return Seen(time, time.first if full else UNKNOWN, ALONE)
 
 
 def _pull(copy: Copied, own: Connection) -> Seen | None:
@@ -91,26 +75,27 @@ def _pull(copy: Copied, own: Connection) -> Seen | None:
     if time is None:
         return None
     if lag > max(cpu, SATURATED_RATIO) or disk > max(cpu, waiting):
-        return Seen(time, ("disk", copy.asking), time.confidence)
-    if cpu >= SATURATED_RATIO:
-        return Seen(time, ("cpu", copy.asking), time.confidence)
+        return Seen(time, ("disk", copy.asking), ALONE)
+    ahead = sum(copy.keeps_up(each) for each in own.looks) / len(own.looks)
+    if cpu >= SATURATED_RATIO and ahead < KEEPS_UP_RATIO:
+        return Seen(time, ("cpu", copy.asking), ALONE)
     least, windows = own.known("min_rtt_seconds"), own.known("own_window_bytes")
     rtt, window = sockets.middle(least), max(windows, default=0.0)
     unread = sockets.middle(own.known("unread_bytes"))
     if unread < sockets.UNREAD_RATIO * window and sockets.fills(window, rtt, copy.rate):
-        return Seen(time, ("tcp", copy.asking), time.confidence)
-    if sockets.fills(in_flight_bytes(copy), rtt, copy.rate):
-        return Seen(time, ("smb", copy.serving), time.confidence)
+        return Seen(time, ("tcp", copy.asking), ALONE)
+    if sockets.fills(copy.in_flight_bytes, rtt, copy.rate):
+        return Seen(time, ("smb", copy.serving), ALONE)
     if waiting > 0 and reply > QUIET_RATIO * waiting:
         return _unseen_server(copy, time)
-    return Seen(time, NETWORK, time.confidence)
+    return Seen(time, NETWORK, ALONE)
 
 
 def _unseen_server(copy: Copied, time: Time) -> Seen:
     """It has nothing ready: its disk, if the same copy from its cache is faster, else its CPU."""
     faster = copy.cached_rate is None or copy.cached_rate > CACHED_RATIO * copy.rate
     stage: Stage = ("disk", copy.serving) if copy.uncached and faster else ("cpu", copy.serving)
-    return Seen(time, stage, min(DOUBTED, time.confidence))
+    return Seen(time, stage, ALONE, DOUBTED)
 
 
 def _push(copy: Copied, own: Connection) -> Seen | None:
@@ -121,18 +106,18 @@ def _push(copy: Copied, own: Connection) -> Seen | None:
     if time is None:
         return None
     if copy.lags:
-        return Seen(time, ("disk", copy.serving), time.confidence)
+        return Seen(time, ("disk", copy.serving), ALONE)
     named = (("cpu", copy.asking), ("disk", copy.asking), ("tcp", copy.asking), NETWORK)
     top = max(named, key=lambda stage: time.uses.get(stage, 0.0))
     if time.uses.get(top, 0.0) >= SATURATED_RATIO:
-        return Seen(time, top, time.confidence)
+        return Seen(time, top, ALONE)
     rtt = sockets.middle(own.known("min_rtt_seconds"))
     window = max(own.known("peer_window_bytes"), default=0.0)
     if time.uses.get(("tcp", copy.serving), 0.0) > 0.3 and sockets.fills(window, rtt, copy.rate):
-        return Seen(time, ("tcp", copy.serving), time.confidence)
-    if sockets.fills(in_flight_bytes(copy), rtt, copy.rate):
-        return Seen(time, ("smb", copy.serving), time.confidence)
-    return Seen(time, UNKNOWN, 0.0)
+        return Seen(time, ("tcp", copy.serving), ALONE)
+    if sockets.fills(copy.in_flight_bytes, rtt, copy.rate):
+        return Seen(time, ("smb", copy.serving), ALONE)
+    return Seen(time, UNKNOWN, ALONE)
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,27 @@ from statistics import mean
 
 from bottleneck.analysis.attribution import sockets
 from bottleneck.analysis.attribution.copied import Copied
-from bottleneck.analysis.attribution.shares import Instant, Stage, Time, chances, covered
+from bottleneck.analysis.attribution.shares import (
+    BOTH,
+    HIDDEN,
+    NETWORK,
+    SATURATED_RATIO,
+    Instant,
+    Seen,
+    Stage,
+    chances,
+    covered,
+)
 from bottleneck.analysis.attribution.thread import Shares
 from bottleneck.analysis.attribution.trace import Connection, HostLooks, SocketLook, nearest
 
 LEAST_LOOKS = 5
 """At the sender's connection: fewer tell nothing."""
 LEAST_SHARE = 1e-3
-NETWORK: Stage = ("network", "path")
 
 
-def by_both(copy: Copied) -> Time | None:
-    """The shares, of what both hosts saw; None: one of them saw too little."""
+def by_both(copy: Copied) -> Seen | None:
+    """What both hosts saw; None: one of them saw too little."""
     sender, receiver = copy.connection(copy.sender), copy.connection(copy.receiver)
     host = copy.host(copy.serving)
     if sender is None or receiver is None or host is None or not (host.threads or host.counts):
@@ -34,7 +43,16 @@ def by_both(copy: Copied) -> Time | None:
         look = nearest(sender.looks, moment.elapsed_seconds)
         if look is not None:
             instants += seen.instants(look, moment.elapsed_seconds, weight(moments, at))
-    return covered(instants, len(sender.looks))
+    time = covered(instants, len(sender.looks))
+    if time is None:
+        return None
+    stage = time.first
+    waits = stage[0] in ("disk", "cpu") and time.uses.get(stage, 0.0) < SATURATED_RATIO
+    rtt = sockets.middle(sender.known("min_rtt_seconds"))
+    if waits and sockets.fills(copy.in_flight_bytes, rtt, copy.rate):
+        # Nobody works all the time, and most of a request's life is the round trip.
+        stage = "smb", copy.serving
+    return Seen(time, stage, BOTH if host.threads else HIDDEN)
 
 
 def states(shares: Shares) -> list[tuple[str, float]]:
@@ -124,7 +142,7 @@ class _Both:
         waits = self.server.disk(seconds)
         if ordered and works and not copy.synced and seconds < copy.seconds - copy.flush_seconds:
             waits = 0.0
-        if state == "cpu":
+        if state == "cpu" and not (held == sockets.NETWORK and copy.pull and copy.keeps_up(other)):
             works.add(("cpu", copy.asking))
         ratios = [
             (("disk", copy.serving), waits),

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 
 from bottleneck.analysis.attribution.thread import MovingThread
-from bottleneck.analysis.attribution.trace import Connection, Count, HostLooks, Trace
+from bottleneck.analysis.attribution.trace import (
+    Connection,
+    Count,
+    HostLooks,
+    SocketLook,
+    Trace,
+)
 from probes.records import Usage
 
+BACKLOG_RATIO = 0.1
+"""Of the bytes asked for: what lies unread in the socket of a thread that is too slow."""
 MANY_RATIO = 0.15
 """Of the copy's time: a last flush so long says that the disk lagged behind."""
 
@@ -102,6 +111,21 @@ class Copied:
             return False
         own = sum(each.verb == "flush" for each in self.trace.requests)
         return known[-1] - known[0] > FLUSHES_RATIO * own + JOURNAL_FLUSHES
+
+    @cached_property
+    def in_flight_bytes(self) -> float:
+        """Payload asked for and not yet answered, as a rule."""
+        carry = [each for each in self.trace.requests if each.verb in ("read", "write")]
+        return median(each.in_flight_bytes for each in carry) if carry else 0.0
+
+    def keeps_up(self, look: SocketLook | None) -> bool:
+        """Whether the pulling thread had read all that came, at a look at its socket.
+
+        One that is fed in trickles is busy with each of them, and as fast as they come.
+        """
+        if look is None or look.unread_bytes is None or self.thread.starves:
+            return False
+        return look.unread_bytes < BACKLOG_RATIO * self.in_flight_bytes
 
     def flushes_at(self, seconds: float) -> bool:
         """Whether a FLUSH of ours was under way then."""

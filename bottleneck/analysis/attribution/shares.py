@@ -11,6 +11,15 @@ Stage = tuple[str, "str | None"]
 UNKNOWN: Stage = ("unknown", None)
 Instant = tuple[float, frozenset[Stage]]
 """Its weight, and who had work in it."""
+NETWORK: Stage = ("network", "path")
+VIEWS = BOTH, HIDDEN, ALONE = (
+    "both hosts",
+    "both hosts, without the server's threads",
+    "client alone",
+)
+"""By what could be seen."""
+SATURATED_RATIO = 0.7
+"""A stage with work for less of the time does not explain the rate alone."""
 CERTAIN = 0.98
 
 
@@ -37,6 +46,24 @@ class Time:
         second = max((use for stage, use in self.uses.items() if stage != self.first), default=0.0)
         variance = (first * (1 - first) + second * (1 - second)) / max(1, self.looks)
         return max(0.0, min(CERTAIN, 0.5 + first - second - math.sqrt(max(0.0, variance))))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a view tells of a copy."""
+
+    time: Time
+    stage: Stage
+    """Whom it names; UNKNOWN: it cannot tell."""
+    view: str
+    """BOTH, HIDDEN or ALONE."""
+    most: float = CERTAIN
+    """The most confidence that it deserves."""
+
+    @property
+    def confidence(self) -> float:
+        """In what it names."""
+        return 0.0 if self.stage == UNKNOWN else min(self.most, self.time.confidence)
 
 
 def chances(instant: Instant, ratios: Iterable[tuple[Stage, float]]) -> list[Instant]:

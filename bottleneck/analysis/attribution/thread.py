@@ -51,6 +51,12 @@ class MovingThread:
         pairs = zip(self.bins, self.bins[1:], strict=False)
         return tuple(self._shares(before.elapsed_seconds, each) for before, each in pairs)
 
+    @property
+    def starves(self) -> bool:
+        """Whether it waited for a core longer than it ran."""
+        first, last = self.bins[0], self.bins[-1]
+        return last.wait_seconds - first.wait_seconds > last.run_seconds - first.run_seconds
+
     def at(self, seconds: float) -> Shares:
         """Around a moment."""
         ends = [each.elapsed_seconds for each in self.bins[1:]]

@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis.attribution.attribution import (
-    ALONE,
-    BOTH,
-    HIDDEN,
-    alone,
-    attributed,
-    hidden,
-    whole,
-)
+from bottleneck.analysis.attribution.attribution import attributed
 from bottleneck.analysis.attribution.copied import Copied
+from bottleneck.analysis.attribution.shares import ALONE, BOTH, HIDDEN
 from tests.analysis.attribution.planted import (
     LOOKS,
     MIB,
@@ -30,6 +23,7 @@ from tests.analysis.attribution.planted import (
     threads,
 )
 from tests.analysis.conftest import usage
+from tests.traces import alone, hidden, whole
 
 RATE = 25e6
 WAITS = bins(0.05, reply=0.94)
@@ -81,8 +75,12 @@ PLANTED: dict[str, tuple[Copied, str, str]] = {
         *("disk/client/write", "disk/client/write"),
     ),
     "the client's CPU, pulled": (
-        pull(bins(0.98)),
+        pull(bins(0.98), near={"unread_bytes": 400 << 10}),
         *("cpu/client/one-core", "cpu/client/one-core"),
+    ),
+    "a thread that is busy with trickles": (
+        pull(bins(0.85), near={"unread_bytes": 1448}, far=SENDING),
+        *("network/path/link-rate", "network/path/link-rate"),
     ),
     "the client's receive window": (
         pull(

@@ -10,8 +10,8 @@ import pytest
 
 from bottleneck import report
 from bottleneck.analysis import steps
-from bottleneck.analysis.attribution.attribution import alone, attribute, hidden, whole
 from bottleneck.words import share_text
+from tests.traces import VIEWS, attribute
 
 KEPT = Path(__file__).parents[2] / "data" / "traces"
 
@@ -21,10 +21,10 @@ def test_a_kept_trace(name: str, golden: Callable[[str], None]) -> None:
     found = report.loads(gzip.decompress((KEPT / f"{name}.json.gz").read_bytes()))
     for copy in steps.copies(found):
         golden(f"{copy.name} {copy.dialect}")
-        for part in (whole, hidden, alone):
-            told = attribute(copy, part)
+        for view in VIEWS:
+            told = attribute(copy, view)
             if told is None:
-                golden(f"  {part.__name__}: too little was seen")
+                golden(f"  {view}: too little was seen")
                 continue
             named = f"{told.component}/{told.side}/{told.cause} {told.confidence:.2f}"
             shares = ", ".join(

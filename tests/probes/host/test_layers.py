@@ -175,6 +175,15 @@ def test_a_circle_of_loop_devices_and_folders_ends(walk, tmp_path):
     assert kinds(way.folder("/")) == [("ext4", "filesystem"), ("loop0", "loop")]
 
 
+def test_a_loop_devices_file_that_may_not_be_looked_up_ends_the_walk(walk, tmp_path):
+    """As one in another user's folder; here the name is too long."""
+    way = walk("sysfs_sata_lvm", "23 1 7:0 / / rw - ext4 /dev/loop0 rw\n")
+    (tmp_path / "class/block/loop0/loop").mkdir(parents=True)
+    (tmp_path / "class/block/loop0/loop/backing_file").write_text("/" + 300 * "x")
+    (tmp_path / "dev/block/7:0").symlink_to(tmp_path / "class/block/loop0")
+    assert kinds(way.folder("/")) == [("ext4", "filesystem"), ("loop0", "loop")]
+
+
 def test_nothing_known_is_no_layer_and_no_error(tmp_path):
     assert layers.Walk([], tmp_path).folder("/") == []
     assert layers.device_layers("no-such-device") == []

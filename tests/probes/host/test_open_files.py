@@ -5,16 +5,13 @@ import re
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probes.host import copy_watch, folders, open_files, running_copies
-from probes.host.copy_watch import Tally, waits_for_disk
+from probes.host.copy_watch import Tally
 from probes.host.folders import MountEntry
 from probes.host.open_files import (
     OpenFile,
@@ -154,8 +151,6 @@ def test_files_of_unknown_size_are_told_apart_by_their_places():
 
 def test_of_processes_that_are_gone_nothing_is_known():
     assert moved([NOBODY]) is None and moved([]) is None
-    assert waits_for_disk([NOBODY]) is None and waits_for_disk([]) is None
-    assert waits_for_disk([os.getpid()]) is False
 
 
 def write(path: Path) -> subprocess.Popen[bytes]:
@@ -198,29 +193,3 @@ def test_a_sum_that_falls_is_told_as_it_was(monkeypatch):
     before = tally.moved()
     monkeypatch.setattr(copy_watch.reader(), "moved", lambda pid: Moved(0, 0, 0, 0))
     assert before is not None and tally.moved() == before
-
-
-@contextmanager
-def resting(count: int) -> Iterator[None]:
-    """So many threads of this process that wait."""
-    stop = threading.Event()
-    threads = [threading.Thread(target=stop.wait) for _ in range(count)]
-    for each in threads:
-        each.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for each in threads:
-            each.join()
-
-
-def test_of_many_threads_a_look_asks_some_and_the_next_one_others(monkeypatch):
-    asked: list[str] = []
-    real = copy_watch.is_held
-    monkeypatch.setattr(copy_watch, "is_held", lambda task: asked.append(task) or real(task))
-    monkeypatch.setattr(copy_watch, "MOST_THREADS", 5)
-    with resting(20):
-        for _ in range(200):
-            assert waits_for_disk([os.getpid(), os.getpid()]) is False
-    assert len(asked) == 200 * 5 and len(set(asked)) > 15
