@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 from bottleneck.analysis.attribution import sockets
-from bottleneck.analysis.attribution.both import LEAST_LOOKS, states, weight
+from bottleneck.analysis.attribution.both import LEAST_LOOKS
 from bottleneck.analysis.attribution.copied import Copied
+from bottleneck.analysis.attribution.instants import Instants
 from bottleneck.analysis.attribution.shares import (
     ALONE,
     NETWORK,
@@ -19,7 +17,7 @@ from bottleneck.analysis.attribution.shares import (
     Time,
     covered,
 )
-from bottleneck.analysis.attribution.trace import Connection, SocketLook
+from bottleneck.analysis.attribution.trace import Connection
 
 QUIET_RATIO = 0.25
 """Of the waiting for replies, in which nothing of one came: a full path is never that quiet."""
@@ -99,10 +97,7 @@ def _unseen_server(copy: Copied, time: Time) -> Seen:
 
 
 def _push(copy: Copied, own: Connection) -> Seen | None:
-    view = _Push(copy, own)
-    time = covered(
-        [each for at in range(len(own.looks)) for each in view.instants(at)], len(own.looks)
-    )
+    time = covered(Instants(copy, own).all(own.looks), len(own.looks))
     if time is None:
         return None
     if copy.lags:
@@ -118,43 +113,3 @@ def _push(copy: Copied, own: Connection) -> Seen | None:
     if sockets.fills(copy.in_flight_bytes, rtt, copy.rate):
         return Seen(time, ("smb", copy.serving), ALONE)
     return Seen(time, UNKNOWN, ALONE)
-
-
-@dataclass(frozen=True)
-class _Push:
-    copy: Copied
-    own: Connection
-
-    def instants(self, at: int) -> list[Instant]:
-        """Who had work around one look."""
-        look = self.own.looks[at]
-        lasted = weight(self.own.looks, at)
-        shares = states(self.copy.thread.at(look.elapsed_seconds))
-        return [(lasted * share, self._work(look, state)) for state, share in shares]
-
-    def _work(self, look: SocketLook, state: str) -> frozenset[Stage]:
-        held = sockets.holder(look, self.own, None, None, state == "heard", self.copy.rate)
-        works: set[Stage] = set()
-        if held == sockets.NETWORK:
-            works.add(NETWORK)
-        elif held == sockets.WINDOW:
-            works.add(("tcp", self.copy.serving))
-        elif held == sockets.SEND_BUFFER:
-            works.add(("tcp", self.copy.asking))
-        if state in ("disk", "flush"):
-            works.add(("disk", self.copy.asking))
-        if state == "cpu":
-            works.add(("cpu", self.copy.asking))
-        if not works:
-            works.add(UNKNOWN if held == sockets.PAUSED else self._idle(look))
-        return frozenset(works)
-
-    def _idle(self, look: SocketLook) -> Stage:
-        if look.elapsed_seconds >= self._flushed_from and self.copy.lags:
-            return "disk", self.copy.serving
-        standing = sockets.queue_stands(look, self.own.segment_bytes)
-        return NETWORK if standing else UNKNOWN
-
-    @cached_property
-    def _flushed_from(self) -> float:
-        return self.copy.seconds - self.copy.flush_seconds

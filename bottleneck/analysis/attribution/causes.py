@@ -70,8 +70,10 @@ def _network(copy: Copied) -> str:
     if sender is None:
         return _by_receiver(copy)
     standing = _standing(sender)
-    again, through = sender.grown("retransmitted_bytes"), sender.grown("acknowledged_bytes")
-    if through and again / through > LOST_RATIO and standing < FULL_QUEUE_RATIO and _lasts(sender):
+    again, through = sender.sent("retransmitted_bytes"), sender.sent("acknowledged_bytes")
+    # Losses of the start alone matter where no queue stands since: TCP has not recovered from them.
+    felt = standing < EMPTY_QUEUE_RATIO or standing < FULL_QUEUE_RATIO and _lasts(sender)
+    if through and again / through > LOST_RATIO and felt:
         return "loss"
     grows = standing < EMPTY_QUEUE_RATIO and _grows(sender, "acknowledged_bytes")
     return "delay" if grows else "link-rate"

@@ -44,8 +44,14 @@ class Time:
         """How far the first is ahead of the next in use, less the error of the sampling."""
         first = self.uses.get(self.first, 0.0)
         second = max((use for stage, use in self.uses.items() if stage != self.first), default=0.0)
-        variance = (first * (1 - first) + second * (1 - second)) / max(1, self.looks)
-        return max(0.0, min(CERTAIN, 0.5 + first - second - math.sqrt(max(0.0, variance))))
+        error = math.sqrt(_variance(first, self.looks) + _variance(second, self.looks))
+        return max(0.0, min(CERTAIN, 0.5 + first - second) - error)
+
+
+def _variance(use: float, looks: int) -> float:
+    """Of a share that was sampled so often, with one hit and one miss more (Agresti and Coull)."""
+    ratio = (use * looks + 1) / (looks + 2)
+    return ratio * (1 - ratio) / (looks + 2)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,10 @@ KINDS = ("reply", "send", "read", "write", "flush")
 """What the moving thread waits in; probes/smb/time_bins.py says what each is."""
 
 
+OWN_RATIO = 0.5
+"""Of what a connection had carried when the copy was first looked at."""
+
+
 class _Timed(Protocol):
     @property
     def elapsed_seconds(self) -> float: ...
@@ -121,6 +125,13 @@ class Connection:
         """By which a count grew."""
         values = self.known(name)
         return values[-1] - values[0] if values else 0.0
+
+    def sent(self, name: str) -> float:
+        """The same since the connection began, where the copy was most of what it carried."""
+        values, counts = self.known("acknowledged_bytes"), self.known(name)
+        if values and counts and values[0] <= OWN_RATIO * values[-1]:
+            return counts[-1]
+        return self.grown(name)
 
 
 @dataclass(frozen=True)
