@@ -94,7 +94,7 @@ WORDS: dict[str, str] = {
     "copy.ladder": "The bottleneck and the limits after it; empty where no bottleneck is named.",
     "copy.time": "Where its time went; they sum to 1. Absent where nothing watched it.",
     "copy.view": "Hosts that watched it: both hosts; both hosts, without the server's threads; "
-    "client alone.",
+    "client alone or server alone.",
     "copy.target": "What target_rate_bytes_per_second needs; null: none was given.",
     "rung": "A limit, and the copy's rate once all limits before it are removed.",
     "rung.assumed_link_bytes_per_second": "Rate of the next standard link, or null.",

@@ -19,7 +19,6 @@ from probes.host import limits
 from probes.host.connection_track import Connection
 from probes.host.look_rows import (
     COUNT_COLUMNS,
-    MOST_ROWS,
     SOCKET_COLUMNS,
     THREAD_COLUMNS,
     Row,
@@ -35,8 +34,6 @@ OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 SMB_PORTS = (445, 139)
 LEAST_SHARE = 0.25
 """Of the copy's payload: a connection that carried less was not the copy's."""
-CHANNEL_SHARE = 0.05
-"""The same where a copy may have several connections."""
 TRANSLATED_RATIO = 0.1
 """How far two ends of one connection may count apart whose addresses are translated between."""
 STAGES = ("smb-copy", "native-copy")
@@ -90,42 +87,43 @@ def observed(seen: Any) -> Observed:
     return found
 
 
-def looks(seen: Observed, least_bytes: float, began: float, lasted: float) -> Details:
-    """What a host's looks at a copy showed: its connections, threads and counts, each by columns.
+def looks(seen: Observed, own: Connection | None, began: float, lasted: float) -> Details:
+    """What a host's looks at a copy showed: its connection, threads and counts, each by columns.
 
-    least_bytes: a connection that carried less was not the copy's. began, lasted: the copy's time
-    by that of the looks, seconds.
+    own: the copy's connection there; None: it was not told from others. began, lasted: the copy's
+    time by that of the looks, seconds.
     """
-    carried = [
-        each for each in seen.connections if max(each.sent_bytes, each.received_bytes) > least_bytes
-    ]
-    most = MOST_ROWS // max(1, len(carried))
+    connection: Details = {}
+    if own is not None:
+        connection = {
+            **_columns(SOCKET_COLUMNS, own.rows, began, lasted),
+            "send_buffer_bytes": own.send_buffer_bytes,
+            "receive_buffer_bytes": own.receive_buffer_bytes,
+            "segment_bytes": (own.sender or {}).get("segment_bytes"),
+        }
     return {
-        "connections": [
-            {
-                **_columns(SOCKET_COLUMNS, each.rows, began, lasted, most),
-                "send_buffer_bytes": each.send_buffer_bytes,
-                "receive_buffer_bytes": each.receive_buffer_bytes,
-                "segment_bytes": (each.sender or {}).get("segment_bytes"),
-            }
-            for each in carried
-        ],
+        "connection": connection,
         "threads": _columns(THREAD_COLUMNS, seen.threads, began, lasted),
-        "counts": _columns(COUNT_COLUMNS, seen.counts, began, lasted),
+        "counts": _columns(COUNT_COLUMNS, seen.counts, began, lasted, around=True),
         "cpu_ratio": seen.cpu_ratio,
     }
 
 
 def _columns(
-    names: Sequence[str], rows: Sequence[Row], began: float, lasted: float, most: int = MOST_ROWS
+    names: Sequence[str], rows: Sequence[Row], began: float, lasted: float, around: bool = False
 ) -> dict[str, list[float | None]]:
-    """The rows of a copy's time by column; the times count from its beginning."""
+    """The rows of a copy's time by column; the times count from its beginning.
+
+    around: the row before and the one after stand for its beginning and its end.
+    """
+    whole = [row for row in rows if len(row) == len(names) and row[0] is not None]
+    times = [(row[0] or 0.0) - began for row in whole]
     kept = [
-        (round(row[0] - began, 6), *row[1:])
-        for row in rows
-        if len(row) == len(names) and row[0] is not None and 0 <= row[0] - began <= lasted
+        (round(min(max(at, 0.0), lasted), 6), *row[1:])
+        for at, row in zip(times, whole, strict=True)
+        if around or 0 <= at <= lasted
     ]
-    thin = thinned(kept, most)
+    thin = thinned(kept)
     return {name: [row[at] for row in thin] for at, name in enumerate(names)}
 
 
@@ -133,6 +131,16 @@ def of_copy(
     seen: Mapping[Side, list[Connection]], sender: Side, asking: Side, moved_bytes: int
 ) -> Details:
     """What a copy's connection showed at its ends; empty where neither was seen.
+
+    As of ends().
+    """
+    return _details(*ends(seen, sender, asking, moved_bytes))
+
+
+def ends(
+    seen: Mapping[Side, list[Connection]], sender: Side, asking: Side, moved_bytes: int
+) -> tuple[Connection | None, Connection | None]:
+    """The copy's connection at its sender and at its receiver; None: not seen there.
 
     seen: the connections of each host that watched. sender: the host that the payload came from.
     asking: the host that connected to the other. moved_bytes: the copy's payload.
@@ -148,7 +156,7 @@ def of_copy(
         # Not one connection: the host that connected chose its peer, so its own is the copy's.
         one = sent[0] if sent and (asking == sender or not got) else None
         other = got[0] if got and one is None else None
-    return _details(one, other)
+    return one, other
 
 
 def _pair(
@@ -236,17 +244,21 @@ class Watching:
         pushes = self.step.setting["copy"].removeprefix("server.").startswith("push")
         sender = self.asking if pushes else OTHER[self.asking]
         moved_bytes = ran.samples[-1].moved_bytes
-        ends = {side: list(each.connections) for side, each in seen.items()}
-        shown = of_copy(ends, sender, self.asking, moved_bytes)
+        carried = {side: list(each.connections) for side, each in seen.items()}
+        one, other = ends(carried, sender, self.asking, moved_bytes)
+        own = {sender: one, OTHER[sender]: other}
+        shown = _details(one, other)
         details = {**ran.details, "sockets": shown} if shown else dict(ran.details)
         if "trace" in details:
             try:
-                details["looks"] = self._timed(details["trace"], seen, moved_bytes)
+                details["looks"] = self._timed(details["trace"], seen, own)
             except ValueError as error:
                 self.bench.note(f"{self.asking}: the copy's own times are not to be read: {error}")
         return replace(ran, details=details)
 
-    def _timed(self, trace: Any, seen: Mapping[Side, Observed], moved_bytes: int) -> Details:
+    def _timed(
+        self, trace: Any, seen: Mapping[Side, Observed], own: Mapping[Side, Connection | None]
+    ) -> Details:
         """The looks by the clock of the copy's own times. Errors: ValueError."""
         began, lasted = (
             typed.number(typed.mapping(trace, "trace").get(name), f"trace.{name}")
@@ -258,7 +270,7 @@ class Watching:
             # The host that makes the copy times it by the clock of its looks; the other one was
             # read right before the copy began.
             late = began - window[0] if side == self.asking and window else 0.0
-            found[side] = looks(each, CHANNEL_SHARE * moved_bytes, late, lasted)
+            found[side] = looks(each, own[side], late, lasted)
         return found
 
     def _note(self, side: Side, watch: Observation) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from bottleneck.analysis.attribution.attribution import Attribution, attributed, copied
 from bottleneck.analysis.attribution.trace import Trace
 from bottleneck.analysis.steps import Copy
+from bottleneck.report import Report
 
 
 def whole(trace: Trace) -> Trace:
@@ -29,7 +30,7 @@ def alone(trace: Trace) -> Trace:
 VIEWS: dict[str, Callable[[Trace], Trace]] = {"both": whole, "hidden": hidden, "alone": alone}
 
 
-def attribute(copy: Copy, view: str) -> Attribution | None:
+def attribute(report: Report, copy: Copy, view: str) -> Attribution | None:
     """What a part of a copy's trace says."""
-    found = copied(copy)
+    found = copied(report, copy)
     return found and attributed(replace(found, trace=VIEWS[view](found.trace)))

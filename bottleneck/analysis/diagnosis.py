@@ -53,7 +53,7 @@ OFFERS_RATIO = 1.1
 def diagnose(report: Report) -> Diagnosis:
     """What the report means; pure, so that it can be had again from a saved one."""
     copies = steps.copies(report)
-    found = [_with_time(_diagnose(report, copy), copy) for copy in copies]
+    found = [_with_time(_diagnose(report, copy), report, copy) for copy in copies]
     found += _untried(report, copies)
     found = observed.refined(report, copies, found)
     headline, beside = _headline(found), tuple(compared(report))
@@ -194,8 +194,8 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     )
 
 
-def _with_time(found: CopyDiagnosis, copy: Copy) -> CopyDiagnosis:
-    went = attribute(copy)
+def _with_time(found: CopyDiagnosis, report: Report, copy: Copy) -> CopyDiagnosis:
+    went = attribute(report, copy)
     return found if went is None else replace(found, time=went.shares, view=went.view)
 
 

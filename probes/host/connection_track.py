@@ -69,7 +69,7 @@ class Track:
     fresh: bool = False
     """Whether it began while its port was watched: its counters began at 0."""
     every: int = 1
-    """Each so-manieth look is kept."""
+    """Keep every Nth look."""
     skipped: int = 0
     moved_at: float = 0.0
     busy_at: float = -1e9

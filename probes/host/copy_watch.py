@@ -90,7 +90,7 @@ class Watch:
     track: Optional[Track] = None
     counts: List[Count] = field(default_factory=list)
     every: int = 1
-    """Each so-manieth count is kept."""
+    """Keep every Nth count."""
     states: List[Tuple[float, bool]] = field(default_factory=list)
     """When, and whether a process waited for a disk."""
     tally: Tally = field(init=False)

@@ -50,13 +50,12 @@ all together, ran and waited for a core, as a share of the time around; what the
 waited since the first look."""
 COUNT_COLUMNS = (
     "elapsed_seconds",
-    "device_read_bytes",
     "device_written_bytes",
     "device_flushes",
     "io_waiting_cores",
     "busiest_core_ratio",
 )
-"""Of the host: what its device moved, and its flushes, since the first one; how many cores idled
+"""Of the host: what its device wrote, and its flushes, since the first one; how many cores idled
 while a task of theirs waited for a disk, and the busiest one's busy share, since the row before."""
 MOST_ROWS = 128
 """Of a kind, of a copy: evenly spread."""
@@ -75,15 +74,15 @@ class CountLook(NamedTuple):
     """What is counted at one moment of this host's clock."""
 
     clock_seconds: float
-    device: Optional[Tuple[int, int, Optional[int]]]
-    """Bytes read and written since boot, and flushes of its cache."""
+    device: Optional[Tuple[int, Optional[int]]]
+    """Bytes written since boot, and flushes of its cache."""
     cores: Dict[int, Tuple[float, float]]
     """Seconds that each was busy, and idle with a task that waited for a disk, since boot."""
 
 
 def thinned(rows: Sequence[T], most: int = MOST_ROWS) -> List[T]:
     """At most so many of them, at even distances; the last one stays."""
-    step = max(1, -(-len(rows) // most))
+    step = max(1, -(-len(rows) // max(1, most)))
     return list(rows[::-1][::step][::-1])
 
 
@@ -95,6 +94,8 @@ def socket_row(glimpse: Glimpse, began: float) -> Row:
 
 def thread_rows(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
     """The looks between two moments; fewer than two tell nothing."""
+    around = began - AROUND_SECONDS, ended + AROUND_SECONDS
+    looks = thinned([each for each in looks if around[0] <= each.clock_seconds <= around[1]])
     if len(looks) < 2:
         return []
     growths = [_growth(before, after) for before, after in zip(looks, looks[1:])]
@@ -152,20 +153,23 @@ def count_rows(looks: Sequence[CountLook], began: float, ended: float) -> List[R
             pairs = [
                 (look.cores[each], before.cores[each]) for each in look.cores.keys() & before.cores
             ]
-            waiting = sum(now[1] - was[1] for now, was in pairs) / lasted
-            busiest = min(1.0, max((now[0] - was[0] for now, was in pairs), default=0.0) / lasted)
+            # What a core waited for disks may run backwards (proc(5)).
+            waiting = max(0.0, sum(now[1] - was[1] for now, was in pairs)) / lasted
+            busiest = max((now[0] - was[0] for now, was in pairs), default=0.0) / lasted
+            busiest = min(1.0, max(0.0, busiest))
         if look.device is not None and kept[0].device is not None:
             pairs_of_counts = zip(look.device, kept[0].device)
             moved = tuple(_since(now, was) for now, was in pairs_of_counts)
         # The count before the copy stands for its beginning.
         elapsed = max(0.0, look.clock_seconds - began)
-        row = (elapsed, *(moved or (None, None, None)), waiting, busiest)
+        row = (elapsed, *(moved or (None, None)), waiting, busiest)
         rows.append(tuple(_short(each) for each in row))
     return rows
 
 
 def _since(now: Optional[int], was: Optional[int]) -> Optional[int]:
-    return None if now is None or was is None else now - was
+    """None: not counted, or the device was made anew."""
+    return None if now is None or was is None or now < was else now - was
 
 
 def _short(value: Optional[float]) -> Optional[float]:

@@ -7,6 +7,7 @@ kernel.
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
@@ -135,6 +136,12 @@ def devices() -> Dict[str, DeviceCounts]:
 def flushes(device: str) -> Optional[int]:
     """Of a device's cache, since boot; None: not counted before Linux 5.5."""
     return parse_flushes(text("/proc/diskstats"), device)
+
+
+def ticks_now() -> int:
+    """By the clock of ProcessStat.started_ticks; 0 where this system has none."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return int(time.clock_gettime(clock) / TICK_SECONDS) if clock is not None else 0
 
 
 def processes() -> Dict[int, ProcessStat]:

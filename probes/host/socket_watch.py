@@ -41,13 +41,17 @@ class Observed:
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
 """Between two looks; and while a copy is young: it may be a short one."""
 FIRST_LOOKS = 50
-REST_RATIO = 70
-"""The least that a look is rested after, over the CPU time that it took."""
+REST_RATIO, LONGEST_REST_SECONDS = 90, 2.0
+"""The least that a look is rested after, over the CPU time that it took. To look for the file
+server's processes costs more, and is done OWNER_SEARCHES times at most."""
+OWNER_SEARCHES = 3
 COUNT_SECONDS = 0.25
+MOST_THREAD_LOOKS = 512
+"""Of a longer copy every second one goes."""
 SEARCH_SECONDS = 0.06
 BUSY_SEARCH_SECONDS = 0.5
 """While a copy is seen already: a search costs most of all that is done here."""
-SEARCH_SHARE = 0.02
+SEARCH_SHARE = 0.005
 """The most of a core, for searches: where the kernel's table is large they are made less often."""
 SLOWEST_SEARCH_SECONDS = 2.0
 MOST_WATCHED = 16
@@ -105,6 +109,11 @@ class Watch:
     """The file server's processes that carry the copy."""
     thread_looks: List[ThreadLook] = field(default_factory=list)
     counts: List[CountLook] = field(default_factory=list)
+    began_ticks: int = field(default_factory=proc.ticks_now)
+    """When it began, as processes' beginnings are counted."""
+    owner_searches: int = 0
+    owners_seconds: float = 0.0
+    """CPU time of the last one, which no rest makes up for."""
     busy_looks: int = 0
     """Those at a connection that carries a copy, searches aside."""
     asked: Set[int] = field(default_factory=lambda: {0})
@@ -122,13 +131,15 @@ class Watch:
         due = count_at = time.monotonic()
         until = due + self.setting.seconds
         while due < until:
-            used = time.thread_time()
+            used, self.owners_seconds = time.thread_time(), 0.0
             self.look()
             self._look_at_threads()
             if time.monotonic() >= count_at:
                 self._count()
                 count_at = time.monotonic() + COUNT_SECONDS
-            rest = REST_RATIO * (time.thread_time() - used)
+            rest = min(
+                LONGEST_REST_SECONDS, REST_RATIO * (time.thread_time() - used - self.owners_seconds)
+            )
             # A look that came late is not made up for: the next ones would come too close.
             # At fixed times a peer that works in steps of a few of them would be seen at one phase.
             pause = FIRST_LOOK_SECONDS if self.busy_looks < FIRST_LOOKS else LOOK_SECONDS
@@ -142,15 +153,17 @@ class Watch:
 
     def _look_at_threads(self) -> None:
         if self.serving:
-            look = ThreadLook(time.monotonic(), self.threads.look(self.serving))
-            self.thread_looks = [*self.thread_looks, look][-MOST_LOOKS:]
+            states = self.threads.look(self.serving)
+            self.thread_looks.append(ThreadLook(time.monotonic(), states))
+            if len(self.thread_looks) > MOST_THREAD_LOOKS:
+                del self.thread_looks[1::2]
 
     def _count(self) -> None:
         name = self.setting.device
         device = reader().devices().get(name) if name else None
         moved = None
         if name and device:
-            moved = device.read_bytes, device.written_bytes, proc.flushes(name)
+            moved = device.written_bytes, proc.flushes(name)
         self.counts.append(CountLook(time.monotonic(), moved, proc.waiting_cores()))
         del self.counts[:-MOST_LOOKS]
 
@@ -210,18 +223,33 @@ class Watch:
             self.all_known = False
 
     def _name_owners(self, now: float) -> None:
-        """Once for each connection that is new or carries a copy: after it, it would be gone."""
+        """Finds who serves each connection that is new or carries a copy, while it is there."""
+        began = time.thread_time()
         inodes = {
             track.seen.inode for track in self.tracks.values() if track.fresh or track.busy(now)
         } - self.asked
         if inodes:
             names = owners(inodes)
-            self.asked |= inodes
-            # smbd has a process for each connection: it begins with it.
-            peer_address = self.setting.peer_address
-            self.serving |= serving(reader().processes(), os.getppid(), peer_address)
+            self.owner_searches += 1
+            self.serving = self._own(proc.processes()) or self.serving
+            # Between accept(2) and smbd's fork(2) a connection is still the listening process's.
+            if self.serving or self.owner_searches >= OWNER_SEARCHES:
+                self.asked |= inodes
             for track in self.tracks.values():
                 track.process = track.process or names.get(track.seen.inode)
+
+        self.owners_seconds = time.thread_time() - began
+
+    def _own(self, seen: Dict[int, proc.ProcessStat]) -> Set[int]:
+        """The process that serves the copy: smbd has one for each connection, which begins with it.
+
+        Empty where it cannot be told from those of other connections, or is the kernel's.
+        """
+        found = serving(seen, os.getppid(), self.setting.peer_address)
+        found = {pid for pid in found if not seen[pid].kernel}
+        if len(found) > 1:
+            found = {pid for pid in found if seen[pid].started_ticks >= self.began_ticks}
+        return found if len(found) == 1 else set()
 
     def told(self, began: float, ended: float) -> Observed:
         """What was seen between two moments of this host's clock."""

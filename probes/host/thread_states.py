@@ -7,7 +7,7 @@ Source: proc(5); sched-stats.rst of the kernel.
 from __future__ import annotations
 
 import contextlib
-from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from probes.host.proc import TICK_SECONDS, names
 from probes.host.system import os
@@ -40,13 +40,17 @@ class Threads:
     def look(self, pids: Iterable[int]) -> List[ThreadState]:
         """Each thread now; those that end meanwhile, or are not ours to see, are left out."""
         found: List[ThreadState] = []
+        there: Set[int] = set()
         for pid in pids:
             for name in names(f"/proc/{pid}/task"):
                 if len(found) >= MOST_THREADS:
                     break
+                there.add(int(name))
                 state = self._read(pid, int(name))
                 if state is not None:
                     found.append(state)
+        for thread in set(self._files) - there:
+            self._forget(thread)
         return found
 
     def _read(self, pid: int, thread: int) -> Optional[ThreadState]:
@@ -86,7 +90,8 @@ def parse(thread: int, stat: bytes, schedstat: bytes) -> Optional[ThreadState]:
     if len(words) <= _SYSTEM:
         return None
     state = words[_STATE].decode("ascii", "replace")
-    if len(counted) >= 2:
-        return ThreadState(thread, state, int(counted[0]) / 1e9, int(counted[1]) / 1e9)
     ticks = int(words[_USER]) + int(words[_SYSTEM])
+    # A kernel without CONFIG_SCHEDSTATS may print the file, with zeros.
+    if len(counted) >= 2 and (int(counted[0]) or not ticks):
+        return ThreadState(thread, state, int(counted[0]) / 1e9, int(counted[1]) / 1e9)
     return ThreadState(thread, state, ticks * TICK_SECONDS, None)

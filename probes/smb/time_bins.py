@@ -106,8 +106,10 @@ class TimeBins:
 
     def _cut(self, now: float) -> None:
         wait = None
-        if self._fd >= 0:
-            wait = int(os.pread(self._fd, 80, 0).split()[1]) / 1e9
+        # A kernel without CONFIG_SCHEDSTATS prints zeros, or nothing.
+        with suppress(OSError, IndexError, ValueError):
+            run, waited, _ = map(int, os.pread(self._fd, 80, 0).split())
+            wait = waited / 1e9 if run else None
         # A running thread's own time stands in schedstat as of the last tick.
         self.bins.append((now - self._began, tuple(self.walls), time.thread_time(), wait))
         self.walls[:] = [0.0] * len(KINDS)

@@ -18,7 +18,7 @@ def by_time(report: Report, document: dict[str, Any], view: str) -> dict[str, An
     copies = {(each.name, each.dialect, each.initiator): each for each in steps.copies(report)}
     for row in told["diagnosis"]["copies"]:
         copy = copies.get((row["copy"], row["dialect"], row["initiator"]))
-        found = attribute(copy, view) if copy is not None else None
+        found = attribute(report, copy, view) if copy is not None else None
         row["verdict"] = dict(NOT_MADE)
         if found is None:
             row["bytes_per_second"] = None

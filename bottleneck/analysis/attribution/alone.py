@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bottleneck.analysis.attribution import sockets
 from bottleneck.analysis.attribution.both import LEAST_LOOKS
 from bottleneck.analysis.attribution.copied import Copied
 from bottleneck.analysis.attribution.instants import Instants
 from bottleneck.analysis.attribution.shares import (
     ALONE,
+    DOUBTED,
     NETWORK,
     SATURATED_RATIO,
     UNKNOWN,
     Instant,
     Seen,
     Stage,
-    Time,
     covered,
 )
 from bottleneck.analysis.attribution.trace import Connection
 
 QUIET_RATIO = 0.25
 """Of the waiting for replies, in which nothing of one came: a full path is never that quiet."""
+LITTLE_SURE = 0.85
+"""Confidence in a limit that the rate and the bytes in flight alone tell (Little's law)."""
 KEEPS_UP_RATIO = 0.75
 """Of the looks, in which a reader had read all that came: then it is not what holds the copy."""
-DOUBTED = 0.55
-"""The most confidence in what this host cannot tell apart by itself."""
 CACHED_RATIO = 1.3
 """Rate from the cache over the one past it, from which on the disk made the difference."""
 
@@ -52,11 +54,11 @@ def _by_thread(copy: Copied) -> Seen | None:
     # A core that it has to itself may be busy with trickles.
     sure = thread.starves or time.first[0] == "disk"
     full = sure and time.uses.get(time.first, 0.0) >= SATURATED_RATIO
-    return Seen(time, time.first if full else UNKNOWN, ALONE)
+    return Seen(time, time.first if full else UNKNOWN, ALONE.format(copy.asking))
 
 
 def _pull(copy: Copied, own: Connection) -> Seen | None:
-    thread = copy.thread
+    view, thread = ALONE.format(copy.asking), copy.thread
     disk, cpu = thread.mean("disk") + thread.mean("flush"), thread.mean("cpu")
     reply, body = thread.mean("reply"), thread.mean("body") + thread.mean("send")
     waiting = reply + body
@@ -72,44 +74,49 @@ def _pull(copy: Copied, own: Connection) -> Seen | None:
     time = covered(instants, len(own.looks))
     if time is None:
         return None
+    network = Seen(time, NETWORK, view)
     if lag > max(cpu, SATURATED_RATIO) or disk > max(cpu, waiting):
-        return Seen(time, ("disk", copy.asking), ALONE)
+        return replace(network, stage=("disk", copy.asking))
     ahead = sum(copy.keeps_up(each) for each in own.looks) / len(own.looks)
+    busy = "cpu", copy.asking
     if cpu >= SATURATED_RATIO and ahead < KEEPS_UP_RATIO:
-        return Seen(time, ("cpu", copy.asking), ALONE)
+        return replace(network, stage=busy)
     least, windows = own.known("min_rtt_seconds"), own.known("own_window_bytes")
     rtt, window = sockets.middle(least), max(windows, default=0.0)
     unread = sockets.middle(own.known("unread_bytes"))
     if unread < sockets.UNREAD_RATIO * window and sockets.fills(window, rtt, copy.rate):
-        return Seen(time, ("tcp", copy.asking), ALONE)
+        return replace(network, stage=("tcp", copy.asking), by=NETWORK)
     if sockets.fills(copy.in_flight_bytes, rtt, copy.rate):
-        return Seen(time, ("smb", copy.serving), ALONE)
+        return replace(network, stage=("smb", copy.serving), by=time.first, most=LITTLE_SURE)
     if waiting > 0 and reply > QUIET_RATIO * waiting:
-        return _unseen_server(copy, time)
-    return Seen(time, NETWORK, ALONE)
+        return replace(network, stage=_unseen_server(copy), by=time.first, most=DOUBTED)
+    return replace(network, by=busy, most=DOUBTED) if cpu >= SATURATED_RATIO else network
 
 
-def _unseen_server(copy: Copied, time: Time) -> Seen:
+def _unseen_server(copy: Copied) -> Stage:
     """It has nothing ready: its disk, if the same copy from its cache is faster, else its CPU."""
     faster = copy.cached_rate is None or copy.cached_rate > CACHED_RATIO * copy.rate
-    stage: Stage = ("disk", copy.serving) if copy.uncached and faster else ("cpu", copy.serving)
-    return Seen(time, stage, ALONE, DOUBTED)
+    return ("disk" if copy.uncached and faster else "cpu"), copy.serving
 
 
 def _push(copy: Copied, own: Connection) -> Seen | None:
     time = covered(Instants(copy, own).all(own.looks), len(own.looks))
     if time is None:
         return None
-    if copy.lags:
-        return Seen(time, ("disk", copy.serving), ALONE)
     named = (("cpu", copy.asking), ("disk", copy.asking), ("tcp", copy.asking), NETWORK)
     top = max(named, key=lambda stage: time.uses.get(stage, 0.0))
+    found = Seen(time, top, ALONE.format(copy.asking))
+    flush = "disk", copy.serving
+    if copy.lags and time.uses.get(flush, 0.0) >= time.uses.get(top, 0.0):
+        return replace(found, stage=flush)
     if time.uses.get(top, 0.0) >= SATURATED_RATIO:
-        return Seen(time, top, ALONE)
+        return found
     rtt = sockets.middle(own.known("min_rtt_seconds"))
     window = max(own.known("peer_window_bytes"), default=0.0)
     if time.uses.get(("tcp", copy.serving), 0.0) > 0.3 and sockets.fills(window, rtt, copy.rate):
-        return Seen(time, ("tcp", copy.serving), ALONE)
+        return replace(found, stage=("tcp", copy.serving))
+    if copy.lags:
+        return replace(found, stage=flush, most=DOUBTED)
     if sockets.fills(copy.in_flight_bytes, rtt, copy.rate):
-        return Seen(time, ("smb", copy.serving), ALONE)
-    return Seen(time, UNKNOWN, ALONE)
+        return replace(found, stage=("smb", copy.serving), by=time.first, most=LITTLE_SURE)
+    return replace(found, stage=UNKNOWN)

@@ -14,7 +14,10 @@ from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.evidence.copies import LOSS_BASED
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.analysis.steps import Copy
+from bottleneck.report import Report
 
+STALLED_SURE = 0.9
+"""Confidence in a hole that long packets vanish in: nothing else stalls a sender so."""
 LEAST_CONFIDENCE = 0.5
 """Below it the sampling may as well have named the next one."""
 
@@ -33,9 +36,9 @@ class Attribution:
     """BOTH, HIDDEN or ALONE."""
 
 
-def attribute(copy: Copy) -> Attribution | None:
+def attribute(report: Report, copy: Copy) -> Attribution | None:
     """Where the time of a copy went; None: it did not time itself, or too little was seen."""
-    found = copied(copy)
+    found = copied(report, copy)
     return None if found is None else attributed(found)
 
 
@@ -44,24 +47,24 @@ def attributed(copy: Copied) -> Attribution | None:
     seen = by_both(copy) or by_asking(copy)
     if seen is None:
         return None
-    stage, cause = seen.stage, ""
+    stage, cause, confidence = seen.stage, "", seen.confidence
     if causes.stalled(copy, copy.connection(copy.sender)):
-        stage, cause = NETWORK, "mtu"
+        stage, cause, confidence = NETWORK, "mtu", STALLED_SURE
+    elif confidence < LEAST_CONFIDENCE:
+        stage = UNKNOWN
     elif stage == NETWORK and causes.pinned(copy):
         stage, cause = ("tcp", copy.sender), "congestion-control"
-    elif seen.confidence < LEAST_CONFIDENCE:
-        stage = UNKNOWN
     shares = sorted(seen.time.shares.items(), key=lambda each: -each[1])
     return Attribution(
         tuple(TimeShare(*key, ratio) for key, ratio in shares if ratio > 0),
         *stage,
         cause or causes.cause(copy, stage),
-        seen.confidence,
+        confidence,
         seen.view,
     )
 
 
-def copied(copy: Copy) -> Copied | None:
+def copied(report: Report, copy: Copy) -> Copied | None:
     """A copy with its trace; None: it was not made, or did not time itself."""
     made = copy.made
     trace = read(made.outcome.details, made.step.initiator) if made else None
@@ -77,7 +80,21 @@ def copied(copy: Copy) -> Copied | None:
         moved_bytes=made.moved_bytes,
         flush_seconds=made.details.flush_seconds or 0.0,
         usages={side: usage for side, usage in usages.items() if usage is not None},
+        link_rates=_link_rates(report),
+        flushes=made.details.flushes,
+        requests=made.details.requests,
         loss_based=(made.details.sockets.congestion_control or "cubic") in LOSS_BASED,
         uncached=copy.cache == "uncached",
         cached_rate=copy.twin.rate.median if copy.twin else None,
     )
+
+
+def _link_rates(report: Report) -> dict[str, float]:
+    """By side: what the interface towards the other host claims, bytes per second."""
+    hosts = {"client": report.client, "server": report.server}
+    links = {side: host.interface for side, host in hosts.items() if host is not None}
+    return {
+        side: link.rate_bits_per_second / 8
+        for side, link in links.items()
+        if link is not None and link.rate_bits_per_second and not link.virtual
+    }

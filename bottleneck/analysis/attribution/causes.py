@@ -10,6 +10,8 @@ from probes.records import Usage
 
 FOREIGN_RATIO = 0.25
 """Of the interface's or the device's bytes, from which on others share it."""
+BUSY_RATIO = 0.7
+"""Of an interface's rate: below it the others' bytes leave room for the copy's."""
 HEADERS_RATIO = 1.06
 """Bytes at an interface over payload: frames, TCP and SMB."""
 SLACK_BYTES = 24 << 20
@@ -53,6 +55,8 @@ def stalled(copy: Copied, sender: Connection | None) -> bool:
     if sender is None:
         return False
     deep = [each for each in sender.looks if (each.backoffs or 0) >= BACKOFFS]
+    if not sender.known("acknowledged_bytes"):
+        return False
     acknowledged = sender.grown("acknowledged_bytes")
     few = acknowledged < STALLED_SEGMENTS * max(1.0, sender.segment_bytes)
     return bool(deep) and few and len(deep) >= BACKED_OFF_RATIO * len(sender.looks)
@@ -65,7 +69,8 @@ def _network(copy: Copied) -> str:
         (copy.receiver, "interface_received_bytes"),
     ):
         usage = copy.usages.get(side)
-        if usage is not None and _shared(copy, usage, getattr(usage, name)):
+        full = copy.link_rates.get(side)
+        if usage is not None and _shared(copy, usage, getattr(usage, name), full):
             return "contention"
     if sender is None:
         return _by_receiver(copy)
@@ -93,9 +98,12 @@ def _by_receiver(copy: Copied) -> str:
     return "delay" if _grows(own, "received_bytes") else "link-rate"
 
 
-def _shared(copy: Copied, usage: Usage, moved_bytes: int | None) -> bool:
-    """Whether others' bytes were a good part of an interface's in the copy's time."""
-    if not moved_bytes:
+def _shared(copy: Copied, usage: Usage, moved_bytes: int | None, full: float | None) -> bool:
+    """Whether others' bytes were a good part of an interface's in the copy's time, and it was busy.
+
+    full: bytes per second that it is made for; None: it does not claim any.
+    """
+    if not moved_bytes or (full and moved_bytes < BUSY_RATIO * full * usage.wall_seconds):
         return False
     others = moved_bytes - HEADERS_RATIO * copy.moved_bytes
     others *= min(1.0, copy.seconds / max(1e-6, usage.wall_seconds))
@@ -104,18 +112,15 @@ def _shared(copy: Copied, usage: Usage, moved_bytes: int | None) -> bool:
 
 def _lasts(sender: Connection) -> bool:
     """Whether segments are lost all along, and not only where TCP's start filled the queue."""
-    counts = sender.known("retransmitted_bytes")
-    tenth = max(1, len(counts) // 10)
-    parts = [counts[at] > counts[at - tenth] for at in range(tenth, len(counts), tenth)]
-    return sum(parts) > 0.5 * len(parts)
+    parts = sender.growths("retransmitted_bytes", 10)
+    return sum(part > 0 for part in parts) > 0.5 * len(parts)
 
 
 def _grows(connection: Connection, name: str) -> bool:
-    counts = connection.known(name)
-    third = len(counts) // 3
-    if third < 3 or sockets.middle(connection.known("min_rtt_seconds")) < GROWS_FROM_SECONDS:
+    parts = connection.growths(name, 3)
+    if not parts or sockets.middle(connection.known("min_rtt_seconds")) < GROWS_FROM_SECONDS:
         return False
-    return counts[-1] - counts[-third - 1] > GROWN_RATIO * (counts[-1] - counts[0]) / 3
+    return parts[-1] > GROWN_RATIO * sum(parts) / len(parts)
 
 
 def pinned(copy: Copied) -> bool:
@@ -147,8 +152,7 @@ def _cpu(copy: Copied, side: str) -> str:
         return "quota"
     run, wait = _run_and_wait(copy, side)
     others = usage.other_cpu_seconds / max(1e-6, usage.wall_seconds)
-    # Of threads that nobody may see the wait is not known.
-    if wait >= WAITED_RATIO * run and others > OTHERS_RATIO:
+    if wait > WAITED_RATIO * run and others > OTHERS_RATIO:
         return "contention"
     cores = usage.core_busy_ratios
     full = len(cores) > 1 and min(cores) >= FULL_CORES_RATIO

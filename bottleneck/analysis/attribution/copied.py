@@ -38,6 +38,11 @@ class Copied:
     """Of its last flush."""
     usages: Mapping[str, Usage]
     """By side; a host without an agent is not in it."""
+    link_rates: Mapping[str, float]
+    """By side: what the interface claims, bytes per second; one that claims none is not in it."""
+    flushes: float | None
+    """That the copy asked for; None: not told."""
+    requests: float
     loss_based: bool = True
     """Whether its sender's congestion control takes a lost packet for a full link."""
     uncached: bool = False
@@ -86,7 +91,7 @@ class Copied:
     def lag(self) -> float:
         """Share of the time that the receiver's disk had work for, where the last flush is long.
 
-        What all bytes take at the pace of that flush; all of the time where that is not known.
+        What all bytes take at the pace of that flush; the flush alone where that is not known.
         """
         if not self.lags:
             return 0.0
@@ -96,10 +101,9 @@ class Copied:
         before = [
             each for each in written if each.elapsed_seconds <= self.seconds - self.flush_seconds
         ]
-        if not before or len(written) < 2 or written[-1] is before[-1]:
-            return 1.0
-        pace = _pace(before[-1], written[-1])
-        return min(1.0, self.rate / pace) if pace > 0 else 1.0
+        pace = _pace(before[-1], written[-1]) if before else 0.0
+        least = self.flush_seconds / self.seconds
+        return max(least, min(1.0, self.rate / pace)) if pace > 0 else least
 
     @property
     def synced(self) -> bool:
@@ -107,10 +111,11 @@ class Copied:
         host = self.host(self.serving)
         counted = [each.device_flushes for each in host.counts] if host else []
         known = [each for each in counted if each is not None]
-        if self.pull or not known:
+        if self.pull or not known or self.flushes is None:
             return False
-        own = sum(each.verb == "flush" for each in self.trace.requests)
-        return known[-1] - known[0] > FLUSHES_RATIO * own + JOURNAL_FLUSHES
+        made = known[-1] - known[0]
+        journal = JOURNAL_FLUSHES * (1 + self.seconds)
+        return made > max(FLUSHES_RATIO * self.flushes + journal, OF_WRITES_RATIO * self.requests)
 
     @cached_property
     def in_flight_bytes(self) -> float:
@@ -136,8 +141,10 @@ class Copied:
 
 
 FLUSHES_RATIO, JOURNAL_FLUSHES = 4, 2
-"""A device's flushes over those that the copy asked for, and beside them: a file system makes at
-most two of each, and a journal some by itself."""
+"""A device's flushes over those that the copy asked for, and beside them a second: a file system
+makes at most two of each, and a journal some by itself."""
+OF_WRITES_RATIO = 0.25
+"""Of the copy's requests: a server that makes each write durable flushes after most of them."""
 
 
 def _pace(one: Count, other: Count) -> float:

@@ -21,27 +21,31 @@ class Server:
 
     host: HostLooks
 
-    def disk(self, seconds: float) -> float:
-        """Share of the time around a moment in which it waited for its disk."""
-        look = nearest(self.host.threads, seconds)
-        if look is not None:
-            return look.disk or 0.0
+    def disk(self, seconds: float) -> float | None:
+        """Share of the time around a moment in which it waited for its disk; None: not seen."""
+        if self.host.threads:
+            look = nearest(self.host.threads, seconds)
+            return look.disk if look else None
         count = nearest(self.host.counts, seconds)
-        return min(1.0, (count.io_waiting_cores or 0.0) if count else 0.0)
+        waiting = count.io_waiting_cores if count else None
+        return None if waiting is None else min(1.0, waiting)
 
-    def cpu(self, seconds: float) -> float:
-        """Share of the time around a moment in which it ran, or waited for a core.
+    def cpu(self, seconds: float) -> float | None:
+        """Share of the time around a moment in which it ran, or waited for a core; None: not seen.
 
         A thread's is exact; of several the union lies between the busiest one's and the sum. How
         often one was seen running is the best guess within; alone it says too much: each packet
         wakes a receiver.
         """
-        look = nearest(self.host.threads, seconds)
-        if look is None:
+        if not self.host.threads:
             count = nearest(self.host.counts, seconds)
-            return (count.busiest_core_ratio or 0.0) if count else 0.0
-        least, most = look.busiest_ratio or 0.0, min(1.0, look.all_ratio or 0.0)
-        return least + self._part * max(0.0, most - least)
+            return count.busiest_core_ratio if count else None
+        look = nearest(self.host.threads, seconds)
+        if look is None or look.busiest_ratio is None or look.all_ratio is None:
+            return None
+        return look.busiest_ratio + self._part * max(
+            0.0, min(1.0, look.all_ratio) - look.busiest_ratio
+        )
 
     @cached_property
     def _part(self) -> float:
@@ -90,21 +94,29 @@ class Instants:
         if state == "cpu" and not (held == sockets.NETWORK and copy.pull and copy.keeps_up(other)):
             works.add(("cpu", copy.asking))
         ratios: list[tuple[Stage, float]] = []
-        if self.server is not None:
+        disk = self.server.disk(seconds) if self.server else None
+        cpu = self.server.cpu(seconds) if self.server else None
+        if disk is not None and cpu is not None:
             # A disk that waits for our own flush does it by order: that counts where nobody else
             # has work, at the end, or where the server flushes more than it was asked to.
             ratios = [
-                (("disk", copy.serving), self.server.disk(seconds) if counts else 0.0),
+                (("disk", copy.serving), disk if counts else 0.0),
                 (("disk", copy.receiver), self._lag),
-                (("cpu", copy.serving), self.server.cpu(seconds)),
+                (("cpu", copy.serving), cpu),
             ]
-        idle = frozenset({self._idle(look, seconds, held)})
+        unseen = self.server is not None and not ratios
+        idle = frozenset({UNKNOWN if unseen else self._idle(look, seconds, held)})
         parts = chances((lasted, frozenset(works)), ratios)
         return [(part, stages or idle) for part, stages in parts]
 
     @cached_property
     def _lag(self) -> float:
         return self.copy.lag()
+
+    @cached_property
+    def _far(self) -> bool:
+        """Whether a round trip is long enough for the copy to wait for it."""
+        return sockets.middle(self.sender.known("min_rtt_seconds")) >= sockets.FAR_SECONDS
 
     def _flushed(self, seconds: float) -> bool:
         """Whether it is the time of the last flush."""
@@ -123,9 +135,11 @@ class Instants:
             return "cpu", self.copy.receiver
         if sockets.queue_stands(look, self.sender.segment_bytes) and held != sockets.PAUSED:
             return NETWORK
-        if self.server is None:
+        if self.server is None or held == sockets.UNTOLD:
             return UNKNOWN
-        return NETWORK if held == sockets.PAUSED else ("smb", self.copy.serving)
+        if held == sockets.PAUSED:
+            return NETWORK
+        return ("smb", self.copy.serving) if self._far else UNKNOWN
 
 
 _HOLDERS = (sockets.NETWORK, sockets.WINDOW, sockets.SEND_BUFFER)

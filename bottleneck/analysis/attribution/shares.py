@@ -12,12 +12,10 @@ UNKNOWN: Stage = ("unknown", None)
 Instant = tuple[float, frozenset[Stage]]
 """Its weight, and who had work in it."""
 NETWORK: Stage = ("network", "path")
-VIEWS = BOTH, HIDDEN, ALONE = (
-    "both hosts",
-    "both hosts, without the server's threads",
-    "client alone",
-)
-"""By what could be seen."""
+BOTH, HIDDEN, ALONE = "both hosts", "both hosts, without the server's threads", "{} alone"
+"""Views, by what could be seen; the last one of the host that makes the copy."""
+DOUBTED = 0.6
+"""The most confidence in what a view cannot tell from something else."""
 SATURATED_RATIO = 0.7
 """A stage with work for less of the time does not explain the rate alone."""
 CERTAIN = 0.98
@@ -39,11 +37,10 @@ class Time:
         """The stage that had work for most of the time."""
         return max(self.shares, key=lambda stage: self.shares[stage])
 
-    @property
-    def confidence(self) -> float:
-        """How far the first is ahead of the next in use, less the error of the sampling."""
-        first = self.uses.get(self.first, 0.0)
-        second = max((use for stage, use in self.uses.items() if stage != self.first), default=0.0)
+    def confidence(self, stage: Stage) -> float:
+        """How far a stage is ahead of all others in use, less the error of the sampling."""
+        first = self.uses.get(stage, 0.0)
+        second = max((use for each, use in self.uses.items() if each != stage), default=0.0)
         error = math.sqrt(_variance(first, self.looks) + _variance(second, self.looks))
         return max(0.0, min(CERTAIN, 0.5 + first - second) - error)
 
@@ -65,11 +62,15 @@ class Seen:
     """BOTH, HIDDEN or ALONE."""
     most: float = CERTAIN
     """The most confidence that it deserves."""
+    by: Stage | None = None
+    """Whose time it is, where that is another's: a round trip's, a window's."""
 
     @property
     def confidence(self) -> float:
         """In what it names."""
-        return 0.0 if self.stage == UNKNOWN else min(self.most, self.time.confidence)
+        if self.stage == UNKNOWN:
+            return 0.0
+        return min(self.most, self.time.confidence(self.by or self.stage))
 
 
 def chances(instant: Instant, ratios: Iterable[tuple[Stage, float]]) -> list[Instant]:

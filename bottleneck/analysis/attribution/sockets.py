@@ -10,6 +10,8 @@ from statistics import median
 from bottleneck.analysis.attribution.trace import Connection, SocketLook
 
 NETWORK, WINDOW, SEND_BUFFER, RECEIVER = "network", "window", "send-buffer", "receiver"
+UNTOLD = "untold"
+"""The kernel does not tell what is needed to say it: tcp_info before Linux 4.6 and 5.4."""
 PAUSED = "paused"
 """Bytes are under way, and nothing answers: the path stands still, or the host behind it does."""
 PAUSE_SECONDS, PAUSE_TRIPS, ANSWERED_BYTES = 0.01, 3.0, 128 << 10
@@ -70,13 +72,17 @@ def holder(
     receiver, room_bytes: its look at its own socket and its receive buffer, where that is seen.
     asks: whether the sending program waits for a reply: then it has no more to write.
     """
-    flying, unsent = look.in_flight_bytes or 0.0, look.unsent_bytes or 0.0
+    if look.in_flight_bytes is None or look.unsent_bytes is None:
+        return UNTOLD
+    flying, unsent = look.in_flight_bytes, look.unsent_bytes
     segment = sender.segment_bytes
     standing = queue_stands(look, segment)
     if flying and not look.backoffs and silent(look, look.since_acknowledged_seconds, rate):
         return PAUSED
     if unsent > segment:
         window = look.peer_window_bytes
+        if window is None and not standing:
+            return UNTOLD
         if window is not None and flying + segment > FULL_WINDOW_RATIO * window:
             unread = receiver.unread_bytes if receiver else None
             if unread is not None and unread >= UNREAD_RATIO * max(1.0, (room_bytes or 0.0) / 2):

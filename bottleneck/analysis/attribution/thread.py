@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,15 +64,13 @@ class MovingThread:
         at = min(bisect.bisect_left(ends, seconds), len(ends) - 1)
         return self.shares[at] if ends else NOTHING
 
-    def mean(self, name: str, until: float = float("inf")) -> float:
-        """A share of the time until then."""
-        whole = had = 0.0
-        for before, each, shares in zip(self.bins, self.bins[1:], self.shares, strict=False):
-            seconds = min(each.elapsed_seconds, until) - before.elapsed_seconds
-            if seconds > 0:
-                whole += seconds
-                had += seconds * getattr(shares, name)
-        return had / whole if whole else 0.0
+    def mean(self, name: str) -> float:
+        """A share of the whole time."""
+        pairs = zip(self.bins, self.bins[1:], strict=False)
+        lasted = [each.elapsed_seconds - before.elapsed_seconds for before, each in pairs]
+        parts = (getattr(each, name) for each in self.shares)
+        whole = sum(lasted)
+        return sum(map(operator.mul, lasted, parts)) / whole if whole else 0.0
 
     def _shares(self, began: float, found: Bin) -> Shares:
         lasted = max(1e-6, found.elapsed_seconds - began)

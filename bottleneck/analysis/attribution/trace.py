@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 from bottleneck.analysis.evidence.views import amount
@@ -75,13 +76,6 @@ class SocketLook:
     since_received_seconds: float | None = None
 
 
-_OF_THE_PATH = (
-    *("elapsed_seconds", "rtt_seconds", "min_rtt_seconds", "receive_rtt_seconds", "backoffs"),
-    *("since_acknowledged_seconds", "since_received_seconds"),
-)
-"""What several connections of a copy do not have in sum."""
-
-
 @dataclass(frozen=True)
 class ThreadLook:
     """One look at the file server's threads."""
@@ -100,7 +94,6 @@ class Count:
     """What a host counted by then."""
 
     elapsed_seconds: float
-    device_read_bytes: float | None = None
     device_written_bytes: float | None = None
     device_flushes: float | None = None
     io_waiting_cores: float | None = None
@@ -109,7 +102,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Connection:
-    """The copy's connection at one host; several are told in sum."""
+    """The copy's connection at one host."""
 
     looks: tuple[SocketLook, ...]
     send_buffer_bytes: float | None
@@ -125,6 +118,17 @@ class Connection:
         """By which a count grew."""
         values = self.known(name)
         return values[-1] - values[0] if values else 0.0
+
+    def growths(self, name: str, parts: int) -> list[float]:
+        """By which a count grew in each of so many parts of the time; empty: too few looks."""
+        known = [(each.elapsed_seconds, getattr(each, name)) for each in self.looks]
+        rows = [(at, value) for at, value in known if value is not None]
+        if len(rows) < 3 * parts:
+            return []
+        first, last = rows[0][0], rows[-1][0]
+        ends = [first + (last - first) * part / parts for part in range(parts + 1)]
+        values = [min(rows, key=lambda row: abs(row[0] - end))[1] for end in ends]
+        return [after - before for before, after in pairwise(values)]
 
     def sent(self, name: str) -> float:
         """The same since the connection began, where the copy was most of what it carried."""
@@ -163,11 +167,16 @@ class Trace:
         return self.bins[-1].elapsed_seconds
 
 
-def nearest(items: Sequence[T], seconds: float) -> T | None:
-    """The one at about that time."""
+NEAR_SECONDS = 0.4
+"""Farther from a moment nothing was seen of it; a watch counts each 0.25 s."""
+
+
+def nearest(items: Sequence[T], seconds: float, within: float = NEAR_SECONDS) -> T | None:
+    """The one at about that time; None: there is none so near."""
     at = bisect.bisect_left(items, seconds, key=lambda each: each.elapsed_seconds)
     near = items[max(0, at - 1) : at + 1]
-    return min(near, key=lambda each: abs(each.elapsed_seconds - seconds), default=None)
+    found = min(near, key=lambda each: abs(each.elapsed_seconds - seconds), default=None)
+    return found if found and abs(found.elapsed_seconds - seconds) <= within else None
 
 
 def read(details: Details, asking: str) -> Trace | None:
@@ -208,18 +217,12 @@ def _host(value: Any) -> HostLooks | None:
     told = _object(value)
     if not told:
         return None
-    connections = [
-        Connection(
-            looks,
-            amount(each.get("send_buffer_bytes")),
-            amount(each.get("receive_buffer_bytes")),
-            amount(each.get("segment_bytes")) or 0.0,
-        )
-        for each in map(_object, _array(told.get("connections")))
-        if (looks := _rows(SocketLook, each))
-    ]
+    own = _object(told.get("connection"))
+    rows = _rows(SocketLook, own)
+    send, receive = (amount(own.get(f"{name}_buffer_bytes")) for name in ("send", "receive"))
+    connection = Connection(rows, send, receive, amount(own.get("segment_bytes")) or 0.0)
     return HostLooks(
-        _summed(connections),
+        connection if rows else None,
         _rows(ThreadLook, told.get("threads")),
         _rows(Count, told.get("counts")),
     )
@@ -237,30 +240,6 @@ def _rows(kind: type[T], value: Any) -> tuple[T, ...]:
         row = {name: amount(each[at]) for name, each in columns.items() if at < len(each)}
         found.append(kind(elapsed_seconds=seconds, **row))  # type: ignore[call-arg]
     return tuple(sorted(found, key=lambda each: each.elapsed_seconds))
-
-
-def _summed(connections: Sequence[Connection]) -> Connection | None:
-    """Several channels of a session as one: bytes add up, times are those of the busiest."""
-    if len(connections) < 2:
-        return connections[0] if connections else None
-    busiest = max(connections, key=lambda each: len(each.looks))
-    others = [each for each in connections if each is not busiest]
-    looks = []
-    names = [each.name for each in fields(SocketLook) if each.name not in _OF_THE_PATH]
-    for look in busiest.looks:
-        at = look.elapsed_seconds
-        channels = [look, *(near for each in others if (near := nearest(each.looks, at)))]
-        sums = {name: [getattr(each, name) for each in channels] for name in names}
-        told: dict[str, Any] = {
-            name: None if None in each else sum(each) for name, each in sums.items()
-        }
-        looks.append(replace(look, **told))
-    return Connection(
-        tuple(looks),
-        sum(each.send_buffer_bytes or 0.0 for each in connections),
-        sum(each.receive_buffer_bytes or 0.0 for each in connections),
-        busiest.segment_bytes,
-    )
 
 
 def _object(value: Any) -> dict[str, Any]:

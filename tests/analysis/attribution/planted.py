@@ -57,7 +57,7 @@ def threads(**told: Any) -> dict[str, Any]:
 
 
 def looks(connection: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"connections": [connection], "threads": {}, "counts": {}, **more}
+    return {"connection": connection, "threads": {}, "counts": {}, **more}
 
 
 def bins(run: float = 0.05, wait: float = 0.0, **walls: float) -> list[list[float]]:
@@ -95,6 +95,9 @@ def copy(
     told = {
         "flush_seconds": 0.0,
         "usages": {"client": usage(), "server": usage()},
+        "link_rates": {},
+        "flushes": 1.0,
+        "requests": 100.0,
         "moved_bytes": rate * SECONDS,
         **more,
     }

@@ -9,7 +9,7 @@ import pytest
 
 from bottleneck.analysis.attribution.attribution import attributed
 from bottleneck.analysis.attribution.copied import Copied
-from bottleneck.analysis.attribution.shares import ALONE, BOTH, HIDDEN
+from bottleneck.analysis.attribution.shares import BOTH, HIDDEN
 from tests.analysis.attribution.planted import (
     LOOKS,
     MIB,
@@ -148,7 +148,7 @@ def test_what_was_planted_is_named(name: str) -> None:
     made, both, client = PLANTED[name]
     assert named(made) == both
     found = attributed(replace(made, trace=alone(made.trace)))
-    assert found is not None and found.view == ALONE
+    assert found is not None and found.view == "client alone"
     assert f"{found.component}/{found.side}/{found.cause}" == client
 
 
@@ -192,6 +192,31 @@ def test_a_server_that_starves_is_looked_at_when_the_client_was() -> None:
     assert found is not None and found.view == BOTH and found.component == "cpu"
 
 
+def test_a_copy_that_the_server_starts_is_told_by_the_server() -> None:
+    made, *_ = PLANTED["the client's disk, pushed"]
+    turned = replace(made, asking="server", serving="client", trace=alone(made.trace))
+    found = attributed(turned)
+    assert found is not None and found.view == "server alone"
+    assert (found.component, found.side) == ("disk", "server")
+
+
+def test_near_hosts_of_which_none_is_seen_to_work_do_not_wait_for_round_trips() -> None:
+    assert named(pull(WAITS)) == "unknown/None/inconclusive"
+    far = named(pull(bins(0.02, reply=0.7), near=FAR, far=FAR))
+    assert far == "smb/server/round-trips"
+
+
+@pytest.mark.parametrize("missing", ["unsent_bytes", "in_flight_bytes", "peer_window_bytes"])
+def test_what_an_old_kernel_does_not_tell_blames_nobody(missing: str) -> None:
+    made = pull(far={**SENDING, missing: None})
+    assert named(made) == "unknown/None/inconclusive"
+
+
+def test_threads_that_were_seen_for_a_moment_alone_prove_nothing() -> None:
+    once = {name: each[:1] for name, each in DISK.items()}
+    assert named(pull(WAITS, threads=once)) == "unknown/None/inconclusive"
+
+
 def test_without_looks_nothing_is_said() -> None:
     made = copy(True, bins(0.98), READ, looks(gets()), {})
     assert attributed(replace(made, trace=replace(made.trace, asking=None))) is None
@@ -203,6 +228,7 @@ def test_a_server_that_stops_in_the_middle_of_replies_is_no_slow_path() -> None:
     assert named(replace(made, trace=alone(made.trace))) != "network/path/link-rate"
 
 
+LINK = {"client": 1.25e8}
 CAUSES: dict[str, tuple[Copied, str]] = {
     "others at the sender's interface": (
         push(near=SENDING, usages={"client": usage(interface_sent_bytes=int(2 * RATE * SECONDS))}),
@@ -213,6 +239,14 @@ CAUSES: dict[str, tuple[Copied, str]] = {
             near=SENDING, usages={"server": usage(interface_received_bytes=int(2 * RATE * SECONDS))}
         ),
         "network/path/contention",
+    ),
+    "others at an interface that has room": (
+        push(
+            near=SENDING,
+            usages={"client": usage(interface_sent_bytes=int(2 * RATE * SECONDS))},
+            link_rates=LINK,
+        ),
+        "network/path/link-rate",
     ),
     "segments that are lost all along": (
         push(near={**SENDING, "retransmitted_bytes": lambda at: at * 20000}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,16 +27,20 @@ def test_a_long_one_says_what_the_bytes_would_take_at_its_pace() -> None:
     assert slow.lag() == 1.0
 
 
-def test_where_nobody_counted_the_device_it_had_work_all_the_time() -> None:
-    assert push(2.0).lag() == 1.0
+def test_where_nobody_counted_the_device_it_had_work_while_it_was_flushed() -> None:
+    assert push(2.0).lag() == pytest.approx(0.5)
 
 
 def test_a_server_that_flushes_more_than_it_was_asked_to_makes_each_write_durable() -> None:
-    asked = [["flush", 1.0, 1.1, 1.1, 0, MIB]]
-    assert push(requests=asked, device_flushes=lambda at: 10 * at).synced
-    assert not push(requests=asked, device_flushes=lambda at: at // 2).synced
-    assert not push(requests=asked).synced
-    assert not copy(pull=True).synced
+    def synced(flushes: float | None, made: float, requests: float = 100.0) -> bool:
+        counted = push(device_flushes=lambda at: made * at / 8)
+        return bool(replace(counted, flushes=flushes, requests=requests).synced)
+
+    assert synced(1.0, 80)
+    assert not synced(1.0, 8) and not synced(20.0, 80) and not synced(None, 80)
+    # somebody else's: few beside the copy's own writes
+    assert not synced(1.0, 80, requests=1000.0)
+    assert not push().synced and not copy(pull=True).synced
 
 
 def test_a_flush_of_ours_is_under_way_between_its_request_and_its_reply() -> None:

@@ -22,7 +22,7 @@ def test_a_kept_trace(name: str, golden: Callable[[str], None]) -> None:
     for copy in steps.copies(found):
         golden(f"{copy.name} {copy.dialect}")
         for view in VIEWS:
-            told = attribute(copy, view)
+            told = attribute(found, copy, view)
             if told is None:
                 golden(f"  {view}: too little was seen")
                 continue

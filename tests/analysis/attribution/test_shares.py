@@ -70,7 +70,8 @@ def test_the_busiest_is_named_with_the_error_of_its_samples() -> None:
     first, second = STAGES[:2]
 
     def sure(use: float, other: float, looks: int) -> float:
-        return Time({first: use, second: 1 - use}, {first: use, second: other}, looks).confidence
+        time = Time({first: use, second: 1 - use}, {first: use, second: other}, looks)
+        return time.confidence(first)
 
     assert 0.96 < sure(1.0, 0.0, 200) < CERTAIN
     assert sure(1.0, 0.0, 5) < 0.85

@@ -31,7 +31,8 @@ def test_all_that_the_window_lets_through_is_under_way() -> None:
     assert held(**full, unread=4 * MIB) == sockets.RECEIVER
     queue = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.002}
     assert held(**full, **queue) == sockets.NETWORK
-    assert held(**{**SENDING, "peer_window_bytes": None}) == sockets.NETWORK
+    assert held(**{**SENDING, "peer_window_bytes": None}) == sockets.UNTOLD
+    assert held(**{**SENDING, "unsent_bytes": None}) == sockets.UNTOLD
 
 
 def test_a_full_buffer_of_which_all_is_under_way_is_too_small() -> None:

@@ -48,4 +48,3 @@ def test_a_moment_beyond_the_copy_is_as_its_last_one() -> None:
     made = thread(0.05, read=1.0)
     assert isinstance(made.at(2 * SECONDS), Shares)
     assert made.at(2 * SECONDS) == made.shares[-1]
-    assert made.mean("disk", until=0.0) == 0.0

@@ -9,7 +9,7 @@ import pytest
 from bottleneck.analysis.attribution.trace import KINDS, HostLooks, Trace, nearest, read
 from probes.host import look_rows
 from probes.smb import time_bins
-from tests.analysis.attribution.planted import LOOKS, SECONDS, bins, looks, socket, threads
+from tests.analysis.attribution.planted import SECONDS, bins, looks, socket
 
 
 def trace(**sides: Any) -> Trace:
@@ -78,20 +78,18 @@ def test_the_host_that_makes_the_copy_is_the_asking_one() -> None:
     assert found is not None and found.asking is not None and found.serving is None
 
 
-def test_several_channels_count_in_sum() -> None:
-    one = socket(in_flight_bytes=100, peer_window_bytes=None, rtt_seconds=0.1)
-    other = socket(in_flight_bytes=20, rtt_seconds=0.2)
-    told = {"connections": [one, other, one], "threads": threads()}
-    found = host(told)
-    assert found.connection is not None and len(found.looks) == LOOKS
-    assert {each.in_flight_bytes for each in found.looks} == {220}
-    assert {each.peer_window_bytes for each in found.looks} == {None}
-    assert {each.rtt_seconds for each in found.looks} == {0.1}
-    assert found.connection.send_buffer_bytes == 3 * one["send_buffer_bytes"]
+def test_a_count_grows_by_parts_of_the_time_and_not_of_the_looks() -> None:
+    """A watch looks oftener while a copy is young."""
+    times = [at / 50 for at in range(50)] + [1 + at / 20 for at in range(40)]
+    steady = {"elapsed_seconds": times, "acknowledged_bytes": [25e6 * at for at in times]}
+    connection = host(looks(steady)).connection
+    assert connection is not None
+    assert connection.growths("acknowledged_bytes", 3) == pytest.approx([24.6e6] * 3, rel=0.05)
+    assert connection.growths("acknowledged_bytes", 60) == []
 
 
 def test_the_nearest_look_is_before_or_behind_a_moment() -> None:
     seen = host(looks(socket())).looks
-    assert nearest(seen, 0.0) is seen[0] and nearest(seen, 99.0) is seen[-1]
+    assert nearest(seen, 0.0) is seen[0] and nearest(seen, 99.0) is None
     assert nearest(seen, seen[3].elapsed_seconds + 1e-3) is seen[3]
     assert nearest((), 1.0) is None

@@ -86,30 +86,27 @@ def test_fewer_than_two_looks_at_threads_tell_nothing(looks: list[ThreadLook]) -
 
 def test_counts_grow_from_the_last_one_before_the_copy() -> None:
     looks = [
-        CountLook(9.0, (0, 0, 1), {0: (1.0, 1.0)}),
-        CountLook(10.0, (100, 1000, 2), {0: (2.0, 1.0)}),
-        CountLook(10.5, (100, 3000, 4), {0: (2.4, 1.1), 1: (7.0, 7.0)}),
-        CountLook(11.0, (100, 5000, 4), {0: (2.4, 1.6)}),
+        CountLook(9.0, (0, 1), {0: (1.0, 1.0)}),
+        CountLook(10.0, (1000, 2), {0: (2.0, 1.0)}),
+        CountLook(10.5, (3000, 4), {0: (2.4, 1.1), 1: (7.0, 7.0)}),
+        CountLook(11.0, (5000, 4), {0: (2.4, 1.6)}),
     ]
     rows = count_rows(looks, 10.1, 10.8)
-    assert [row[:4] for row in rows] == [
-        pytest.approx(row) for row in ((0.0, 0, 0, 0), (0.4, 0, 2000, 2), (0.9, 0, 4000, 2))
-    ]
-    assert rows[1][4:] == pytest.approx((0.2, 0.8))
+    expected = ((0.0, 0, 0), (0.4, 2000, 2), (0.9, 4000, 2))
+    assert [row[:3] for row in rows] == [pytest.approx(row) for row in expected]
+    assert rows[1][3:] == pytest.approx((0.2, 0.8))
 
 
-def test_a_host_without_a_device_and_without_cores_counts_nothing() -> None:
+def test_what_is_not_counted_or_runs_backwards_is_no_figure() -> None:
     rows = count_rows([CountLook(1.0, None, {}), CountLook(2.0, None, {})], 1.0, 2.0)
-    assert rows == [(0.0, None, None, None, None, None), (1.0, None, None, None, None, None)]
-
-
-def test_a_device_whose_flushes_are_not_counted_is_told_without() -> None:
-    looks = [CountLook(1.0, (0, 0, None), {}), CountLook(2.0, (5, 6, None), {})]
-    assert count_rows(looks, 1.0, 2.0)[1][1:4] == (5, 6, None)
+    assert rows == [(0.0, None, None, None, None), (1.0, None, None, None, None)]
+    before, after = {0: (9.0, 3.0)}, {0: (8.0, 2.0)}
+    again = count_rows([CountLook(1.0, (7, None), before), CountLook(2.0, (5, None), after)], 1, 2)
+    assert again[1] == (1.0, None, None, 0.0, 0.0)
 
 
 def test_of_many_rows_some_stay_at_even_distances_and_the_last() -> None:
     kept = thinned(range(1000))
     assert len(kept) <= MOST_ROWS and kept[-1] == 999
     assert len({after - before for before, after in pairwise(kept)}) == 1
-    assert thinned([1, 2]) == [1, 2]
+    assert thinned([1, 2]) == [1, 2] and thinned([1, 2], 0) == [2]

@@ -19,8 +19,9 @@ from probes.host.connection_track import (
     Track,
 )
 from probes.host.look_rows import THREAD_COLUMNS
+from probes.host.proc import ProcessStat
 from probes.host.sock_diag import Sockets
-from probes.host.socket_watch import Setting, Watch, observe
+from probes.host.socket_watch import OWNER_SEARCHES, Setting, Watch, observe
 from probes.host.thread_states import Threads
 from tests import living
 
@@ -261,6 +262,40 @@ def test_a_servers_threads_and_counters_are_looked_at_beside_its_connection(copy
     (connection,) = told.connections
     assert connection.rows and told.counts
     assert all(len(row) == len(THREAD_COLUMNS) for row in told.threads)
+
+
+def stat(pid: int, started: int, kernel: bool = False) -> ProcessStat:
+    return ProcessStat(pid, "smbd", 1, kernel, 0.0, 0.0, started, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "own"),
+    [
+        ([stat(5, 10)], {5}),
+        ([stat(5, 10), stat(6, 2000)], {6}),  # the other one serves somebody else
+        ([stat(5, 10), stat(6, 20)], set()),
+        ([stat(5, 10, kernel=True)], set()),
+    ],
+)
+def test_of_several_servers_the_one_that_began_with_the_copy_is_its(monkeypatch, found, own):
+    seen = {each.pid: each for each in found}
+    monkeypatch.setattr(socket_watch, "serving", lambda *_: set(seen))
+    with Sockets() as sockets:
+        watch = Watch(Setting((445,), True, "127.0.0.1"), sockets, began_ticks=1000)
+    assert watch._own(seen) == own
+
+
+def test_a_server_that_is_not_there_yet_is_looked_for_some_times(copy, monkeypatch):
+    asked: list[int] = []
+    monkeypatch.setattr(socket_watch, "serving", lambda *_: asked.append(1) or set())
+    with Sockets() as sockets:
+        watch = Watch(Setting((copy.port,), True, "127.0.0.1"), sockets)
+        watch.look()
+        for _ in range(5):
+            copy.move()
+            watch.search_at = 0.0
+            watch.look()
+    assert len(asked) == OWNER_SEARCHES
 
 
 def test_a_host_that_serves_nothing_has_no_threads_to_look_at(copy):

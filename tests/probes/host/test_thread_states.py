@@ -32,8 +32,9 @@ def test_a_thread_is_told_by_its_state_and_the_schedulers_count() -> None:
     assert parse(7151, STAT, SCHEDSTAT) == ThreadState(7151, "D", 0.371904522, 0.020150017)
 
 
-def test_a_kernel_without_schedstat_counts_ticks_and_no_wait() -> None:
-    told = parse(7151, STAT, b"")
+@pytest.mark.parametrize("schedstat", [b"", b"0 0 0\n"])
+def test_a_kernel_without_schedstat_counts_ticks_and_no_wait(schedstat: bytes) -> None:
+    told = parse(7151, STAT, schedstat)
     assert told is not None and told.wait_seconds is None
     assert told.run_seconds == pytest.approx(37 / os.sysconf("SC_CLK_TCK"))
 
@@ -63,11 +64,25 @@ def test_each_thread_of_a_process_is_found_and_one_that_sleeps_is_told_so(thread
     assert threading.get_native_id() in ids()
 
 
-def test_what_is_not_there_is_left_out_and_no_descriptor_stays_open(threads: Threads) -> None:
-    before = len(list(Path("/proc/self/fd").iterdir()))
+def test_threads_that_ended_leave_no_descriptor_open(threads: Threads) -> None:
+    def opened() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before = opened()
     threads.look([os.getpid(), 2**22 + 1])
+    own = opened()
+    leave = threading.Event()
+    others = [threading.Thread(target=leave.wait) for _ in range(20)]
+    for each in others:
+        each.start()
+    threads.look([os.getpid()])
+    assert opened() >= own + 40
+    leave.set()
+    for each in others:
+        each.join()
+    assert living.until(lambda: bool(threads.look([os.getpid()])) and opened() <= own)
     threads.close()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert opened() == before
 
 
 def test_no_more_threads_are_read_than_a_look_may_cost(
