@@ -59,7 +59,7 @@ def attributed(copy: Copied) -> Attribution | None:
         tuple(TimeShare(*key, ratio) for key, ratio in shares if ratio > 0),
         *stage,
         cause or causes.cause(copy, stage),
-        confidence,
+        round(confidence, 2),
         seen.view,
     )
 
