@@ -132,7 +132,9 @@ class Track:
         read = [(clock, each) for clock, each in seen if each is not None]
         looks = [_glimpse(*each) for each in read]
         glimpses = looks if len(read) >= LEAST_LOOKS else []
-        memories = [each.memory for _, each in read if each.memory is not None]
+        # A copy of some milliseconds is over between two looks, and its buffers are still there.
+        held = [each for _, each in read] or [self.seen]
+        memories = [each.memory for each in held if each.memory is not None]
         return Connection(
             own="{} {}".format(*self.seen.own),
             peer="{} {}".format(*self.seen.peer),

@@ -151,7 +151,7 @@ def test_sizes_shrink_or_the_stage_is_refused_but_the_reserve_stays(tmp_path, ki
         for writer in WRITERS:
             with least_free(folder) as found:
                 if free < reserve + MIB:
-                    with pytest.raises(Unavailable, match="stay free .* free some space"):
+                    with pytest.raises(Unavailable, match="stay free .* free at least"):
                         writer(folder, tmp_path)
                 else:
                     least = min(16 * MIB, (free - reserve) // 2)
