@@ -81,17 +81,17 @@ def _check(found: Iterable[Connection]) -> None:
 
 
 def observed(seen: Any) -> Observed:
-    """What a watch of a copy told, checked. Errors: ValueError."""
+    """Parses the answer of a watch. Errors: ValueError."""
     found = wire.from_plain(Observed, seen)
     _check(found.connections)
     return found
 
 
 def looks(seen: Observed, own: Connection | None, began: float, lasted: float) -> Details:
-    """What a host's looks at a copy showed: its connection, threads and counts, each by columns.
+    """Turns a host's observations into columns: connection, threads, counters.
 
-    own: the copy's connection there; None: it was not told from others. began, lasted: the copy's
-    time by that of the looks, seconds.
+    own: the copy's connection there; None: it could not be identified. began, lasted: the copy's
+    time span on the clock of the rows, seconds.
     """
     connection: Details = {}
     if own is not None:
@@ -112,9 +112,9 @@ def looks(seen: Observed, own: Connection | None, began: float, lasted: float) -
 def _columns(
     names: Sequence[str], rows: Sequence[Row], began: float, lasted: float, around: bool = False
 ) -> dict[str, list[float | None]]:
-    """The rows of a copy's time by column; the times count from its beginning.
+    """Columns of the rows in a copy's time span; times count from its start.
 
-    around: the row before and the one after stand for its beginning and its end.
+    around: moves rows outside the span to its start or end, instead of dropping them.
     """
     whole = [row for row in rows if len(row) == len(names) and row[0] is not None]
     times = [(row[0] or 0.0) - began for row in whole]
@@ -132,7 +132,7 @@ def of_copy(
 ) -> Details:
     """What a copy's connection showed at its ends; empty where neither was seen.
 
-    As of ends().
+    Arguments as in ends().
     """
     return _details(*ends(seen, sender, asking, moved_bytes))
 

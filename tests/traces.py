@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bottleneck.analysis.attribution.attribution import Attribution, attributed, copied
+from bottleneck.analysis.attribution.attribution import Attribution, attribution_of, timed_copy
 from bottleneck.analysis.attribution.trace import Trace
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
@@ -32,5 +32,5 @@ VIEWS: dict[str, Callable[[Trace], Trace]] = {"both": whole, "hidden": hidden, "
 
 def attribute(report: Report, copy: Copy, view: str) -> Attribution | None:
     """What a part of a copy's trace says."""
-    found = copied(report, copy)
-    return found and attributed(replace(found, trace=VIEWS[view](found.trace)))
+    found = timed_copy(report, copy)
+    return found and attribution_of(replace(found, trace=VIEWS[view](found.trace)))

@@ -1,7 +1,7 @@
-"""Rows of numbers out of looks at a copy: its connection, the server's threads, what is counted.
+"""Turns looks at a copy into rows of numbers: its connection, the server's threads, counters.
 
-Pure. A row is told as long as its columns; None is what the kernel does not tell. Times count from
-the beginning of the copy, by this host's own clock.
+Pure. A row has a value for each column, None where the kernel does not report it. Times count from
+the start of the copy, on this host's own clock.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class CountLook(NamedTuple):
 
 
 def thinned(rows: Sequence[T], most: int = MOST_ROWS) -> List[T]:
-    """At most so many of them, at even distances; the last one stays."""
+    """Keeps at most so many, evenly spaced, and always the last."""
     step = max(1, -(-len(rows) // max(1, most)))
     return list(rows[::-1][::step][::-1])
 
@@ -93,7 +93,7 @@ def socket_row(glimpse: Glimpse, began: float) -> Row:
 
 
 def thread_rows(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
-    """The looks between two moments; fewer than two tell nothing."""
+    """Rows of the looks in a time span; needs at least two looks."""
     around = began - AROUND_SECONDS, ended + AROUND_SECONDS
     looks = thinned([each for each in looks if around[0] <= each.clock_seconds <= around[1]])
     if len(looks) < 2:
@@ -130,7 +130,7 @@ def thread_rows(looks: Sequence[ThreadLook], began: float, ended: float) -> List
 
 
 def _growth(before: ThreadLook, after: ThreadLook) -> Dict[int, Tuple[float, float]]:
-    """What each thread ran and waited between two looks; all of it of one that is new."""
+    """Run and wait of each thread between two looks; of a new thread since its start."""
     was = {each.thread: (each.run_seconds, each.wait_seconds or 0.0) for each in before.threads}
     grown = {}
     for each in after.threads:
@@ -141,7 +141,7 @@ def _growth(before: ThreadLook, after: ThreadLook) -> Dict[int, Tuple[float, flo
 
 
 def count_rows(looks: Sequence[CountLook], began: float, ended: float) -> List[Row]:
-    """The counts between two moments, and the ones next to them on either side."""
+    """Rows of the counters in a time span, and of the nearest ones before and after it."""
     times = [each.clock_seconds for each in looks]
     first = max(0, bisect.bisect_right(times, began) - 1)
     kept = looks[first : bisect.bisect_left(times, ended) + 1]
@@ -173,5 +173,5 @@ def _since(now: Optional[int], was: Optional[int]) -> Optional[int]:
 
 
 def _short(value: Optional[float]) -> Optional[float]:
-    """Without digits that nobody reads."""
+    """Rounds to microseconds, or six digits of a ratio."""
     return value if value is None or isinstance(value, int) else round(value, 6)

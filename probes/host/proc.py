@@ -133,9 +133,12 @@ def devices() -> Dict[str, DeviceCounts]:
     return parse_devices(text("/proc/diskstats"))
 
 
-def flushes(device: str) -> Optional[int]:
-    """Of a device's cache, since boot; None: not counted before Linux 5.5."""
-    return parse_flushes(text("/proc/diskstats"), device)
+def written_and_flushed(device: str) -> Optional[Tuple[int, Optional[int]]]:
+    """Bytes written to a device and flushes of its cache, since boot; None: there is none.
+
+    Flushes are counted since Linux 5.5.
+    """
+    return parse_written_and_flushed(text("/proc/diskstats"), device)
 
 
 def ticks_now() -> int:
@@ -201,14 +204,13 @@ def parse_cores(stat: str) -> Dict[int, CoreTimes]:
 
 def parse_waiting_cores(stat: str) -> Dict[int, Tuple[float, float]]:
     """The same of /proc/stat."""
-    waiting = {
-        line.split()[0]: int(line.split()[5]) * TICK_SECONDS
-        for line in stat.splitlines()
-        if line.startswith("cpu") and len(line.split()) > 5
-    }
-    return {
-        core: (each.busy_seconds, waiting[f"cpu{core}"]) for core, each in parse_cores(stat).items()
-    }
+    found = {}
+    for name, *words in map(str.split, stat.splitlines()):
+        if name.startswith("cpu") and name[3:].isdigit() and len(words) >= 7:
+            times = [int(word) * TICK_SECONDS for word in words[:8]]
+            _, _, _, idle, waiting, *_ = times
+            found[int(name[3:])] = sum(times) - idle - waiting, waiting
+    return found
 
 
 def parse_meminfo(meminfo: str) -> Dict[str, int]:
@@ -254,10 +256,13 @@ def parse_devices(diskstats: str) -> Dict[str, DeviceCounts]:
     return found
 
 
-def parse_flushes(diskstats: str, device: str) -> Optional[int]:
+def parse_written_and_flushed(diskstats: str, device: str) -> Optional[Tuple[int, Optional[int]]]:
     """The same of /proc/diskstats."""
-    lines = (line.split() for line in diskstats.splitlines())
-    return next((int(each[18]) for each in lines if len(each) > 18 and each[2] == device), None)
+    for fields in map(str.split, diskstats.splitlines()):
+        if len(fields) > 9 and fields[2] == device:
+            flushes = int(fields[18]) if len(fields) > 18 else None
+            return int(fields[9]) * SECTOR_BYTES, flushes
+    return None
 
 
 def parse_stat(line: str) -> Optional[ProcessStat]:

@@ -1,6 +1,6 @@
-"""What the threads of some processes do: run, wait for a disk or sleep, and their CPU time.
+"""Reads state and CPU time of the threads of some processes: running, waiting for a disk, asleep.
 
-Every user may read it, unlike the call that a thread waits in (/proc/PID/task/TID/syscall).
+Every user may read them, unlike the call that a thread waits in (/proc/PID/task/TID/syscall).
 Source: proc(5); sched-stats.rst of the kernel.
 """
 
@@ -38,7 +38,7 @@ class Threads:
         self._files: Dict[int, Tuple[int, int]] = {}
 
     def look(self, pids: Iterable[int]) -> List[ThreadState]:
-        """Each thread now; those that end meanwhile, or are not ours to see, are left out."""
+        """Reads each thread; omits those that end meanwhile or may not be read."""
         found: List[ThreadState] = []
         there: Set[int] = set()
         for pid in pids:
@@ -78,7 +78,7 @@ class Threads:
                 os.close(each)
 
     def close(self) -> None:
-        """Gives the descriptors back."""
+        """Closes all descriptors."""
         for thread in list(self._files):
             self._forget(thread)
 

@@ -39,20 +39,16 @@ Lines = tuple[str, str]
 """What follows `plant` and `true` in a world."""
 
 
-def _window(dice: Dice) -> Lines:
-    side, kib = dice.side(), dice.whole(48, 200)
+def _socket(dice: Dice, kernel: str, low: int, high: int) -> Lines:
+    """A buffer of one host that is too small for the round trip: rmem or wmem."""
+    side, kib = dice.side(), dice.whole(low, high)
+    receives = kernel == "rmem"
     plant = f"sends=100M {WAN} queue=250k rtt={dice.log(0.012, 0.04)}"
-    touched = "pulls" if side == "client" else "pushes"
-    plant += f" {side}.rmem=4096:{kib << 9}:{kib << 10}"
-    return plant, f"{touched}=tcp/{side}/receive-window else=link"
-
-
-def _buffer(dice: Dice) -> Lines:
-    side, kib = dice.side(), dice.whole(40, 120)
-    plant = f"sends=100M {WAN} queue=250k rtt={dice.log(0.014, 0.04)}"
-    touched = "pushes" if side == "client" else "pulls"
-    plant += f" {side}.wmem=4096:16384:{kib << 10}"
-    return plant, f"{touched}=tcp/{side}/send-buffer else=link"
+    first = kib << 9 if receives else 16384
+    touched = "pulls" if receives == (side == "client") else "pushes"
+    cause = "receive-window" if receives else "send-buffer"
+    plant += f" {side}.{kernel}=4096:{first}:{kib << 10}"
+    return plant, f"{touched}=tcp/{side}/{cause} else=link"
 
 
 def _disk(dice: Dice) -> Lines:
@@ -130,8 +126,8 @@ KINDS: dict[str, Callable[[Dice], Lines]] = {
         "pushes=disk/server/write,contention pull.uncached=disk/server/read,contention "
         "else=gigabit",
     ),
-    "window": _window,
-    "buffer": _buffer,
+    "window": lambda dice: _socket(dice, "rmem", 48, 200),
+    "buffer": lambda dice: _socket(dice, "wmem", 40, 120),
     "credits": lambda dice: (
         f"sends=1000M rtt={dice.log(0.004, 0.02)} {CREDITS} = {dice.random.randint(3, 8)}",
         "all=smb/server/round-trips",

@@ -8,23 +8,23 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.attribution import causes
 from bottleneck.analysis.attribution.alone import by_asking
 from bottleneck.analysis.attribution.both import by_both
-from bottleneck.analysis.attribution.copied import Copied
 from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.evidence.copies import LOSS_BASED
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
 
-STALLED_SURE = 0.9
-"""Confidence in a hole that long packets vanish in: nothing else stalls a sender so."""
+BY_BACKOFFS = 0.9
+"""Confidence in an MTU black hole, told by backed-off retransmissions without acknowledgements."""
 LEAST_CONFIDENCE = 0.5
-"""Below it the sampling may as well have named the next one."""
+"""Below it no component is named: the next one may be as busy."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """Where the time of a copy went, and whom that names."""
+    """Shares of a copy's time, and the limiting component with its cause."""
 
     shares: tuple[TimeShare, ...]
     """The largest first; they sum to 1."""
@@ -37,42 +37,42 @@ class Attribution:
 
 
 def attribute(report: Report, copy: Copy) -> Attribution | None:
-    """Where the time of a copy went; None: it did not time itself, or too little was seen."""
-    found = copied(report, copy)
-    return None if found is None else attributed(found)
+    """Attributes a copy's time; None: no trace, or too few looks."""
+    found = timed_copy(report, copy)
+    return None if found is None else attribution_of(found)
 
 
-def attributed(copy: Copied) -> Attribution | None:
-    """The same of a copy whose trace was read; None: too little was seen."""
+def attribution_of(copy: TimedCopy) -> Attribution | None:
+    """Attributes the time of a copy whose trace was parsed; None: too few looks."""
     seen = by_both(copy) or by_asking(copy)
     if seen is None:
         return None
-    stage, cause, confidence = seen.stage, "", seen.confidence
+    part, cause, confidence = seen.part, "", seen.confidence
     if causes.stalled(copy, copy.connection(copy.sender)):
-        stage, cause, confidence = NETWORK, "mtu", STALLED_SURE
+        part, cause, confidence = NETWORK, "mtu", BY_BACKOFFS
     elif confidence < LEAST_CONFIDENCE:
-        stage = UNKNOWN
-    elif stage == NETWORK and causes.pinned(copy):
-        stage, cause = ("tcp", copy.sender), "congestion-control"
+        part = UNKNOWN
+    elif part == NETWORK and causes.pinned(copy):
+        part, cause = ("tcp", copy.sender), "congestion-control"
     shares = sorted(seen.time.shares.items(), key=lambda each: -each[1])
     return Attribution(
         tuple(TimeShare(*key, ratio) for key, ratio in shares if ratio > 0),
-        *stage,
-        cause or causes.cause(copy, stage),
+        *part,
+        cause or causes.cause(copy, part),
         round(confidence, 2),
         seen.view,
     )
 
 
-def copied(report: Report, copy: Copy) -> Copied | None:
-    """A copy with its trace; None: it was not made, or did not time itself."""
+def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
+    """Collects the input of the attribution; None: the copy was not made, or has no trace."""
     made = copy.made
     trace = read(made.outcome.details, made.step.initiator) if made else None
     if made is None or trace is None:
         return None
     asking = made.step.initiator
     usages = {side: made.usage(side) for side in (asking, steps.other(asking))}
-    return Copied(
+    return TimedCopy(
         trace=trace,
         pull=copy.verb == "pull",
         asking=asking,

@@ -1,11 +1,11 @@
-"""The cause within a component that the time of a copy names."""
+"""Finds the cause within the component that the attribution names."""
 
 from __future__ import annotations
 
 from bottleneck.analysis.attribution import sockets
-from bottleneck.analysis.attribution.copied import Copied
-from bottleneck.analysis.attribution.shares import Stage
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
+from bottleneck.analysis.finding import Part
 from probes.records import Usage
 
 FOREIGN_RATIO = 0.25
@@ -34,9 +34,9 @@ BACKOFFS, BACKED_OFF_RATIO, STALLED_SEGMENTS = 2, 0.3, 64
 """Looks at a sender that backs off again and again, of which next to nothing is acknowledged."""
 
 
-def cause(copy: Copied, stage: Stage) -> str:
-    """The cause of a component on a side, by the contract's words."""
-    component, side = stage
+def cause(copy: TimedCopy, part: Part) -> str:
+    """Returns one of the contract's causes for a component and its side."""
+    component, side = part
     if component == "smb":
         return "round-trips"
     if component == "tcp":
@@ -50,19 +50,19 @@ def cause(copy: Copied, stage: Stage) -> str:
     return "inconclusive"
 
 
-def stalled(copy: Copied, sender: Connection | None) -> bool:
+def stalled(copy: TimedCopy, sender: Connection | None) -> bool:
     """Whether full-size packets vanish on the path (RFC 2923)."""
     if sender is None:
         return False
     deep = [each for each in sender.looks if (each.backoffs or 0) >= BACKOFFS]
-    if not sender.known("acknowledged_bytes"):
+    if not sender.values_of("acknowledged_bytes"):
         return False
-    acknowledged = sender.grown("acknowledged_bytes")
+    acknowledged = sender.growth("acknowledged_bytes")
     few = acknowledged < STALLED_SEGMENTS * max(1.0, sender.segment_bytes)
     return bool(deep) and few and len(deep) >= BACKED_OFF_RATIO * len(sender.looks)
 
 
-def _network(copy: Copied) -> str:
+def _network(copy: TimedCopy) -> str:
     sender = copy.connection(copy.sender)
     for side, name in (
         (copy.sender, "interface_sent_bytes"),
@@ -75,8 +75,8 @@ def _network(copy: Copied) -> str:
     if sender is None:
         return _by_receiver(copy)
     standing = _standing(sender)
-    again, through = sender.sent("retransmitted_bytes"), sender.sent("acknowledged_bytes")
-    # Losses of the start alone matter where no queue stands since: TCP has not recovered from them.
+    again, through = sender.total("retransmitted_bytes"), sender.total("acknowledged_bytes")
+    # Losses in slow start alone matter if no queue stands afterwards: the window has not recovered.
     felt = standing < EMPTY_QUEUE_RATIO or standing < FULL_QUEUE_RATIO and _lasts(sender)
     if through and again / through > LOST_RATIO and felt:
         return "loss"
@@ -84,21 +84,21 @@ def _network(copy: Copied) -> str:
     return "delay" if grows else "link-rate"
 
 
-def _by_receiver(copy: Copied) -> str:
+def _by_receiver(copy: TimedCopy) -> str:
     own = copy.connection(copy.asking)
     if own is None:
         return "link-rate"
-    counts = own.known("out_of_order_segments")
+    counts = own.values_of("out_of_order_segments")
     late = sum(b > a for a, b in zip(counts, counts[1:], strict=False))
-    least = sockets.middle(own.known("min_rtt_seconds"))
-    rtt = sockets.middle(own.known("receive_rtt_seconds"))
+    least = own.min_rtt_seconds
+    rtt = sockets.median_or_zero(own.values_of("receive_rtt_seconds"))
     standing = rtt > sockets.STANDING_RATIO * least and rtt - least > sockets.STANDING_SECONDS
     if late > 0.2 * max(1, len(counts)) and not standing:
         return "loss"
     return "delay" if _grows(own, "received_bytes") else "link-rate"
 
 
-def _shared(copy: Copied, usage: Usage, moved_bytes: int | None, full: float | None) -> bool:
+def _shared(copy: TimedCopy, usage: Usage, moved_bytes: int | None, full: float | None) -> bool:
     """Whether others' bytes were a good part of an interface's in the copy's time, and it was busy.
 
     full: bytes per second that it is made for; None: it does not claim any.
@@ -112,39 +112,41 @@ def _shared(copy: Copied, usage: Usage, moved_bytes: int | None, full: float | N
 
 def _lasts(sender: Connection) -> bool:
     """Whether segments are lost all along, and not only where TCP's start filled the queue."""
-    parts = sender.growths("retransmitted_bytes", 10)
+    parts = sender.growth_by_parts("retransmitted_bytes", 10)
     return sum(part > 0 for part in parts) > 0.5 * len(parts)
 
 
 def _grows(connection: Connection, name: str) -> bool:
-    parts = connection.growths(name, 3)
-    if not parts or sockets.middle(connection.known("min_rtt_seconds")) < GROWS_FROM_SECONDS:
+    parts = connection.growth_by_parts(name, 3)
+    if not parts or connection.min_rtt_seconds < GROWS_FROM_SECONDS:
         return False
     return parts[-1] > GROWN_RATIO * sum(parts) / len(parts)
 
 
-def pinned(copy: Copied) -> bool:
+def pinned(copy: TimedCopy) -> bool:
     """Whether the sender's congestion window holds a copy that has the path to itself."""
     sender = copy.connection(copy.sender)
-    flights = sorted(sender.known("in_flight_bytes")[len(sender.looks) // 3 :]) if sender else []
-    if sender is None or len(flights) < STEADY_LOOKS or not copy.loss_based:
+    if sender is None or not copy.loss_based:
+        return False
+    flights = sorted(sender.values_of("in_flight_bytes")[len(sender.looks) // 3 :])
+    if len(flights) < STEADY_LOOKS:
         return False
     low, high = flights[len(flights) // 10], flights[-1 - len(flights) // 10]
-    room = sockets.middle(sender.known("peer_window_bytes"))
-    queued = _standing(sender) >= EMPTY_QUEUE_RATIO or sender.grown("retransmitted_bytes") > 0
+    room = sockets.median_or_zero(sender.values_of("peer_window_bytes"))
+    queued = _standing(sender) >= EMPTY_QUEUE_RATIO or sender.growth("retransmitted_bytes") > 0
     if queued or not 0 < high <= STEADY_RATIO * low or room < SPARE_RATIO * high:
         return False
-    rtt = sockets.middle(sender.known("min_rtt_seconds"))
-    return sockets.fills(high, rtt, copy.rate)
+    rtt = sender.min_rtt_seconds
+    return sockets.window_limits(high, rtt, copy.rate)
 
 
 def _standing(sender: Connection) -> float:
     """Share of looks with a standing queue."""
-    looks = sender.looks
-    return sum(sockets.queue_stands(each, sender.segment_bytes) for each in looks) / len(looks)
+    found = [sockets.has_standing_queue(each, sender.segment_bytes) for each in sender.looks]
+    return sum(found) / len(found)
 
 
-def _cpu(copy: Copied, side: str) -> str:
+def _cpu(copy: TimedCopy, side: str) -> str:
     usage = copy.usages.get(side)
     if usage is None:
         return "one-core"
@@ -159,25 +161,18 @@ def _cpu(copy: Copied, side: str) -> str:
     return "all-cores" if full else "one-core"
 
 
-def _run_and_wait(copy: Copied, side: str) -> tuple[float, float]:
-    """Of the threads that carry the copy there, seconds."""
-    if side == copy.asking:
-        last = copy.trace.bins[-1]
-        return last.run_seconds - copy.trace.bins[0].run_seconds, (
-            last.wait_seconds - copy.trace.bins[0].wait_seconds
-        )
+def _run_and_wait(copy: TimedCopy, side: str) -> tuple[float, float]:
+    """CPU seconds and run-queue seconds of the threads that carry the copy on a side."""
     host = copy.host(side)
-    threads = host.threads if host else ()
-    if not threads:
+    rows = copy.trace.bins if side == copy.asking else host.threads if host else ()
+    if not rows:
         return 0.0, 0.0
-    first, last_look = threads[0], threads[-1]
-    return (
-        (last_look.run_seconds or 0.0) - (first.run_seconds or 0.0),
-        (last_look.wait_seconds or 0.0) - (first.wait_seconds or 0.0),
-    )
+    first, last = rows[0], rows[-1]
+    run = (last.run_seconds or 0.0) - (first.run_seconds or 0.0)
+    return run, (last.wait_seconds or 0.0) - (first.wait_seconds or 0.0)
 
 
-def _disk(copy: Copied, side: str) -> str:
+def _disk(copy: TimedCopy, side: str) -> str:
     usage = copy.usages.get(side)
     verb = "read" if side == copy.sender else "write"
     if usage is not None and usage.device_read_bytes is not None:
@@ -185,4 +180,4 @@ def _disk(copy: Copied, side: str) -> str:
         others = moved - copy.moved_bytes
         if others > SLACK_BYTES and others > FOREIGN_RATIO * moved:
             return "contention"
-    return "sync" if verb == "write" and side == copy.serving and copy.synced else verb
+    return "sync" if verb == "write" and side == copy.serving and copy.is_synced else verb

@@ -1,4 +1,4 @@
-"""Who had work around each look at the sender's connection."""
+"""Which components had work around each look at the sender's connection."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from functools import cached_property
 from statistics import mean
 
 from bottleneck.analysis.attribution import sockets
-from bottleneck.analysis.attribution.copied import Copied
-from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Instant, Stage, chances
+from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Instant, split_by_chance
 from bottleneck.analysis.attribution.thread import Shares
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection, HostLooks, SocketLook, nearest
+from bottleneck.analysis.finding import Part
 
 LEAST_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
 class Server:
-    """The host of the file server, by its threads; where these are hidden, by its cores."""
+    """Load of the file server's host: by smbd's threads, or by the cores if these are hidden."""
 
     host: HostLooks
 
     def disk(self, seconds: float) -> float | None:
-        """Share of the time around a moment in which it waited for its disk; None: not seen."""
+        """Share of the time in which it waited for its disk; None: no look near that moment."""
         if self.host.threads:
             look = nearest(self.host.threads, seconds)
             return look.disk if look else None
@@ -31,11 +32,11 @@ class Server:
         return None if waiting is None else min(1.0, waiting)
 
     def cpu(self, seconds: float) -> float | None:
-        """Share of the time around a moment in which it ran, or waited for a core; None: not seen.
+        """Share of the time in which smbd ran or waited for a core; None: no look near.
 
-        A thread's is exact; of several the union lies between the busiest one's and the sum. How
-        often one was seen running is the best guess within; alone it says too much: each packet
-        wakes a receiver.
+        For several threads the union lies between the busiest one and the sum; the share of looks
+        with a running thread picks the place between. By itself that share is too high, because
+        each packet wakes a receiver.
         """
         if not self.host.threads:
             count = nearest(self.host.counts, seconds)
@@ -59,17 +60,17 @@ class Server:
 
 @dataclass(frozen=True)
 class Instants:
-    """A copy by its sender's connection, and by what else is seen of it."""
+    """Splits a copy's time into instants, each with the components that had work in it."""
 
-    copy: Copied
+    copy: TimedCopy
     sender: Connection
     receiver: Connection | None = None
-    """None: that host did not look."""
+    """None: that host has no agent."""
     server: Server | None = None
-    """None: the same of the file server's."""
+    """None: the file server's host has no agent."""
 
     def all(self, moments: tuple[SocketLook, ...]) -> list[Instant]:
-        """Those around some moments, each as long as the time around it."""
+        """Returns the instants around some looks, weighted by the time between these."""
         found: list[Instant] = []
         for at, moment in enumerate(moments):
             before, after = moments[max(0, at - 1)], moments[min(at + 1, len(moments) - 1)]
@@ -84,21 +85,21 @@ class Instants:
         copy = self.copy
         other = nearest(self.receiver.looks, seconds) if self.receiver else None
         room = self.receiver.receive_buffer_bytes if self.receiver else None
-        asks = not copy.pull and state == "heard"
-        held = sockets.holder(look, self.sender, other, room, asks, copy.rate)
-        works = {self._stage(held)} if held in _HOLDERS else set()
+        asks = not copy.pull and state == "awaits_reply"
+        held = sockets.blocked_by(look, self.sender, other, room, asks, copy.rate)
+        works = {self._part_of(held)} if held in _HOLDERS else set()
         ordered = not copy.pull and copy.flushes_at(seconds)
-        counts = not ordered or not works or copy.synced or self._flushed(seconds)
+        counts = not ordered or not works or copy.is_synced or self._flushed(seconds)
         if state in ("disk", "flush"):
             works.add(("disk", copy.asking))
         if state == "cpu" and not (held == sockets.NETWORK and copy.pull and copy.keeps_up(other)):
             works.add(("cpu", copy.asking))
-        ratios: list[tuple[Stage, float]] = []
+        ratios: list[tuple[Part, float]] = []
         disk = self.server.disk(seconds) if self.server else None
         cpu = self.server.cpu(seconds) if self.server else None
         if disk is not None and cpu is not None:
-            # A disk that waits for our own flush does it by order: that counts where nobody else
-            # has work, at the end, or where the server flushes more than it was asked to.
+            # A thread in state D during a FLUSH of ours counts only if nothing else has work, in
+            # the last flush, or if the server flushes more often than the copy asked for.
             ratios = [
                 (("disk", copy.serving), disk if counts else 0.0),
                 (("disk", copy.receiver), self._lag),
@@ -106,36 +107,36 @@ class Instants:
             ]
         unseen = self.server is not None and not ratios
         idle = frozenset({UNKNOWN if unseen else self._idle(look, seconds, held)})
-        parts = chances((lasted, frozenset(works)), ratios)
-        return [(part, stages or idle) for part, stages in parts]
+        pieces = split_by_chance((lasted, frozenset(works)), ratios)
+        return [(weight, at_work or idle) for weight, at_work in pieces]
 
     @cached_property
     def _lag(self) -> float:
-        return self.copy.lag()
+        return self.copy.disk_lag()
 
     @cached_property
     def _far(self) -> bool:
         """Whether a round trip is long enough for the copy to wait for it."""
-        return sockets.middle(self.sender.known("min_rtt_seconds")) >= sockets.FAR_SECONDS
+        return self.sender.min_rtt_seconds >= sockets.FAR_SECONDS
 
     def _flushed(self, seconds: float) -> bool:
-        """Whether it is the time of the last flush."""
+        """Whether the last flush was under way then."""
         return seconds >= self.copy.seconds - self.copy.flush_seconds
 
-    def _stage(self, held: str | None) -> Stage:
+    def _part_of(self, held: str | None) -> Part:
         if held == sockets.NETWORK:
             return NETWORK
         return "tcp", self.copy.receiver if held == sockets.WINDOW else self.copy.sender
 
-    def _idle(self, look: SocketLook, seconds: float, held: str | None) -> Stage:
-        """Whose the time is in which nobody has work."""
-        if self.server is None and self.copy.lags and self._flushed(seconds):
+    def _idle(self, look: SocketLook, seconds: float, held: str | None) -> Part:
+        """Returns the component for time in which none was seen to have work."""
+        if self.server is None and self.copy.has_long_flush and self._flushed(seconds):
             return "disk", self.copy.receiver
         if held == sockets.RECEIVER:
             return "cpu", self.copy.receiver
-        if sockets.queue_stands(look, self.sender.segment_bytes) and held != sockets.PAUSED:
+        if sockets.has_standing_queue(look, self.sender.segment_bytes) and held != sockets.PAUSED:
             return NETWORK
-        if self.server is None or held == sockets.UNTOLD:
+        if self.server is None or held == sockets.NOT_REPORTED:
             return UNKNOWN
         if held == sockets.PAUSED:
             return NETWORK
@@ -146,12 +147,12 @@ _HOLDERS = (sockets.NETWORK, sockets.WINDOW, sockets.SEND_BUFFER)
 
 
 def _states(shares: Shares) -> list[tuple[str, float]]:
-    """What the moving thread did, one at a time."""
+    """States of the moving thread, which exclude each other, with their shares."""
     found = (
         ("disk", shares.disk),
         ("flush", shares.flush),
         ("send", shares.send),
-        ("heard", shares.heard),
+        ("awaits_reply", shares.awaits_reply),
         ("cpu", shares.cpu),
     )
     return [each for each in found if each[1] > LEAST_SHARE]

@@ -1,4 +1,4 @@
-"""Who had work, instant by instant, as shares of a copy's time."""
+"""Shares of a copy's time by component, from the components that had work in each instant."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-Stage = tuple[str, "str | None"]
-"""A component and the side that it is on: ("disk", "server")."""
-UNKNOWN: Stage = ("unknown", None)
-Instant = tuple[float, frozenset[Stage]]
-"""Its weight, and who had work in it."""
-NETWORK: Stage = ("network", "path")
+from bottleneck.analysis.finding import Part
+
+UNKNOWN: Part = ("unknown", None)
+Instant = tuple[float, frozenset[Part]]
+"""Its weight, and the components that had work in it."""
+NETWORK: Part = ("network", "path")
 BOTH, HIDDEN, ALONE = "both hosts", "both hosts, without the server's threads", "{} alone"
 """Views, by what could be seen; the last one of the host that makes the copy."""
-DOUBTED = 0.6
+DOUBTFUL = 0.6
 """The most confidence in what a view cannot tell from something else."""
 SATURATED_RATIO = 0.7
-"""A stage with work for less of the time does not explain the rate alone."""
+"""A component with work for less of the time does not explain the rate alone."""
 CERTAIN = 0.98
 
 
@@ -25,83 +25,83 @@ CERTAIN = 0.98
 class Time:
     """Where a copy's time went."""
 
-    shares: Mapping[Stage, float]
-    """Each stage's own part; they sum to 1."""
-    uses: Mapping[Stage, float]
-    """Share of the time in which a stage had work, whoever else had."""
+    shares: Mapping[Part, float]
+    """Of the whole time, each instant counted once; they sum to 1."""
+    uses: Mapping[Part, float]
+    """Utilization of each component; several can have work at once, so these exceed 1 in sum."""
     looks: int
-    """How many samples this was read off."""
+    """Number of samples."""
 
     @property
-    def first(self) -> Stage:
-        """The stage that had work for most of the time."""
-        return max(self.shares, key=lambda stage: self.shares[stage])
+    def first(self) -> Part:
+        """The component with the largest share."""
+        return max(self.shares, key=lambda part: self.shares[part])
 
-    def confidence(self, stage: Stage) -> float:
-        """How far a stage is ahead of all others in use, less the error of the sampling."""
-        first = self.uses.get(stage, 0.0)
-        second = max((use for each, use in self.uses.items() if each != stage), default=0.0)
+    def confidence(self, part: Part) -> float:
+        """Lead in utilization over the next component, minus the sampling error."""
+        first = self.uses.get(part, 0.0)
+        second = max((use for each, use in self.uses.items() if each != part), default=0.0)
         error = math.sqrt(_variance(first, self.looks) + _variance(second, self.looks))
         return max(0.0, min(CERTAIN, 0.5 + first - second) - error)
 
 
 def _variance(use: float, looks: int) -> float:
-    """Of a share that was sampled so often, with one hit and one miss more (Agresti and Coull)."""
+    """Variance of a sampled share, with one success and one failure added (Agresti and Coull)."""
     ratio = (use * looks + 1) / (looks + 2)
     return ratio * (1 - ratio) / (looks + 2)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a view tells of a copy."""
+class ViewResult:
+    """Result of one view."""
 
     time: Time
-    stage: Stage
-    """Whom it names; UNKNOWN: it cannot tell."""
+    part: Part
+    """The limiting component; UNKNOWN: this view cannot tell."""
     view: str
     """BOTH, HIDDEN or ALONE."""
     most: float = CERTAIN
-    """The most confidence that it deserves."""
-    by: Stage | None = None
-    """Whose time it is, where that is another's: a round trip's, a window's."""
+    """Upper bound of the confidence."""
+    by: Part | None = None
+    """The component whose utilization stands for it, if not its own: a window's time is network."""
 
     @property
     def confidence(self) -> float:
-        """In what it names."""
-        if self.stage == UNKNOWN:
+        """Confidence in the named component; 0: none is named."""
+        if self.part == UNKNOWN:
             return 0.0
-        return min(self.most, self.time.confidence(self.by or self.stage))
+        return min(self.most, self.time.confidence(self.by or self.part))
 
 
-def chances(instant: Instant, ratios: Iterable[tuple[Stage, float]]) -> list[Instant]:
-    """An instant as several: with and without each stage that has work for a part of it."""
-    parts = [instant]
-    for stage, ratio in ratios:
-        parts = [
+def split_by_chance(instant: Instant, ratios: Iterable[tuple[Part, float]]) -> list[Instant]:
+    """Splits an instant in two for each component that has work in a fraction of it."""
+    pieces = [instant]
+    for part, ratio in ratios:
+        pieces = [
             each
-            for weight, stages in parts
-            for each in ((weight * ratio, stages | {stage}), (weight * (1 - ratio), stages))
+            for weight, at_work in pieces
+            for each in ((weight * ratio, at_work | {part}), (weight * (1 - ratio), at_work))
             if each[0] > 0
         ]
-    return parts
+    return pieces
 
 
-def covered(instants: Sequence[Instant], looks: int) -> Time | None:
-    """The shares: the busiest has all of its own time, the next what is left of its, and so on.
+def shares_of_time(instants: Sequence[Instant], looks: int) -> Time | None:
+    """Gives each instant to the busiest of its components, by utilization over the whole copy.
 
     None: there are no instants.
     """
     whole = sum(weight for weight, _ in instants)
     if whole <= 0:
         return None
-    uses: dict[Stage, float] = {}
-    for weight, stages in instants:
-        for stage in stages:
-            uses[stage] = uses.get(stage, 0.0) + weight / whole
+    uses: dict[Part, float] = {}
+    for weight, at_work in instants:
+        for part in at_work:
+            uses[part] = uses.get(part, 0.0) + weight / whole
     shares, left = {}, list(instants)
-    for stage in sorted(uses, key=lambda each: (-round(uses[each], 9), each[0])):
-        shares[stage] = sum(weight for weight, stages in left if stage in stages) / whole
-        left = [each for each in left if stage not in each[1]]
+    for part in sorted(uses, key=lambda each: (-round(uses[each], 9), each[0])):
+        shares[part] = sum(weight for weight, at_work in left if part in at_work) / whole
+        left = [each for each in left if part not in each[1]]
     rest = sum(weight for weight, _ in left) / whole
     if rest > 1e-9:
         shares[UNKNOWN] = shares.get(UNKNOWN, 0.0) + rest

@@ -1,4 +1,4 @@
-"""What holds a copy's bytes in its sender's socket: the path, a window, a buffer, the receiver.
+"""Finds what blocks the bytes in a sender's socket: path, window, buffer or receiver.
 
 The queues tell it; the kernel's chronographs do not (tcp_chrono_start in net/ipv4/tcp_output.c).
 """
@@ -10,7 +10,7 @@ from statistics import median
 from bottleneck.analysis.attribution.trace import Connection, SocketLook
 
 NETWORK, WINDOW, SEND_BUFFER, RECEIVER = "network", "window", "send-buffer", "receiver"
-UNTOLD = "untold"
+NOT_REPORTED = "untold"
 """The kernel does not tell what is needed to say it: tcp_info before Linux 4.6 and 5.4."""
 PAUSED = "paused"
 """Bytes are under way, and nothing answers: the path stands still, or the host behind it does."""
@@ -35,21 +35,20 @@ FITS = 0.5, 1.6
 """Rate over bytes in flight a round trip, where these hold the rate (Little's law)."""
 
 
-def stands(look: SocketLook) -> bool:
-    """Whether a queue stands on the path; the smoothed RTT alone is old where nothing flies."""
+def has_standing_queue(look: SocketLook, segment_bytes: float) -> bool:
+    """Whether packets of this connection queue on the path: many in flight, and a long RTT.
+
+    The smoothed RTT alone is out of date while nothing is in flight.
+    """
     rtt, least, flying = look.rtt_seconds, look.min_rtt_seconds, look.in_flight_bytes
-    if rtt is None or least is None or flying is None:
+    if rtt is None or least is None or not flying:
         return False
-    return flying > 0 and rtt > STANDING_RATIO * least and rtt - least > STANDING_SECONDS
+    far_above = rtt > STANDING_RATIO * least and rtt - least > STANDING_SECONDS
+    return far_above and flying >= STANDING_SEGMENTS * segment_bytes
 
 
-def queue_stands(look: SocketLook, segment_bytes: float) -> bool:
-    """The same, with enough in flight to be a queue of ours."""
-    return stands(look) and (look.in_flight_bytes or 0.0) >= STANDING_SEGMENTS * segment_bytes
-
-
-def silent(look: SocketLook, since_seconds: float | None, rate: float) -> bool:
-    """Whether what should come all the time has not come for a while.
+def is_silent(look: SocketLook, since_seconds: float | None, rate: float) -> bool:
+    """Whether nothing has arrived for much longer than usual at this rate.
 
     since_seconds: since the last acknowledgement, or the last payload. rate: the copy's.
     """
@@ -59,7 +58,7 @@ def silent(look: SocketLook, since_seconds: float | None, rate: float) -> bool:
     return since_seconds > max(PAUSE_SECONDS, usual)
 
 
-def holder(
+def blocked_by(
     look: SocketLook,
     sender: Connection,
     receiver: SocketLook | None,
@@ -67,22 +66,22 @@ def holder(
     asks: bool,
     rate: float,
 ) -> str | None:
-    """Who holds the bytes in the sender's socket now; None: there are none.
+    """Returns what blocks the bytes in the sender's socket at a look; None: nothing to send.
 
     receiver, room_bytes: its look at its own socket and its receive buffer, where that is seen.
     asks: whether the sending program waits for a reply: then it has no more to write.
     """
     if look.in_flight_bytes is None or look.unsent_bytes is None:
-        return UNTOLD
+        return NOT_REPORTED
     flying, unsent = look.in_flight_bytes, look.unsent_bytes
     segment = sender.segment_bytes
-    standing = queue_stands(look, segment)
-    if flying and not look.backoffs and silent(look, look.since_acknowledged_seconds, rate):
+    standing = has_standing_queue(look, segment)
+    if flying and not look.backoffs and is_silent(look, look.since_acknowledged_seconds, rate):
         return PAUSED
     if unsent > segment:
         window = look.peer_window_bytes
         if window is None and not standing:
-            return UNTOLD
+            return NOT_REPORTED
         if window is not None and flying + segment > FULL_WINDOW_RATIO * window:
             unread = receiver.unread_bytes if receiver else None
             if unread is not None and unread >= UNREAD_RATIO * max(1.0, (room_bytes or 0.0) / 2):
@@ -96,13 +95,13 @@ def holder(
     return None
 
 
-def fills(window_bytes: float, rtt_seconds: float, rate: float) -> bool:
-    """Whether so many bytes a round trip are what holds the rate."""
+def window_limits(window_bytes: float, rtt_seconds: float, rate: float) -> bool:
+    """Whether a window of so many bytes explains the rate (window over RTT, Little's law)."""
     if rtt_seconds < FAR_SECONDS or window_bytes <= 0:
         return False
     return FITS[0] <= rate * rtt_seconds / window_bytes <= FITS[1]
 
 
-def middle(values: list[float]) -> float:
+def median_or_zero(values: list[float]) -> float:
     """The median; 0 of none."""
     return median(values) if values else 0.0

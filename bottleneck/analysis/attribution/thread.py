@@ -1,4 +1,4 @@
-"""What the thread that moves the bytes did, as shares of each bin of the copy's time."""
+"""Splits the time of the thread that moves the bytes into states, by bin of the copy's time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Shares:
     """It ran, or waited for a core."""
 
     @property
-    def heard(self) -> float:
+    def awaits_reply(self) -> float:
         """It waited for the other host."""
         return self.reply + self.body
 

@@ -1,21 +1,19 @@
-"""The trace of a copy as stages told it, read with care: bins, requests, looks of both hosts."""
+"""Parses the trace of a copy: bins, requests, and what both hosts observed. Never fails."""
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 from typing import Any, Protocol, TypeVar
 
-from bottleneck.analysis.evidence.views import amount
+from bottleneck.analysis.evidence.views import amount, view
 from probes.records import Details
 
 KINDS = ("reply", "send", "read", "write", "flush")
 """What the moving thread waits in; probes/smb/time_bins.py says what each is."""
-
-
 OWN_RATIO = 0.5
 """Of what a connection had carried when the copy was first looked at."""
 
@@ -30,7 +28,7 @@ T = TypeVar("T", bound=_Timed)
 
 @dataclass(frozen=True)
 class Bin:
-    """A stretch of the copy's time, as its moving thread added it up."""
+    """One interval of the copy's time, as added up by the moving thread."""
 
     elapsed_seconds: float
     """Its end."""
@@ -47,9 +45,8 @@ class Request:
 
     verb: str
     sent_seconds: float
-    first_seconds: float
     last_seconds: float
-    size_bytes: float
+    """When the last byte of its reply was read."""
     in_flight_bytes: float
 
 
@@ -91,7 +88,7 @@ class ThreadLook:
 
 @dataclass(frozen=True)
 class Count:
-    """What a host counted by then."""
+    """Counters of a host at one moment."""
 
     elapsed_seconds: float
     device_written_bytes: float | None = None
@@ -109,18 +106,23 @@ class Connection:
     receive_buffer_bytes: float | None
     segment_bytes: float
 
-    def known(self, name: str) -> list[float]:
-        """A figure of all looks that have it."""
+    @property
+    def min_rtt_seconds(self) -> float:
+        """The shortest round trip; 0: not reported."""
+        return median(self.values_of("min_rtt_seconds") or [0.0])
+
+    def values_of(self, name: str) -> list[float]:
+        """Values of a figure over all looks that have it."""
         values = (getattr(each, name) for each in self.looks)
         return [each for each in values if each is not None]
 
-    def grown(self, name: str) -> float:
-        """By which a count grew."""
-        values = self.known(name)
+    def growth(self, name: str) -> float:
+        """Increase of a counter over all looks; 0: not reported."""
+        values = self.values_of(name)
         return values[-1] - values[0] if values else 0.0
 
-    def growths(self, name: str, parts: int) -> list[float]:
-        """By which a count grew in each of so many parts of the time; empty: too few looks."""
+    def growth_by_parts(self, name: str, parts: int) -> list[float]:
+        """Increase of a counter in each of so many equal times; empty: too few looks."""
         known = [(each.elapsed_seconds, getattr(each, name)) for each in self.looks]
         rows = [(at, value) for at, value in known if value is not None]
         if len(rows) < 3 * parts:
@@ -130,26 +132,21 @@ class Connection:
         values = [min(rows, key=lambda row: abs(row[0] - end))[1] for end in ends]
         return [after - before for before, after in pairwise(values)]
 
-    def sent(self, name: str) -> float:
-        """The same since the connection began, where the copy was most of what it carried."""
-        values, counts = self.known("acknowledged_bytes"), self.known(name)
+    def total(self, name: str) -> float:
+        """Counter since the connection began, if it carried little before this copy."""
+        values, counts = self.values_of("acknowledged_bytes"), self.values_of(name)
         if values and counts and values[0] <= OWN_RATIO * values[-1]:
             return counts[-1]
-        return self.grown(name)
+        return self.growth(name)
 
 
 @dataclass(frozen=True)
 class HostLooks:
-    """What a host saw beside the copy."""
+    """Observations of one host during the copy."""
 
     connection: Connection | None
     threads: tuple[ThreadLook, ...]
     counts: tuple[Count, ...]
-
-    @cached_property
-    def looks(self) -> tuple[SocketLook, ...]:
-        """Those at the connection."""
-        return self.connection.looks if self.connection else ()
 
 
 @dataclass(frozen=True)
@@ -172,7 +169,7 @@ NEAR_SECONDS = 0.4
 
 
 def nearest(items: Sequence[T], seconds: float, within: float = NEAR_SECONDS) -> T | None:
-    """The one at about that time; None: there is none so near."""
+    """Returns the item nearest to a moment; None: none is within reach."""
     at = bisect.bisect_left(items, seconds, key=lambda each: each.elapsed_seconds)
     near = items[max(0, at - 1) : at + 1]
     found = min(near, key=lambda each: abs(each.elapsed_seconds - seconds), default=None)
@@ -180,15 +177,15 @@ def nearest(items: Sequence[T], seconds: float, within: float = NEAR_SECONDS) ->
 
 
 def read(details: Details, asking: str) -> Trace | None:
-    """The trace in what a copy told; None: it did not time itself.
+    """Parses the details of a copy; None: it has no trace.
 
     asking: the side that made the copy.
     """
-    told = _object(details.get("trace"))
-    bins = tuple(found for row in _array(told.get("bins")) if (found := _bin(row)) is not None)
+    own = _object(details.get("trace"))
+    bins = tuple(found for row in _array(own.get("bins")) if (found := _bin(row)) is not None)
     if len(bins) < 2 or bins[-1].elapsed_seconds <= 0:
         return None
-    requests = (_request(row) for row in _array(told.get("requests")))
+    requests = (_request(row) for row in _array(own.get("requests")))
     sides = _object(details.get("looks"))
     serving = "server" if asking == "client" else "client"
     return Trace(
@@ -210,7 +207,10 @@ def _bin(row: Any) -> Bin | None:
 def _request(row: Any) -> Request | None:
     verb, *rest = _array(row) or [None]
     found = [value for each in rest if (value := amount(each)) is not None]
-    return Request(verb, *found) if isinstance(verb, str) and len(found) == 5 else None
+    if not isinstance(verb, str) or len(found) != 5:
+        return None
+    sent, _, last, _, in_flight = found
+    return Request(verb, sent, last, in_flight)
 
 
 def _host(value: Any) -> HostLooks | None:
@@ -230,15 +230,12 @@ def _host(value: Any) -> HostLooks | None:
 
 def _rows(kind: type[T], value: Any) -> tuple[T, ...]:
     """Columns as records, in the order of their times."""
-    told = _object(value)
-    columns = {field.name: _array(told.get(field.name)) for field in fields(kind)}  # type: ignore[arg-type]
-    found = []
-    for at, elapsed in enumerate(columns.pop("elapsed_seconds")):
-        seconds = amount(elapsed)
-        if seconds is None:
-            continue
-        row = {name: amount(each[at]) for name, each in columns.items() if at < len(each)}
-        found.append(kind(elapsed_seconds=seconds, **row))  # type: ignore[call-arg]
+    columns = {name: _array(each) for name, each in _object(value).items()}
+    rows = (
+        {name: each[at] for name, each in columns.items() if at < len(each)}
+        for at in range(len(columns.get("elapsed_seconds", ())))
+    )
+    found = [view(kind, row) for row in rows if amount(row["elapsed_seconds"]) is not None]
     return tuple(sorted(found, key=lambda each: each.elapsed_seconds))
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from bottleneck.analysis.attribution.copied import Copied
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import KINDS, read
 from tests.analysis.conftest import usage
 
@@ -44,7 +43,10 @@ def columns(count: int = LOOKS, **told: Any) -> dict[str, list[Any]]:
 def socket(moves: str = "", rate: float = 25e6, **told: Any) -> dict[str, Any]:
     """A connection; moves: the count that grows, acknowledged_bytes or received_bytes."""
     counts = dict.fromkeys(("acknowledged_bytes", "received_bytes"), 0)
-    grows: Callable[[int], float] = lambda at: at * rate * SECONDS / LOOKS  # noqa: E731
+
+    def grows(at: int) -> float:
+        return at * rate * SECONDS / LOOKS
+
     made = columns(**{**IDLE_SOCKET, **counts, **({moves: grows} if moves else {}), **told})
     buffers = {"send_buffer_bytes": 4 * MIB, "receive_buffer_bytes": 6 * MIB}
     return {**made, **buffers, "segment_bytes": SEGMENT}
@@ -82,7 +84,7 @@ def copy(
     server: dict[str, Any] | None = None,
     rate: float = 25e6,
     **more: Any,
-) -> Copied:
+) -> TimedCopy:
     """A copy between a client, which makes it, and a server; without more, nobody works."""
     if bins is None:
         bins = globals()["bins"]()
@@ -101,4 +103,4 @@ def copy(
         "moved_bytes": rate * SECONDS,
         **more,
     }
-    return Copied(trace=trace, pull=pull, asking="client", serving="server", **told)
+    return TimedCopy(trace=trace, pull=pull, asking="client", serving="server", **told)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis.attribution.attribution import attributed
-from bottleneck.analysis.attribution.copied import Copied
+from bottleneck.analysis.attribution.attribution import attribution_of
 from bottleneck.analysis.attribution.shares import BOTH, HIDDEN
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from tests.analysis.attribution.planted import (
     LOOKS,
     MIB,
@@ -46,20 +46,20 @@ def gets(**told: Any) -> dict[str, Any]:
 
 def pull(
     bins: Any = HEARS, near: Any = None, far: Any = None, threads: Any = None, **more: Any
-) -> Copied:
+) -> TimedCopy:
     server = looks(sends(**(far or {})), threads=threads or globals()["threads"]())
     return copy(True, bins, READ, looks(gets(**(near or {}))), server, **more)
 
 
 def push(
     bins: Any = SENDS, near: Any = None, far: Any = None, threads: Any = None, **more: Any
-) -> Copied:
+) -> TimedCopy:
     counts = more.pop("counts", {})
     server = looks(gets(**(far or {})), threads=threads or globals()["threads"](), counts=counts)
     return copy(False, bins, WRITE, looks(sends(**(near or {}))), server, **more)
 
 
-PLANTED: dict[str, tuple[Copied, str, str]] = {
+PLANTED: dict[str, tuple[TimedCopy, str, str]] = {
     # name: the copy, whom both hosts name, whom the client names alone
     "the server's disk is read": (
         pull(WAITS, threads=DISK, uncached=True, cached_rate=1e8),
@@ -136,8 +136,8 @@ PLANTED: dict[str, tuple[Copied, str, str]] = {
 }
 
 
-def named(made: Copied) -> str:
-    found = attributed(made)
+def named(made: TimedCopy) -> str:
+    found = attribution_of(made)
     assert found is not None
     assert sum(each.ratio for each in found.shares) == pytest.approx(1.0)
     return f"{found.component}/{found.side}/{found.cause}"
@@ -147,7 +147,7 @@ def named(made: Copied) -> str:
 def test_what_was_planted_is_named(name: str) -> None:
     made, both, client = PLANTED[name]
     assert named(made) == both
-    found = attributed(replace(made, trace=alone(made.trace)))
+    found = attribution_of(replace(made, trace=alone(made.trace)))
     assert found is not None and found.view == "client alone"
     assert f"{found.component}/{found.side}/{found.cause}" == client
 
@@ -158,17 +158,17 @@ def test_where_the_servers_threads_are_hidden_its_cores_tell() -> None:
     busy = columns(9, io_waiting_cores=0.0, busiest_core_ratio=0.97)
     full = copy(True, WAITS, READ, looks(gets()), looks(sends(), counts=busy))
     assert (named(disk), named(full)) == ("disk/server/read", "cpu/server/one-core")
-    found = attributed(disk)
+    found = attribution_of(disk)
     assert found is not None and found.view == HIDDEN
     made = pull(WAITS, threads=DISK)
     assert hidden(made.trace).serving is not None and whole(made.trace) is made.trace
-    found = attributed(made)
+    found = attribution_of(made)
     assert found is not None and found.view == BOTH
 
 
 def test_a_tie_is_named_by_nobody_and_its_shares_are_told_all_the_same() -> None:
     made = pull(bins(0.5, reply=0.45), threads=threads(disk=lambda at: at % 2))
-    found = attributed(made)
+    found = attribution_of(made)
     assert found is not None and found.component == "unknown"
     assert {(each.component, each.side) for each in found.shares} >= {
         ("disk", "server"),
@@ -188,14 +188,14 @@ def test_a_server_that_starves_is_looked_at_when_the_client_was() -> None:
         name: each[::30] if isinstance(each, list) else each for name, each in sends().items()
     }
     server = looks(seldom, threads=FULL)
-    found = attributed(copy(True, WAITS, READ, looks(gets()), server))
+    found = attribution_of(copy(True, WAITS, READ, looks(gets()), server))
     assert found is not None and found.view == BOTH and found.component == "cpu"
 
 
 def test_a_copy_that_the_server_starts_is_told_by_the_server() -> None:
     made, *_ = PLANTED["the client's disk, pushed"]
     turned = replace(made, asking="server", serving="client", trace=alone(made.trace))
-    found = attributed(turned)
+    found = attribution_of(turned)
     assert found is not None and found.view == "server alone"
     assert (found.component, found.side) == ("disk", "server")
 
@@ -219,7 +219,7 @@ def test_threads_that_were_seen_for_a_moment_alone_prove_nothing() -> None:
 
 def test_without_looks_nothing_is_said() -> None:
     made = copy(True, bins(0.98), READ, looks(gets()), {})
-    assert attributed(replace(made, trace=replace(made.trace, asking=None))) is None
+    assert attribution_of(replace(made, trace=replace(made.trace, asking=None))) is None
 
 
 def test_a_server_that_stops_in_the_middle_of_replies_is_no_slow_path() -> None:
@@ -229,7 +229,7 @@ def test_a_server_that_stops_in_the_middle_of_replies_is_no_slow_path() -> None:
 
 
 LINK = {"client": 1.25e8}
-CAUSES: dict[str, tuple[Copied, str]] = {
+CAUSES: dict[str, tuple[TimedCopy, str]] = {
     "others at the sender's interface": (
         push(near=SENDING, usages={"client": usage(interface_sent_bytes=int(2 * RATE * SECONDS))}),
         "network/path/contention",

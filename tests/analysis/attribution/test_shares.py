@@ -7,7 +7,14 @@ import math
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bottleneck.analysis.attribution.shares import CERTAIN, UNKNOWN, Instant, Time, chances, covered
+from bottleneck.analysis.attribution.shares import (
+    CERTAIN,
+    UNKNOWN,
+    Instant,
+    Time,
+    shares_of_time,
+    split_by_chance,
+)
 
 STAGES = (("disk", "client"), ("disk", "server"), ("cpu", "server"), ("network", "path"))
 instants = st.lists(
@@ -25,7 +32,7 @@ quick = settings(
 @quick
 @given(instants)
 def test_the_shares_sum_to_one_and_none_is_more_than_its_use(found: list[Instant]) -> None:
-    time = covered(found, len(found))
+    time = shares_of_time(found, len(found))
     assert time is not None
     assert math.isclose(sum(time.shares.values()), 1.0)
     assert all(time.shares[each] <= use + 1e-9 for each, use in time.uses.items())
@@ -39,7 +46,7 @@ def test_more_work_in_a_stage_never_lowers_its_share(
     at = data.draw(st.integers(0, len(found) - 1))
     weight, stages = found[at]
     more = [*found[:at], (weight, stages | {stage}), *found[at + 1 :]]
-    before, after = covered(found, 1), covered(more, 1)
+    before, after = shares_of_time(found, 1), shares_of_time(more, 1)
     assert before is not None and after is not None
     assert after.shares.get(stage, 0.0) >= before.shares.get(stage, 0.0) - 1e-9
 
@@ -47,7 +54,7 @@ def test_more_work_in_a_stage_never_lowers_its_share(
 @quick
 @given(instants)
 def test_who_never_had_work_has_no_share(found: list[Instant]) -> None:
-    time = covered(found, 1)
+    time = shares_of_time(found, 1)
     assert time is not None
     worked = {stage for _, stages in found for stage in stages}
     assert set(time.shares) <= worked | {UNKNOWN}
@@ -56,14 +63,14 @@ def test_who_never_had_work_has_no_share(found: list[Instant]) -> None:
 @quick
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_an_instant_in_which_a_stage_may_work_keeps_its_weight(one: float, other: float) -> None:
-    parts = chances((2.0, frozenset()), [(STAGES[0], one), (STAGES[1], other)])
+    parts = split_by_chance((2.0, frozenset()), [(STAGES[0], one), (STAGES[1], other)])
     assert math.isclose(sum(weight for weight, _ in parts), 2.0)
     works = sum(weight for weight, stages in parts if STAGES[0] in stages)
     assert math.isclose(works, 2.0 * one, abs_tol=1e-9)
 
 
 def test_of_nothing_there_are_no_shares() -> None:
-    assert covered([], 5) is None
+    assert shares_of_time([], 5) is None
 
 
 def test_the_busiest_is_named_with_the_error_of_its_samples() -> None:

@@ -17,7 +17,7 @@ def held(room: float = 6 * MIB, unread: float = 0.0, asks: bool = False, **told:
     look = SocketLook(1.0, **{**IDLE_SOCKET, **told})
     other = SocketLook(1.0, unread_bytes=unread)
     sender = Connection((look,), 64 << 10, None, SEGMENT)
-    return sockets.holder(look, sender, other, room, asks, RATE)
+    return sockets.blocked_by(look, sender, other, room, asks, RATE)
 
 
 def test_unsent_bytes_before_an_open_window_are_the_paths() -> None:
@@ -31,8 +31,8 @@ def test_all_that_the_window_lets_through_is_under_way() -> None:
     assert held(**full, unread=4 * MIB) == sockets.RECEIVER
     queue = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.002}
     assert held(**full, **queue) == sockets.NETWORK
-    assert held(**{**SENDING, "peer_window_bytes": None}) == sockets.UNTOLD
-    assert held(**{**SENDING, "unsent_bytes": None}) == sockets.UNTOLD
+    assert held(**{**SENDING, "peer_window_bytes": None}) == sockets.NOT_REPORTED
+    assert held(**{**SENDING, "unsent_bytes": None}) == sockets.NOT_REPORTED
 
 
 def test_a_full_buffer_of_which_all_is_under_way_is_too_small() -> None:
@@ -55,4 +55,4 @@ def test_where_nothing_is_acknowledged_for_long_the_path_is_not_at_work() -> Non
     [(RATE * 0.01, 0.01, True), (RATE, 0.01, False), (RATE * 1e-3, 1e-3, False), (0, 1, False)],
 )
 def test_a_window_a_round_trip_is_what_holds_a_rate(window: float, rtt: float, fits: bool) -> None:
-    assert sockets.fills(window, rtt, RATE) is fits
+    assert sockets.window_limits(window, rtt, RATE) is fits

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis.attribution.trace import KINDS, HostLooks, Trace, nearest, read
+from bottleneck.analysis.attribution.trace import KINDS, HostLooks, SocketLook, Trace, nearest, read
 from probes.host import look_rows
 from probes.smb import time_bins
 from tests.analysis.attribution.planted import SECONDS, bins, looks, socket
@@ -24,9 +24,15 @@ def host(told: dict[str, Any]) -> HostLooks:
     return found
 
 
+def seen(told: dict[str, Any]) -> tuple[SocketLook, ...]:
+    connection = host(told).connection
+    assert connection is not None
+    return connection.looks
+
+
 def test_what_the_stages_tell_is_what_is_read() -> None:
     assert time_bins.KINDS == KINDS
-    (look,) = host(looks({name: [1.0] for name in look_rows.SOCKET_COLUMNS})).looks
+    (look,) = seen(looks({name: [1.0] for name in look_rows.SOCKET_COLUMNS}))
     assert None not in vars(look).values()
     one = {name: [1.0] for name in look_rows.THREAD_COLUMNS}
     counted = {name: [1.0] for name in look_rows.COUNT_COLUMNS}
@@ -61,7 +67,7 @@ def test_malformed_columns_and_requests_are_left_out() -> None:
     }
     found = read(told, "client")
     assert found is not None and found.serving is not None and found.asking is None
-    assert [each.rtt_seconds for each in found.serving.looks] == [0.5, None]
+    assert [each.rtt_seconds for each in seen(server)] == [0.5, None]
     assert len(found.requests) == 1
 
 
@@ -84,12 +90,14 @@ def test_a_count_grows_by_parts_of_the_time_and_not_of_the_looks() -> None:
     steady = {"elapsed_seconds": times, "acknowledged_bytes": [25e6 * at for at in times]}
     connection = host(looks(steady)).connection
     assert connection is not None
-    assert connection.growths("acknowledged_bytes", 3) == pytest.approx([24.6e6] * 3, rel=0.05)
-    assert connection.growths("acknowledged_bytes", 60) == []
+    assert connection.growth_by_parts("acknowledged_bytes", 3) == pytest.approx(
+        [24.6e6] * 3, rel=0.05
+    )
+    assert connection.growth_by_parts("acknowledged_bytes", 60) == []
 
 
 def test_the_nearest_look_is_before_or_behind_a_moment() -> None:
-    seen = host(looks(socket())).looks
-    assert nearest(seen, 0.0) is seen[0] and nearest(seen, 99.0) is None
-    assert nearest(seen, seen[3].elapsed_seconds + 1e-3) is seen[3]
+    rows = seen(looks(socket()))
+    assert nearest(rows, 0.0) is rows[0] and nearest(rows, 99.0) is None
+    assert nearest(rows, rows[3].elapsed_seconds + 1e-3) is rows[3]
     assert nearest((), 1.0) is None

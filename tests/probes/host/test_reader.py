@@ -64,8 +64,11 @@ def test_a_device_is_told_in_requests_bytes_and_seconds():
     line = " 254 0 vda 157163 9842 22336398 32518 93190 87120 14373992 254196 0 66976 293011 0\n"
     device = DeviceCounts(157163, 22336398 * 512, 93190, 14373992 * 512, 66.976)
     assert proc.parse_devices(line) == {"vda": device}
-    assert proc.parse_flushes(line, "vda") is None
-    assert proc.parse_flushes(line.rstrip() + " 0 0 0 8611 2417\n", "vda") == 8611
+    written = 14373992 * 512
+    assert proc.parse_written_and_flushed(line, "vda") == (written, None)
+    flushed = line.rstrip() + " 0 0 0 8611 2417\n"
+    assert proc.parse_written_and_flushed(flushed, "vda") == (written, 8611)
+    assert proc.parse_written_and_flushed(flushed, "vdb") is None
 
 
 def test_a_core_that_idles_while_its_task_waits_for_a_disk_is_told() -> None:

@@ -16,31 +16,31 @@ def push(flush_seconds: float = 0.0, requests: list[Any] | None = None, **counts
 
 
 def test_a_short_last_flush_says_nothing_of_the_disk() -> None:
-    assert push(0.1).lag() == 0.0
+    assert push(0.1).disk_lag() == 0.0
 
 
 def test_a_long_one_says_what_the_bytes_would_take_at_its_pace() -> None:
     """100 MB in 4 s; in the flush the device writes 50 MB/s."""
     written = push(2.0, device_written_bytes=lambda at: 50e6 * at * SECONDS / 9)
-    assert written.lag() == pytest.approx(0.5)
+    assert written.disk_lag() == pytest.approx(0.5)
     slow = push(2.0, device_written_bytes=lambda at: 5e6 * at)
-    assert slow.lag() == 1.0
+    assert slow.disk_lag() == 1.0
 
 
 def test_where_nobody_counted_the_device_it_had_work_while_it_was_flushed() -> None:
-    assert push(2.0).lag() == pytest.approx(0.5)
+    assert push(2.0).disk_lag() == pytest.approx(0.5)
 
 
 def test_a_server_that_flushes_more_than_it_was_asked_to_makes_each_write_durable() -> None:
-    def synced(flushes: float | None, made: float, requests: float = 100.0) -> bool:
+    def is_synced(flushes: float | None, made: float, requests: float = 100.0) -> bool:
         counted = push(device_flushes=lambda at: made * at / 8)
-        return bool(replace(counted, flushes=flushes, requests=requests).synced)
+        return bool(replace(counted, flushes=flushes, requests=requests).is_synced)
 
-    assert synced(1.0, 80)
-    assert not synced(1.0, 8) and not synced(20.0, 80) and not synced(None, 80)
+    assert is_synced(1.0, 80)
+    assert not is_synced(1.0, 8) and not is_synced(20.0, 80) and not is_synced(None, 80)
     # somebody else's: few beside the copy's own writes
-    assert not synced(1.0, 80, requests=1000.0)
-    assert not push().synced and not copy(pull=True).synced
+    assert not is_synced(1.0, 80, requests=1000.0)
+    assert not push().is_synced and not copy(pull=True).is_synced
 
 
 def test_a_flush_of_ours_is_under_way_between_its_request_and_its_reply() -> None:

@@ -1,4 +1,4 @@
-"""A copy as attribution sees it: its trace, its direction, what its hosts counted."""
+"""Input of the attribution of one copy: its trace, direction, counters and settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MANY_RATIO = 0.15
 
 
 @dataclass(frozen=True)
-class Copied:
+class TimedCopy:
     """One copy that timed itself."""
 
     trace: Trace
@@ -37,11 +37,11 @@ class Copied:
     flush_seconds: float
     """Of its last flush."""
     usages: Mapping[str, Usage]
-    """By side; a host without an agent is not in it."""
+    """By side; no entry for a host without an agent."""
     link_rates: Mapping[str, float]
-    """By side: what the interface claims, bytes per second; one that claims none is not in it."""
+    """By side: rate of the interface, bytes per second; no entry if its driver claims none."""
     flushes: float | None
-    """That the copy asked for; None: not told."""
+    """FLUSH requests of the copy; None: not recorded."""
     requests: float
     loss_based: bool = True
     """Whether its sender's congestion control takes a lost packet for a full link."""
@@ -75,25 +75,26 @@ class Copied:
         return self.asking if self.pull else self.serving
 
     def host(self, side: str) -> HostLooks | None:
-        """What a side saw; None: it did not look."""
+        """Observations of a side; None: it has no agent."""
         return self.trace.asking if side == self.asking else self.trace.serving
 
     def connection(self, side: str) -> Connection | None:
-        """The copy's connection as a side saw it."""
+        """The copy's connection at a side; None: not observed there."""
         host = self.host(side)
         return host.connection if host else None
 
     @property
-    def lags(self) -> bool:
-        """Whether the last flush was long: the receiver's disk had work all the time."""
+    def has_long_flush(self) -> bool:
+        """Whether the last flush took MANY_RATIO of the copy, so that the disk lagged behind."""
         return self.flush_seconds >= MANY_RATIO * self.seconds
 
-    def lag(self) -> float:
-        """Share of the time that the receiver's disk had work for, where the last flush is long.
+    def disk_lag(self) -> float:
+        """Estimated utilization of the receiver's disk if the last flush is long, else 0.
 
-        What all bytes take at the pace of that flush; the flush alone where that is not known.
+        Time that all bytes take at the device's rate during that flush, over the copy's time; the
+        share of the flush itself if the device was not counted.
         """
-        if not self.lags:
+        if not self.has_long_flush:
             return 0.0
         host = self.host(self.receiver)
         counts = host.counts if host else ()
@@ -106,8 +107,8 @@ class Copied:
         return max(least, min(1.0, self.rate / pace)) if pace > 0 else least
 
     @property
-    def synced(self) -> bool:
-        """Whether the server makes durable what nobody asked it to."""
+    def is_synced(self) -> bool:
+        """Whether the server flushes its disk far more often than the copy asked (sync always)."""
         host = self.host(self.serving)
         counted = [each.device_flushes for each in host.counts] if host else []
         known = [each for each in counted if each is not None]
@@ -119,21 +120,21 @@ class Copied:
 
     @cached_property
     def in_flight_bytes(self) -> float:
-        """Payload asked for and not yet answered, as a rule."""
+        """Median of the payload requested and not yet answered."""
         carry = [each for each in self.trace.requests if each.verb in ("read", "write")]
         return median(each.in_flight_bytes for each in carry) if carry else 0.0
 
     def keeps_up(self, look: SocketLook | None) -> bool:
-        """Whether the pulling thread had read all that came, at a look at its socket.
+        """Whether the pulling thread had read nearly all that had arrived at its socket.
 
-        One that is fed in trickles is busy with each of them, and as fast as they come.
+        A thread that is fed in small pieces uses much CPU and still keeps up, so its CPU is no cap.
         """
         if look is None or look.unread_bytes is None or self.thread.starves:
             return False
         return look.unread_bytes < BACKLOG_RATIO * self.in_flight_bytes
 
     def flushes_at(self, seconds: float) -> bool:
-        """Whether a FLUSH of ours was under way then."""
+        """Whether a FLUSH request was outstanding then."""
         return any(
             each.verb == "flush" and each.sent_seconds <= seconds <= each.last_seconds
             for each in self.trace.requests
