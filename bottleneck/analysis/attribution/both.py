@@ -19,13 +19,18 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 
 LEAST_LOOKS = 5
 """At a connection: fewer tell nothing."""
+LEAST_SERVER_LOOKS = 3
+"""At smbd's threads or the cores: one look must not stand for a whole copy."""
 
 
 def by_both(copy: TimedCopy) -> ViewResult | None:
     """Names the busiest component; None: too few looks on one of the hosts."""
     sender, receiver = copy.connection(copy.sender), copy.connection(copy.receiver)
     host = copy.host(copy.serving)
-    if sender is None or receiver is None or host is None or not (host.threads or host.counts):
+    if sender is None or receiver is None or host is None:
+        return None
+    server_looks = len(host.threads or host.counts)
+    if server_looks < LEAST_SERVER_LOOKS:
         return None
     # On a starved host the watch runs seldom; then the other host's looks set the moments.
     moments = sender.looks if len(sender.looks) >= LEAST_LOOKS else receiver.looks
@@ -37,7 +42,7 @@ def by_both(copy: TimedCopy) -> ViewResult | None:
         return None
     part = busiest = time.first
     if busiest[1] == copy.serving:
-        time = replace(time, looks=min(time.looks, len(host.threads or host.counts)))
+        time = replace(time, looks=min(time.looks, server_looks))
     waits = part[0] in ("disk", "cpu") and time.uses.get(part, 0.0) < SATURATED_RATIO
     rtt = sender.min_rtt_seconds
     if waits and sockets.window_limits(copy.in_flight_bytes, rtt, copy.rate):
