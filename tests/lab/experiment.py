@@ -151,9 +151,10 @@ def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **seen
     references = seen.get("iperf3_bytes_per_second", {})
     found = from_json(report) if report else None
     timed = {}
-    for view in VIEWS if report and found else ():
-        told = verdicts(chosen, by_time(found, report, view), agent=terms.agent)
-        timed[view] = tuple(row for row in told if row.bytes_per_second is not None)
+    if report and found:
+        for view in VIEWS:
+            told = verdicts(chosen, by_time(found, report, view), agent=terms.agent)
+            timed[view] = tuple(row for row in told if row.bytes_per_second is not None)
     return Ran(
         world=chosen.name,
         planted=chosen.planted,
