@@ -91,7 +91,7 @@ class Bench:
     unclosed: list[str] = field(default_factory=list)
     """What could not be closed in order at the end, and may be left on a host."""
     calibrated: dict[str, float] = field(default_factory=dict)
-    """By verb, the rate of a first small copy over SMB, bytes per second."""
+    """By verb, what a copy may reach by a first small one over SMB, bytes per second."""
     fitted: dict[Any, Any] = field(default_factory=dict)
     """By a stage and its setting, what that was fitted to: the same in each run."""
     warming: bool = False

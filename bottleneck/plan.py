@@ -30,6 +30,8 @@ SMALLEST_COPY_BYTES = 3 * MIB
 LEAST_COPY_BYTES = 256 << 10
 SLOW_COPY_SECONDS = 6.0
 """Where even the smallest copy would take longer, it is as small as that takes, and no smaller."""
+SPARE_TIMES = 1.5
+"""How much larger a file is than what is expected of its time."""
 UNKNOWN_COPY_BYTES = 16 * MIB
 """Where nothing is known of the path."""
 LARGEST_COPY_BYTES = 1 << 30
@@ -132,7 +134,7 @@ ROUND_TRIPS_TO_FILL, MOST_TO_FILL_SECONDS = 15, 3.0
 """That a transfer needs on a far path until it runs as it does."""
 ROUND_TRIPS_OF_COPY, MOST_COPY_SECONDS = 50, 4.5
 """Of which a slow start, ten at most, is a small part; and what a usual budget can afford."""
-MOST_COPY_SCALE = 3.0
+MOST_COPY_SCALE = 1.6
 """A long run makes more copies, not ever longer ones."""
 
 
@@ -152,7 +154,7 @@ def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
         file=max(0.6, 1.6 * scale),
         sustained=max(2.0, 2.4 * scale),
         fill=max(0.5, 1.3 * scale),
-        copy=max(0.8, 1.3 * copy_scale, far_seconds),
+        copy=max(0.8, 2.5 * copy_scale, far_seconds),
     )
 
 
@@ -321,10 +323,11 @@ def copy_bytes(
     asked_bytes: int | None,
     slow_seconds: float = SLOW_COPY_SECONDS,
 ) -> int:
-    """File size for a copy that should take about `seconds`; whole MiB.
+    """File size for a copy that ends after `seconds`; whole MiB.
 
     Args:
-        rate: what is expected, bytes per second; None: nothing is known yet.
+        rate: what is expected, bytes per second; None: nothing is known yet. Of a slow path there
+            is no more than the time allows: all of it may be under way at once.
         most_bytes: what the file systems and the source file have room for.
         asked_bytes: --size; it is obeyed up to most_bytes.
         slow_seconds: what the smallest copy may take.
@@ -336,6 +339,9 @@ def copy_bytes(
     else:
         slow = max(LEAST_COPY_BYTES, int(rate * max(seconds, slow_seconds)))
         least = min(SMALLEST_COPY_BYTES, slow // LEAST_COPY_BYTES * LEAST_COPY_BYTES)
-        wanted = min(LARGEST_COPY_BYTES, max(least, int(rate * seconds)))
+        likely = rate * seconds
+        if likely > SMALLEST_COPY_BYTES:
+            likely *= SPARE_TIMES
+        wanted = min(LARGEST_COPY_BYTES, max(least, int(likely)))
     fitting = min(wanted, most_bytes)
     return fitting // MIB * MIB if fitting > MIB else fitting

@@ -13,12 +13,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TypeVar
 
 from probes.host import limits, payload
 from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.smb import status, transfer
+from probes.smb.copy_length import CopyLength, Flushes
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
 from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
@@ -46,14 +48,13 @@ STAGE = Stage(
     unpaced=True,
     writes=True,
     varying=(
-        *("size_bytes", "seconds", "fill_source", "file", "file_seconds", "lasting_seconds"),
+        *("size_bytes", "seconds", "fill_source", "file", "most_seconds", "lasting"),
         *("past_cache", "cold_from", "least_bytes", "checked"),
     ),
 )
 
 FILE_COPIES = tuple(f"file.{name}" for name in COPIES)
 """Of a file of the user's, named by what of it was in the sender's cache."""
-FILE_PART_BYTES = 8 * 1024 * 1024
 MOST_REPEATED_BYTES = 4 << 30
 """That a copy which lasts for a time moves at most."""
 FILE_LEAST_BYTES = 1024 * 1024
@@ -113,11 +114,11 @@ class Setting:
     file: Text = ""
     """FILE_COPIES alone: the user's file by its path on the share, or a name for peer.path on this
     host; opened for reading."""
-    file_seconds: Seconds = 0.0
-    """Pulls alone: after so long no more of the source is asked for; 0 is no limit for its own."""
-    lasting_seconds: Seconds = 0.0
-    """A pull reads its source over and over, and a push of a large file ends, when so long is over;
-    0: the copy is of size_bytes."""
+    most_seconds: Seconds = 0.0
+    """After so long no more is asked for or sent, unless the rate still rises; 0: all size_bytes
+    are copied."""
+    lasting: bool = False
+    """It lasts for just that time: a pull reads its source over and over."""
     past_cache: bool = False
     """pull.uncached alone: the source is read without the server's cache, if that allows it."""
     cold_from: Text = ""
@@ -180,10 +181,10 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
                 parts = source.ranges(size_bytes)
-                if setting.lasting_seconds:
-                    parts = _repeated(size_bytes, flight.request_bytes, setting.lasting_seconds)
-                elif setting.file or setting.file_seconds:
-                    parts = _parts(parts, setting.file_seconds)
+                if setting.lasting:
+                    parts = _over_and_over(size_bytes)
+                if setting.most_seconds:
+                    parts = _until_over(parts, flight.request_bytes, window.length)
                 turn = source.turn if setting.cold_from else None
                 arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
                 yield from window.samples(pipe, arrived)
@@ -203,24 +204,22 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
     return {**details, **_found(check)}
 
 
-def _parts(ranges: Iterator[tuple[int, int]], seconds: float) -> Iterator[tuple[int, int]]:
-    """Ranges in parts, one after the other, until the time is over; the first is always there."""
-    until = time.monotonic() + seconds
+def _over_and_over(size_bytes: int) -> Iterator[tuple[int, int]]:
+    """A file as a range, again and again until enough is asked for."""
+    return repeat((0, size_bytes), math.ceil(MOST_REPEATED_BYTES / size_bytes))
+
+
+def _until_over(
+    ranges: Iterator[tuple[int, int]], part_bytes: int, length: CopyLength
+) -> Iterator[tuple[int, int]]:
+    """Ranges in parts, one after the other, until the copy is over; the first is always there."""
+    asked = False
     for first, end in ranges:
-        for start in range(first, end, FILE_PART_BYTES):
-            if start and time.monotonic() >= until:
+        for start in range(first, end, part_bytes):
+            if asked and length.over:
                 return
-            yield start, min(start + FILE_PART_BYTES, end)
-
-
-def _repeated(size_bytes: int, part_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
-    """A file in parts, over and over until the time is over or enough is asked for."""
-    until, asked = time.monotonic() + seconds, 0
-    parts = math.ceil(size_bytes / part_bytes)
-    while asked < MOST_REPEATED_BYTES and (not asked or time.monotonic() < until):
-        start = asked // part_bytes % parts * part_bytes
-        yield start, min(start + part_bytes, size_bytes)
-        asked += part_bytes
+            yield start, min(start + part_bytes, end)
+            asked = True
 
 
 def _push(setting: Setting, peer: Endpoint) -> Running:
@@ -248,9 +247,10 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             room = None
             if setting.dialect != "smb1":
                 room = transfer.ShareRoom(pipe, handle.id, f"//{peer.host}/{peer.share}")
-            lasting = setting.lasting_seconds or math.inf
             moves = transfer.push(
-                pipe, setting.size_bytes, *flight.shape, source.give, every, room, lasting
+                *(pipe, setting.size_bytes, *flight.shape, source.give, every, room),
+                flushes=window.flushes,
+                over=lambda: window.length.over,
             )
             yield from window.samples(pipe, moves)
             if setting.flushed:
@@ -291,6 +291,8 @@ class _Window(Window):
         self._setting, self._peer, self._times = setting, peer, times
         self._trace: Details = {}
         self._moments: deque[float] = deque(maxlen=REMEMBERED_REPLIES)
+        self.flushes = Flushes()
+        self.length = CopyLength(setting.most_seconds, setting.lasting)
 
     def samples(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
         """From the opening to the last byte that the receiver acknowledged."""
@@ -303,6 +305,8 @@ class _Window(Window):
             self._moments.append(now)
             if now - told >= SAMPLE_SECONDS:
                 told = now
+                backlog = self.flushes.backlog_seconds(self.moved_bytes, now)
+                self.length.look(now - self.opened, self.moved_bytes, backlog)
                 yield Sample(now - self.opened, self.moved_bytes)
         self.acknowledged = time.monotonic()
 

@@ -65,7 +65,7 @@ class _Trial:
         setting = replace(
             self.setting,
             seconds=bench.left(),
-            file_seconds=COPY_TIMES * max(usual, bench.times.copy),
+            most_seconds=COPY_TIMES * max(usual, bench.times.copy),
             **more,
         )
         timeout = setting.seconds + files.GRACE_SECONDS

@@ -23,12 +23,16 @@ CAREFUL_COPIES, USUAL_COPIES = 12, 8
 CALIBRATION_BYTES, CALIBRATION_SECONDS = 2 * plan.MIB, 2.0
 CALIBRATION_SHARE_OF_LEFT = 0.2
 CALIBRATION_TIMES = 4.0
-"""How much faster a long copy may be than that one: round trips and the start of TCP."""
+"""How much faster a long copy may be than one that was over in BRIEF_SECONDS: round trips, and the
+start of TCP."""
+BRIEF_SECONDS = 0.5
 GRACE_SECONDS, OUT_OF_TIME = 8.0, "ran out of time"
 SMB1 = "smb1"
 SMB1_SHARE_OF_BUDGET = 0.15
 SMB1_SECONDS = 2.5
 """In a clear case, of its two copies of a cached source, with the usual budget."""
+MEMORY_RATIO = 0.4
+"""How long a copy from or to memory lasts that no other needs, beside one of files."""
 UNASKED_RATIO = 0.5
 """How long a copy over SMB1 lasts beside one of the dialect that is used."""
 MOST_REPETITIONS = 6
@@ -52,7 +56,7 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
         _to_memory(bench, dialect, labels)
         bench.ledger.why = WHOLE
         _round(bench, dialect, labels, 0, extra=False)
-        if _in_vain(bench, "pull"):
+        if turns.in_vain(bench, "pull"):
             bench.note(f"tests that explain copies: skipped: {DROPS} on the path")
             break
         if dialect == opened:
@@ -188,7 +192,8 @@ def _calibrate(bench: Bench, dialect: str) -> None:
                 bench.calibrated[verb] = size / setting.seconds
             turns.ask_path(bench, str(error))
             return
-        bench.calibrated[verb] = run_rate(ran.samples)
+        rate = run_rate(ran.samples)
+        bench.calibrated[verb] = rate * (CALIBRATION_TIMES if size < BRIEF_SECONDS * rate else 1)
 
 
 def _round(
@@ -255,48 +260,58 @@ def _rates(bench: Bench) -> dict[str, float]:
             verb = setting["copy"].partition(".")[0]
             known[setting["copy"] if setting["end"] == "folder" else f"{verb}.memory"] = rate
     for verb, rate in bench.calibrated.items():
-        # beside the bare network's rate it is there to tell a path that is far below that
-        times = CALIBRATION_TIMES if f"tcp.{verb}" in known else 1.0
-        known.setdefault(f"{verb}.memory", times * rate)
+        known.setdefault(f"{verb}.memory", rate)
     return known
 
 
-def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float | None]:
-    """Bytes of the next run of a copy, and the rate expected of it."""
-    rate = plan.expected_rate(copy, _rates(bench))
-    # Towards the end of the budget a smaller file is better than none.
+def _seconds(bench: Bench, dialect: str, copy: str, end: str) -> float:
+    """How long the next run of a copy lasts at a steady rate; 0: until its named size is moved."""
+    if bench.options.size_bytes is not None:
+        return 0.0
+    if _lasts(bench, end):
+        return min(float(bench.options.settings["seconds"]), max(1e-3, bench.left() - 1.0))
+    # Towards the end of the budget a shorter copy is better than none.
     usual = bench.times.copy
     if dialect == SMB1 and not bench.options.dialects:
         usual *= UNASKED_RATIO
+    seconds = max(USEFUL_SECONDS / 2, min(usual, _share_seconds(bench, dialect, end)))
+    if end == "folder":
+        return seconds
+    if bench.options.copy:
+        return min(seconds, files.FILL_SECONDS)
+    fills = copy.startswith("push") and not bench.source_bytes
+    return seconds if fills else seconds * MEMORY_RATIO
+
+
+def _share_seconds(bench: Bench, dialect: str, end: str) -> float:
+    """Of the time that is left, a copy's part: those that come after it get theirs."""
     made = {
         step.setting["copy"]
         for step in bench.ledger.steps
         if step.stage == "smb-copy" and step.setting["end"] == "folder"
         if step.setting["dialect"] == dialect
     }
-    # Those that come after it get their share of what is left.
     waiting = (end == "memory") + len(set(bench.options.copies) - made)
-    share = bench.left() / max(1, waiting) - _overhead_seconds(bench)
-    seconds = max(USEFUL_SECONDS / 2, min(usual, share))
-    if bench.options.copy and end == "memory":
-        seconds = min(seconds, files.FILL_SECONDS)
-    if copy.startswith("push") and end == "memory" and not bench.source_bytes:
-        # Pulls read this file: it may take longer to write than a copy that counts.
-        seconds *= 1.2
+    return bench.left() / max(1, waiting) - _overhead_seconds(bench)
+
+
+def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float | None]:
+    """Bytes of the next run of a copy at most, and the rate expected of it."""
+    rate = plan.expected_rate(copy, _rates(bench))
     room, asked = _room(bench, copy, end), bench.options.size_bytes
     if bench.options.copy and asked is None:
-        if _lasting_seconds(bench, end):
+        if _lasts(bench, end):
             return min(room, plan.LARGEST_COPY_BYTES), rate
         room = min(room, files.MOST_BYTES)
-    slow_seconds = min(plan.SLOW_COPY_SECONDS, share)
+    slow_seconds = min(plan.SLOW_COPY_SECONDS, _share_seconds(bench, dialect, end))
+    seconds = _seconds(bench, dialect, copy, end)
     return plan.copy_bytes(rate, seconds, room, asked, slow_seconds), rate
 
 
-def _lasting_seconds(bench: Bench, end: str) -> float:
-    """How long a copy lasts that is made alone for a time; 0: as long as its size takes."""
-    if not bench.options.copy or end == "memory" or bench.options.size_bytes is not None:
-        return 0.0
-    return min(float(bench.options.settings.get("seconds", 0.0)), max(0.0, bench.left() - 1.0))
+def _lasts(bench: Bench, end: str) -> bool:
+    """Whether a copy is made alone for a time that the user named, and not as long as its size."""
+    named = "seconds" in bench.options.settings and bench.options.size_bytes is None
+    return bool(bench.options.copy) and end == "folder" and named
 
 
 def _overhead_seconds(bench: Bench) -> float:
@@ -344,7 +359,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
         return  # once it was read, its source is cached
     with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
         verb, _, requested = copy.partition(".")
-        if _in_vain(bench, verb):
+        if turns.in_vain(bench, verb):
             raise Unavailable(f"{DROPS} on the path; a copy would stall")
         bench.need(max(USEFUL_SECONDS, _overhead_seconds(bench)))
         size, _ = _size(bench, dialect, copy, end)
@@ -362,7 +377,8 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
             size_bytes=size,
             seconds=max(USEFUL_SECONDS, bench.left()),
             fill_source=fills,
-            lasting_seconds=_lasting_seconds(bench, end),
+            most_seconds=_seconds(bench, dialect, copy, end),
+            lasting=_lasts(bench, end),
             checked=not turns.dropped(bench, "pull"),
             **labels,
         )
@@ -372,17 +388,6 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
         peer = replace(bench.share, path=source.path if source and end == "folder" else "")
         known = {"cache": proof} if verb == "pull" else {}
         bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=known)
-        if fills:
-            bench.source_bytes = size
+        if fills and (made := bench.ledger.latest(step)):
+            bench.source_bytes = made.run[-1].moved_bytes
     turns.ask_path(bench, bench.ledger.failed(step))
-
-
-def _in_vain(bench: Bench, verb: str) -> bool:
-    """Whether a copy would only stall again: its like did, on a path that drops full packets.
-
-    A pull reads what was pushed: on a path that drops those, there is nothing to be pulled.
-    """
-    if verb == "pull" and not bench.source_bytes and turns.dropped(bench, "push"):
-        return True
-    alike = (s for s in bench.ledger.steps if str(s.setting.get("copy", "")).startswith(verb))
-    return any(map(bench.ledger.failed, alike)) and turns.dropped(bench, verb)

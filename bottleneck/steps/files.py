@@ -279,7 +279,7 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
             setting,
             size_bytes=_file_bytes(bench, named.path if pushed else "", seconds),
             seconds=max(USEFUL_SECONDS, bench.left()),
-            file_seconds=min(max(USEFUL_SECONDS, seconds), bench.left()),
+            most_seconds=min(max(USEFUL_SECONDS, seconds), bench.left()),
         )
         proven = (
             cached_ratio is not None

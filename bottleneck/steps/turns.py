@@ -59,6 +59,17 @@ def dropped(bench: Bench, verb: str) -> bool:
     return mtu.hole(bench.report(), "client" if verb == "push" else "server") is not None
 
 
+def in_vain(bench: Bench, verb: str) -> bool:
+    """Whether a copy would only stall again: its like did, on a path that drops full packets.
+
+    A pull reads what was pushed: on a path that drops those, there is nothing to be pulled.
+    """
+    if verb == "pull" and not bench.source_bytes and dropped(bench, "push"):
+        return True
+    alike = (s for s in bench.ledger.steps if str(s.setting.get("copy", "")).startswith(verb))
+    return any(map(bench.ledger.failed, alike)) and dropped(bench, verb)
+
+
 def measure(bench: Bench, stage: Stage, most_seconds: float = math.inf) -> None:
     """All turns of a stage that there is time for; most_seconds: of all of them together."""
     module = module_of(stage.name)

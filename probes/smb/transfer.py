@@ -5,7 +5,6 @@ The load keeps a chosen number of requests in flight, over and over a region of 
 
 from __future__ import annotations
 
-import math
 import struct
 import time
 from collections import deque
@@ -15,6 +14,7 @@ from itertools import islice
 from typing import Literal
 
 from probes.host import free_space, payload
+from probes.smb.copy_length import Flushes
 from probes.smb.frames import Broken
 from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, Reply
 
@@ -133,31 +133,32 @@ def push(
     source: Source,
     flush_bytes: int = FLUSH_BYTES,
     room: ShareRoom | None = None,
-    seconds: float = math.inf,
+    flushes: Flushes | None = None,
+    over: Callable[[], bool] = lambda: False,
 ) -> Iterator[int]:
     """Writes size_bytes from source to the pipe's file; yields the bytes that were acknowledged.
 
     After each flush_bytes a FLUSH goes along, one at a time, so that the server writes to its disk
     while it receives. Ends when the last WRITE is acknowledged; finish() makes it durable.
-    room: asked now and then; Refused where somebody else takes it. seconds: no WRITE comes later.
+    room: asked now and then; Refused where somebody else takes it. over: no WRITE is to follow.
     """
-    sent = moved = flushed = flushing = looked = looking = 0
-    asked, until = 0.0, time.monotonic() + seconds
+    sent = moved = looked = looking = 0
+    flushes = flushes or Flushes()
     while moved < size_bytes or looking:
-        if 0 < sent < size_bytes and time.monotonic() >= until:
+        if 0 < sent < size_bytes and over():
             size_bytes = sent
-        while sent < size_bytes and pipe.outstanding - flushing - looking < depth:
+        while sent < size_bytes and pipe.outstanding - flushes.outstanding - looking < depth:
             if room is not None and sent - looked >= free_space.LOOK_BYTES and not looking:
                 if not pipe.affords(1):
                     break
                 room.ask()
                 looked, looking = sent, 1
-            if sent - flushed >= flush_bytes and not flushing:
+            if sent - flushes.asked_bytes >= flush_bytes and not flushes.outstanding:
                 # Before the next WRITE: where the window is all in use there is never room else.
                 if not pipe.affords(1):
                     break
                 pipe.flush()
-                flushed, flushing, asked = sent, 1, time.monotonic()
+                flushes.ask(sent, time.monotonic())
             if not (size := pipe.affords(min(request_bytes, size_bytes - sent))):
                 break
             pipe.write(sent, source(sent, size))
@@ -165,16 +166,15 @@ def push(
         pipe.turn_times()
         reply = pipe.wait()
         if reply.verb == "flush":
-            pipe.counters.flushing_seconds += time.monotonic() - asked
-            flushing = 0
+            pipe.counters.flushing_seconds += flushes.answer(time.monotonic())
         elif reply.verb == "space" and room is not None:
             looking = 0
             room.take(reply.body)
         else:
             moved += reply.moved_bytes
             yield moved
-    if flushing:
-        pipe.counters.flushing_seconds += time.monotonic() - asked
+    if flushes.outstanding:
+        pipe.counters.flushing_seconds += time.monotonic() - flushes.asked_at
 
 
 def finish(pipe: Pipe) -> None:

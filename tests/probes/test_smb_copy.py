@@ -21,6 +21,7 @@ import pytest
 from probes import smb_copy
 from probes.host import payload
 from probes.records import Access, Details, Endpoint, Sample
+from probes.smb.copy_length import CopyLength
 from probes.smb.frames import Broken, Late
 from probes.stage import Last, Refused, Unavailable
 from tests import living
@@ -116,15 +117,18 @@ def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
     lasting = {"end": "folder", "folder": str(tmp_path)}
     with run_folder() as (peer, folder, _):
         run(setting("push.cached", dialect, fill_source=True), peer)
-        pulled = setting("pull.cached", dialect, lasting_seconds=0.5, **lasting)
+        pulled = setting("pull.cached", dialect, most_seconds=0.5, lasting=True, **lasting)
         with monkeypatch.context() as slower:
             clock = living.FakeClock(living.within(0.0), step=0.001)
             slower.setattr(smb_copy, "time", clock)
             samples, details = run(pulled, peer)
         assert samples[-1].moved_bytes > SIZE and details["hash_ok"] is True
-        more = {"lasting_seconds": 0.001, "request_bytes": 4096, "depth": 2}
+        more = {"most_seconds": 0.3, "request_bytes": 4096, "depth": 2}
         pushed = setting("push.cached", dialect, **lasting, **more)
-        samples, details = run(pushed, replace(peer, path=str(source)))
+        with monkeypatch.context() as slower:
+            clock = living.FakeClock(living.within(0.0), step=0.001)
+            slower.setattr(smb_copy, "time", clock)
+            samples, details = run(pushed, replace(peer, path=str(source)))
         assert 0 < samples[-1].moved_bytes < SIZE and details["hash_ok"] is True
         assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source"]
     assert list(tmp_path.iterdir()) == [source]
@@ -132,9 +136,12 @@ def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
 
 def test_a_repeated_file_is_read_whole_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smb_copy, "MOST_REPEATED_BYTES", 70)
-    parts = list(smb_copy._repeated(25, 10, 60.0))
-    assert parts == [(0, 10), (10, 20), (20, 25), (0, 10), (10, 20), (20, 25), (0, 10)]
-    assert list(smb_copy._repeated(25, 100, 0.0)) == [(0, 25)]
+    endless = CopyLength(60.0)
+    parts = list(smb_copy._until_over(smb_copy._over_and_over(25), 10, endless))
+    assert parts == 3 * [(0, 10), (10, 20), (20, 25)]
+    over = CopyLength(1.0)
+    over.look(2.0, 25)
+    assert list(smb_copy._until_over(smb_copy._over_and_over(25), 100, over)) == [(0, 25)]
 
 
 @pytest.mark.parametrize("end", ["folder", "memory"])
@@ -385,7 +392,7 @@ def test_a_file_of_the_users_is_pulled_and_stays_as_it_was(
             size_bytes=2 * SIZE,
             folder=str(mine),
             file="films\\a film.mkv",
-            file_seconds=60.0,
+            most_seconds=60.0,
         )
         samples, details = run(wanted, peer)
         assert samples[-1].moved_bytes == details["file_bytes"] == SIZE
@@ -395,15 +402,19 @@ def test_a_file_of_the_users_is_pulled_and_stays_as_it_was(
 
 
 def test_no_more_of_the_users_file_is_asked_for_when_the_time_is_over(
-    run: Run, run_folder: Any, tmp_path: Path
+    run: Run, run_folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    size = 24 << 20
     with run_folder("server min protocol = NT1") as (peer, folder, _):
-        (folder / "film").write_bytes(bytes(3 * smb_copy.FILE_PART_BYTES))
+        (folder / "film").write_bytes(bytes(size))
+        named = {"folder": str(tmp_path), "file": "film", "request_bytes": 4096, "depth": 2}
         wanted = setting(
-            "file.pull.cached", end="folder", size_bytes=1 << 30, folder=str(tmp_path), file="film"
+            *("file.pull.cached",), end="folder", size_bytes=1 << 30, most_seconds=0.3, **named
         )
+        clock = living.FakeClock(living.within(0.0), step=0.001)
+        monkeypatch.setattr(smb_copy, "time", clock)
         samples, _ = run(wanted, peer)
-        assert samples[-1].moved_bytes == smb_copy.FILE_PART_BYTES
+        assert 0 < samples[-1].moved_bytes < size
 
 
 @pytest.mark.parametrize(("size", "error"), [(None, Refused), (1000, Unavailable)])

@@ -12,7 +12,7 @@ import pytest
 
 from bottleneck import plan
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
-from bottleneck.steps import copies
+from bottleneck.steps import copies, turns
 from probes.drivers.samba import private_samba
 from probes.host import free_space
 from probes.records import Endpoint, Failed, Measured
@@ -127,13 +127,13 @@ def test_on_a_path_that_drops_full_packets_one_copy_is_tried_each_way(
 ) -> None:
     bench, holes = bench_of(dialect="3.1.1"), {"push"}
     monkeypatch.setattr(copies.turns, "dropped", lambda on, verb: verb in holes)
-    assert copies._in_vain(bench, "pull"), "there is nothing to be pulled"
-    assert not copies._in_vain(bench, "push")
+    assert turns.in_vain(bench, "pull"), "there is nothing to be pulled"
+    assert not turns.in_vain(bench, "push")
     step = copies._step(bench, "3.1.1", "push.cached", "memory", {})
     bench.ledger.end(step, Failed("the server stalled"))
-    assert copies._in_vain(bench, "push")
+    assert turns.in_vain(bench, "push")
     bench.source_bytes = MIB
-    assert not copies._in_vain(bench, "pull")
+    assert not turns.in_vain(bench, "pull")
 
 
 @pytest.mark.parametrize(("trip", "seconds"), [(0.0, (6.0, 9.0)), (0.3, (1.0, 5.0))])
