@@ -182,15 +182,6 @@ class Bench:
         source = self.sources.get(side)
         return int(source.facts["size_bytes"]) if source else 0
 
-    def keep_time(self, share: float) -> None:
-        """Leaves the rest of the budget to the copies, which a user came for.
-
-        Raises:
-            Unavailable: more than this share of the budget is spent.
-        """
-        if self.elapsed() > share * self.options.budget_seconds:
-            raise Unavailable("out of time, because the copies come first (use a larger --budget)")
-
     def note(self, text: str) -> None:
         """One line for the report about what was not measured, and why; once."""
         if text not in self.ledger.notes:

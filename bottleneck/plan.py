@@ -1,7 +1,7 @@
 """Options and what is known so far to ordered Steps; pure.
 
-The cheap stages come first: they size the copies, so that a slow path gets a small file and the
-whole run ends within its budget.
+A small copy comes first: it sizes the others, so that a slow path gets a small file and the whole
+run ends within its budget.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, des
 
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")
-COPIES = ("push.uncached", "push.cached", "pull.uncached", "pull.cached")
-"""In the order in which they are made: after an uncached copy its source is cached for the next."""
+COPIES = ("push.uncached", "push.cached", "pull.cached", "pull.uncached")
+"""In the order in which they are made: what pulls read was just written, and so is cached; where
+only its rate shows that a source was not, the cached one's is known by then."""
 
 MIB = 1 << 20
 SMALLEST_COPY_BYTES = 3 * MIB
@@ -30,8 +31,6 @@ SMALLEST_COPY_BYTES = 3 * MIB
 LEAST_COPY_BYTES = 256 << 10
 SLOW_COPY_SECONDS = 6.0
 """Where even the smallest copy would take longer, it is as small as that takes, and no smaller."""
-SPARE_TIMES = 1.5
-"""How much larger a file is than what is expected of its time."""
 UNKNOWN_COPY_BYTES = 16 * MIB
 """Where nothing is known of the path."""
 LARGEST_COPY_BYTES = 1 << 30
@@ -323,11 +322,10 @@ def copy_bytes(
     asked_bytes: int | None,
     slow_seconds: float = SLOW_COPY_SECONDS,
 ) -> int:
-    """File size for a copy that ends after `seconds`; whole MiB.
+    """File size for a copy that should take about `seconds`; whole MiB.
 
     Args:
-        rate: what is expected, bytes per second; None: nothing is known yet. Of a slow path there
-            is no more than the time allows: all of it may be under way at once.
+        rate: what is expected, bytes per second; None: nothing is known yet.
         most_bytes: what the file systems and the source file have room for.
         asked_bytes: --size; it is obeyed up to most_bytes.
         slow_seconds: what the smallest copy may take.
@@ -339,9 +337,6 @@ def copy_bytes(
     else:
         slow = max(LEAST_COPY_BYTES, int(rate * max(seconds, slow_seconds)))
         least = min(SMALLEST_COPY_BYTES, slow // LEAST_COPY_BYTES * LEAST_COPY_BYTES)
-        likely = rate * seconds
-        if likely > SMALLEST_COPY_BYTES:
-            likely *= SPARE_TIMES
-        wanted = min(LARGEST_COPY_BYTES, max(least, int(likely)))
+        wanted = min(LARGEST_COPY_BYTES, max(least, int(rate * seconds)))
     fitting = min(wanted, most_bytes)
     return fitting // MIB * MIB if fitting > MIB else fitting

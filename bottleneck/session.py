@@ -61,22 +61,31 @@ def measure(bench: Bench) -> None:
 
 
 def _make(bench: Bench, mounted: native.Mounted | None, stack: ExitStack) -> None:
-    """All stages that were asked for, once."""
+    """All stages that were asked for, once: the copies first, which tell what is worth a look."""
+
+    def limits() -> None:
+        _measure_limits(bench, stack)
+        if mounted is not None and bench.wants("native-copy"):
+            native.measure_copies(bench, mounted, stack)
+
+    if bench.wants("smb-copy"):
+        copies.measure_copies(bench, bench.options.target.endpoint(bench.access), stack, limits)
+    else:
+        limits()
+        schedule.Explanations.of(bench).make()
+
+
+def _measure_limits(bench: Bench, stack: ExitStack) -> None:
+    """This tool, the network and the disks, each by itself."""
     if bench.wants("loopback"):
         bench.ledger.why = loopback.STAGE.measures
         turns.measure(bench, loopback.STAGE)
     if bench.wants("tcp"):
         transfers.measure_transfers(bench)
-    if (bench.wants("disk") or bench.wants("smb-copy")) and not bench.sources:
-        disks.hold_sources(bench, stack)
     if bench.wants("disk"):
+        if not bench.sources:
+            disks.hold_sources(bench, stack)
         disks.measure_disks(bench)
-    if mounted is not None and bench.wants("native-copy"):
-        native.measure_copies(bench, mounted, stack)
-    if bench.wants("smb-copy"):
-        copies.measure_copies(bench, bench.options.target.endpoint(bench.access))
-    else:
-        schedule.Explanations.of(bench).make()
 
 
 def _note_unclosed(bench: Bench) -> None:

@@ -39,7 +39,7 @@ def test_nothing_known_is_no_expectation():
 @pytest.mark.parametrize(
     ("rate", "most", "asked", "size"),
     [
-        (100e6, 1 << 40, None, 286 * plan.MIB),
+        (100e6, 1 << 40, None, 190 * plan.MIB),
         (1e6, 1 << 40, None, plan.SMALLEST_COPY_BYTES),
         (120e3, 1 << 40, None, 2 * plan.LEAST_COPY_BYTES),
         (480e3, 1 << 40, None, 2 * plan.MIB),

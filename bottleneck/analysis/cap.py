@@ -66,9 +66,9 @@ def _find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     instrument = next((each for each in ladder.claims if _is_reached_instrument(each)), None)
     if instrument is not None:
         return Cap(instrument, "reached", instrument.trust)
-    reached = [each for each in ladder.valid if _reached(each, made.rate)]
-    if reached:
-        return _lowest(copy, made, ladder, reached)
+    held = [each for each in ladder.valid if reaches(each, made.rate)]
+    if held:
+        return _lowest(copy, made, ladder, held)
     return (
         _part_of_the_time(copy, made, ladder)
         or _overlapping(copy, made, ladder)
@@ -94,7 +94,8 @@ def _is_reached_instrument(claim: Claim) -> bool:
     return claim.ceiling.tool and claim.reached is True
 
 
-def _reached(claim: Claim, rate: Spread) -> bool:
+def reaches(claim: Claim, rate: Spread) -> bool:
+    """Whether a copy runs at a ceiling, by its own load or by its rate."""
     if claim.reached is not None:
         return claim.reached
     ceiling = claim.ceiling
@@ -219,11 +220,11 @@ def _until_flushed(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     if ("disk", copy.receiver) not in unknown_parts(copy, ladder, made.rate.median):
         return None
     rate = replace(made.rate, low=arrived, median=arrived, high=arrived)
-    reached = [each for each in ladder.valid if each.reached is None and _reached(each, rate)]
-    if arrived == made.rate.median or not reached:
+    held = [each for each in ladder.valid if each.reached is None and reaches(each, rate)]
+    if arrived == made.rate.median or not held:
         return None
-    trust = min(TURNS_TRUST, _proof(copy, made), reached[0].trust)
-    return Cap(reached[0], "reached", trust)
+    trust = min(TURNS_TRUST, _proof(copy, made), held[0].trust)
+    return Cap(held[0], "reached", trust)
 
 
 def _at(rate: Spread, claim: Claim) -> Claim:
@@ -269,7 +270,7 @@ def _overlapping(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     turns = model.in_turn((without.median, disk.ceiling.bytes_per_second))
     if rate >= 0.9 * without.median or rate < (1 - TURNS_RATIO) * turns:
         return None
-    inner = next((each for each in stages.values() if _reached(each, without)), None)
+    inner = next((each for each in stages.values() if reaches(each, without)), None)
     if inner is None:
         return None
     first, second = sorted((disk, inner), key=lambda each: each.ceiling.bytes_per_second)

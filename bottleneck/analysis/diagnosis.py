@@ -15,8 +15,9 @@ from bottleneck.analysis import (
     target,
     unknown,
 )
-from bottleneck.analysis.attribution.attribution import attribute
+from bottleneck.analysis.attribution.attribution import Attribution, attribute
 from bottleneck.analysis.cap import Cap
+from bottleneck.analysis.cap_by_time import cap_by_time
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part, Verdict
@@ -53,7 +54,7 @@ OFFERS_RATIO = 1.1
 def diagnose(report: Report) -> Diagnosis:
     """What the report means; pure, so that it can be had again from a saved one."""
     copies = steps.copies(report)
-    found = [_with_time(_diagnose(report, copy), report, copy) for copy in copies]
+    found = [_diagnose(report, copy) for copy in copies]
     found += _untried(report, copies)
     found = observed.refined(report, copies, found)
     headline, beside = _headline(found), tuple(compared(report))
@@ -147,19 +148,13 @@ def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis
 def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     made = copy.made
     if made is None:
-        stopped = mtu.stopped(report, copy)
-        if stopped is not None:
-            return stopped
-        verdict = unknown.not_made(copy)
-        reasons = tuple(mtu.remarks(report, copy.sender))
-        return CopyDiagnosis(
-            copy.name, copy.initiator, copy.dialect, None, verdict, evidence=reasons
-        )
+        return mtu.stopped(report, copy) or _not_made(report, copy)
     rate = made.rate.median
     ladder = ceilings.ladder(report, copy)
     void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
     unstable = unknown.unstable(copy, made)
-    cap = None if void is not None else caps.find(copy, made, ladder)
+    went = attribute(report, copy)
+    cap, ladder = (None, ladder) if void is not None else _held(report, copy, ladder, went)
     then = outlook.Outlook()
     if cap is not None:
         then = outlook.outlook(report, copy, made, cap, ladder)
@@ -191,12 +186,24 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         advice=advice,
         ladder=then.rungs,
         target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),
+        time=went.shares if went else (),
+        view=went.view if went else "",
     )
 
 
-def _with_time(found: CopyDiagnosis, report: Report, copy: Copy) -> CopyDiagnosis:
-    went = attribute(report, copy)
-    return found if went is None else replace(found, time=went.shares, view=went.view)
+def _not_made(report: Report, copy: Copy) -> CopyDiagnosis:
+    verdict, reasons = unknown.not_made(copy), tuple(mtu.remarks(report, copy.sender))
+    return CopyDiagnosis(copy.name, copy.initiator, copy.dialect, None, verdict, evidence=reasons)
+
+
+def _held(
+    report: Report, copy: Copy, ladder: Ladder, went: Attribution | None
+) -> tuple[Cap | None, Ladder]:
+    """What holds a copy, by its own time or by the limits around it; None: nothing is named."""
+    assert copy.made is not None
+    cap = caps.find(copy, copy.made, ladder)
+    by_time = None if went is None else cap_by_time(report, copy, ladder, went, cap)
+    return by_time or (cap, ladder)
 
 
 def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ REPEATED_RATIO = 1.5
 """A stage's best cell is measured once more: one so far above that was a burst."""
 DISKLESS_RATIO = 1.5
 """What a host moves more, at most, where it neither reads nor writes a file."""
-PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek"))
+PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync"))
 """Causes of one time, length or place: what another step moved at another says nothing of them."""
 ANY_STREAMS = frozenset(("link-rate", "duplex", "wrong-path"))
 """Of the network, what several connections meet together."""

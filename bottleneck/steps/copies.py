@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +13,15 @@ from bottleneck import plan
 from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps import cold, files, schedule, turns
+from bottleneck.steps import cold, disks, files, schedule, turns
 from probes.records import DROPS, Endpoint, Skipped, run_rate
 from probes.smb import run_folder
-from probes.stage import LEAST_BUDGET_SECONDS, LONG_BUDGET_SECONDS, Refused, Unavailable
+from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
 STEP_OVERHEAD_SECONDS, OVERHEAD_ROUND_TRIPS = 0.6, 12
 """Login, open, evict, prove: what a copy costs beside its transfer."""
-CAREFUL_COPIES, USUAL_COPIES = 12, 8
-"""With less time than for so many a run has none to be careful, nor for what no user makes."""
+USUAL_COPIES = 8
+"""With less time than for so many a run has none for what no user makes."""
 CALIBRATION_BYTES, CALIBRATION_SECONDS = 2 * plan.MIB, 2.0
 CALIBRATION_SHARE_OF_LEFT = 0.2
 CALIBRATION_TIMES = 4.0
@@ -33,27 +35,31 @@ SMB1_SECONDS = 2.5
 """In a clear case, of its two copies of a cached source, with the usual budget."""
 MEMORY_RATIO = 0.4
 """How long a copy from or to memory lasts that no other needs, beside one of files."""
+SPARE_TIMES = 1.5
+"""How much larger a file is than what is expected of its time."""
 UNASKED_RATIO = 0.5
 """How long a copy over SMB1 lasts beside one of the dialect that is used."""
 MOST_REPETITIONS = 6
 WHOLE = "the copy as a user makes it"
 
 
-def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
+def measure_copies(
+    bench: Bench, endpoint: Endpoint, stack: ExitStack, limits: Callable[[], None]
+) -> None:
     """Every dialect's copies; `endpoint` is the share as the user named it.
 
-    What explains them comes after the first round of the share's own dialect, before repetitions:
-    each copy has been seen by then. Where all are clear, none is repeated.
+    stack: holds the file that pushes read. limits: measures the network and the disks alone, after
+    the first round of copies and before what explains them. Where all are clear, none is repeated.
     """
     opened = str(bench.share.facts["dialect"])
     if bench.options.cold_from and bench.server_path is not None:
         bench.note("--cold-from: not used: the agent clears the server's page cache")
-    asked = plan.newest_first(bench.options.dialects)
-    for dialect in asked or (opened,):
+    made: dict[str, dict[str, Any]] = {}
+    for dialect in plan.newest_first(bench.options.dialects) or (opened,):
         labels = _labels(bench, endpoint, dialect)
         if labels is None:
             continue
-        _to_memory(bench, dialect, labels)
+        _to_memory(bench, dialect, labels, stack)
         bench.ledger.why = WHOLE
         _round(bench, dialect, labels, 0, extra=False)
         if turns.in_vain(bench, "pull"):
@@ -62,8 +68,10 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
         if dialect == opened:
             files.copy_file(bench, dialect, labels)
             files.copy_tree(bench, dialect)
-        if dialect == opened and not (bench.options.runs or bench.options.copy):
-            _explained(bench, endpoint, labels)
+        made[dialect] = labels
+    limits()
+    if opened in made and not (bench.options.runs or bench.options.copy):
+        _explained(bench, endpoint, made[opened])
     bench.ledger.why = ""
 
 
@@ -129,7 +137,7 @@ def _smb1(bench: Bench, endpoint: Endpoint, cache: str = "") -> bool:
     return labels is not None
 
 
-def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
+def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any], stack: ExitStack) -> None:
     """The copies without the client's disk; the first push fills the source of the pulls.
 
     Of one copy that was chosen, only what makes that possible.
@@ -137,13 +145,10 @@ def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
     bench.ledger.why = "the copy without the client's disk"
     pulls = any(each.startswith("pull") for each in bench.options.copies)
     if not bench.source_bytes:
-        # A short run has no time to be careful where the bare network's rate is known.
-        by_tcp = any(name.startswith("tcp.") for name in _rates(bench))
-        short = bench.options.budget_seconds < LEAST_BUDGET_SECONDS
-        short = short or bench.left() < CAREFUL_COPIES * _overhead_seconds(bench)
-        stalls = turns.dropped(bench, "push") or turns.dropped(bench, "pull")
-        if not (stalls or by_tcp and short):
+        if not (turns.dropped(bench, "push") or turns.dropped(bench, "pull")):
             _calibrate(bench, dialect)
+        if not bench.sources:
+            disks.hold_sources(bench, stack)
         if pulls:
             _copy(bench, dialect, labels, "push.cached", "memory")
     if bench.options.copy:
@@ -203,9 +208,7 @@ def _round(
 
     extra: nobody asked for this dialect, so that what does not fit is a note and not a failure.
     """
-    # Where only its rate shows that a source was cold, the cached one's is known first.
-    order = plan.COPIES if bench.server_path else (*plan.COPIES[:2], "pull.cached", "pull.uncached")
-    for copy in (each for each in order if each.endswith(f".{cache}" if cache else "")):
+    for copy in (each for each in plan.COPIES if each.endswith(f".{cache}" if cache else "")):
         if copy not in bench.options.copies:
             continue
         if number == 0 and not extra or _fits(bench, dialect, copy):
@@ -305,6 +308,8 @@ def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float |
         room = min(room, files.MOST_BYTES)
     slow_seconds = min(plan.SLOW_COPY_SECONDS, _share_seconds(bench, dialect, end))
     seconds = _seconds(bench, dialect, copy, end)
+    # Its time ends it. A smaller file may be under way as a whole, and nothing would.
+    seconds *= SPARE_TIMES if (rate or 0.0) * seconds > plan.SMALLEST_COPY_BYTES else 1.0
     return plan.copy_bytes(rate, seconds, room, asked, slow_seconds), rate
 
 

@@ -22,13 +22,8 @@ FILL_GRACE_SECONDS = 20.0
 STEP_GRACE_SECONDS = 15.0
 ZONE_GRACE_SECONDS = 1.5
 """fio's pause before each of a zone's three passes."""
-CACHED_UNTIL_RATIO = 0.6
-"""Of the budget: after that, what the page cache gives would cost a copy."""
-UNTIL_RATIO = 0.75
-LATE_RATIO = 0.4
-"""The same where the disks usually come far earlier: a host is so slow that its copies need it."""
-LEAST_SOURCE_BYTES, SOURCE_TIMES = 64 * plan.MIB, 2.0
-"""Of a host's own file: what tells a disk, and what the network carries in a copy's time."""
+LEAST_SOURCE_BYTES, SOURCE_TIMES = 64 * plan.MIB, 1.5
+"""Of a host's own file: what tells a disk, and what a copy may move in its time."""
 LEAST_LEFT_SECONDS = 4.0
 """What fio's start and its pauses may take beside a step's own time."""
 SUSTAINED_BYTES = 2 << 30
@@ -66,9 +61,8 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
 
 
 def _source_bytes(bench: Bench) -> int:
-    """As much as the copies need over a network that was measured: writing it takes time."""
-    known = plan.known_rates(bench.ledger)
-    rate = max((known[name] for name in known if name.startswith("tcp.")), default=math.inf)
+    """As much as the copies need at the rate of a first one: writing it takes time."""
+    rate = max(bench.calibrated.values(), default=math.inf)
     most = plan.LARGEST_COPY_BYTES // 2
     if bench.options.budget_seconds >= LONG_BUDGET_SECONDS:
         return most
@@ -76,7 +70,7 @@ def _source_bytes(bench: Bench) -> int:
 
 
 def measure_disks(bench: Bench) -> None:
-    """The system's fio on both folders' disks: what bounds the copies, and so comes before them.
+    """The system's fio on both folders' disks: what bounds the copies.
 
     Where nothing but the disk was asked for, all of it; alone what --device and --file name.
     """
@@ -167,10 +161,8 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             lost = "the share's folder was not found there (use --server-folder DIR)"
             why = bench.no_source.get(each.side, "no test file could be written there")
             raise Unavailable(why if bench.folder(each.side) else lost)
-        if each.pattern == "sequential" and not setting.chosen:
-            bench.keep_time(_until(bench, each))
-        else:
-            bench.need(seconds + LEAST_LEFT_SECONDS)
+        beside = 0.0 if each.pattern == "sequential" and not setting.chosen else LEAST_LEFT_SECONDS
+        bench.need(seconds + beside)
         bench.initiate(step, setting, peer, seconds + _grace(setting), both=False)
 
 
@@ -200,15 +192,6 @@ def _seconds(bench: Bench, each: plan.DiskStep) -> float:
     if each.pattern != "sequential":
         return float(getattr(times, each.pattern))
     return times.disk_cached if each.cache == "cached" else times.disk
-
-
-def _until(bench: Bench, each: plan.DiskStep) -> float:
-    """Share of the budget after which a step would cost a copy."""
-    if each.cache == "cached":
-        return CACHED_UNTIL_RATIO
-    usual = bench.options.budget_seconds >= plan.LEAST_DISK_BUDGET_SECONDS
-    alone = bench.alone("disk")
-    return LATE_RATIO if usual and not alone else UNTIL_RATIO
 
 
 def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:

@@ -26,8 +26,6 @@ from probes.stage import LONG_BUDGET_SECONDS, Unavailable
 WHYS = ("what the network carries", "whether several connections carry more than one")
 PEER_SECONDS = 40.0
 """The same of one that is no agent: it may be busy, or wait for somebody to start it."""
-EXTRA_UNTIL_RATIO = 0.3
-"""Of the budget: later than that, more streams would cost a copy."""
 OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
 FAR_TIMES = 4.0
 """One stream's time over that of several: most of the first is its slow start."""
@@ -66,8 +64,9 @@ def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
             raise Unavailable(f"{DROPS} in that direction")
         if each.streams > 1 and not bench.alone("tcp"):
             # On the longest paths it would end within its slow start.
-            far = bench.times.tcp > FAR_TIMES * seconds
-            bench.keep_time(0.0 if far else EXTRA_UNTIL_RATIO)
+            if bench.times.tcp > FAR_TIMES * seconds:
+                raise Unavailable("out of time on a far path (use a larger --budget)")
+            bench.need(seconds)
         most_seconds = seconds + turns.HOLD_SECONDS
         with bench.server.hold("tcp", setting, bench.caller, most_seconds) as peer:
             there = replace(peer, host=bench.address)

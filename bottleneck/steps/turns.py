@@ -40,7 +40,13 @@ HOLD_SECONDS = 30.0
 TRIAL_SECONDS, MOST_TRIAL_SECONDS = 0.6, 4.0
 TRIAL_ROUND_TRIPS = 25
 """That a transfer needs at least to show what the path carries: a slow start takes ten."""
-STOOD_STILL = ("stalled", "no payload arrived", "ran out of time", "the connection failed")
+STOOD_STILL = (
+    "stalled",
+    "no payload arrived",
+    "nothing arrived",
+    "ran out of time",
+    "the connection failed",
+)
 """In the error of what the path may have stopped."""
 
 

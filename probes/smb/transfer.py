@@ -23,6 +23,9 @@ SHORT_FLUSH_BYTES = 4 * 1024 * 1024
 """For a server that does nothing else while it flushes (Samba over SMB1): less than the requests
 in flight, so that the link does not run dry meanwhile."""
 
+FIRST_REQUESTS = 8
+"""READs in flight at first; each reply allows one more."""
+
 Sink = Callable[[int, memoryview], None]
 """Takes what arrived for an offset; the buffer is reused after it returns."""
 Source = Callable[[int, int], memoryview]
@@ -93,9 +96,10 @@ def fetched(
     buffer = memoryview(bytearray(request_bytes))
     flying: dict[int, int] = {}
     to_ask: deque[tuple[int, int]] = deque()
-    longest, moved = request_bytes, 0
+    longest, moved, answered = request_bytes, 0, 0
     while True:
-        while len(flying) < depth:
+        # What is under way when the time is over still comes: a slow disk gets what it serves.
+        while len(flying) < min(depth, FIRST_REQUESTS + answered):
             if not to_ask:
                 to_ask.extend(islice(ranges, 1))
             # What is asked for again waits until the first answer is there.
@@ -118,6 +122,7 @@ def fetched(
         reply = pipe.wait()
         sink(reply.offset, reply.view)
         moved += reply.moved_bytes
+        answered += 1
         size = flying.pop(reply.offset)
         if reply.moved_bytes < size:
             to_ask.appendleft((reply.offset + reply.moved_bytes, reply.offset + size))

@@ -22,7 +22,7 @@ STALLED_RATIO = 0.05
 FULL_RATIO = 0.8
 """In flight over what may be: a window that was used."""
 WHOLE_PATH = ("link-rate", "duplex", "wrong-path")
-OF_ITS_TIME = ("contention", "delay", "loss", "quota", "mtu", "zone", "seek")
+OF_ITS_TIME = ("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync")
 """Causes that come and go, or belong to one place or length: another step may be without them."""
 
 

@@ -29,9 +29,13 @@ THROTTLED_RATIO = 0.1
 WAITED_RATIO, OTHERS_RATIO = 0.5, 0.3
 """Time in the run queue over time on a core, and others' share of one: another process has it."""
 FULL_CORES_RATIO = 0.92
+SAME_RATIO = 0.01
+"""How far what two hosts count of one device may lie apart."""
 STEADY_LOOKS = 10
 BACKOFFS, BACKED_OFF_RATIO, STALLED_SEGMENTS = 2, 0.3, 64
-"""Looks at a sender that backs off again and again, of which next to nothing is acknowledged."""
+"""A sender that backs off again and again from the start for so much of the time, while next to
+nothing is acknowledged."""
+LEAST_STALLED_LOOKS = 3
 
 
 def cause(copy: TimedCopy, part: Part) -> str:
@@ -51,15 +55,18 @@ def cause(copy: TimedCopy, part: Part) -> str:
 
 
 def stalled(copy: TimedCopy, sender: Connection | None) -> bool:
-    """Whether full-size packets vanish on the path (RFC 2923)."""
+    """Whether full-size packets vanish on the path (RFC 2923): from the copy's start."""
     if sender is None:
         return False
     deep = [each for each in sender.looks if (each.backoffs or 0) >= BACKOFFS]
-    if not sender.values_of("acknowledged_bytes"):
+    counts = sender.values_of("acknowledged_bytes")
+    if not counts or not deep or len(deep) < LEAST_STALLED_LOOKS:
         return False
-    acknowledged = sender.growth("acknowledged_bytes")
-    few = acknowledged < STALLED_SEGMENTS * max(1.0, sender.segment_bytes)
-    return bool(deep) and few and len(deep) >= BACKED_OFF_RATIO * len(sender.looks)
+    # Later the kernel may try smaller segments, which pass (RFC 4821).
+    few = (deep[-1].acknowledged_bytes or 0.0) - counts[0] < STALLED_SEGMENTS * max(
+        1.0, sender.segment_bytes
+    )
+    return few and deep[-1].elapsed_seconds >= BACKED_OFF_RATIO * copy.seconds
 
 
 def _network(copy: TimedCopy) -> str:
@@ -172,12 +179,19 @@ def _run_and_wait(copy: TimedCopy, side: str) -> tuple[float, float]:
     return run, (last.wait_seconds or 0.0) - (first.wait_seconds or 0.0)
 
 
+def _device_bytes(usage: Usage) -> float:
+    return (usage.device_read_bytes or 0) + (usage.device_written_bytes or 0)
+
+
 def _disk(copy: TimedCopy, side: str) -> str:
     usage = copy.usages.get(side)
     verb = "read" if side == copy.sender else "write"
     if usage is not None and usage.device_read_bytes is not None:
-        moved = usage.device_read_bytes + (usage.device_written_bytes or 0)
-        others = moved - copy.moved_bytes
+        moved = _device_bytes(usage)
+        # Two hosts with one device are one machine: it reads and writes the copy.
+        other = copy.usages.get(copy.serving if side == copy.asking else copy.asking)
+        shared = other is not None and abs(_device_bytes(other) - moved) < SAME_RATIO * moved
+        others = moved - copy.moved_bytes * (2 if shared else 1)
         if others > SLACK_BYTES and others > FOREIGN_RATIO * moved:
             return "contention"
     return "sync" if verb == "write" and side == copy.serving and copy.is_synced else verb

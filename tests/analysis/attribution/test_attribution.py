@@ -31,6 +31,9 @@ HEARS = bins(0.05, reply=0.02)
 SENDS = bins(0.05, send=0.94)
 FAR = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.02}
 DISK = threads(disk=1)
+ONE_DEVICE = usage(
+    device_read_bytes=int(RATE * SECONDS), device_written_bytes=int(RATE * SECONDS) + MIB
+)
 FULL = threads(running=1, busiest_ratio=0.98, all_ratio=1.0)
 READ = [["read", at / 10, at / 10 + 0.03, at / 10 + 0.04, MIB, 512 << 10] for at in range(40)]
 WRITE = [["write", *rest] for _, *rest in READ]
@@ -131,6 +134,16 @@ PLANTED: dict[str, tuple[TimedCopy, str, str]] = {
     ),
     "packets that vanish": (
         push(near={**SENDING, "acknowledged_bytes": 0, "backoffs": 4}, moved_bytes=0.0),
+        *("network/path/mtu", "network/path/mtu"),
+    ),
+    "packets that vanish until smaller ones are tried": (
+        push(
+            near={
+                **SENDING,
+                "acknowledged_bytes": lambda at: max(0, at - 25) * MIB,
+                "backoffs": lambda at: 3 if 2 < at < 25 else 0,
+            }
+        ),
         *("network/path/mtu", "network/path/mtu"),
     ),
 }
@@ -293,6 +306,10 @@ CAUSES: dict[str, tuple[TimedCopy, str]] = {
             threads=DISK,
             usages={"server": usage(device_read_bytes=int(RATE * SECONDS) + 20 * MIB)},
         ),
+        "disk/server/read",
+    ),
+    "two hosts with one device": (
+        pull(WAITS, threads=DISK, usages=dict.fromkeys(("client", "server"), ONE_DEVICE)),
         "disk/server/read",
     ),
 }

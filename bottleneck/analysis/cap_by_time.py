@@ -1,0 +1,133 @@
+"""The cap that a copy's own time names, in the words and figures of the rules behind it.
+
+Attribution says which component held the copy and on which side. A rule may know the cause behind
+it, and what it does beside this copy; else the copy's own rate is all that is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bottleneck.analysis import shown
+from bottleneck.analysis.attribution.attribution import Attribution
+from bottleneck.analysis.cap import Cap, reaches, settled
+from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.claim import claim
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.registry import BY_WORDS
+from bottleneck.analysis.sentences import part_name
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.units import percent_text
+from probes.records import Spread
+
+LEAST_CONFIDENCE = 0.6
+"""Below it two components had work at most times: a limit that was measured alone decides."""
+SURE_CONFIDENCE = 0.8
+"""From here on what moved more at another time refutes nothing."""
+FITS = 0.75, 1.1
+"""The copy's rate over a limit that was measured alone, where that is what the copy ran at."""
+_DISK = (
+    *(("disk", "seek"), ("disk", "zone"), ("memory", "swap"), ("bus", "usb"), ("bus", "pcie")),
+)
+_NETWORK = (("network", "wrong-path"), ("network", "duplex"), ("bus", "usb"), ("bus", "pcie"))
+_SMB = (("smb", "dialect"), ("smb", "server-software"))
+_CPU = (("smb", "signing"), ("smb", "encryption"), *_SMB)
+BEHIND: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
+    ("disk", "read"): (*_DISK, ("memory", "cache-size")),
+    ("disk", "write"): (*_DISK, ("memory", "writeback"), ("disk", "sync")),
+    ("disk", "contention"): _DISK,
+    ("network", "link-rate"): (*_NETWORK, ("tcp", "congestion-control")),
+    ("smb", "round-trips"): _SMB,
+    ("cpu", "one-core"): _CPU,
+    ("cpu", "all-cores"): _CPU,
+}
+"""By what the time of a copy names, what a rule may find behind it, the first before the others."""
+
+
+def cap_by_time(
+    report: Report, copy: Copy, ladder: Ladder, went: Attribution, cap: Cap | None
+) -> tuple[Cap, Ladder] | None:
+    """The cap that a copy's time names, and the ladder with it; None: it does not decide.
+
+    cap: what the limits that were measured alone name. It stands where two components had work at
+    most times, and where what else the run moved refutes what the copy's time alone names.
+    """
+    made = copy.made
+    if made is None or went.component == "unknown" or cap is not None and cap.claim.ceiling.tool:
+        return None
+    if cap is not None and went.confidence < LEAST_CONFIDENCE:
+        return None
+    everything = tuple(shown.moved(report, copy.sender))
+    known = (_at_its_rate(each, made.rate) for each in _behind(made, ladder, went))
+    found = (each for each in known if shown.refuting(everything, copy, each) is None)
+    chosen = next(found, _own(made, went))
+    refuted = shown.refuting(everything, copy, chosen) is not None
+    if refuted and went.confidence < SURE_CONFIDENCE:
+        return None
+    agree = cap is not None and cap.claim.ceiling.named == chosen.ceiling.named
+    confidence = max(went.confidence, cap.confidence) if cap and agree else went.confidence
+    by_time = Cap(chosen, "reached", confidence)
+    return by_time, _spare(settled(ladder, by_time), by_time)
+
+
+def _at_its_rate(each: Claim, rate: Spread) -> Claim:
+    """A claim whose limit the copy runs at: the one that is known, or what the copy had of it."""
+    if FITS[0] <= rate.median / each.ceiling.bytes_per_second <= FITS[1]:
+        return each
+    ceiling = replace(
+        each.ceiling,
+        low_bytes_per_second=rate.low,
+        bytes_per_second=rate.median,
+        high_bytes_per_second=rate.high,
+    )
+    return replace(each, ceiling=ceiling)
+
+
+def _behind(made: Found, ladder: Ladder, went: Attribution) -> Iterator[Claim]:
+    """What the rules know of what is named: the cause behind it, itself, the component."""
+    near = [each for each in ladder.valid if reaches(each, made.rate)]
+    for words in BEHIND.get((went.component, went.cause), ()):
+        for each in near:
+            if (each.ceiling.component, each.ceiling.cause) == words and _on(went, each):
+                yield each
+    for each in ladder.valid:
+        named = (each.ceiling.component, each.ceiling.cause)
+        if named == (went.component, went.cause) and _on(went, each):
+            yield each
+
+
+def _on(went: Attribution, each: Claim) -> bool:
+    """Whether a claim is of the side that is named; a path has two ends."""
+    return went.side in ("path", None) or each.ceiling.side in (went.side, "path")
+
+
+def _own(made: Found, went: Attribution) -> Claim:
+    """A claim of what no rule has seen beside this copy: its limit is the copy's own rate."""
+    cause, seen = BY_WORDS[went.component, went.cause], went.confidence >= SURE_CONFIDENCE
+    return claim(
+        *(cause, went.side, made, held_words(went)), standing="estimated", reached=seen or None
+    )
+
+
+def held_words(went: Attribution) -> str:
+    """What held a copy, for how much of its time: after "because"."""
+    label = BY_WORDS[went.component, went.cause].label
+    own = [e.ratio for e in went.shares if (e.component, e.side) == (went.component, went.side)]
+    ratio = own[0] if own else went.shares[0].ratio
+    what = f"{part_name((went.component, went.side))} ({label})"
+    return f"{what} held it for {percent_text(ratio)} of the time"
+
+
+def _spare(ladder: Ladder, cap: Cap) -> Ladder:
+    """The ladder with the cap, where others had time to spare: below it they are lower bounds."""
+    level = cap.claim.ceiling.bytes_per_second
+    claims = [each for each in ladder.claims if each != cap.claim]
+    for at, each in enumerate(claims):
+        lower = each.ceiling.bytes_per_second < level
+        if lower and each.ceiling.part != cap.claim.ceiling.part:
+            claims[at] = replace(each, ceiling=replace(each.ceiling, standing="at-least"))
+    claims.append(cap.claim)
+    claims.sort(key=lambda each: each.ceiling.bytes_per_second)
+    return replace(ladder, claims=tuple(claims))

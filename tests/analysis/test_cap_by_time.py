@@ -1,0 +1,93 @@
+"""Whether a copy's own time names its cap, in whose words, and when another limit decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bottleneck.analysis import cap as caps
+from bottleneck.analysis import ceilings, steps
+from bottleneck.analysis.attribution.attribution import Attribution
+from bottleneck.analysis.cap_by_time import cap_by_time
+from bottleneck.analysis.finding import TimeShare
+
+LINK, SLOW_DISK = 117.6, {"link": 1100, "disk": 40}
+
+
+def went(words: str, confidence: float = 0.9, ratio: float = 0.7) -> Attribution:
+    component, side, cause = words.split("/")
+    shares = (TimeShare(component, side, ratio), TimeShare("unknown", None, 1 - ratio))
+    return Attribution(shares, component, side, cause, confidence, "both hosts")
+
+
+def decided(world: Any, time: Attribution) -> tuple[str, float, str] | None:
+    """The words, the limit in MB/s and the reason that a copy's time names."""
+    report = world.report()
+    copy = next(each for each in steps.copies(report) if each.made is not None)
+    ladder = ceilings.ladder(report, copy)
+    cap = caps.find(copy, copy.made, ladder)
+    found = cap_by_time(report, copy, ladder, time, cap)
+    if found is None:
+        return None
+    claim, told = found[0].claim, found[1]
+    levels = [each.ceiling.bytes_per_second for each in told.valid]
+    assert claim in told.claims and min(levels) >= claim.ceiling.bytes_per_second - 1e-6
+    return claim.ceiling.words, round(claim.ceiling.bytes_per_second / 1e6, 1), claim.words
+
+
+def test_a_limit_that_the_copy_runs_at_is_told_by_its_rule(pulled: Any) -> None:
+    words, level, why = decided(pulled(38, **SLOW_DISK), went("disk/client/write"))
+    assert (words, level) == ("disk/client/write", 40.0)
+    assert why.startswith("the client's disk writes at most")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("disk/server/read", "the server's disk (read) held it for 70% of the time"),
+        ("network/path/loss", "the network (packet loss) held it for 70% of the time"),
+        ("cpu/server/quota", "the server's CPU (quota) held it for 70% of the time"),
+    ],
+)
+def test_what_no_rule_has_seen_has_the_copys_own_rate_as_its_limit(
+    pulled: Any, words: str, why: str
+) -> None:
+    assert decided(pulled(20, link=1100, disk=900), went(words)) == (words, 20.0, why)
+
+
+def test_a_limit_far_above_the_copy_is_not_what_it_ran_at(pulled: Any) -> None:
+    """The disk wrote 40 MB/s alone, and less beside whatever held it in the copy's time."""
+    words, level, _ = decided(pulled(20, **SLOW_DISK), went("disk/client/write"))
+    assert (words, level) == ("disk/client/write", 20.0)
+
+
+def test_a_lower_limit_of_another_component_had_time_to_spare(pulled: Any) -> None:
+    found = decided(pulled(113, link=LINK, disk=115), went("network/path/link-rate"))
+    assert found is not None and found[:2] == ("network/path/link-rate", LINK)
+
+
+@pytest.mark.parametrize(
+    ("rate", "world", "time"),
+    [
+        (38, SLOW_DISK, went("unknown//inconclusive")),
+        (38, SLOW_DISK, went("network/path/link-rate", 0.55)),
+        (38, {"link": LINK, "disk": 40}, went("network/path/link-rate", 0.7)),
+    ],
+    ids=["nothing is named", "two had work at most times", "the link carried more"],
+)
+def test_the_limits_that_were_measured_alone_decide(
+    pulled: Any, rate: float, world: dict[str, Any], time: Attribution
+) -> None:
+    assert decided(pulled(rate, **world), time) is None
+
+
+def test_what_is_near_a_tie_is_named_where_nothing_else_is(pulled: Any) -> None:
+    found = decided(pulled(20, link=1100, disk=900), went("disk/server/read", 0.55))
+    assert found is not None and found[0] == "disk/server/read"
+
+
+def test_a_sure_time_stands_against_what_moved_before(pulled: Any) -> None:
+    """A link that fell to a third in the middle of the run."""
+    found = decided(pulled(38, link=LINK, disk=900), went("network/path/link-rate", 0.9))
+    assert found is not None and found[:2] == ("network/path/link-rate", 38.0)
