@@ -63,29 +63,35 @@ def measure(bench: Bench) -> None:
 def _make(bench: Bench, mounted: native.Mounted | None, stack: ExitStack) -> None:
     """All stages that were asked for, once: the copies first, which tell what is worth a look."""
 
-    def limits() -> None:
-        _measure_limits(bench, stack)
+    def limits(worth: disks.Disks) -> tuple[str, ...]:
+        left_out = _measure_limits(bench, stack, worth)
         if mounted is not None and bench.wants("native-copy"):
             native.measure_copies(bench, mounted, stack)
+        return left_out
 
     if bench.wants("smb-copy"):
         copies.measure_copies(bench, bench.options.target.endpoint(bench.access), stack, limits)
     else:
-        limits()
+        limits(None)
         schedule.Explanations.of(bench).make()
 
 
-def _measure_limits(bench: Bench, stack: ExitStack) -> None:
-    """This tool, the network and the disks, each by itself."""
-    if bench.wants("loopback"):
+def _measure_limits(bench: Bench, stack: ExitStack, worth: disks.Disks) -> tuple[str, ...]:
+    """This tool, the network and the disks, each by itself; what of it was left out.
+
+    worth: of the disks, where the copies are clear; then this tool is no question either.
+    """
+    left_out = ["loopback"] if worth is not None and bench.wants("loopback") else []
+    if bench.wants("loopback") and not left_out:
         bench.ledger.why = loopback.STAGE.measures
         turns.measure(bench, loopback.STAGE)
     if bench.wants("tcp"):
-        transfers.measure_transfers(bench)
+        transfers.measure_transfers(bench, clear=worth is not None)
     if bench.wants("disk"):
         if not bench.sources:
             disks.hold_sources(bench, stack)
-        disks.measure_disks(bench)
+        left_out += disks.measure_disks(bench, worth)
+    return tuple(left_out)
 
 
 def _note_unclosed(bench: Bench) -> None:

@@ -76,6 +76,30 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
     )
 
 
+DiskUse = tuple[str, str]
+"""A side, and what its disk does there: read, write."""
+
+
+def disks_to_measure(diagnosis: Diagnosis, dialects: Collection[str]) -> frozenset[DiskUse] | None:
+    """What of the disks is worth a look alone, where the copies' own time says what holds them.
+
+    The disk that holds a copy, whose limit alone tells the cause behind it, and the one that comes
+    next. None: a copy is in doubt, or its time is unknown, so that each limit may decide.
+    """
+    found: set[DiskUse] = set()
+    own = [e for e in diagnosis.copies if e.initiator == "client" and e.dialect in dialects]
+    made = [each for each in own if each.bytes_per_second]
+    for each in made:
+        if not each.time or each.verdict.confidence < CLEAR_CONFIDENCE:
+            return None
+        sender = "client" if each.copy.startswith("push") else "server"
+        named = [share for share in each.time if share.component != "unknown"][:2]
+        disks = [share.side for share in named if share.component == "disk"]
+        disks += [each.verdict.side] if each.verdict.component == "disk" else []
+        found |= {(side, "read" if side == sender else "write") for side in disks if side}
+    return frozenset(found) if made else None
+
+
 def refining(diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking) -> Look | None:
     """The first of the stages left that may find a cause behind one that is named; None: none.
 

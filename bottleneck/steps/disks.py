@@ -34,6 +34,10 @@ ALONE_TIMES = 4.0
 """How much longer a step is where nothing but the disk was asked for."""
 
 
+Disks = frozenset[tuple[str, str]] | None
+"""Sides with read or write; None: all of them."""
+
+
 def hold_sources(bench: Bench, stack: ExitStack) -> None:
     """A nameless file of payload in each folder, held until the stack closes.
 
@@ -69,10 +73,11 @@ def _source_bytes(bench: Bench) -> int:
     return round(min(most, max(LEAST_SOURCE_BYTES, SOURCE_TIMES * rate * bench.times.copy)))
 
 
-def measure_disks(bench: Bench) -> None:
+def measure_disks(bench: Bench, worth: Disks = None) -> list[str]:
     """The system's fio on both folders' disks: what bounds the copies.
 
-    Where nothing but the disk was asked for, all of it; alone what --device and --file name.
+    Where nothing but the disk was asked for, all of it; alone what --device and --file name. worth:
+    by side and read or write; None: all of them. Returns what was left out for that.
     """
     alone = bench.alone("disk")
     bench.ledger.why = "the rate of each disk by itself"
@@ -84,10 +89,14 @@ def measure_disks(bench: Bench) -> None:
         for each in plan.chosen_disk_steps(sides, bench.options):
             device = bench.options.device
             _measure(bench, each, device.path if device else "", _times(bench, each))
-        return
+        return []
+    left_out = []
     for each in plan.disk_steps(sides, bench.options, alone):
-        if alone or each.pattern == "sequential":
+        if worth is not None and (each.side, each.verb) not in worth:
+            left_out += [f"disk {each.side} {each.verb}"] if each.pattern == "sequential" else []
+        elif alone or each.pattern == "sequential":
             _measure_all(bench, each)
+    return left_out
 
 
 def explain_disks(bench: Bench) -> None:

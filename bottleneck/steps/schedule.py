@@ -11,8 +11,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Self
 
+from bottleneck.analysis import doubts
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.analysis.doubts import Doubt, Look, doubts, next_look, refining
+from bottleneck.analysis.doubts import Doubt, Look, next_look, refining
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.analysis.steps import NATIVE
 from bottleneck.bench import Bench
@@ -146,7 +147,15 @@ def in_doubt(bench: Bench) -> tuple[Doubt, ...] | None:
     if len(options.stages) < 2 or len(options.dialects) > 1:
         return None
     diagnosed = _diagnosed(bench)
-    return doubts(*diagnosed) if diagnosed is not None else None
+    return doubts.doubts(*diagnosed) if diagnosed is not None else None
+
+
+def disks_to_measure(bench: Bench) -> disks.Disks:
+    """Of each disk what is worth a look, by what the copies showed; None: all of all limits."""
+    if in_doubt(bench) != () or bench.options.runs or bench.options.copy:
+        return None
+    diagnosed = _diagnosed(bench)
+    return None if diagnosed is None else doubts.disks_to_measure(*diagnosed[1:])
 
 
 def in_time(bench: Bench, usual_seconds: float, share: float = CLEAR_SHARE) -> bool:

@@ -33,13 +33,15 @@ LEAST_BYTES, SLOW_SECONDS = 512 << 10, 6.0
 """A transfer that moved less says little of its path, and gets so much time."""
 
 
-def measure_transfers(bench: Bench) -> None:
+def measure_transfers(bench: Bench, clear: bool = False) -> None:
     """TCP between the agents, or with the peer that was named: one stream, then four.
 
     Several streams are left out where one fills a link of a standard rate: they carry no more.
+    clear: the copies' own time says what holds them, so that several streams decide nothing.
     """
     for each in dict.fromkeys(map(bench.chosen, plan.TCP_STEPS)):
-        if each.streams > 1 and not bench.options.settings and _fills(bench, each.verb):
+        several = each.streams > 1 and not bench.options.settings
+        if several and (clear or _fills(bench, each.verb)):
             continue
         bench.ledger.why = WHYS[each.streams > 1]
         seconds = bench.times.tcp if each.streams == 1 else bench.times.tcp_many

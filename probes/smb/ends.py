@@ -7,13 +7,15 @@ import secrets
 import time
 from collections.abc import Iterator
 
-from probes.host import free_space, nameless, page_cache, payload, served_file
+from probes.host import free_space, nameless, page_cache, payload, served_file, source_file
 from probes.host.system import os
 from probes.records import Details
 from probes.smb.time_bins import FLUSH, READ, WRITE, TimeBins
 from probes.stage import Refused
 
 WRITEBACK_BYTES = 8 * 1024 * 1024
+MOST_DIRTY_BYTES = 4 * WRITEBACK_BYTES
+"""Of a pull that a slow disk has not written yet: else its last flush takes many times its time."""
 READ_AHEAD_BYTES = 16 * 1024 * 1024
 READ_AHEAD_STEP_BYTES = 128 * 1024
 """One POSIX_FADV_WILLNEED reads no more than the device's read-ahead (mm/readahead.c)."""
@@ -86,6 +88,9 @@ class FolderSink:
         if self._since_writeback >= WRITEBACK_BYTES:
             self._since_writeback = 0
             served_file.start_write_back(self._fd)
+            behind = offset // WRITEBACK_BYTES * WRITEBACK_BYTES - MOST_DIRTY_BYTES
+            if behind >= 0:
+                source_file.sync_range(self._fd, behind, WRITEBACK_BYTES, source_file.SYNC_WRITTEN)
         self._times.walls[WRITE] += self._times.clock() - began
 
     def finish(self) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis.doubts import Doubt, doubts, next_look, refining
-from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.doubts import Doubt, disks_to_measure, doubts, next_look, refining
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, TimeShare, Verdict
 from bottleneck.report import Report, Step
 from probes.records import Measured, Sample, Usage
 from probes.stage import described
@@ -160,3 +160,39 @@ def test_a_copy_that_can_be_made_once_alone_is_no_doubt() -> None:
     details = {"cache": {"proven": False, "cold_source": "idle-files"}}
     told = replace(told, entries=((step, replace(made, details=details)),))
     assert found(copy(READ, 0.7, ceiling(READ, RATE)), told=told) == ()
+
+
+# -- what of the disks is worth a look alone ------------------------------------------------------
+
+DISK_THEN_LINK = (TimeShare("disk", "server", 0.8), TimeShare("network", "path", 0.2))
+LINK_THEN_DISK = (TimeShare("network", "path", 0.8), TimeShare("disk", "client", 0.1))
+
+
+def worth(*copies: CopyDiagnosis) -> frozenset[tuple[str, str]] | None:
+    return disks_to_measure(Diagnosis(None, copies, ""), ("3.1.1",))
+
+
+def test_the_disk_that_holds_a_copy_and_the_one_that_comes_next_are_measured() -> None:
+    pull = copy(READ, 0.9, time=DISK_THEN_LINK)
+    push = copy(LINK, 0.9, time=LINK_THEN_DISK, copy="push.cached")
+    assert worth(pull, push) == {("server", "read"), ("client", "read")}
+    assert worth(copy(LINK, 0.9, time=LINK_THEN_DISK)) == {("client", "write")}
+
+
+def test_where_nothing_but_the_link_had_work_no_disk_is_measured() -> None:
+    alone = (TimeShare("network", "path", 0.9), TimeShare("unknown", None, 0.1))
+    assert worth(copy(LINK, 0.9, time=alone)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "unsure",
+    [
+        copy(READ, 0.79, time=DISK_THEN_LINK),
+        copy(None, 0.0, time=DISK_THEN_LINK),
+        copy(READ, 0.9),
+    ],
+    ids=["in doubt", "not named", "its time is unknown"],
+)
+def test_each_limit_may_decide_where_a_copy_is_in_doubt(unsure: CopyDiagnosis) -> None:
+    assert worth(copy(READ, 0.9, time=DISK_THEN_LINK), unsure) is None
+    assert worth() is None

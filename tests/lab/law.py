@@ -107,7 +107,8 @@ def _passes(copy: Copy, found: Found, ceiling: Ceiling) -> bool:
     ends = stage != "tcp" and (found.step.initiator, engine) == (copy.initiator, copy.engine)
     match ceiling.component:
         case "network" if ceiling.cause in WHOLE_PATH:
-            return True
+            # A path may have become slower since: the copy itself saw it.
+            return ceiling.steps != (copy.made.index,) or found.index > copy.made.index
         case "network" | "tcp":
             return ends
         case "smb" if ceiling.cause == "round-trips":

@@ -12,7 +12,7 @@ import pytest
 
 from bottleneck import plan
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
-from bottleneck.steps import copies, turns
+from bottleneck.steps import copies, copy_size, turns
 from probes.drivers.samba import private_samba
 from probes.host import free_space
 from probes.records import Endpoint, Failed, Measured
@@ -114,7 +114,7 @@ def test_a_clear_case_has_time_for_two_copies_over_smb1(
     bench = bench_of(dialect="3.1.1")
     bench.began -= elapsed
     monkeypatch.setattr(copies, "_labels", lambda *given: {} if offered else None)
-    monkeypatch.setattr(copies, "_fits", lambda *given: True)
+    monkeypatch.setattr(copy_size, "fits", lambda *given: True)
     monkeypatch.setattr(copies, "_copy", lambda *given: made.append(given[3]))
     monkeypatch.setattr(copies.schedule.Explanations, "of", lambda bench: Explaining(made))
     monkeypatch.setattr(copies.schedule, "in_doubt", lambda bench: ())
@@ -143,10 +143,10 @@ def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
     """What a login costs on a far path is no time for the copy itself."""
     bench = bench_of(dialect="3.1.1")
     bench.share.facts["connect_seconds"] = trip
-    monkeypatch.setattr(copies, "_rates", lambda on: {"tcp.push": 120e3})
-    monkeypatch.setattr(copies, "_room", lambda *given: 1 << 40)
+    monkeypatch.setattr(copy_size, "bounding_rates", lambda on: {"tcp.push": 120e3})
+    monkeypatch.setattr(copy_size, "room_bytes", lambda *given: 1 << 40)
     monkeypatch.setattr(bench, "left", lambda: 36.0)
-    size, _ = copies._size(bench, "3.1.1", "push.cached", "folder")
+    size, _ = copy_size.copy_bytes(bench, "3.1.1", "push.cached", "folder")
     assert seconds[0] - 2.0 <= size / 120e3 <= seconds[1]
 
 

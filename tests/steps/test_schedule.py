@@ -128,7 +128,7 @@ def test_one_stage_several_dialects_and_a_thorough_run_never_end_early(
 ) -> None:
     assert schedule.in_doubt(bench()) is None, "nothing has been copied yet"
     monkeypatch.setattr(schedule, "_diagnosed", lambda bench: ("copied",))
-    monkeypatch.setattr(schedule, "doubts", lambda *told: ())
+    monkeypatch.setattr(schedule.doubts, "doubts", lambda *told: ())
     assert schedule.in_doubt(bench()) == ()
     assert schedule.in_doubt(bench(**more)) is None
 
@@ -149,3 +149,29 @@ def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
     assert next(iter(made)) == "initiators"
     parts = {"path": 120.0 * 10 / 70, "sweep": 120.0 * 40 / 60, "udp": 120.0}
     assert {name: made[name] for name in parts} == pytest.approx(parts)
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "worth"),
+    [
+        ((), {}, frozenset({("server", "read")})),
+        ((DISK,), {}, None),
+        (None, {}, None),
+        ((), {"runs": 3}, None),
+        ((), {"copy": "pull.cached"}, None),
+    ],
+    ids=["clear", "in doubt", "not to end early", "several runs", "one copy"],
+)
+def test_only_a_clear_case_leaves_limits_out(
+    monkeypatch: pytest.MonkeyPatch,
+    answer: tuple[Doubt, ...] | None,
+    more: dict[str, Any],
+    worth: frozenset[tuple[str, str]] | None,
+) -> None:
+    diagnosed = (None, Diagnosis(None, (), ""), ("3.1.1",))
+    monkeypatch.setattr(schedule, "in_doubt", lambda on: answer)
+    monkeypatch.setattr(schedule, "_diagnosed", lambda on: diagnosed)
+    monkeypatch.setattr(
+        schedule.doubts, "disks_to_measure", lambda *given: frozenset({("server", "read")})
+    )
+    assert schedule.disks_to_measure(bench(**more)) == worth
