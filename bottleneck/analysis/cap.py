@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from bottleneck.analysis import model
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import TRUST
-from bottleneck.analysis.evidence.copies import arrived_rate
 from bottleneck.analysis.finding import Claim, Part
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.steps import Copy, Found
@@ -28,16 +25,6 @@ SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
 STOLEN_RATIO = 0.1
 """Of its cores: less than that a virtual machine loses on any busy host."""
 ROBBED_TRUST = 0.75
-TURNS_RATIO = 0.1
-FLUSHED_RATIO = 1.5
-"""Of a disk's rate, over a flush that began after some of the bytes were written."""
-TURNS_TRUST, GUESSED_TRUST = 0.6, 0.55
-"""Of two stages in turn: where a copy without one of them proves it; where only figures fit."""
-STAGES = ("disk", "network", "tcp")
-"""Components that all bytes pass one after the other."""
-
-Manner = Literal["reached", "turns", "partly"]
-"""The copy runs at the ceiling; it and the next stage work in turn; they overlap in part."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +32,9 @@ class Cap:
     """What holds a copy."""
 
     claim: Claim
-    manner: Manner
     confidence: float
     rival: Claim | None = None
-    """Reached too, within the noise: it may as well be this one. With turns: the other stage."""
+    """Reached too, within the noise: it may as well be this one."""
 
 
 def find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
@@ -65,16 +51,11 @@ def scattered(rate: Spread) -> bool:
 def _find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     instrument = next((each for each in ladder.claims if _is_reached_instrument(each)), None)
     if instrument is not None:
-        return Cap(instrument, "reached", instrument.trust)
+        return Cap(instrument, instrument.trust)
     held = [each for each in ladder.valid if reaches(each, made.rate)]
     if held:
         return _lowest(copy, made, ladder, held)
-    return (
-        _part_of_the_time(copy, made, ladder)
-        or _overlapping(copy, made, ladder)
-        or _in_turn(copy, made, ladder)
-        or _until_flushed(copy, made, ladder)
-    )
+    return _part_of_the_time(copy, made, ladder)
 
 
 def _despite_scatter(cap: Cap) -> Cap | None:
@@ -118,7 +99,7 @@ def _lowest(copy: Copy, made: Found, ladder: Ladder, reached: Sequence[Claim]) -
         # What is missing to the ceiling may well be the time that a quota took.
         rivals += [each for each in _partial(ladder) if each.ceiling.cause == "quota"][:1]
     rival = next((each for each in rivals if each.ceiling.part != cap.ceiling.part), None)
-    return Cap(cap, "reached", _confidence(copy, made, ladder, cap, rival), rival)
+    return Cap(cap, _confidence(copy, made, ladder, cap, rival), rival)
 
 
 def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Claim | None) -> float:
@@ -210,21 +191,7 @@ def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
         return None
     rival = next((e for e in found if e.ceiling.part != found[0].ceiling.part), None)
     confidence = min(found[0].partial_trust, _proof(copy, made), 1.0 if rival is None else 0.5)
-    return Cap(_at(made.rate, found[0]), "reached", confidence, rival)
-
-
-def _until_flushed(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
-    """What held a push until its bytes had arrived, where a disk that nobody measured takes less
-    time to flush them."""
-    arrived = arrived_rate(made)
-    if ("disk", copy.receiver) not in unknown_parts(copy, ladder, made.rate.median):
-        return None
-    rate = replace(made.rate, low=arrived, median=arrived, high=arrived)
-    held = [each for each in ladder.valid if each.reached is None and reaches(each, rate)]
-    if arrived == made.rate.median or not held:
-        return None
-    trust = min(TURNS_TRUST, _proof(copy, made), held[0].trust)
-    return Cap(held[0], "reached", trust)
+    return Cap(_at(made.rate, found[0]), confidence, rival)
 
 
 def _at(rate: Spread, claim: Claim) -> Claim:
@@ -247,93 +214,5 @@ def settled(ladder: Ladder, cap: Cap) -> Ladder:
     return replace(ladder, claims=tuple(dict.fromkeys(claims)))
 
 
-def _stages(ladder: Ladder) -> dict[Part, Claim]:
-    """The lowest ceiling of each stage on the way, lowest first."""
-    found: dict[Part, Claim] = {}
-    for each in ladder.valid:
-        if each.ceiling.component in STAGES:
-            found.setdefault(each.ceiling.part, each)
-    return found
-
-
-def _overlapping(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
-    """The initiator's disk takes part of the time of a copy that reaches a ceiling without it.
-
-    The same copy to or from memory tells both apart: it has to reach a ceiling itself, and the
-    copy has to lie between that rate and the disk's in turn and overlapped.
-    """
-    stages = _stages(ladder)
-    disk = stages.pop(("disk", copy.initiator), None)
-    if copy.memory is None or disk is None:
-        return None
-    rate, without = made.rate.median, copy.memory.rate
-    turns = model.in_turn((without.median, disk.ceiling.bytes_per_second))
-    if rate >= 0.9 * without.median or rate < (1 - TURNS_RATIO) * turns:
-        return None
-    inner = next((each for each in stages.values() if reaches(each, without)), None)
-    if inner is None:
-        return None
-    first, second = sorted((disk, inner), key=lambda each: each.ceiling.bytes_per_second)
-    return Cap(first, "partly", min(0.7, _proof(copy, made), first.trust), second)
-
-
-def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
-    """The two lowest stages work one after the other.
-
-    Arithmetic alone would fit much: the same copy without one of the two has to reach the other.
-    Without that, nothing else may be near, and it is little more than a guess.
-    """
-    stages = _stages(ladder)
-    if copy.memory is not None and made.rate.median >= 0.9 * copy.memory.rate.median:
-        # Without the initiator's disk it runs no faster: that disk takes no turn.
-        stages.pop(("disk", copy.initiator), None)
-    if len(stages) < 2:
-        return None
-    first, second = list(stages.values())[:2]
-    lower, turns = _level(first), _turns(first, second)
-    manner: Manner = "turns" if abs(made.rate.median / turns - 1) <= TURNS_RATIO else "partly"
-    if not (1 - TURNS_RATIO) * turns <= made.rate.median <= lower:
-        return None
-    known = [*_alone(copy, second, first), *_alone(copy, first, second)]
-    known += [*_flushed(copy, made, second, first), *_flushed(copy, made, first, second)]
-    if any(known):
-        return Cap(first, manner, min(TURNS_TRUST, _proof(copy, made), first.trust), second)
-    told = made.details
-    unseen = told.flush_seconds is None and told.flushed is not False
-    if known or not unseen or not _fits(ladder, first, second):
-        return None
-    return Cap(first, manner, GUESSED_TRUST, second)
-
-
-def _fits(ladder: Ladder, first: Claim, second: Claim) -> bool:
-    """Whether a disk and the stage beside it are all that is near a copy that flushes unseen."""
-    others = (each.ceiling for each in ladder.valid if each not in (first, second))
-    near = any(e.bytes_per_second < CLEAR_RATIO * _level(first) for e in others)
-    measured = {first.ceiling.standing, second.ceiling.standing} == {"measured"}
-    return first.ceiling.component == "disk" and measured and not near
-
-
-def _flushed(copy: Copy, made: Found, disk: Claim, other: Claim) -> Iterator[bool]:
-    """Whether the bytes arrived at the other stage's rate and were durable at the disk's."""
-    arrived, last = made.details.acknowledged_bytes_per_second, made.details.flush_seconds
-    if disk.ceiling.part == ("disk", copy.receiver) and arrived and last:
-        usage, durable = made.usage(copy.receiver), made.moved_bytes / last
-        reached = arrived >= REACHED_RATIO * other.ceiling.bytes_per_second
-        alone = not usage or (usage.device_read_bytes or 0) <= TURNS_RATIO * made.moved_bytes
-        yield reached and alone and durable <= FLUSHED_RATIO * disk.ceiling.bytes_per_second
-
-
 def _level(claim: Claim) -> float:
     return claim.ceiling.bytes_per_second
-
-
-def _turns(first: Claim, second: Claim) -> float:
-    return model.in_turn((_level(first), _level(second)))
-
-
-def _alone(copy: Copy, without: Claim, other: Claim) -> Iterator[bool]:
-    """For each copy that was made without a stage, whether it reaches the other stage."""
-    part, least = without.ceiling.part, REACHED_RATIO * other.ceiling.bytes_per_second
-    for each, side in ((copy.twin, copy.sender), (copy.memory, copy.initiator)):
-        if each is not None and part == ("disk", side):
-            yield each.rate.median >= least

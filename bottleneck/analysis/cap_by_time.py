@@ -6,7 +6,7 @@ it, and what it does beside this copy; else the copy's own rate is all that is k
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck.analysis import shown
@@ -15,6 +15,7 @@ from bottleneck.analysis.cap import Cap, reaches, settled
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.network import link_rate
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.sentences import part_name
 from bottleneck.analysis.steps import Copy, Found
@@ -26,6 +27,8 @@ LEAST_CONFIDENCE = 0.6
 """Below it two components had work at most times: a limit that was measured alone decides."""
 SURE_CONFIDENCE = 0.8
 """From here on what moved more at another time refutes nothing."""
+CHANGED_TIMES = 1.5
+"""What moved over the path at another time, over what the copy found there."""
 FITS = 0.75, 1.1
 """The copy's rate over a limit that was measured alone, where that is what the copy ran at."""
 _DISK = (
@@ -62,13 +65,13 @@ def cap_by_time(
     everything = tuple(shown.moved(report, copy.sender))
     known = (_at_its_rate(each, made.rate) for each in _behind(made, ladder, went))
     found = (each for each in known if shown.refuting(everything, copy, each) is None)
-    chosen = next(found, _own(made, went))
+    chosen = next(found, _own(made, went, everything))
     refuted = shown.refuting(everything, copy, chosen) is not None
     if refuted and went.confidence < SURE_CONFIDENCE:
         return None
     agree = cap is not None and cap.claim.ceiling.named == chosen.ceiling.named
     confidence = max(went.confidence, cap.confidence) if cap and agree else went.confidence
-    by_time = Cap(chosen, "reached", confidence)
+    by_time = Cap(chosen, confidence)
     return by_time, _spare(settled(ladder, by_time), by_time)
 
 
@@ -103,11 +106,18 @@ def _on(went: Attribution, each: Claim) -> bool:
     return went.side in ("path", None) or each.ceiling.side in (went.side, "path")
 
 
-def _own(made: Found, went: Attribution) -> Claim:
+def _own(made: Found, went: Attribution, everything: Sequence[shown.Moved]) -> Claim:
     """A claim of what no rule has seen beside this copy: its limit is the copy's own rate."""
     cause, seen = BY_WORDS[went.component, went.cause], went.confidence >= SURE_CONFIDENCE
+    remedy = cause.remedy.format(side=went.side)
+    most = max((each.bytes_per_second for each in everything), default=0.0)
+    if cause == link_rate.CAUSE and most > CHANGED_TIMES * made.rate.median:
+        remedy = link_rate.CHANGED
     return claim(
-        *(cause, went.side, made, held_words(went)), standing="estimated", reached=seen or None
+        *(cause, went.side, made, held_words(went)),
+        standing="estimated",
+        reached=seen or None,
+        remedy=remedy,
     )
 
 

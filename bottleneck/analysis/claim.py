@@ -44,6 +44,8 @@ class Cause:
     """What it is called where its component is more than one thing; empty: as its component."""
     stays: bool = False
     """Whether the component is still there without it: a path has a link beside its faults."""
+    remedy: str = ""
+    """What to do where no more is known than its side, {side}."""
 
 
 def ceiling(

@@ -242,23 +242,14 @@ def _why(cap: Cap, rate: float) -> str:
     if cap.rival is None:
         far = below >= FAR_BELOW_RATIO and cap.claim.reached is None
         return f"{words}. The copy runs {percent_text(below)} below this limit" if far else words
-    other = sentences.name_with_verb(cap.rival.ceiling)
-    level = rate_text(cap.rival.ceiling.bytes_per_second)
-    match cap.manner:
-        case "turns":
-            return f"{words}. It takes turns with {other}, {level}"
-        case "partly":
-            return f"{words}. It overlaps only in part with {other}, {level}"
-        case _:
-            return f"{words}. Equally likely: {cap.rival.words}"
+    return f"{words}. Equally likely: {cap.rival.words}"
 
 
 def _detail(cap: Cap) -> str:
-    """What is behind the cap; where it is not alone, what else it may be."""
+    """What is behind the cap; where another is as likely, that one."""
     if cap.rival is None:
         return cap.claim.detail
-    other = sentences.name_with_verb(cap.rival.ceiling)
-    return f"or {other}" if cap.manner == "reached" else f"in turn with {other}"
+    return f"or {sentences.name_with_verb(cap.rival.ceiling)}"
 
 
 def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> tuple[str, ...]:

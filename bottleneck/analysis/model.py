@@ -91,15 +91,6 @@ def in_turn(rates: Sequence[float]) -> float:
     return 1 / sum(1 / rate for rate in rates)
 
 
-def overlap_factor(copy_rate: float, rates: Sequence[float]) -> float:
-    """Where a copy lies between its stages in turn (0) and overlapped (1); clamped."""
-    longest = 1 / in_turn(rates)
-    shortest = 1 / overlapped(rates)
-    if longest <= shortest:
-        return 1.0
-    return min(1.0, max(0.0, (longest - 1 / copy_rate) / (longest - shortest)))
-
-
 @dataclass(frozen=True)
 class Band:
     """A rate with its doubt, bytes per second: of a stage, of a copy once its cap is lifted."""

@@ -48,17 +48,6 @@ class Held:
     cap: Cap
     ladder: Ladder
 
-    @property
-    def late(self) -> float | None:
-        """How much of the transfer's time the disk stands still, as the copy's own rate shows.
-
-        None: its stages do not take turns, so that what is usual holds.
-        """
-        if self.cap.manner == "reached" or self.cap.rival is None:
-            return None
-        stages = [each.ceiling.bytes_per_second for each in (self.cap.claim, self.cap.rival)]
-        return 1 - model.overlap_factor(self.made.rate.median, stages)
-
 
 def rescaled(held: Held) -> Ladder:
     """The ladder with the CPUs' ceilings as they will likely be, from the copy's load.
@@ -207,8 +196,7 @@ def _composed(held: Held, level: str, transfer: Band, disks: dict[Part, Band]) -
     for (_, side), disk in disks.items():
         if held.copy.verb == "push" and side == held.copy.receiver:
             usual[side] = _late_write(disk.median)
-        late = getattr(usual[str(side)], level) if held.late is None else held.late
-        rate = model.behind(rate, getattr(disk, level), late)
+        rate = model.behind(rate, getattr(disk, level), getattr(usual[str(side)], level))
     return rate
 
 
@@ -354,7 +342,7 @@ def outlook(report: Report, copy: Copy, made: Found, cap: Cap, ladder: Ladder) -
     held = replace(held, ladder=rescaled(held))
     ceiling = cap.claim.ceiling
     then, both = _freed(held, [ceiling]), None
-    if cap.rival is not None and cap.manner == "reached":
+    if cap.rival is not None:
         both = _freed(held, [ceiling, cap.rival.ceiling])
         if both.predicted is not None and then.predicted is not None:
             # Lifting more slows nothing down.

@@ -9,7 +9,7 @@ from bottleneck.analysis import model, references, sentences
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Claim, Need, Target
-from bottleneck.analysis.outlook import READ_LATE, WRITE_LATE, Held
+from bottleneck.analysis.outlook import READ_LATE, WRITE_LATE
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
@@ -42,7 +42,6 @@ class _Asked:
         ladder: Ladder,
     ) -> None:
         self.wanted, self.copy, self.made, self.cap, self.ladder = wanted, copy, made, cap, ladder
-        self.late = None if cap is None else Held(report, copy, made, cap, ladder).late
         links = [e.ceiling.bytes_per_second for e in ladder.valid if e.ceiling.is_link]
         carried = max(links, default=0.0)
         share = references.efficiency(report, copy, carried or wanted)
@@ -100,12 +99,11 @@ class _Asked:
         ceiling = claim.ceiling
         needed = self.wanted
         if ceiling.component == "disk":
-            usual = READ_LATE if ceiling.side == self.copy.sender else WRITE_LATE
-            late = usual.median if self.late is None else self.late
-            needed = model.needed_behind(self.wanted, self.transfer, late)
+            late = READ_LATE if ceiling.side == self.copy.sender else WRITE_LATE
+            needed = model.needed_behind(self.wanted, self.transfer, late.median)
         elif ceiling.is_link:
             needed = self.wanted / self.share
-        if self.cap is not None and claim == self.cap.claim and self.late is None:
+        if self.cap is not None and claim == self.cap.claim:
             # It is what holds the copy, however far the copy stays below it.
             below = ceiling.bytes_per_second / self.made.rate.median
             needed = max(needed, self.wanted * below)

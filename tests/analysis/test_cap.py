@@ -50,16 +50,6 @@ CONFIDENCE = {
         *(LINK, 116, {"link": 117, "disk": None, "server": {"steal_ratio": 0.25}}),
     ),
 }
-DISK_AND_LINK = {
-    "the disk overlaps in part": (LINK, 84, {"disk": 160, "memory": 116}),
-    "slower than both in turn: no overlap": (NOBODY, 40, {"disk": 160, "memory": 116}),
-    "what it is without the disk is not explained: no overlap": (
-        *(NOBODY, 50, {"disk": 160, "memory": 60}),
-    ),
-    "no slower with the disk than without: it takes no turn": (
-        *(NOBODY, 60, {"disk": 120, "memory": 60}),
-    ),
-}
 PART_OF_THE_TIME = {
     "a quota now and then": (QUOTA, 70, {"server": quota(0.1)}),
     "a quota half of the time": ("cpu/client/quota", 70, {"client": quota(0.5)}),
@@ -109,11 +99,6 @@ def test_a_verdict_is_as_sure_as_its_weakest_part(pulled, named, rate, more, say
     says(pulled(rate, **more), named)
 
 
-@pytest.mark.parametrize(("named", "rate", "more"), DISK_AND_LINK.values(), ids=DISK_AND_LINK)
-def test_a_disk_takes_turns_only_where_the_copy_without_it_agrees(pulled, named, rate, more, says):
-    says(pulled(rate, **more), named)
-
-
 @pytest.mark.parametrize(("named", "rate", "more"), PART_OF_THE_TIME.values(), ids=PART_OF_THE_TIME)
 def test_what_held_a_copy_for_a_part_of_the_time_is_named_with_doubt(
     pulled, named, rate, more, says
@@ -129,40 +114,6 @@ def test_of_scattered_runs_only_what_the_load_itself_shows_stands(pulled, named,
 def test_an_uncached_copy_without_proof_is_less_sure(world, says):
     world.copy("pull.uncached", STEADY, memory=116, proven=False)
     says(world, LINK)
-
-
-@pytest.mark.parametrize(
-    ("cached", "named"),
-    [(112, LINK), (None, NOBODY), (60, NOBODY), (95, NOBODY)],
-    ids=["it fills the link", "none", "as slow", "faster, not full"],
-)
-def test_two_stages_take_turns_where_the_cached_copy_shows_it(empty_world, cached, named, says):
-    """An uncached pull at half of what the link and the server's disk do."""
-    world = empty_world()
-    world.tcp("pull", 117.6)
-    world.disk("server", "read", 120)
-    world.disk("client", "write", 900)
-    if cached is not None:
-        world.copy("pull.cached", cached)
-    world.copy("pull.uncached", 60)
-    assert world.diagnosed("pull.uncached").verdict.words == named
-    says(world)
-
-
-def test_a_disk_and_a_window_take_turns(empty_world, sockets, says):
-    """2 MB/s from the disk, 5 through a window of 126 KiB at 25 ms: 1.57 with both."""
-    world = empty_world()
-    world.tcp("pull", 11.9)
-    world.disk("server", "read", 2.0)
-    held = {
-        **{"by": "receive-window", "receive_window_limited_ratio": 0.95, "min_rtt_seconds": 0.025},
-        **{"rtt_seconds_median": 0.0286, "peer_window_bytes_median": 129_152},
-        **{"in_flight_bytes_median": 128_000, "unread_bytes_median": 0},
-    }
-    world.copy("pull.cached", 4.75, details={"sockets": sockets(**held)})
-    seldom = {**held, "receive_window_limited_ratio": 0.29, "in_flight_bytes_median": 0}
-    world.copy("pull.uncached", 1.57, details={"sockets": sockets(**seldom)})
-    says(world, "tcp/client/receive-window", "disk/server/read")
 
 
 @pytest.mark.parametrize(
@@ -207,13 +158,4 @@ def test_the_tools_own_ceiling_does_not_stand_in_scattered_runs(empty_world, say
     world.loopback("client", 55)
     world.tcp("pull", 117.6)
     world.copy("pull.cached", SCATTERED)
-    says(world, NOBODY)
-
-
-def test_stages_that_no_copy_leaves_out_take_no_turns(empty_world, says):
-    world = empty_world()
-    world.tcp("push", 117.6)
-    world.disk("server", "write", 120)
-    world.disk("client", "read", 900)
-    world.copy("push.cached", 60, memory=60)
     says(world, NOBODY)

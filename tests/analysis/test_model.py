@@ -57,13 +57,6 @@ def test_stages_compose_overlapped_or_in_turn():
     assert model.in_turn((25, 100)) == pytest.approx(20)
 
 
-def test_the_overlap_lies_between_both_is_clamped_and_one_stage_overlaps_itself():
-    assert model.overlap_factor(1 / 0.045, (25, 100)) == pytest.approx(0.5)
-    assert model.overlap_factor(200, (25, 100)) == 1
-    assert model.overlap_factor(1, (25, 100)) == 0
-    assert model.overlap_factor(25, (25,)) == 1
-
-
 def test_a_disk_that_is_slower_than_the_transfer_ends_so_much_after_it():
     assert model.behind(120, 60, 0) == pytest.approx(60)
     assert model.behind(120, 60, 0.35) == pytest.approx(1 / (1 / 60 + 0.35 / 120))

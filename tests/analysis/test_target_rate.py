@@ -121,11 +121,3 @@ def test_where_this_tool_is_the_cap_nothing_else_is_asked_to_rise(path, asks):
     world.loopback("client", 120)
     world.copy("pull.cached", (113, 114, 115))
     asks(world, 500)
-
-
-def test_stages_that_take_turns_need_the_more(path, asks):
-    world = path(117.6, 900)
-    world.disk("server", "read", 120)
-    world.copy("pull.cached", (109, 110, 111), memory=116)
-    world.copy("pull.uncached", (58, 59, 60))
-    asks(world, 80)

@@ -219,10 +219,8 @@ def _why(report: Report, slow: Copy, made: Found, fast_rate: float) -> Why:
     ladder = ceilings.ladder(report, slow)
     cap = caps.find(slow, made, ladder)
     late = _flush(slow, made, fast_rate)
-    # A ceiling that lets the faster rate pass is no reason; two that work in turn do not let it.
-    if cap is not None and (
-        cap.manner != "reached" or cap.claim.ceiling.bytes_per_second < fast_rate
-    ):
+    # A ceiling that lets the faster rate pass is no reason.
+    if cap is not None and cap.claim.ceiling.bytes_per_second < fast_rate:
         also = f" In addition, {late}." if late else ""
         return Why("ceiling", f" because {_words(cap)}.{also}", cap.claim.ceiling)
     if late:
@@ -232,11 +230,7 @@ def _why(report: Report, slow: Copy, made: Found, fast_rate: float) -> Why:
 
 def _words(cap: Cap) -> str:
     words = cap.claim.words
-    if cap.rival is None:
-        return words
-    if cap.manner == "reached":
-        return f"{words}. Equally likely: {cap.rival.words}"
-    return f"{words}. In turn with that: {_level(cap.rival.ceiling)}"
+    return words if cap.rival is None else f"{words}. Equally likely: {cap.rival.words}"
 
 
 def _level(ceiling: Ceiling, at: str = "at ") -> str:
@@ -257,13 +251,17 @@ def _flush(slow: Copy, made: Found, fast_rate: float) -> str:
     )
 
 
+STAGES = ("disk", "network", "tcp")
+"""Components that all bytes pass."""
+
+
 def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
     """That nothing explains it, what would allow the faster rate, and what was not measured."""
     allowing: dict[tuple[str, str | None], str] = {}
     between = ""
     known = [claim.ceiling for claim in ladder.claims if not claim.ceiling.tool]
     # What every byte passes comes first.
-    for each in sorted(known, key=lambda each: each.component not in caps.STAGES):
+    for each in sorted(known, key=lambda each: each.component not in STAGES):
         if each.bytes_per_second >= fast_rate:
             allowing.setdefault(each.part, _level(each, ""))
         elif each.standing != "at-least" and not between:

@@ -141,12 +141,6 @@ def test_with_nothing_measured_beside_the_copies_nothing_is_said_to_carry_more(e
     says(world)
 
 
-def test_a_disk_that_takes_turns_with_the_link_is_named_with_it(path, says):
-    disks(path, client_write=120, server_write=900)
-    both(path, 112, 60, pull={"memory": 112})
-    says(path)
-
-
 def test_differences_within_the_noise_are_none(world, says):
     both(world, (100, 105, 112), (99, 108, 111))
     says(world)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import page_cache, payload
+from probes.host import page_cache, payload, source_file
+from probes.smb import ends
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, spread
 from probes.stage import Refused
 
@@ -45,6 +46,25 @@ def test_a_pull_lands_in_a_file_without_a_name(tmp_path: Path) -> None:
         check = Check(RING)
         sink.look(check, 3 << 20, 60.0)
         assert (check.intact, check.checked_bytes) == (True, 3 << 20)
+
+
+def test_a_pull_leaves_no_more_to_its_last_flush_than_a_few_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies so far behind has to be on the disk before more is taken."""
+    waited: list[tuple[int, int]] = []
+
+    def sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
+        if flags == source_file.SYNC_WRITTEN:
+            waited.append((offset, size))
+        return True
+
+    monkeypatch.setattr(source_file, "sync_range", sync_range)
+    step = memoryview(bytes(ends.WRITEBACK_BYTES))
+    with closing(FolderSink(str(tmp_path))) as sink:
+        for number in range(6):
+            sink.take(number * len(step), step)
+    assert waited == [(0, len(step)), (len(step), len(step))]
 
 
 @pytest.mark.parametrize("damaged", [0, 4 << 20, (11 << 20) + 12_344])

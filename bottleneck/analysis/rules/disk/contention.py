@@ -21,7 +21,12 @@ from bottleneck.analysis.steps import Found
 from bottleneck.units import count_text, percent_text, rate_text
 from probes.records import Usage
 
-CAUSE = Cause("disk", "contention", "other I/O", stays=True)
+CAUSE = Cause(
+    *("disk", "contention", "other I/O"),
+    stays=True,
+    remedy="Find the other I/O with `iotop -o` on the {side}. Then stop it or move it to another "
+    "time",
+)
 SHARE_RATIO = 0.25
 """Of the bytes, or of the time in seeks, from which on others' I/O is what slows a disk."""
 BUSY_RATIO = 0.3
@@ -136,9 +141,7 @@ def _waits(alone: Alone, made: Found) -> bool:
 
 def remedy(side: str) -> str:
     """What to do about others' I/O on a side."""
-    return (
-        f"Find the other I/O with `iotop -o` on the {side}. Then stop it or move it to another time"
-    )
+    return CAUSE.remedy.format(side=side)
 
 
 def _proven(verb: str, others: Others | None, before: float | None) -> bool:

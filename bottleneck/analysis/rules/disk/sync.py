@@ -20,7 +20,11 @@ from bottleneck.analysis.rules.disk.write import flushed
 from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
 
-CAUSE = Cause("disk", "sync", "synchronous writes", stays=True)
+CAUSE = Cause(
+    *("disk", "sync", "synchronous writes"),
+    stays=True,
+    remedy=f"{NO_SYNC}, if `sync always` is set there",
+)
 BELOW_RATIO = 0.7
 """Of the rate of flushing once, at the end: forced writes that cost less explain nothing."""
 LOW_RATIO, HIGH_RATIO = 0.75, 1.2
@@ -108,7 +112,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
             "Software on the server that inspects each write can have the same effect. An agent "
             "there (--agent) reads its settings and measures synchronous writes separately.",
         ),
-        remedy=f"{NO_SYNC}, if `sync always` is set there",
+        remedy=CAUSE.remedy,
     )
 
 

@@ -11,7 +11,12 @@ from bottleneck.analysis.evidence.startup import FAR_EVEN_RATIO, delayed, even_r
 from bottleneck.analysis.finding import Claim
 from bottleneck.units import rate_text
 
-CAUSE = Cause("network", "contention", "other traffic", stays=True)
+CAUSE = Cause(
+    *("network", "contention", "other traffic"),
+    stays=True,
+    remedy="Find the other traffic with `iftop` on both hosts, or the switch's port counters. Then "
+    "stop it, move it or limit its rate",
+)
 FULL_RATIO, SHARED_FULL_RATIO, CERTAIN_RATIO, IMPOSSIBLE_RATIO = 0.85, 0.8, 0.9, 1.15
 """Sum of the copy's and the others' traffic over the link's limit: full; full where others have
 much of it; no room for the copy to grow; more than one link carries, so that they took another."""

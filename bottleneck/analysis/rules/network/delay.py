@@ -17,8 +17,8 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.tcp.receive_window import LARGEST_BYTES, limit
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
-CAUSE = Cause("network", "delay", "delay", stays=True)
 REMEDY = "Copy small files in parallel or as one archive, or shorten the path"
+CAUSE = Cause("network", "delay", "delay", stays=True, remedy=REMEDY)
 
 
 def rule(given: Evidence) -> Iterator[Claim | str]:

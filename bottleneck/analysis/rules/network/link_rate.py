@@ -40,6 +40,10 @@ from bottleneck.units import link_text, rate_and_bits_text, rate_text, seconds_t
 from probes.records import SIDES
 
 CAUSE = Cause("network", "link-rate", "link speed")
+CHANGED = (
+    "Find out what changed on the path: a link that negotiated a lower rate, a shaper, or a path "
+    "that took over. Then repeat the run"
+)
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
 BOUND_RATIO = 0.85
@@ -182,8 +186,7 @@ def _slowed(given: Evidence, best: Found) -> Claim | None:
         high=best.rate.median,
         reached=True,
         source="law",
-        remedy="Find out what changed on the path: a link that negotiated a lower rate, a shaper, "
-        "or a path that took over. Then repeat the run",
+        remedy=CHANGED,
     )
 
 

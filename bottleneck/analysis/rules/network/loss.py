@@ -31,11 +31,11 @@ from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.units import range_text, seconds_text, share_text, times_text
 
-CAUSE = Cause("network", "loss", "packet loss", stays=True)
 REMEDY = (
     "Find the packet loss: check cables, plugs, Wi-Fi and switch ports for errors (`ethtool -S`), "
     "and queues that are too short"
 )
+CAUSE = Cause("network", "loss", "packet loss", stays=True, remedy=REMEDY)
 LOW_CONSTANT, HIGH_CONSTANT = 0.7, 1.22
 CUBIC_CONSTANT = 1.054
 """RFC 9438 section 5.1: mean window = 1.054 * (RTT / p) ** 0.75, segments and seconds."""

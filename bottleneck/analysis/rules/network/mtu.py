@@ -19,7 +19,12 @@ from bottleneck.report import Report
 from bottleneck.units import percent_text, seconds_text
 from probes.records import DROPS, Failed, Measured, Skipped
 
-CAUSE = Cause("network", "mtu", "MTU", stays=True)
+CAUSE = Cause(
+    *("network", "mtu", "MTU"),
+    stays=True,
+    remedy='Let ICMP "fragmentation needed" pass in routers and firewalls, or set a smaller MTU on '
+    "both hosts (`ip link set dev NAME mtu 1400`)",
+)
 STALLED_RATIO = 0.1
 """Share of the copy that its sender waited for retransmission timers."""
 Hole = tuple[float, float, int]

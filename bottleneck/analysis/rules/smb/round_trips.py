@@ -20,7 +20,10 @@ from bottleneck.analysis.rtt import Rtt, rtt
 from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
 
-CAUSE = Cause("smb", "round-trips", "requests in flight")
+CAUSE = Cause(
+    *("smb", "round-trips", "requests in flight"),
+    remedy="Run several copies in parallel, so that more is in flight",
+)
 IN_PARALLEL = "Run several copies in parallel, so that more than {} is in flight"
 SHORT_SECONDS = 1e-3
 """Below it the server's own work on a request is no longer small beside the round trip."""

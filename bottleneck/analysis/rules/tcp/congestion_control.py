@@ -16,7 +16,11 @@ from bottleneck.analysis.rules.network.loss import SCARCE_RATIO
 from bottleneck.analysis.rules.tcp.receive_window import LIMITED_RATIO
 from bottleneck.units import percent_text, size_text, times_text
 
-CAUSE = Cause("tcp", "congestion-control", "congestion control")
+CAUSE = Cause(
+    *("tcp", "congestion-control", "congestion control"),
+    remedy="Look for a limit on the {side}: `cwnd` in `ip route show`, or its congestion control "
+    "(`sysctl net.ipv4.tcp_congestion_control`)",
+)
 GAIN_RATIO = 2.0
 LONG_SECONDS = 0.01
 """Below it a congestion window recovers within the time of a measurement."""
@@ -73,10 +77,7 @@ def _stands_still(given: Evidence, seen: Connection) -> Claim:
         evidence=(
             "It did not grow though no packet was lost, none queued, and there was more to send.",
         ),
-        remedy=(
-            f"Look for a limit on the {given.sender}: `cwnd` in `ip route show`, or its congestion "
-            "control (`sysctl net.ipv4.tcp_congestion_control`)"
-        ),
+        remedy=CAUSE.remedy.format(side=given.sender),
     )
 
 

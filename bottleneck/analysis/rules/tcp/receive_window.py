@@ -21,7 +21,11 @@ from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rtt import rtt
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
-CAUSE = Cause("tcp", "receive-window", "receive window")
+CAUSE = Cause(
+    *("tcp", "receive-window", "receive window"),
+    remedy="Raise the receive buffer on the {side} (`net.ipv4.tcp_rmem`, or SO_RCVBUF in Samba's "
+    "`socket options`)",
+)
 LIMITED_RATIO = 0.2
 """Share of the time that the sender waited for the window, from which on it matters."""
 MOSTLY_RATIO = 0.5

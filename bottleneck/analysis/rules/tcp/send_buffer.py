@@ -27,7 +27,11 @@ from bottleneck.analysis.rules.tcp.receive_window import (
 )
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
-CAUSE = Cause("tcp", "send-buffer", "send buffer")
+CAUSE = Cause(
+    *("tcp", "send-buffer", "send buffer"),
+    remedy="Raise the send buffer on the {side} (`net.ipv4.tcp_wmem`, or SO_SNDBUF in Samba's "
+    "`socket options`)",
+)
 TUNED_RATIO = 2.0
 """Buffer over congestion window: the kernel's own tuning keeps it above."""
 FULL_RATIO = 0.6

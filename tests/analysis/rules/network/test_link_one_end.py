@@ -55,18 +55,6 @@ def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(alone,
     assert pull.component == "network" and pull.confidence <= 0.6
 
 
-@pytest.mark.parametrize(("rate", "named"), [(8.5, LINK), (6.5, NOBODY)], ids=["less", "more"])
-def test_a_push_whose_bytes_fill_the_link_is_held_by_it_if_its_flush_takes_less(
-    alone, rate, named, says
-):
-    """They arrived at 11.7 MB/s; a disk that nobody measured took the rest of the time."""
-    alone.tax("push", "plain", 11.75)
-    told = {"acknowledged_bytes_per_second": 11.7 * MB}
-    alone.copy("push.cached", (0.98 * rate, rate, 1.02 * rate), details=told)
-    says(alone, named)
-    assert alone.diagnosed("push.cached").verdict.confidence <= 0.6
-
-
 HERE = {"address": "10.0.0.2", "reached_from": "10.0.0.1"}
 THERE = {"address": "10.1.0.2", "reached_from": "10.1.0.1"}
 BRIDGE = {"address": "172.17.0.1", "reached_from": "172.17.0.1"}

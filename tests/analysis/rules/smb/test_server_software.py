@@ -161,7 +161,6 @@ def test_a_flush_that_takes_the_time_is_the_disks(made, says):
 
 
 WAYS = {
-    "known parts explain it in turn": ("disk/client/write", 30, {"link": 60, "disk": 60}),
     "the link is full": ("network/path/link-rate", 29, {"link": 30}),
     "the server's CPU and disk are not known to rest": (
         *("unknown/inconclusive", 30, {"agent": False}),
