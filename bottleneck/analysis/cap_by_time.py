@@ -66,9 +66,14 @@ def cap_by_time(
     known = (_at_its_rate(each, made.rate) for each in _behind(made, ladder, went))
     found = (each for each in known if shown.refuting(everything, copy, each) is None)
     chosen = next(found, _own(made, went, everything))
-    refuted = shown.refuting(everything, copy, chosen) is not None
-    if refuted and went.confidence < SURE_CONFIDENCE:
+    more = shown.refuting(everything, copy, chosen)
+    if more is not None and went.confidence < SURE_CONFIDENCE:
         return None
+    if more is not None:
+        # It carried more at another time, and held this copy all the same.
+        level = more.bytes_per_second
+        ceiling = replace(chosen.ceiling, bytes_per_second=level, high_bytes_per_second=level)
+        chosen = replace(chosen, ceiling=ceiling)
     agree = cap is not None and cap.claim.ceiling.named == chosen.ceiling.named
     confidence = max(went.confidence, cap.confidence) if cap and agree else went.confidence
     by_time = Cap(chosen, confidence)

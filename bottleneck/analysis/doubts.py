@@ -13,6 +13,7 @@ from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.report import Report
+from probes.records import SIDES
 
 CLEAR_CONFIDENCE = 0.8
 SUSPECT_RATIO = 2.0
@@ -83,8 +84,9 @@ DiskUse = tuple[str, str]
 def disks_to_measure(diagnosis: Diagnosis, dialects: Collection[str]) -> frozenset[DiskUse] | None:
     """What of the disks is worth a look alone, where the copies' own time says what holds them.
 
-    The disk that holds a copy, whose limit alone tells the cause behind it, and the one that comes
-    next. None: a copy is in doubt, or its time is unknown, so that each limit may decide.
+    The disk that holds a copy, whose limit alone tells the cause behind it, the one that comes
+    next, and all on the way of the headline's copy, whose gain is told. None: a copy is in doubt,
+    or its time is unknown, so that each limit may decide.
     """
     found: set[DiskUse] = set()
     own = [e for e in diagnosis.copies if e.initiator == "client" and e.dialect in dialects]
@@ -92,7 +94,9 @@ def disks_to_measure(diagnosis: Diagnosis, dialects: Collection[str]) -> frozens
     for each in made:
         if not each.time or each.verdict.confidence < CLEAR_CONFIDENCE:
             return None
-        sender = "client" if each.copy.startswith("push") else "server"
+        sender, receiver = SIDES if each.copy.startswith("push") else SIDES[::-1]
+        if each.copy == diagnosis.headline:
+            found |= {(receiver, "write"), *([] if ".cached" in each.copy else [(sender, "read")])}
         named = [share for share in each.time if share.component != "unknown"][:2]
         disks = [share.side for share in named if share.component == "disk"]
         disks += [each.verdict.side] if each.verdict.component == "disk" else []

@@ -32,6 +32,8 @@ BATCHING, SLOW_BATCHING, BATCHING_DOUBT = 1.5, 2.0, 0.5
 TENFOLD = 10.5
 """As far as a link is exchanged where nothing was measured beyond it: the next kind of link but
 one would be a guess; a little more than 10, of which a tenth is left."""
+AGAIN_TIMES = 1.5
+"""What a path carried at another time, over what the copy found."""
 GUESSED_RATIO, ALL_HELD_RATIO = 2.0, 0.85
 """Up to here over a rate a CPU's estimate may bound it; several connections' rate over as many
 times the limit of one, which then held all of them."""
@@ -135,10 +137,13 @@ def following(held: Held, gone: Sequence[Ceiling]) -> Ceiling | None:
     return None if least < after.bytes_per_second else after
 
 
-def link_after(gone: Sequence[Ceiling], after: Ceiling | None, surely: bool) -> int | None:
+def link_after(
+    held: Held, gone: Sequence[Ceiling], after: Ceiling | None, surely: bool
+) -> int | None:
     """The link that a lifted one is exchanged for, bits per second; None: none was lifted.
 
-    It carries at most ten times as much: that is the next kind of link, whatever else is free.
+    It carries at most ten times as much: that is the next kind of link, whatever else is free. A
+    path that carried more at another time carries that again.
 
     surely: it carries what the next ceiling allows at least, and no more.
     """
@@ -150,6 +155,11 @@ def link_after(gone: Sequence[Ceiling], after: Ceiling | None, surely: bool) -> 
         level = after.low_bytes_per_second if surely else after.bytes_per_second
     if surely or after is None or after.standing != "measured":
         level = min(level, TENFOLD * link.bytes_per_second)
+    links = (each.ceiling for each in held.ladder.claims if each.ceiling.is_link)
+    carried = (e.bytes_per_second for e in links if e.standing == "at-least" and e not in gone)
+    before = max(carried, default=0.0)
+    if before > AGAIN_TIMES * link.bytes_per_second:
+        level = min(level, before)
     return references.link_bits(level, link.bytes_per_second)
 
 
@@ -354,7 +364,7 @@ def outlook(report: Report, copy: Copy, made: Found, cap: Cap, ladder: Ladder) -
 
 def _freed(held: Held, gone: Sequence[Ceiling]) -> Outlook:
     after = following(held, gone)
-    bits = link_after(gone, after, surely=True)
+    bits = link_after(held, gone, after, surely=True)
     predicted, missing = _lifted(held, gone, bits)
     seen = references.demonstrated(held.report, held.copy)
     then = None if after is None or after.part in missing else after
@@ -374,7 +384,7 @@ def _after(held: Held, measured: Band) -> Iterator[Rung]:
     bits: int | None = None
     while (ceiling := following(held, gone)) is not None:
         # What comes next may be guessed from little load; what comes later takes it as lifted.
-        faster = link_after(gone, ceiling, surely=len(gone) == 1)
+        faster = link_after(held, gone, ceiling, surely=len(gone) == 1)
         bits = faster if bits is None or faster is None else max(bits, faster)
         rate = without(held, gone, bits)
         # Lifting more slows nothing down.

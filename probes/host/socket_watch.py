@@ -40,7 +40,7 @@ class Observed:
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
 """Between two looks; and while a copy is young: it may be a short one."""
 FIRST_LOOKS = 50
-REST_RATIO, LONGEST_REST_SECONDS = 90, 2.0
+REST_RATIO, LONGEST_REST_SECONDS = 115, 2.0
 """The least that a look is rested after, over the CPU time that it took. To look for the file
 server's processes costs more, and is done OWNER_SEARCHES times at most."""
 OWNER_SEARCHES = 3

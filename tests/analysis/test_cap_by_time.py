@@ -82,6 +82,23 @@ def test_the_limits_that_were_measured_alone_decide(
     assert decided(pulled(rate, **world), time) is None
 
 
+def test_what_a_disk_took_at_another_time_is_its_limit(world: Any) -> None:
+    """Others read from it while this copy was made."""
+    world.copy("push.cached", 43)
+    world.copy("push.uncached", 60)
+    assert decided(world, went("disk/server/write"))[:2] == ("disk/server/write", 60.0)
+    assert decided(world, went("disk/server/write", 0.7)) is None
+
+
+def test_the_cause_behind_a_component_is_named_where_the_copy_reaches_it(
+    pulled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind = {("disk", "write"): (("network", "link-rate"),)}
+    monkeypatch.setattr("bottleneck.analysis.cap_by_time.BEHIND", behind)
+    found = decided(pulled(113, link=LINK, disk=900), went("disk/client/write"))
+    assert found is not None and found[:2] == ("network/path/link-rate", LINK)
+
+
 def test_what_is_near_a_tie_is_named_where_nothing_else_is(pulled: Any) -> None:
     found = decided(pulled(20, link=1100, disk=900), went("disk/server/read", 0.55))
     assert found is not None and found[0] == "disk/server/read"

@@ -179,6 +179,13 @@ def test_the_disk_that_holds_a_copy_and_the_one_that_comes_next_are_measured() -
     assert worth(copy(LINK, 0.9, time=LINK_THEN_DISK)) == {("client", "write")}
 
 
+def test_the_gain_of_the_headlines_copy_needs_the_disks_on_its_way() -> None:
+    alone = (TimeShare("network", "path", 1.0),)
+    made = [copy(LINK, 0.9, time=alone, copy=name) for name in ("push.cached", "pull.uncached")]
+    told = Diagnosis("pull.uncached", tuple(made), "")
+    assert disks_to_measure(told, ("3.1.1",)) == {("client", "write"), ("server", "read")}
+
+
 def test_where_nothing_but_the_link_had_work_no_disk_is_measured() -> None:
     alone = (TimeShare("network", "path", 0.9), TimeShare("unknown", None, 0.1))
     assert worth(copy(LINK, 0.9, time=alone)) == frozenset()

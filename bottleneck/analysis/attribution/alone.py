@@ -39,7 +39,7 @@ def by_asking(copy: TimedCopy) -> ViewResult | None:
     return _pull(copy, own) if copy.pull else _push(copy, own)
 
 
-def _by_thread(copy: TimedCopy) -> ViewResult | None:
+def _by_thread(copy: TimedCopy) -> ViewResult:
     """Uses the moving thread only, for a starved host whose watch had too few looks."""
     thread = copy.thread
     shares = {
@@ -49,15 +49,13 @@ def _by_thread(copy: TimedCopy) -> ViewResult | None:
     instants: list[Instant] = [(share, frozenset({part})) for part, share in shares.items()]
     instants.append((max(0.0, 1 - sum(shares.values())), frozenset({UNKNOWN})))
     time = shares_of_time(instants, len(copy.trace.bins))
-    if time is None:
-        return None
     # A thread that is fed in small pieces can fill a core and still keep up.
     sure = thread.starves or time.first[0] == "disk"
     full = sure and time.uses.get(time.first, 0.0) >= SATURATED_RATIO
     return ViewResult(time, time.first if full else UNKNOWN, ALONE.format(copy.asking))
 
 
-def _pull(copy: TimedCopy, own: Connection) -> ViewResult | None:
+def _pull(copy: TimedCopy, own: Connection) -> ViewResult:
     view, thread = ALONE.format(copy.asking), copy.thread
     disk, cpu = thread.mean("disk") + thread.mean("flush"), thread.mean("cpu")
     reply, body = thread.mean("reply"), thread.mean("body") + thread.mean("send")
@@ -72,8 +70,6 @@ def _pull(copy: TimedCopy, own: Connection) -> ViewResult | None:
     instants: list[Instant] = [(share, frozenset({part})) for part, share in shares.items()]
     instants += [(reply, frozenset({UNKNOWN})), (body, frozenset({NETWORK}))]
     time = shares_of_time(instants, len(own.looks))
-    if time is None:
-        return None
     network = ViewResult(time, NETWORK, view)
     if lag > max(cpu, SATURATED_RATIO) or disk > max(cpu, waiting):
         return replace(network, part=("disk", copy.asking))
@@ -98,10 +94,8 @@ def _unseen_server(copy: TimedCopy) -> Part:
     return ("disk" if copy.uncached and faster else "cpu"), copy.serving
 
 
-def _push(copy: TimedCopy, own: Connection) -> ViewResult | None:
+def _push(copy: TimedCopy, own: Connection) -> ViewResult:
     time = shares_of_time(Instants(copy, own).all(own.looks), len(own.looks))
-    if time is None:
-        return None
     named = (("cpu", copy.asking), ("disk", copy.asking), ("tcp", copy.asking), NETWORK)
     top = max(named, key=lambda part: time.uses.get(part, 0.0))
     found = ViewResult(time, top, ALONE.format(copy.asking))

@@ -38,8 +38,6 @@ def by_both(copy: TimedCopy) -> ViewResult | None:
         return None
     found = Instants(copy, sender, receiver, Server(host)).all(moments)
     time = shares_of_time(found, len(sender.looks))
-    if time is None:
-        return None
     part = busiest = time.first
     if busiest[1] == copy.serving:
         time = replace(time, looks=min(time.looks, server_looks))

@@ -16,7 +16,8 @@ HEADERS_RATIO = 1.06
 """Bytes at an interface over payload: frames, TCP and SMB."""
 SLACK_BYTES = 24 << 20
 """What read-ahead, requests in flight and a journal may add to a device's own bytes."""
-LOST_RATIO = 1e-3
+LOST_RATIO, LATE_RATIO = 1e-3, 5e-3
+"""Of the bytes, and of the segments that a receiver alone sees, above which loss matters."""
 FULL_QUEUE_RATIO, EMPTY_QUEUE_RATIO = 0.5, 0.3
 """Share of looks with a standing queue: above the first it overflows, and that is no loss; below
 the second none stood."""
@@ -100,7 +101,10 @@ def _by_receiver(copy: TimedCopy) -> str:
     least = own.min_rtt_seconds
     rtt = sockets.median_or_zero(own.values_of("receive_rtt_seconds"))
     standing = rtt > sockets.STANDING_RATIO * least and rtt - least > sockets.STANDING_SECONDS
-    if late > 0.2 * max(1, len(counts)) and not standing:
+    # Behind a lost segment a part of the window arrives out of order.
+    passed = own.growth("received_bytes") / max(1.0, own.segment_bytes)
+    many = own.growth("out_of_order_segments") > LATE_RATIO * max(1.0, passed)
+    if (many or late > 0.2 * max(1, len(counts))) and not standing:
         return "loss"
     return "delay" if _grows(own, "received_bytes") else "link-rate"
 

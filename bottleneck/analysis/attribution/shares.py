@@ -86,14 +86,14 @@ def split_by_chance(instant: Instant, ratios: Iterable[tuple[Part, float]]) -> l
     return pieces
 
 
-def shares_of_time(instants: Sequence[Instant], looks: int) -> Time | None:
+def shares_of_time(instants: Sequence[Instant], looks: int) -> Time:
     """Gives each instant to the busiest of its components, by utilization over the whole copy.
 
-    None: there are no instants.
+    Without any all of it is unknown.
     """
+    if not sum(weight for weight, _ in instants) > 0:
+        instants = [(1.0, frozenset({UNKNOWN}))]
     whole = sum(weight for weight, _ in instants)
-    if whole <= 0:
-        return None
     uses: dict[Part, float] = {}
     for weight, at_work in instants:
         for part in at_work:

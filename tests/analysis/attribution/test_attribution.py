@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bottleneck.analysis.attribution.attribution import attribution_of
-from bottleneck.analysis.attribution.shares import BOTH, HIDDEN
+from bottleneck.analysis.attribution.shares import ALONE, BOTH, HIDDEN
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from tests.analysis.attribution.planted import (
     LOOKS,
@@ -323,8 +323,54 @@ def test_the_cause_within_a_component_is_told(name: str) -> None:
 
 def test_a_receiver_alone_tells_loss_and_the_start_of_tcp() -> None:
     lost = pull(near={**FAR, "out_of_order_segments": lambda at: at, "receive_rtt_seconds": 0.02})
+    seldom = pull(near={**FAR, "out_of_order_segments": lambda at: at // 10 * 400})
     start = pull(near={**FAR, "received_bytes": lambda at: (at / LOOKS) ** 3 * 1e8})
-    told = [
-        named(replace(each, trace=alone(each.trace), moved_bytes=9e9)) for each in (lost, start)
-    ]
-    assert told == ["network/path/loss", "network/path/delay"]
+    made = (lost, seldom, start)
+    told = [named(replace(each, trace=alone(each.trace), moved_bytes=9e9)) for each in made]
+    assert told == ["network/path/loss", "network/path/loss", "network/path/delay"]
+
+
+def seen_seldom(made: TimedCopy, looks: int, counts: int = LOOKS) -> TimedCopy:
+    """The same copy, of which its hosts saw little."""
+
+    def fewer(host: Any) -> Any:
+        connection = replace(host.connection, looks=host.connection.looks[:looks])
+        return replace(host, connection=connection, threads=host.threads[:counts])
+
+    trace = made.trace
+    assert trace.asking and trace.serving
+    return replace(
+        made, trace=replace(trace, asking=fewer(trace.asking), serving=fewer(trace.serving))
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "view"),
+    [
+        (seen_seldom(pull(WAITS, threads=DISK), 4), ALONE.format("client")),
+        (seen_seldom(push(threads=DISK), LOOKS, 2), ALONE.format("client")),
+    ],
+    ids=["few looks at the connections", "few looks at the server"],
+)
+def test_what_was_seen_seldom_is_judged_by_the_host_that_makes_the_copy(
+    made: TimedCopy, view: str
+) -> None:
+    found = attribution_of(made)
+    assert found is not None and found.view == view
+
+
+def test_a_host_that_saw_neither_itself_nor_the_other_says_nothing() -> None:
+    made = pull()
+    nobody = replace(made.trace, asking=None, serving=None)
+    assert attribution_of(replace(made, trace=nobody)) is None
+
+
+def test_counters_that_are_not_known_name_the_plain_cause() -> None:
+    """No agent told what its cores did; the sender's socket was not seen."""
+    assert named(push(bins(0.98), usages={})) == "cpu/client/one-core"
+    made = pull(near={**FAR, "unread_bytes": 0})
+    asking = made.trace.asking
+    assert asking is not None
+    unseen = replace(asking, connection=None)
+    found = attribution_of(replace(made, trace=replace(made.trace, asking=unseen, serving=None)))
+    assert found is None or found.component in ("network", "unknown")

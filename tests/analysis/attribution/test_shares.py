@@ -70,7 +70,7 @@ def test_an_instant_in_which_a_stage_may_work_keeps_its_weight(one: float, other
 
 
 def test_of_nothing_there_are_no_shares() -> None:
-    assert shares_of_time([], 5) is None
+    assert shares_of_time([], 5).shares == {UNKNOWN: 1.0}
 
 
 def test_the_busiest_is_named_with_the_error_of_its_samples() -> None:
