@@ -29,7 +29,7 @@ MIB = 1 << 20
 SMALLEST_COPY_BYTES = 3 * MIB
 """Some seconds at 10 Mbit/s."""
 LEAST_COPY_BYTES = 256 << 10
-SLOW_COPY_SECONDS = 6.0
+SLOW_COPY_SECONDS = 3.0
 """Where even the smallest copy would take longer, it is as small as that takes, and no smaller."""
 UNKNOWN_COPY_BYTES = 16 * MIB
 """Where nothing is known of the path."""

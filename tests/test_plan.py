@@ -40,9 +40,9 @@ def test_nothing_known_is_no_expectation():
     ("rate", "most", "asked", "size"),
     [
         (100e6, 1 << 40, None, 190 * plan.MIB),
-        (1e6, 1 << 40, None, plan.SMALLEST_COPY_BYTES),
-        (120e3, 1 << 40, None, 2 * plan.LEAST_COPY_BYTES),
-        (480e3, 1 << 40, None, 2 * plan.MIB),
+        (1e6, 1 << 40, None, 2 * plan.MIB),
+        (120e3, 1 << 40, None, plan.LEAST_COPY_BYTES),
+        (480e3, 1 << 40, None, plan.MIB),
         (1.0, 1 << 40, None, plan.LEAST_COPY_BYTES),
         (1e12, 1 << 40, None, plan.LARGEST_COPY_BYTES),
         (None, 1 << 40, None, plan.UNKNOWN_COPY_BYTES),

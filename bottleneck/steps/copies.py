@@ -21,6 +21,8 @@ from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
 CALIBRATION_BYTES, CALIBRATION_SECONDS = 2 * plan.MIB, 2.0
 CALIBRATION_SHARE_OF_LEFT = 0.2
+CALIBRATION = {"request_bytes": 64 << 10, "depth": 8, "most_seconds": 1.5}
+"""So little is under way that its time ends it, on a path of 1 Mbit/s too."""
 CALIBRATION_TIMES = 4.0
 """How much faster a long copy may be than one that was over in BRIEF_SECONDS: round trips, and the
 start of TCP."""
@@ -176,6 +178,7 @@ def _calibrate(bench: Bench, dialect: str) -> None:
             size_bytes=size,
             seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, bench.left()),
             fill_source=verb == "push",
+            **CALIBRATION,
         )
         if copy_size.room_bytes(bench, "push.cached", "memory") < size:
             return

@@ -136,7 +136,7 @@ def test_on_a_path_that_drops_full_packets_one_copy_is_tried_each_way(
     assert not turns.in_vain(bench, "pull")
 
 
-@pytest.mark.parametrize(("trip", "seconds"), [(0.0, (6.0, 9.0)), (0.3, (1.0, 5.0))])
+@pytest.mark.parametrize(("trip", "seconds"), [(0.0, (3.0, 4.0)), (0.3, (1.0, 5.0))])
 def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
     monkeypatch: pytest.MonkeyPatch, trip: float, seconds: tuple[float, float]
 ) -> None:
