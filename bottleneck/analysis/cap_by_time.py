@@ -27,6 +27,8 @@ LEAST_CONFIDENCE = 0.6
 """Below it two components had work at most times: a limit that was measured alone decides."""
 SURE_CONFIDENCE = 0.8
 """From here on what moved more at another time refutes nothing."""
+IDLE_SHARE = 0.4
+"""Of the time, which what holds a copy has at least, the unknown counted."""
 CHANGED_TIMES = 1.5
 """What moved over the path at another time, over what the copy found there."""
 FITS = 0.75, 1.1
@@ -78,6 +80,14 @@ def cap_by_time(
     confidence = max(went.confidence, cap.confidence) if cap and agree else went.confidence
     by_time = Cap(chosen, confidence)
     return by_time, _spare(settled(ladder, by_time), by_time)
+
+
+def idle(went: Attribution, cap: Cap) -> bool:
+    """Whether the disk that a limit names had next to no work in the copy's time."""
+    shares = {(each.component, each.side): each.ratio for each in went.shares}
+    ceiling, unknown = cap.claim.ceiling, shares.get(("unknown", None), 0.0)
+    disk = ceiling.component == "disk"
+    return disk and shares.get(ceiling.part, 0.0) + unknown < IDLE_SHARE
 
 
 def _at_its_rate(each: Claim, rate: Spread) -> Claim:

@@ -17,7 +17,7 @@ from bottleneck.analysis import (
 )
 from bottleneck.analysis.attribution.attribution import Attribution, attribute
 from bottleneck.analysis.cap import Cap
-from bottleneck.analysis.cap_by_time import cap_by_time
+from bottleneck.analysis.cap_by_time import cap_by_time, idle
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part, Verdict
@@ -202,8 +202,11 @@ def _held(
     """What holds a copy, by its own time or by the limits around it; None: nothing is named."""
     assert copy.made is not None
     cap = caps.find(copy, copy.made, ladder)
-    by_time = None if went is None else cap_by_time(report, copy, ladder, went, cap)
-    return by_time or (cap, ladder)
+    if went is None:
+        return cap, ladder
+    if cap is not None and idle(went, cap):
+        cap = None
+    return cap_by_time(report, copy, ladder, went, cap) or (cap, ladder)
 
 
 def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:

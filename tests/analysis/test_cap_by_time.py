@@ -9,7 +9,7 @@ import pytest
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import ceilings, steps
 from bottleneck.analysis.attribution.attribution import Attribution
-from bottleneck.analysis.cap_by_time import cap_by_time
+from bottleneck.analysis.cap_by_time import cap_by_time, idle
 from bottleneck.analysis.finding import TimeShare
 
 LINK, SLOW_DISK = 117.6, {"link": 1100, "disk": 40}
@@ -97,6 +97,24 @@ def test_the_cause_behind_a_component_is_named_where_the_copy_reaches_it(
     monkeypatch.setattr("bottleneck.analysis.cap_by_time.BEHIND", behind)
     found = decided(pulled(113, link=LINK, disk=900), went("disk/client/write"))
     assert found is not None and found[:2] == ("network/path/link-rate", LINK)
+
+
+@pytest.mark.parametrize(
+    ("busy", "unknown", "expected"),
+    [(0.05, 0.3, True), (0.05, 0.4, False), (0.5, 0.0, False)],
+    ids=["it rested", "nobody saw much", "it worked"],
+)
+def test_a_disk_that_rested_in_the_copys_time_is_not_what_held_it(
+    pulled: Any, busy: float, unknown: float, expected: bool
+) -> None:
+    report = pulled(38, **SLOW_DISK).report()
+    copy = next(each for each in steps.copies(report) if each.made is not None)
+    cap = caps.find(copy, copy.made, ceilings.ladder(report, copy))
+    assert cap is not None and cap.claim.ceiling.part == ("disk", "client")
+    shares = (("cpu", "client", 1 - busy - unknown), ("disk", "client", busy))
+    told = tuple(TimeShare(*each) for each in (*shares, ("unknown", None, unknown)))
+    unsure = Attribution(told, "unknown", None, "inconclusive", 0.0, "client alone")
+    assert idle(unsure, cap) is expected
 
 
 def test_what_is_near_a_tie_is_named_where_nothing_else_is(pulled: Any) -> None:

@@ -140,7 +140,7 @@ def main() -> int:
 
 def _by_judge(results: list[Ran]) -> Iterator[str]:
     """How the verdicts of the rules, and of the copies' own time, were graded; a judge a line."""
-    judges = {"rules": [row for ran in results for row in ran.counted if row.bytes_per_second]}
+    judges = {"verdict": [row for ran in results for row in ran.counted if row.bytes_per_second]}
     for view in VIEWS:
         judges[f"time, {view}"] = [row for ran in results for row in ran.by_time.get(view, ())]
     for judge, rows in judges.items():
