@@ -64,8 +64,9 @@ def _make(bench: Bench, mounted: native.Mounted | None, stack: ExitStack) -> Non
     """All stages that were asked for, once: the copies first, which tell what is worth a look."""
 
     def limits(worth: disks.Disks) -> tuple[str, ...]:
-        left_out = _measure_limits(bench, stack, worth)
-        if mounted is not None and bench.wants("native-copy"):
+        is_native = mounted is not None and bench.wants("native-copy")
+        left_out = _measure_limits(bench, stack, None if is_native else worth)
+        if mounted is not None and is_native:
             native.measure_copies(bench, mounted, stack)
         return left_out
 

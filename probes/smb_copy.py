@@ -60,6 +60,8 @@ MOST_REPEATED_BYTES = 4 << 30
 FILE_LEAST_BYTES = 1024 * 1024
 """A smaller file's copy is its opening and its closing."""
 ENDS = ("folder", "memory")
+END_RATIO = 0.8
+"""Of its deadline, by which a copy that may last longer asks for no more."""
 SAMPLE_SECONDS = 0.1
 REMEMBERED_REPLIES = 4096
 """Of the last ones it is told whether they came evenly or in bursts."""
@@ -292,7 +294,8 @@ class _Window(Window):
         self._trace: Details = {}
         self._moments: deque[float] = deque(maxlen=REMEMBERED_REPLIES)
         self.flushes = Flushes()
-        self.length = CopyLength(setting.most_seconds, setting.lasting)
+        longest = setting.most_seconds if setting.lasting else END_RATIO * setting.seconds
+        self.length = CopyLength(setting.most_seconds, longest)
 
     def samples(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
         """From the opening to the last byte that the receiver acknowledged."""

@@ -106,7 +106,7 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
     """The least of what each doubt leaves."""
     level, rate = cap.ceiling.bytes_per_second, made.rate
     # A guest whose cores the hypervisor gave to others measures their work too.
-    bounds = [cap.trust, _proof(copy, made)]
+    bounds = [cap.trust, proof(copy, made)]
     bounds.append(ROBBED_TRUST if stolen_ratio(made) > STOLEN_RATIO else 1.0)
     after = [
         each.ceiling.bytes_per_second / level
@@ -132,7 +132,14 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
     return round(min(bounds), 2)
 
 
-def _proof(copy: Copy, made: Found) -> float:
+def bounded(copy: Copy, made: Found, confidence: float) -> float:
+    """A confidence, less where the cold source is unproven, runs scatter or cores were stolen."""
+    stolen = ROBBED_TRUST if stolen_ratio(made) > STOLEN_RATIO else 1.0
+    apart = SCATTERED_TRUST if scattered(made.rate) else 1.0
+    return min(confidence, proof(copy, made), stolen, apart)
+
+
+def proof(copy: Copy, made: Found) -> float:
     """An uncached copy whose cold source was not proven may have come from RAM."""
     proven = made.details.cache.proven
     return 0.7 if copy.cache == "uncached" and not proven else running.trust(copy, made)
@@ -190,7 +197,7 @@ def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     if not found:
         return None
     rival = next((e for e in found if e.ceiling.part != found[0].ceiling.part), None)
-    confidence = min(found[0].partial_trust, _proof(copy, made), 1.0 if rival is None else 0.5)
+    confidence = min(found[0].partial_trust, proof(copy, made), 1.0 if rival is None else 0.5)
     return Cap(_at(made.rate, found[0]), confidence, rival)
 
 

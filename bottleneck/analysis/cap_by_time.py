@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from bottleneck.analysis import shown
 from bottleneck.analysis.attribution.attribution import Attribution
-from bottleneck.analysis.cap import Cap, reaches, settled
+from bottleneck.analysis.cap import Cap, bounded, reaches, settled
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.finding import Claim
@@ -78,7 +78,7 @@ def cap_by_time(
         chosen = replace(chosen, ceiling=ceiling)
     agree = cap is not None and cap.claim.ceiling.named == chosen.ceiling.named
     confidence = max(went.confidence, cap.confidence) if cap and agree else went.confidence
-    by_time = Cap(chosen, confidence)
+    by_time = Cap(chosen, bounded(copy, made, confidence))
     return by_time, _spare(settled(ladder, by_time), by_time)
 
 

@@ -86,15 +86,17 @@ def disks_to_measure(diagnosis: Diagnosis, dialects: Collection[str]) -> frozens
 
     The disk that holds a copy, whose limit alone tells the cause behind it, the one that comes
     next, and all on the way of the headline's copy, whose gain is told. None: a copy is in doubt,
-    or its time is unknown, so that each limit may decide.
+    or its time is unknown, so that each limit may decide; or a CPU holds one, which may be this
+    tool's own work.
     """
     found: set[DiskUse] = set()
     own = [e for e in diagnosis.copies if e.initiator == "client" and e.dialect in dialects]
     made = [each for each in own if each.bytes_per_second]
     for each in made:
-        if not each.time or each.verdict.confidence < CLEAR_CONFIDENCE:
+        cpu = each.verdict.component == "cpu"
+        if not each.time or each.verdict.confidence < CLEAR_CONFIDENCE or cpu:
             return None
-        sender, receiver = SIDES if each.copy.startswith("push") else SIDES[::-1]
+        sender, receiver = SIDES if "push" in each.copy else SIDES[::-1]
         if each.copy == diagnosis.headline:
             found |= {(receiver, "write"), *([] if ".cached" in each.copy else [(sender, "read")])}
         named = [share for share in each.time if share.component != "unknown"][:2]

@@ -213,7 +213,7 @@ def _composed(held: Held, level: str, transfer: Band, disks: dict[Part, Band]) -
 def _late_write(bytes_per_second: float) -> Band:
     """What passes of a push before its first FLUSH wakes a disk: a slow one's copy is that short.
 
-    Its FLUSHes come each some 16 MiB (plan.py sizes a copy by its rate).
+    Its FLUSHes come each some 16 MiB.
     """
     late = min(LATEST_RATIO, AWAKE_BYTES_PER_SECOND / bytes_per_second)
     return Band(min(1.0, late + LATE_DOUBT), late, max(0.0, late - LATE_DOUBT))

@@ -8,6 +8,7 @@ a cached one before and after it shows nothing, and does not count. None is ever
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,7 +61,8 @@ class _Trial:
 
     def run(self, **more: Any) -> tuple[Ran, float]:
         """One copy, with its rate."""
-        bench, usual = self.bench, self.setting.size_bytes / self.warm
+        bench, most = self.bench, self.setting.most_seconds or math.inf
+        usual = min(most, self.setting.size_bytes / self.warm)
         bench.need(USEFUL_SECONDS + usual)
         setting = replace(
             self.setting,

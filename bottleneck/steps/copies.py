@@ -196,8 +196,9 @@ def _calibrate(bench: Bench, dialect: str) -> None:
                 bench.calibrated[verb] = size / setting.seconds
             turns.ask_path(bench, str(error))
             return
-        rate = run_rate(ran.samples)
-        bench.calibrated[verb] = rate * (CALIBRATION_TIMES if size < BRIEF_SECONDS * rate else 1)
+        rate, trip = run_rate(ran.samples), float(bench.share.facts.get("connect_seconds") or 0.0)
+        brief = size < max(BRIEF_SECONDS, plan.ROUND_TRIPS_OF_COPY * trip) * rate
+        bench.calibrated[verb] = rate * (CALIBRATION_TIMES if brief else 1)
 
 
 def _round(

@@ -54,7 +54,7 @@ def copy_seconds(bench: Bench, dialect: str, copy: str, end: str) -> float:
 def warming_seconds(bench: Bench) -> float:
     """How long a server reads the source of a cached pull from its disk, once that is cold."""
     cold = bounding_rates(bench).get("pull.uncached", 0.0)
-    return copy_bytes(bench, SMB1, "pull.cached", "folder")[0] / cold if cold else 0.0
+    return bench.source_bytes / cold if cold else 0.0
 
 
 def share_seconds(bench: Bench, dialect: str, end: str) -> float:
@@ -119,7 +119,9 @@ def fits(bench: Bench, dialect: str, copy: str) -> bool:
         return True
     if rate is None or not size:
         return False
+    # A small file is under way as a whole: its time does not end it.
     seconds = copy_seconds(bench, dialect, copy, "folder") or size / rate
+    seconds = max(seconds, min(size, plan.SMALLEST_COPY_BYTES) / rate)
     slack, reserve = 1.3, SMB1_SHARE_OF_BUDGET * bench.options.budget_seconds
     if dialect == SMB1:
         slack = 2.0

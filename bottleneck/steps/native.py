@@ -29,8 +29,6 @@ OPENING_SECONDS = 45.0
 """Beside the writing of the source file: each call into a mount may take its time once."""
 BEFORE_SECONDS = 60.0
 """What the calls before and after the window may take, of a mount that hangs in each of them."""
-SMB_SHARE_OF_TIME = 0.5
-"""Of what is left, for our own copies of the same share beside the system's."""
 FILL_FACTOR = 1.5
 """The source of all pulls may take longer to write than a copy that counts."""
 WITHOUT_A_SERVER = {
@@ -173,10 +171,9 @@ def _held(bench: Bench, folder: str, size_bytes: int) -> AbstractContextManager[
 
 def measure_copies(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     """All four copies in turn, as often as the time allows: drift hits them alike."""
-    reserve = SMB_SHARE_OF_TIME * bench.left() if bench.wants("smb-copy") else 0.0
     for number in range(1 if bench.options.runs else plan.MAX_ROUNDS):
         for copy in plan.COPIES:
-            if number == 0 or _fits(bench, mounted, copy, reserve):
+            if number == 0 or _fits(bench, mounted, copy):
                 _copy(bench, mounted, copy, stack)
 
 
@@ -187,7 +184,7 @@ def _step(bench: Bench, copy: str) -> Step:
     return Step("native-copy", setting, "client")
 
 
-def _fits(bench: Bench, mounted: Mounted, copy: str, reserve: float) -> bool:
+def _fits(bench: Bench, mounted: Mounted, copy: str) -> bool:
     """Whether one more run of a copy that was made before fits the time that is left."""
     rate = bench.ledger.rate(_step(bench, copy))
     if rate is None or mounted.lost:
@@ -195,7 +192,7 @@ def _fits(bench: Bench, mounted: Mounted, copy: str, reserve: float) -> bool:
     size = _size(bench, mounted, copy)
     # A push is read back.
     passes = 2.0 if copy.startswith("push") else 1.0
-    return bench.left() - reserve > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
+    return bench.left() > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
 
 
 def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:

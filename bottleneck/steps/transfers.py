@@ -64,11 +64,11 @@ def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
             raise Unavailable(OR_PEER)
         if turns.dropped(bench, each.verb):
             raise Unavailable(f"{DROPS} in that direction")
-        if each.streams > 1 and not bench.alone("tcp"):
-            # On the longest paths it would end within its slow start.
-            if bench.times.tcp > FAR_TIMES * seconds:
-                raise Unavailable("out of time on a far path (use a larger --budget)")
+        if not bench.alone("tcp"):
             bench.need(seconds)
+            # On the longest paths several streams would end within their slow start.
+            if each.streams > 1 and bench.times.tcp > FAR_TIMES * seconds:
+                raise Unavailable("out of time on a far path (use a larger --budget)")
         most_seconds = seconds + turns.HOLD_SECONDS
         with bench.server.hold("tcp", setting, bench.caller, most_seconds) as peer:
             there = replace(peer, host=bench.address)

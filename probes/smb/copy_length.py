@@ -5,6 +5,8 @@ Pure: whoever copies tells what has moved, and asks before each further request.
 
 from __future__ import annotations
 
+import math
+
 RISING_RATIO = 1.2
 """Last quarter of a copy over the one before: TCP's slow start on a far path, a warming cache."""
 LONGEST_TIMES = 2.0
@@ -47,10 +49,10 @@ class Flushes:
 class CopyLength:
     """Decides when a copy ends that was not given enough time for all of its bytes."""
 
-    def __init__(self, most_seconds: float, exact: bool = False) -> None:
-        """most_seconds: 0: it ends with its last byte. exact: however its rate rises."""
+    def __init__(self, most_seconds: float, longest_seconds: float = math.inf) -> None:
+        """most_seconds: 0: it ends with its last byte. longest_seconds: however its rate rises."""
         self._most_seconds = most_seconds
-        self._longest_times = 1.0 if exact else LONGEST_TIMES
+        self._longest_seconds = min(longest_seconds, LONGEST_TIMES * most_seconds)
         self._seen: list[tuple[float, int]] = []
         self.over = False
         """Whether no further request is to be sent."""
@@ -60,12 +62,16 @@ class CopyLength:
         if self._most_seconds <= 0:
             return
         self._seen.append((lasted_seconds, moved_bytes))
-        likely = (lasted_seconds + backlog_seconds) / self._most_seconds
-        self.over = likely >= self._longest_times or likely >= 1 and not self._rises()
+        likely = lasted_seconds + backlog_seconds
+        enough = likely >= self._most_seconds and not self._rises()
+        self.over = enough or likely >= self._longest_seconds
 
     def _rises(self) -> bool:
         seen = self._seen
         if len(seen) < LEAST_LOOKS:
             return False
-        moved = [seen[-1 - part * (len(seen) // 4)][1] for part in range(3)]
-        return moved[0] - moved[1] > RISING_RATIO * (moved[1] - moved[2])
+        (end, all_of_it), (half, more), (start, some) = (
+            seen[-1 - part * (len(seen) // 4)] for part in range(3)
+        )
+        before = (more - some) / max(1e-6, half - start)
+        return all_of_it - more > RISING_RATIO * before * (end - half)

@@ -117,6 +117,21 @@ def test_a_disk_that_rested_in_the_copys_time_is_not_what_held_it(
     assert idle(unsure, cap) is expected
 
 
+@pytest.mark.parametrize(
+    ("rate", "more", "most"),
+    [((20, 40, 60), {}, 0.75), (40, {"server": {"steal_ratio": 0.25}}, 0.75), (40, {}, 0.95)],
+    ids=["scattered runs", "a guest robbed of its cores", "steady"],
+)
+def test_what_makes_a_verdict_less_sure_does_so_by_time_too(
+    pulled: Any, rate: Any, more: dict[str, Any], most: float
+) -> None:
+    report = pulled(rate, link=1100, disk=900, **more).report()
+    copy = next(each for each in steps.copies(report) if each.made is not None)
+    ladder = ceilings.ladder(report, copy)
+    found = cap_by_time(report, copy, ladder, went("disk/server/read", 0.95), None)
+    assert found is not None and found[0].confidence == most
+
+
 def test_what_is_near_a_tie_is_named_where_nothing_else_is(pulled: Any) -> None:
     found = decided(pulled(20, link=1100, disk=900), went("disk/server/read", 0.55))
     assert found is not None and found[0] == "disk/server/read"

@@ -186,6 +186,12 @@ def test_the_gain_of_the_headlines_copy_needs_the_disks_on_its_way() -> None:
     assert disks_to_measure(told, ("3.1.1",)) == {("client", "write"), ("server", "read")}
 
 
+def test_a_pushed_file_of_the_users_is_read_here() -> None:
+    made = copy(LINK, 0.9, time=(TimeShare("network", "path", 1.0),), copy="file.push.uncached")
+    told = Diagnosis(made.copy, (made,), "")
+    assert disks_to_measure(told, ("3.1.1",)) == {("client", "read"), ("server", "write")}
+
+
 def test_where_nothing_but_the_link_had_work_no_disk_is_measured() -> None:
     alone = (TimeShare("network", "path", 0.9), TimeShare("unknown", None, 0.1))
     assert worth(copy(LINK, 0.9, time=alone)) == frozenset()
@@ -197,8 +203,9 @@ def test_where_nothing_but_the_link_had_work_no_disk_is_measured() -> None:
         copy(READ, 0.79, time=DISK_THEN_LINK),
         copy(None, 0.0, time=DISK_THEN_LINK),
         copy(READ, 0.9),
+        copy(CORE, 0.9, time=DISK_THEN_LINK),
     ],
-    ids=["in doubt", "not named", "its time is unknown"],
+    ids=["in doubt", "not named", "its time is unknown", "a CPU may be this tool's own work"],
 )
 def test_each_limit_may_decide_where_a_copy_is_in_doubt(unsure: CopyDiagnosis) -> None:
     assert worth(copy(READ, 0.9, time=DISK_THEN_LINK), unsure) is None
