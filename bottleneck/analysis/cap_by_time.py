@@ -129,20 +129,20 @@ def _own(made: Found, went: Attribution, everything: Sequence[shown.Moved]) -> C
     if cause == link_rate.CAUSE and most > CHANGED_TIMES * made.rate.median:
         remedy = link_rate.CHANGED
     return claim(
-        *(cause, went.side, made, held_words(went)),
+        *(cause, went.side, made, limited_words(went)),
         standing="estimated",
         reached=seen or None,
         remedy=remedy,
     )
 
 
-def held_words(went: Attribution) -> str:
-    """What held a copy, for how much of its time: after "because"."""
+def limited_words(went: Attribution) -> str:
+    """What limited a copy, for how much of its time: after "because"."""
     label = BY_WORDS[went.component, went.cause].label
     own = [e.ratio for e in went.shares if (e.component, e.side) == (went.component, went.side)]
     ratio = own[0] if own else went.shares[0].ratio
     what = f"{part_name((went.component, went.side))} ({label})"
-    return f"{what} held it for {percent_text(ratio)} of the time"
+    return f"it was limited by {what} for {percent_text(ratio)} of the time"
 
 
 def _spare(ladder: Ladder, cap: Cap) -> Ladder:

@@ -88,7 +88,7 @@ class _Trial:
     def no_slower(self, what: str, rate: float) -> str:
         """Why it shows nothing."""
         rates = f"{what} at {rate_text(rate)}, a cached file at {rate_text(self.warm)}"
-        return f"{rates}: disk and cache cannot be told apart ({REMEDY})"
+        return f"{rates}: disk and cache look the same ({REMEDY})"
 
 
 def _own(trial: _Trial) -> str:

@@ -45,9 +45,9 @@ def test_a_limit_that_the_copy_runs_at_is_told_by_its_rule(pulled: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("disk/server/read", "the server's disk (read) held it for 70% of the time"),
-        ("network/path/loss", "the network (packet loss) held it for 70% of the time"),
-        ("cpu/server/quota", "the server's CPU (quota) held it for 70% of the time"),
+        ("disk/server/read", "it was limited by the server's disk (read) for 70% of the time"),
+        ("network/path/loss", "it was limited by the network (packet loss) for 70% of the time"),
+        ("cpu/server/quota", "it was limited by the server's CPU (quota) for 70% of the time"),
     ],
 )
 def test_what_no_rule_has_seen_has_the_copys_own_rate_as_its_limit(

@@ -10,15 +10,23 @@ import pytest
 
 from bottleneck import report
 from bottleneck.analysis import steps
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.words import share_text
 from tests.traces import VIEWS, attribute
 
 KEPT = Path(__file__).parents[2] / "data" / "traces"
 
 
-@pytest.mark.parametrize("name", sorted(each.name.partition(".")[0] for each in KEPT.iterdir()))
+NAMES = sorted(each.name.partition(".")[0] for each in KEPT.iterdir())
+
+
+def kept(name: str) -> report.Report:
+    return report.loads(gzip.decompress((KEPT / f"{name}.json.gz").read_bytes()))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_kept_trace(name: str, golden: Callable[[str], None]) -> None:
-    found = report.loads(gzip.decompress((KEPT / f"{name}.json.gz").read_bytes()))
+    found = kept(name)
     for copy in steps.copies(found):
         golden(f"{copy.name} {copy.dialect}")
         for view in VIEWS:
@@ -31,6 +39,14 @@ def test_a_kept_trace(name: str, golden: Callable[[str], None]) -> None:
                 f"{share_text(each)} {each.ratio:.0%}" for each in told.shares if each.ratio > 0.005
             )
             golden(f"  {told.view}: {named} ({shares})")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_verdict_on_a_kept_trace(name: str, golden: Callable[[str], None]) -> None:
+    for copy in diagnose(kept(name)).copies:
+        golden(f"{copy.copy} {copy.dialect}: {copy.verdict.words} {copy.verdict.confidence:.2f}")
+        for line in (copy.verdict.sentence, *copy.advice):
+            golden(f"  {line}")
 
 
 def test_what_is_kept_is_small() -> None:
