@@ -78,9 +78,9 @@ def _make(bench: Bench, mounted: native.Mounted | None, stack: ExitStack) -> Non
 
 
 def _measure_limits(bench: Bench, stack: ExitStack, worth: disks.Disks) -> tuple[str, ...]:
-    """This tool, the network and the disks, each by itself; what of it was left out.
+    """Measures this tool, the network and the disks alone. Returns the names of skipped tests.
 
-    worth: of the disks, where the copies are clear; then this tool is no question either.
+    worth: the disks to measure; if the copies are clear, this tool is not measured either.
     """
     left_out = ["loopback"] if worth is not None and bench.wants("loopback") else []
     if bench.wants("loopback") and not left_out:

@@ -34,7 +34,7 @@ class Cap:
     claim: Claim
     confidence: float
     rival: Claim | None = None
-    """Reached too, within the noise: it may as well be this one."""
+    """Reached as well, within the noise, and as likely."""
 
 
 def find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
@@ -198,11 +198,11 @@ def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
         return None
     rival = next((e for e in found if e.ceiling.part != found[0].ceiling.part), None)
     confidence = min(found[0].partial_trust, proof(copy, made), 1.0 if rival is None else 0.5)
-    return Cap(_at(made.rate, found[0]), confidence, rival)
+    return Cap(at_rate(made.rate, found[0]), confidence, rival)
 
 
-def _at(rate: Spread, claim: Claim) -> Claim:
-    """A claim whose ceiling is what the copy had of it: full for a part of the time only."""
+def at_rate(rate: Spread, claim: Claim) -> Claim:
+    """A claim whose ceiling is what the copy had of it."""
     ceiling = replace(
         claim.ceiling,
         low_bytes_per_second=rate.low,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from bottleneck.analysis import shown
 from bottleneck.analysis.attribution.attribution import Attribution
-from bottleneck.analysis.cap import Cap, bounded, reaches, settled
+from bottleneck.analysis.cap import Cap, at_rate, bounded, reaches, settled
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.finding import Claim
@@ -92,15 +92,8 @@ def idle(went: Attribution, cap: Cap) -> bool:
 
 def _at_its_rate(each: Claim, rate: Spread) -> Claim:
     """A claim whose limit the copy runs at: the one that is known, or what the copy had of it."""
-    if FITS[0] <= rate.median / each.ceiling.bytes_per_second <= FITS[1]:
-        return each
-    ceiling = replace(
-        each.ceiling,
-        low_bytes_per_second=rate.low,
-        bytes_per_second=rate.median,
-        high_bytes_per_second=rate.high,
-    )
-    return replace(each, ceiling=ceiling)
+    fits = FITS[0] <= rate.median / each.ceiling.bytes_per_second <= FITS[1]
+    return each if fits else at_rate(rate, each)
 
 
 def _behind(made: Found, ladder: Ladder, went: Attribution) -> Iterator[Claim]:

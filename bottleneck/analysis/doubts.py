@@ -85,7 +85,7 @@ def disks_to_measure(diagnosis: Diagnosis, dialects: Collection[str]) -> frozens
     """What of the disks is worth a look alone, where the copies' own time says what holds them.
 
     The disk that holds a copy, whose limit alone tells the cause behind it, the one that comes
-    next, and all on the way of the headline's copy, whose gain is told. None: a copy is in doubt,
+    next, and all on the way of the headline's copy, to predict its gain. None: a copy is in doubt,
     or its time is unknown, so that each limit may decide; or a CPU holds one, which may be this
     tool's own work.
     """

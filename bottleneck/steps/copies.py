@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ from probes.records import DROPS, Endpoint, Skipped, run_rate
 from probes.smb import run_folder
 from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
-CALIBRATION_BYTES, CALIBRATION_SECONDS = 2 * plan.MIB, 2.0
+CALIBRATION_BYTES = 2 * plan.MIB
 CALIBRATION_SHARE_OF_LEFT = 0.2
 CALIBRATION = {"request_bytes": 64 << 10, "depth": 8, "most_seconds": 1.5}
 """So little is under way that its time ends it, on a path of 1 Mbit/s too."""
@@ -31,7 +30,6 @@ GRACE_SECONDS, OUT_OF_TIME = 8.0, "ran out of time"
 SMB1_SECONDS = 2.5
 """In a clear case, of its two copies of a cached source, with the usual budget."""
 MOST_REPETITIONS = 6
-Unmade = tuple[str, ...]
 WHOLE, WITHOUT_DISK = "the copy as a user makes it", "the copy without the client's disk"
 
 
@@ -44,8 +42,8 @@ def measure_copies(
     """Every dialect's copies; `endpoint` is the share as the user named it.
 
     stack: holds the file that pushes read. limits: measures the network and the disks alone, after
-    the first round of copies and before what explains them, and tells what it left out. Where all
-    are clear, none is repeated.
+    the first round of copies and before what explains them, and returns the names of skipped tests.
+    Clear copies are not repeated.
     """
     opened = str(bench.share.facts["dialect"])
     if bench.options.cold_from and bench.server_path is not None:
@@ -76,7 +74,7 @@ def measure_copies(
 
 
 def _explained(
-    bench: Bench, endpoint: Endpoint, labels: dict[str, Any], left_out: Unmade = ()
+    bench: Bench, endpoint: Endpoint, labels: dict[str, Any], left_out: tuple[str, ...] = ()
 ) -> None:
     """After the first round of the share's own dialect: looks, SMB1 and repetitions.
 
@@ -157,7 +155,7 @@ def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: Exit
 
 
 def _calibrate(bench: Bench, dialect: str) -> None:
-    """A small copy each way, not counted: a file sized by the bare network may take for ever.
+    """A small copy each way, not counted: it sizes the files of the others.
 
     What goes wrong here will go wrong in the copy itself, which says why.
 
@@ -167,20 +165,18 @@ def _calibrate(bench: Bench, dialect: str) -> None:
     """
     for copy in ("push.cached", "pull.cached"):
         verb = copy.partition(".")[0]
-        rate = plan.known_rates(bench.ledger).get(f"tcp.{verb}", math.inf)
-        size = int(min(CALIBRATION_BYTES, max(plan.LEAST_COPY_BYTES, rate * CALIBRATION_SECONDS)))
         step = _step(bench, dialect, copy, "memory", {})
         setting = files.copy_setting(
             bench,
             copy,
             dialect,
             end="memory",
-            size_bytes=size,
+            size_bytes=CALIBRATION_BYTES,
             seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, bench.left()),
             fill_source=verb == "push",
             **CALIBRATION,
         )
-        if copy_size.room_bytes(bench, "push.cached", "memory") < size:
+        if copy_size.room_bytes(bench, "push.cached", "memory") < CALIBRATION_BYTES:
             return
         bench.tell(f"a first {verb}")
         try:
@@ -193,11 +189,11 @@ def _calibrate(bench: Bench, dialect: str) -> None:
                 raise
             if OUT_OF_TIME in str(error):
                 # No faster than that, so that the copies are made as small as they have to be.
-                bench.calibrated[verb] = size / setting.seconds
+                bench.calibrated[verb] = CALIBRATION_BYTES / setting.seconds
             turns.ask_path(bench, str(error))
             return
         rate, trip = run_rate(ran.samples), float(bench.share.facts.get("connect_seconds") or 0.0)
-        brief = size < max(BRIEF_SECONDS, plan.ROUND_TRIPS_OF_COPY * trip) * rate
+        brief = max(BRIEF_SECONDS, plan.ROUND_TRIPS_OF_COPY * trip) * rate > CALIBRATION_BYTES
         bench.calibrated[verb] = rate * (CALIBRATION_TIMES if brief else 1)
 
 

@@ -77,7 +77,7 @@ def measure_disks(bench: Bench, worth: Disks = None) -> list[str]:
     """The system's fio on both folders' disks: what bounds the copies.
 
     Where nothing but the disk was asked for, all of it; alone what --device and --file name. worth:
-    by side and read or write; None: all of them. Returns what was left out for that.
+    by side and read or write; None: all of them. Returns the names of skipped tests.
     """
     alone = bench.alone("disk")
     bench.ledger.why = "the rate of each disk by itself"

@@ -17,7 +17,7 @@ from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
 
 BY_BACKOFFS = 0.9
-"""Confidence in an MTU black hole, told by backed-off retransmissions without acknowledgements."""
+"""Confidence in an MTU black hole: retransmissions back off and nothing is acknowledged."""
 LEAST_CONFIDENCE = 0.5
 """Below it no component is named: the next one may be as busy."""
 
