@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bottleneck.analysis import shown
+from bottleneck.analysis import shown, socket_buffers
 from bottleneck.analysis.attribution.attribution import Attribution
 from bottleneck.analysis.cap import Cap, at_rate, bounded, reaches, settled
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.network import link_rate
 from bottleneck.analysis.rules.registry import BY_WORDS
@@ -67,7 +68,7 @@ def cap_by_time(
     everything = tuple(shown.moved(report, copy.sender))
     known = (_at_its_rate(each, made.rate) for each in _behind(made, ladder, went))
     found = (each for each in known if shown.refuting(everything, copy, each) is None)
-    chosen = next(found, _own(made, went, everything))
+    chosen = next(found, None) or _own(Evidence(report, copy), went, everything)
     more = shown.refuting(everything, copy, chosen)
     if more is not None and went.confidence < SURE_CONFIDENCE:
         return None
@@ -114,18 +115,20 @@ def _on(went: Attribution, each: Claim) -> bool:
     return went.side in ("path", None) or each.ceiling.side in (went.side, "path")
 
 
-def _own(made: Found, went: Attribution, everything: Sequence[shown.Moved]) -> Claim:
+def _own(given: Evidence, went: Attribution, everything: Sequence[shown.Moved]) -> Claim:
     """A claim of what no rule has seen beside this copy: its limit is the copy's own rate."""
     cause, seen = BY_WORDS[went.component, went.cause], went.confidence >= SURE_CONFIDENCE
-    remedy = cause.remedy.format(side=went.side)
+    set_by = socket_buffers.limiting(given, went.cause, went.side or "")
+    remedy = cause.remedy.format(side=went.side) if set_by is None else set_by.remedy
     most = max((each.bytes_per_second for each in everything), default=0.0)
-    if cause == link_rate.CAUSE and most > CHANGED_TIMES * made.rate.median:
+    if cause == link_rate.CAUSE and most > CHANGED_TIMES * given.rate.median:
         remedy = link_rate.CHANGED
     return claim(
-        *(cause, went.side, made, limited_words(went)),
+        *(cause, went.side, given.made, limited_words(went)),
         standing="estimated",
         reached=seen or None,
         remedy=remedy,
+        detail="" if set_by is None else set_by.detail,
     )
 
 

@@ -18,7 +18,6 @@ ABOUTS = (
     "durability",
     "direction",
     "cache",
-    "start",
     "zones",
     "place",
     "random",

@@ -33,6 +33,8 @@ class Kind:
 
 RECEIVE = Kind("receive window", "SO_RCVBUF", "net.ipv4.tcp_rmem")
 SEND = Kind("send buffer", "SO_SNDBUF", "net.ipv4.tcp_wmem")
+KINDS = {"receive-window": RECEIVE, "send-buffer": SEND}
+"""By the cause that one is."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,17 @@ def _where(given: Evidence, side: str, kind: Kind, sockets: Sockets, wanted: int
     number = "" if wanted is None else f" to {wanted} bytes or more"
     now, detail = (f" (now {most})", f"limited by {kind.sysctl}") if most is not None else ("", "")
     return Fixed(f"Raise the third value of `{kind.sysctl}` on the {side}{number}{now}", detail)
+
+
+def limiting(given: Evidence, cause: str, side: str) -> Fixed | None:
+    """The setting behind a buffer that a copy's own time names; None: the cause is no buffer."""
+    kind, sockets = KINDS.get(cause), given.details.sockets
+    if kind is None:
+        return None
+    window = sockets.own_window_bytes_median or sockets.peer_window_bytes_median
+    held = sockets.send_buffer_bytes if kind is SEND else window
+    trip = sockets.min_rtt_seconds or given.details.rtt_seconds
+    return fixed(given, side, kind, sockets, trip, held)
 
 
 def largest(given: Evidence, side: str, kind: Kind) -> int | None:

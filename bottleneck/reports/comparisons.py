@@ -15,10 +15,6 @@ NO_DIFFERENCE = "no difference"
 MECHANISMS = {
     "flush": "final flush",
     "unexplained": "not explained",
-    "writeback": "write-back",
-    "shaper": "shaper burst",
-    "mount-cache": "mount cache",
-    "slow-start": "slow start",
 }
 
 
@@ -94,15 +90,6 @@ def _limited_by(row: document.Found) -> str | None:
 
 def _files(row: document.Found) -> str:
     return f"{row['verb']} {units.count_text(row['files'])} of {units.size_text(row['file_bytes'])}"
-
-
-def _cause(row: document.Found) -> str:
-    return MECHANISMS[row["mechanism"]] if row["significant"] else NO_DIFFERENCE
-
-
-def _then(row: document.Found) -> str:
-    rest = row["rest_bytes_per_second"]
-    return "flush" if rest is None else units.rate_text(rest)
 
 
 def requests_heat(found: Comparison) -> document.Heat:
@@ -235,16 +222,6 @@ OF_COPIES = {
             document.figure("uncached", units.rate_text, "uncached_bytes_per_second"),
             document.Field("slower", _slower),
             document.Field("limited by", _limited_by),
-        ),
-    ),
-    "start": document.Form(
-        "Burst and sustained rate",
-        (
-            document.Field("", _named),
-            document.figure("at first", units.rate_text, "first_bytes_per_second"),
-            document.figure("for", units.seconds_text, "until_seconds"),
-            document.Field("then", _then, right=True),
-            document.Field("cause", _cause),
         ),
     ),
 }

@@ -48,7 +48,7 @@ def print_report(
             show(console, _section(name, report, diagnosis, ALL in sections))
 
 
-OF_COPIES = ("direction", "cache", "initiator", "native", "durability", "dialect", "start")
+OF_COPIES = ("direction", "cache", "initiator", "native", "durability", "dialect")
 
 
 def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.comparisons import (
-    beginning,
     copies,
     disks,
     messages,
@@ -40,7 +39,6 @@ COMPARISONS: tuple[Compare, ...] = (
     copies.durability,
     copies.DIRECTION.compare,
     copies.CACHE.compare,
-    beginning.compare,
     disks.by_zone,
     disks.places,
     disks.random_reads,

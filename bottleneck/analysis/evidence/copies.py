@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
 
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.details import Details, ServerSetting, Sockets
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import OWN, Copy, Found
 from bottleneck.report import Report, median_run
-from probes.records import HostFacts, Sample, Spread
+from probes.records import HostFacts, Spread
 
 FOREIGN_RATIO = 0.15
 """More bytes at the interface than the copy's own packets, from which on it is not our framing."""
@@ -31,8 +29,6 @@ KEEPS_UP_RATIO = 0.25
 """Unread bytes over the window, and share of looks with much unread, of a reader that waits."""
 QUEUED_RATIO = 1.3
 """Round trip under load over the shortest one, from which on a queue stands on the path."""
-ARRIVED_RATIO = 0.6
-"""Of a push's time, from which on what holds its bytes on their way holds it more than a flush."""
 STANDING_SECONDS, FULL_RATIO, ALWAYS_RATIO, PAUSED_RATIO = 1e-3, 0.5, 0.9, 2.0
 """A queue that stands on the path: its wait; share of looks that found the send queue full, or
 always; congestion window a round trip over the rate, above which the copy paused."""
@@ -42,12 +38,6 @@ STEADY_FROM_RATIO = 1 / 3
 """Of a run's time, from which on its start is over."""
 STEADY_GAIN_RATIO = 1.15
 """More than that a start does not take: a burst would be taken for the rate."""
-FIRST_SEGMENTS, USUAL_SEGMENT_BYTES = 10, 1448
-FAR_SECONDS = 5e-3
-"""Below it a start takes no more than some 50 ms."""
-LEAST_INTERVALS = 4
-START_SLACK_RATIO = 1.25
-"""What a start may take beyond slow start: a queue adds to its last round trips."""
 
 
 @dataclass(frozen=True)
@@ -294,68 +284,21 @@ def best_alike(report: Report, sender: str) -> Found | None:
 
 
 def steady_rate(found: Found) -> float:
-    """Bytes per second without a start and an end that take a long path's round trips.
+    """Bytes per second without the start of a pull and the flush of a push.
 
-    Of what arrives here the rate once the start is over; of what is sent, which is acknowledged
-    in blocks, that up to the last acknowledgement without its round trip, or on a far path what
-    its socket had under way in each. Never less than the step's own rate, and no more than a start
-    explains.
+    Never less than the step's own rate, and no more than a start explains.
     """
-    rate, details, far = found.rate.median, found.details, far_seconds(found)
-    run = median_run(found.outcome)
-    moved = found.moved_bytes
+    rate, run = found.rate.median, median_run(found.outcome)
     steady = 0.0
-    copy = found.setting.copy
-    if "pull" in copy:
+    if "pull" in found.setting.copy:
         until = next(each for each in run if each.moved_bytes == run[-1].moved_bytes)
         start = STEADY_FROM_RATIO * until.elapsed_seconds
         since = next(each for each in run if each.elapsed_seconds >= start)
         seconds = until.elapsed_seconds - since.elapsed_seconds
         steady = (until.moved_bytes - since.moved_bytes) / seconds if seconds > 0 else 0.0
-        if far is not None:
-            steady = max(steady, _usual_rate(run[run.index(since) :]))
-    elif "push" in copy:
-        acknowledged = details.acknowledged_bytes_per_second
-        trip = details.rtt_seconds or 0.0
-        if acknowledged is not None and moved / acknowledged > 2 * trip:
-            steady = moved / (moved / acknowledged - trip)
-        trip = details.sockets.rtt_seconds_median or 0.0
-        if far is not None and trip >= far and details.sockets.by == "network":
-            # Little's law: what is under way is what passes in a round trip.
-            steady = max(steady, (details.sockets.in_flight_bytes_median or 0.0) / trip)
-    most = STEADY_GAIN_RATIO * rate
-    if far is not None and steady > most:
-        left = found.seconds - START_SLACK_RATIO * (growing_seconds(found, steady, far) + far)
-        most = max(most, moved / left) if left > 0 else steady
-    return max(rate, min(steady, most))
-
-
-def _usual_rate(samples: Sequence[Sample]) -> float:
-    """Median of the rates between samples: the last replies of a far copy come one by one."""
-    pairs = [(a, b) for a, b in pairwise(samples) if b.elapsed_seconds > a.elapsed_seconds]
-    rates = [
-        (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds) for a, b in pairs
-    ]
-    return median(rates) if len(rates) >= LEAST_INTERVALS else 0.0
-
-
-def arrived_rate(found: Found) -> float:
-    """Bytes per second until all bytes had arrived, where the flush after that took less time; else
-    those of the whole copy."""
-    arrived, whole = found.details.acknowledged_bytes_per_second or 0.0, found.rate.median
-    return max(whole, arrived) if whole >= ARRIVED_RATIO * arrived else whole
-
-
-def far_seconds(found: Found) -> float | None:
-    """The round trip of a far path; None: it is near, or not known."""
-    rtt = found.details.sockets.min_rtt_seconds or found.details.rtt_seconds
-    return rtt if rtt is not None and rtt >= FAR_SECONDS else None
-
-
-def growing_seconds(found: Found, bytes_per_second: float, rtt_seconds: float) -> float:
-    """How long slow start takes up to a rate (RFC 6928, RFC 5681 section 3.1)."""
-    first = FIRST_SEGMENTS * (found.details.sockets.segment_bytes or USUAL_SEGMENT_BYTES)
-    return rtt_seconds * max(0.0, math.log2(max(1.0, bytes_per_second * rtt_seconds / first)))
+    elif "push" in found.setting.copy:
+        steady = found.details.acknowledged_bytes_per_second or 0.0
+    return max(rate, min(steady, STEADY_GAIN_RATIO * rate))
 
 
 def diskless(report: Report, sender: str) -> Iterator[Found]:

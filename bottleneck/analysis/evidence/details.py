@@ -47,14 +47,11 @@ class Sockets:
     process: str | None = None
     rtt_seconds_median: Positive | None = None
     min_rtt_seconds: Positive | None = None
-    receiver_rtt_seconds_median: Positive | None = None
-    receiver_min_rtt_seconds: Positive | None = None
     segment_bytes: Positive | None = None
     in_flight_bytes_median: Positive | None = None
     in_flight_bytes_high: Positive | None = None
     congestion_window_bytes_median: Positive | None = None
     peer_window_bytes_median: Positive | None = None
-    peer_window_bytes_high: Positive | None = None
     own_window_bytes_median: Positive | None = None
     send_buffer_bytes: float | None = None
     receive_buffer_bytes: float | None = None

@@ -15,9 +15,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps, zones_of
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import SHORTEST_SECONDS
-from bottleneck.analysis.rules.disk.alone import DID, Alone
-from bottleneck.analysis.rules.disk.write import MOSTLY_RATIO, flushed
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.rules.disk.alone import Alone
 from bottleneck.units import count_text, percent_text, rate_text
 from probes.records import Usage
 
@@ -47,12 +45,6 @@ MEET_RATIO = 0.4
 """Least of a shared disk's rate that a copy gets of it beside others, who may ask harder."""
 
 
-SINCE_RATIO = 0.3
-"""Least of its disk's rate that a copy gets of it beside I/O that began after that was measured."""
-CACHED_RATIO = 1.25
-"""The same pull from the cache over one that waits for the disk."""
-
-
 @dataclass(frozen=True)
 class Others:
     """What others did with the device while a step ran."""
@@ -68,7 +60,6 @@ def claims(alone: Alone) -> Iterator[Claim]:
     """What others leave of the disk; nothing where it was this tool's alone."""
     others, before = _during(alone), _before(alone)
     if not _proven(alone.verb, others, before):
-        yield from _since(alone)
         return
     total = _together(alone, others)
     left, reached = _left(alone, total)
@@ -93,50 +84,6 @@ def claims(alone: Alone) -> Iterator[Claim]:
         freed = alone.without("without the other I/O", most, alone.best.index)
         floor = replace(freed.ceiling, standing="at-least")
         yield freed if known else replace(freed, ceiling=floor)
-
-
-def _since(alone: Alone) -> Iterator[Claim]:
-    """Others' I/O that began after the disk was measured: it was counted during the copy itself.
-
-    That they fill the device is no proof that the copy waits for it: a push shows that by its
-    FLUSHes, a pull by what the same copy runs at from the cache.
-    """
-    made = alone.given.copy.made
-    usage = None if made is None else made.usage(alone.side)
-    if made is None or usage is None or (usage.device_busy_ratio or 0.0) < FULL_RATIO:
-        return
-    read, written = usage.device_read_bytes or 0, usage.device_written_bytes or 0
-    own = made.moved_bytes
-    # What a file system writes beside the data is its own.
-    reads = read if alone.verb == "write" else max(0, read - own)
-    writes = written if alone.verb == "read" else max(0, written - (1 + SHARE_RATIO) * own)
-    moved, rate = reads + writes, made.rate.median
-    beside = SINCE_RATIO * alone.rate <= rate < FULL_RATIO * alone.rate
-    if moved <= SHARE_RATIO * (read + written) or not beside or not _waits(alone, made):
-        return
-    others = rate_text(moved / usage.wall_seconds)
-    yield claim(
-        CAUSE,
-        alone.side,
-        made,
-        f"other processes move {others} on {alone.disk}, which leaves {rate_text(rate)}",
-        reached=True,
-        source="measured",
-        evidence=(
-            f"During the copy other processes moved {others} on {alone.disk}. Before it, this "
-            f"tool by itself {DID[alone.verb]} {rate_text(alone.rate)} there.",
-        ),
-        remedy=remedy(alone.side),
-    )
-    yield alone.without("without the other I/O", alone.rate, alone.best.index)
-
-
-def _waits(alone: Alone, made: Found) -> bool:
-    if alone.verb == "write":
-        seen = flushed(alone.given)
-        return seen is not None and seen.ratio >= MOSTLY_RATIO and (seen.arrived or seen.parts)
-    twin = alone.given.copy.twin
-    return twin is not None and twin.rate.median >= CACHED_RATIO * made.rate.median
 
 
 def remedy(side: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from bottleneck.analysis import hardware_limits
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate, transfers
-from bottleneck.analysis.evidence.startup import FAR_EVEN_RATIO, delayed, even_rate
 from bottleneck.analysis.finding import Claim
 from bottleneck.units import rate_text
 
@@ -94,13 +93,6 @@ def remedy(given: Evidence, foreign: float) -> str:
     )
 
 
-def _as_back(given: Evidence, total: float) -> float | None:
-    """What a path of any rate holds both ways, where it was as full and this copy had to wait."""
-    even = even_rate(given)
-    waits = given.copy.verb == "pull" or delayed(given.details.sockets)
-    return even if even is not None and waits and total * FAR_EVEN_RATIO >= even else None
-
-
 def _capacity(given: Evidence, total: float) -> float | None:
     """Payload that the link carries in the copy's direction, everybody's traffic together."""
     carried = [
@@ -108,8 +100,7 @@ def _capacity(given: Evidence, total: float) -> float | None:
         for each in transfers(given.report, given.sender)
     ]
     match = given.looks_like(total)
-    seen = _as_back(given, total) if match is None and given.lone else None
-    most = max(carried, default=seen if match is None else match.payload_bytes_per_second)
+    most = max(carried, default=match.payload_bytes_per_second if match else None)
     bound = hardware_limits.shaped(given.report, given.sender)
     near = most and bound and abs(most / bound.bytes_per_second - 1) <= BOUND_RATIO
     return bound.bytes_per_second if bound and near else most

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from bottleneck.analysis import hardware_limits, interface_facts, model, shown, steps
 from bottleneck.analysis.claim import TRUST, Cause, Source, claim
@@ -25,18 +24,16 @@ from bottleneck.analysis.evidence.copies import (
     steady_rate,
     streams,
 )
-from bottleneck.analysis.evidence.startup import FILLED_RATIO, SHORT_RATIO, even_rate, startup
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.interface_facts import NOTHING, Behind
 from bottleneck.analysis.load import load
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rules.bus import links as bus
-from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument.ceiling import tool_ceiling
 from bottleneck.analysis.rules.network import duplex, loss
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import link_text, rate_and_bits_text, rate_text, seconds_text
+from bottleneck.units import link_text, rate_and_bits_text, rate_text
 from probes.records import SIDES
 
 CAUSE = Cause("network", "link-rate", "link speed")
@@ -50,23 +47,9 @@ BOUND_RATIO = 0.85
 """Of a card or a shaper, from which on a link that others use too is taken for as full."""
 CLOSE_RATIO = 1.01
 """What ran no further above TCP by itself is no reason for another figure."""
-FAR_SECONDS, FAR_RATIO = 0.01, 0.7
-"""Where a copy of seconds may stay so far below a link that it fills."""
 WITHOUT_DISK_RATIO = 0.95
 """Of the fastest, which something without a disk has to reach: else a disk may be what it is."""
-STEADY_RATIO = 0.9
-"""Of the fastest, which all that a link caps reaches, whatever it moves."""
-LEAST_ALIKE = 3
-EXACT_RATIO = 0.98
-"""The same of pulls alone; and of copies whose rate no server that stops now and then keeps to."""
-SILENT_RATIO, BEHIND_RATIO = 0.01, 0.06
-"""Share of a pull's time without data, where a path is all it shows; and where packets were lost.
-"""
-LEAST_WINDOW_BYTES = 16 << 10
-"""No window of today is smaller."""
 OTHER_WAY_RATIO = 1.1
-SLOWED_RATIO = 0.5
-"""Of what TCP moved alone, at which a copy that queues all the time shows a slower path."""
 _LIMITED = {
     "receive-window": "the receive window limited TCP",
     "send-buffer": "the send buffer limited TCP",
@@ -83,8 +66,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         yield from interface_facts.counted(given.made)
     found = given.believed
     if found:
-        slowed = _slowed(given, _best(found))
-        yield from _from_tcp(given, _best(found)) if slowed is None else (slowed,)
+        yield from _from_tcp(given, _best(found))
     elif not given.on_one_host:
         yield from (_doubted(given, each) for each in _inferred(given))
 
@@ -160,33 +142,10 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
         low=best.rate.low + foreign,
         high=best.rate.high + foreign,
         standing="at-least" if why else "measured",
-        reached=True if not why and _filled(given, capacity) else None,
         source="certain" if match else "seen",
         evidence=(f"{moved}.", *interface_facts.told(given, best, match)),
         remedy=behind.remedy,
         detail=behind.detail,
-    )
-
-
-def _slowed(given: Evidence, best: Found) -> Claim | None:
-    """The path as the copy found it, at most half as fast as it had been for TCP alone."""
-    if given.copy.made is None or not given.queues(always=True):
-        return None
-    told, rate = given.details.sockets, given.rate.median
-    carried = rate + (foreign_rate(given.report, given.made, given.sender) or 0.0)
-    if carried > SLOWED_RATIO * best.rate.median or any(hindered(given.made, at) for at in SIDES):
-        return None
-    waited, least = told.rtt_seconds_median or 0.0, told.min_rtt_seconds or 0.0
-    return claim(
-        CAUSE,
-        "path",
-        given.made,
-        f"the network carried {rate_text(rate)} while this copy ran, {rate_text(best.rate.median)} "
-        f"before: packets queued on it (RTT {seconds_text(waited)}, not {seconds_text(least)})",
-        high=best.rate.median,
-        reached=True,
-        source="law",
-        remedy=CHANGED,
     )
 
 
@@ -208,26 +167,6 @@ def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
             remedy=behind.remedy,
             detail=behind.detail,
         )
-
-
-def _filled(given: Evidence, capacity: float) -> bool:
-    """Whether the copy's own packets stood in a queue on a far path, with more to follow.
-
-    Its first and its last round trips take their time there, without the link being any faster;
-    nor is it where the copy ran at the link's rate once it had started.
-    """
-    start = startup(given)
-    if start and start.matters and start.bytes_per_second >= FILLED_RATIO * capacity:
-        return start.ratio < SHORT_RATIO
-    seen = given.connection
-    if seen is None or not seen.own:
-        return False
-    told = seen.sockets
-    if told.min_rtt_seconds is None or told.segment_bytes is None:
-        return False
-    held = told.by == "network" and told.rtt_seconds_median and seen.queued and seen.backlog
-    far = told.min_rtt_seconds >= FAR_SECONDS
-    return bool(far and held and given.rate.median >= FAR_RATIO * capacity)
 
 
 def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
@@ -264,14 +203,9 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
 
 def _inferred(given: Evidence) -> Iterator[Claim]:
     """The link's payload rate, inferred from what this client moved over SMB that way."""
-    even = even_rate(given) if given.lone else None
     moved = alike(given.report, given.sender)
     found = [each for each in moved if hardware_limits.impossible(given.report, each) is None]
     best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
-    unlike = best is None or given.looks_like(steady_rate(best)) is None
-    if even is not None and (unlike or given.looks_like(even) is None):
-        yield _even(given, even)
-        return
     if best is None:
         return
     rate, most = steady_rate(best), max(each.rate.median for each in found)
@@ -283,72 +217,16 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
         words = f"the network carries at most {rate_text(rate)}{likeness(match, behind)}; inferred,"
         words, source = f"{words} TCP was not measured separately", _source(given, rate)
         told = tuple(interface_facts.told(given, best, match))
-        yield _of_copies(best, words, rate, behind, source, told, low=best.rate.low)
-    elif given.lone:
-        yield from _unlike(given, best, found, rate)
-
-
-def _of_copies(
-    shown: Found | None,
-    words: str,
-    rate: float,
-    behind: Behind,
-    source: Source,
-    evidence: tuple[str, ...],
-    **more: Any,
-) -> Claim:
-    """A link that nobody measured."""
-    return claim(
-        *(CAUSE, "path", shown, words),
-        level=rate,
-        standing="inferred",
-        source=source,
-        evidence=evidence,
-        remedy=behind.remedy,
-        detail=behind.detail,
-        **more,
-    )
-
-
-def _even(given: Evidence, rate: float) -> Claim:
-    """A path of no standard rate that holds both ways alike."""
-    behind = interface_facts.behind(given, rate, None)
-    unseen = "probably the limit of the network path (not measured: no agent)"
-    words = behind.words or f"every copy levels off at about {rate_text(rate)}, {unseen}"
-    shown, reached = best_alike(given.report, given.sender), _filled(given, rate) or None
-    told = ("What this client sends queues on the path.",)
-    return _of_copies(shown, words, rate, behind, "law", told, reached=reached)
-
-
-def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> Iterator[Claim]:
-    """A path of no standard rate: a push queues on it, or all pulls come evenly from it."""
-    told = given.details.sockets
-    source: Source
-    if given.queues() and _steady(given.report, found, rate):
-        waits, least = told.rtt_seconds_median or 0.0, told.min_rtt_seconds or 0.0
-        source = "law"
-        words = (
-            f"its packets queue on the path, which carries at most {rate_text(rate)} (RTT "
-            f"{seconds_text(waits)} instead of {seconds_text(least)})"
+        yield claim(
+            *(CAUSE, "path", best, words),
+            level=rate,
+            low=best.rate.low,
+            standing="inferred",
+            source=source,
+            evidence=told,
+            remedy=behind.remedy,
+            detail=behind.detail,
         )
-        why = (
-            "All copies in this direction, with and without a disk, reached the same rate and "
-            "had more data to send."
-        )
-    elif _paced(given, found, rate):
-        source = "gap"
-        words = (
-            f"all pulls come evenly at {rate_text(rate)}, which seems to be what the path carries"
-        )
-        why = (
-            "With and without a disk and in each dialect the same rate was reached, without pauses."
-        )
-    else:
-        return
-    behind = interface_facts.behind(given, rate, None)
-    seen = (f"{why} An agent on the server (--agent) measures the network.",)
-    more = {"low": best.rate.low, "reached": True}
-    yield _of_copies(best, behind.words or words, rate, behind, source, seen, **more)
 
 
 def _doubted(given: Evidence, found: Claim) -> Claim:
@@ -371,28 +249,3 @@ def _source(given: Evidence, rate: float) -> Source:
     back = best_alike(given.report, given.receiver)
     more = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
     return "likeness" if idle or (more and not given.queues()) else "alone"
-
-
-def _paced(given: Evidence, found: list[Found], rate: float) -> bool:
-    """Whether all pulls came evenly at one rate, in several dialects, which no window explains.
-
-    What a server's CPU, disk or quota sets differs by dialect, by cache, or comes in bursts.
-    """
-    told = given.details.sockets
-    if given.copy.verb != "pull" or told.by == "receiver" or given.details.rtt_seconds is None:
-        return False
-    dialects = {each.setting.dialect for each in found if each.step.stage == "smb-copy"}
-    # What comes behind a lost packet waits for it.
-    silent = BEHIND_RATIO if told.out_of_order_segments else SILENT_RATIO
-    even = told.receiver_seen and told.silent_ratio <= silent
-    close = rate * given.details.rtt_seconds < LEAST_WINDOW_BYTES
-    return even and close and len(dialects) > 1 and _steady(given.report, found, rate, EXACT_RATIO)
-
-
-def _steady(report: Report, found: list[Found], rate: float, least: float = STEADY_RATIO) -> bool:
-    """Whether all copies that way came to the same rate, evenly or quite exactly: a server that
-    stops now and then serves each in its own time."""
-    copies = [each for each in found if each.step.stage == "smb-copy"]
-    lowest = min(map(steady_rate, copies), default=0.0)
-    even = lowest >= EXACT_RATIO * rate or not any(quota.stopped(report, each) for each in copies)
-    return lowest >= least * rate and even and len(copies) >= LEAST_ALIKE

@@ -15,18 +15,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import (
     Connection,
     Evidence,
-    alike,
     one_stream,
     streams,
     streams_gain,
 )
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.units import range_text, seconds_text, share_text, times_text
@@ -55,17 +52,6 @@ LINK_RATIO = 0.75
 """A copy at this share of what several connections carry is near the link itself."""
 SCARCE_RATIO = 1.3
 """The peer's window over what was in flight: below it the window may be the limit."""
-ONE_END_RATIO = 2.5e-3
-"""Of the packets, as one end counts them: less than that any full link drops now and then."""
-SHORT_SECONDS = 2e-3
-RECEIVER_QUEUED_RATIO = 3.0
-"""A receiver's own round trip, which has waits of other kinds in it, over the shortest one."""
-USUAL_CONTROL = "cubic"
-"""Of a server that nobody looked at: the usual one, whose law reaches higher."""
-POLICER = (
-    "A link with a queue that is too short (a policer) has the same effect. An agent on the "
-    "server (--agent) distinguishes the two by several connections."
-)
 
 
 @dataclass(frozen=True)
@@ -101,12 +87,6 @@ def bracket(segment_bytes: float, rtt_seconds: float, loss_ratio: float, name: s
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """The rate of a connection that loses packets, where the law of loss explains it."""
-    yield from _from_both_ends(given)
-    if given.lone:
-        yield from _from_one_end(given)
-
-
-def _from_both_ends(given: Evidence) -> Iterator[Claim]:
     seen, single = given.connection, given.alone
     lost = None if seen is None else _events_ratio(seen, single)
     allowed = None if seen is None or lost is None else lossy(seen, lost)
@@ -197,65 +177,3 @@ def _other_way(given: Evidence) -> Iterator[str]:
     lost = None if back is None else back.sockets.loss_ratio
     if lost is not None:
         yield f"In the other direction TCP lost {share_text(min(1.0, lost))} of its packets."
-
-
-def _from_one_end(given: Evidence) -> Iterator[Claim]:
-    """The rate of a copy whose lost packets, as its client's socket counts them, explain it."""
-    push = given.copy.verb == "push"
-    known = _of_push(given) if push else _of_pull(given)
-    if known is None:
-        return
-    lost, trip, allowed = known
-    if lost < ONE_END_RATIO or trip < SHORT_SECONDS or given.looks_like(given.rate.median):
-        return
-    hole = mtu.hole(given.report, given.sender)
-    if allowed.fits(given.rate.median) and hole is not None:
-        yield mtu.behind_losses(given, hole, f"A{allowed.after(trip)}")
-    elif allowed.fits(given.rate.median):
-        yield claim(
-            CAUSE,
-            "path",
-            given.made,
-            f"about {share_text(lost)} packet loss makes TCP slow down",
-            standing="inferred",
-            reached=True,
-            source="law" if push else "likeness",
-            evidence=(f"A{allowed.after(trip)}", POLICER),
-            remedy=REMEDY,
-        )
-
-
-def _of_push(given: Evidence) -> tuple[float, float, Bracket] | None:
-    """Share of lost packets, round trip and what both allow; None: it did not lose, or queued.
-
-    A short copy loses much at once where its start overran a queue, so that the steady share lies
-    between that and the least that a copy of this direction lost.
-    """
-    told = given.own.sockets
-    lost, trip = told.loss_ratio, told.rtt_seconds_median
-    others = [each.details.sockets for each in alike(given.report, given.sender)]
-    count = max((each.retransmitted_segments for each in others), default=0.0)
-    most = lossy(given.own, lost, count) if lost else None
-    least = min((each.loss_ratio for each in others if each.loss_ratio), default=None)
-    fewest = lossy(given.own, least, count) if least else None
-    if lost is None or trip is None or most is None:
-        return None
-    return lost, trip, most if fewest is None else Bracket(most.low, fewest.high)
-
-
-def _of_pull(given: Evidence) -> tuple[float, float, Bracket] | None:
-    """The same from the packets that came after a hole, if the client took what came at once."""
-    told = given.details.sockets
-    trip, window = told.receiver_rtt_seconds_median, told.own_window_bytes_median
-    unread, least = told.unread_bytes_median, told.receiver_min_rtt_seconds
-    if trip is None or unread is None or window is None:
-        return None
-    if least is not None and trip > RECEIVER_QUEUED_RATIO * least:
-        return None  # a full link drops what its queue cannot hold
-    segment = model.payload_bytes(steps.mtu_bytes(given.report) or model.ETHERNET_MTU_BYTES)
-    flying = given.rate.median * trip
-    events = told.out_of_order_segments / max(1.0, flying / segment)
-    if events < LEAST_SEGMENTS or flying * SCARCE_RATIO > window or unread > flying:
-        return None
-    lost = events * segment / given.made.moved_bytes
-    return lost, trip, bracket(segment, trip, lost, USUAL_CONTROL)

@@ -103,15 +103,6 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     yield _held(given, found, "measured", why)
 
 
-def behind_losses(given: Evidence, found: Hole, why: str) -> Claim:
-    """A copy whose lost packets explain its rate on such a path: those that were too long for it.
-
-    why: what so many lost packets allow, as a sentence.
-    """
-    again = given.details.sockets.retransmitted_segments
-    return _held(given, found, "gap", f"The connection retransmitted {again:.0f} segments. {why}")
-
-
 def _held(given: Evidence, found: Hole, source: Source, why: str) -> Claim:
     return claim(
         CAUSE,

@@ -14,7 +14,7 @@ from bottleneck.analysis.evidence.copies import Connection, Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.network.loss import SCARCE_RATIO
 from bottleneck.analysis.rules.tcp.receive_window import LIMITED_RATIO
-from bottleneck.units import percent_text, size_text, times_text
+from bottleneck.units import percent_text, times_text
 
 CAUSE = Cause(
     *("tcp", "congestion-control", "congestion control"),
@@ -27,15 +27,11 @@ LONG_SECONDS = 0.01
 LOW_LOSS_RATIO = 1e-3
 FILLED_RATIO = 0.7
 """In flight over the congestion window: it is what holds the sender."""
-STILL_RATIO, STILL_TRIPS = 1.02, 20
-"""The most in flight over the usual, and the round trips in which a window would have grown."""
 
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """The rate of one stream of TCP alone, where several show that the path carries more."""
     seen, single, gain = given.connection, given.alone, given.streams_gain or 0.0
-    if given.lone and seen is not None and seen.own and _held(seen) and _still(seen):
-        yield _stands_still(given, seen)
     if seen is None or single is None or gain < GAIN_RATIO or not (_held(seen) and _held(single)):
         return
     yield claim(
@@ -53,31 +49,6 @@ def rule(given: Evidence) -> Iterator[Claim]:
             f"Use several connections, or another congestion control on the {given.sender} "
             "(`sysctl -w net.ipv4.tcp_congestion_control=bbr`)"
         ),
-    )
-
-
-def _still(seen: Connection) -> bool:
-    """Whether what was in flight never rose, in far more round trips than a start takes."""
-    told = seen.sockets
-    usual, most = told.in_flight_bytes_median or 0.0, told.in_flight_bytes_high
-    trips = seen.found.seconds / (told.min_rtt_seconds or 1.0)
-    lost = told.retransmitted_bytes
-    return most is not None and most <= STILL_RATIO * usual and trips >= STILL_TRIPS and not lost
-
-
-def _stands_still(given: Evidence, seen: Connection) -> Claim:
-    window = size_text(seen.sockets.congestion_window_bytes_median or 0.0)
-    return claim(
-        CAUSE,
-        given.sender,
-        given.made,
-        f"the {given.sender}'s congestion window ({seen.control}) stays at {window}",
-        reached=True,
-        source="one-end",
-        evidence=(
-            "It did not grow though no packet was lost, none queued, and there was more to send.",
-        ),
-        remedy=CAUSE.remedy.format(side=given.sender),
     )
 
 

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
-from bottleneck.analysis.evidence.copies import Connection, Evidence, arrived_rate, client_bound
-from bottleneck.analysis.evidence.startup import explains
+from bottleneck.analysis.evidence.copies import Connection, Evidence
 from bottleneck.analysis.finding import Claim, Standing
-from bottleneck.analysis.rtt import rtt
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause(
@@ -35,15 +33,6 @@ CARRIES_MORE_RATIO = 1.3
 """TCP alone over the copy's rate, from which on the path is not what holds the copy."""
 LARGEST_BYTES = 16 << 20
 """A window from which on its host is set up for long paths: the delay is the cause."""
-LOW_RATIO, HIGH_RATIO = 0.65, 1.2
-"""From one end: rate over one window a round trip; one that the kernel tunes is at least twice as
-large."""
-FULL_RATIO = 0.3
-"""Of the looks at the server's window."""
-SHORT_SECONDS = 1e-3
-"""Below it neither end's own time is small beside the round trip."""
-FIXED_RATIO = 1.3
-"""The largest that a window was over its median, of one that its host does not let grow."""
 
 
 @dataclass(frozen=True)
@@ -96,17 +85,15 @@ class Limit:
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """What the window of the copy's receiver carries at the round trip of the path."""
-    if explains(given):
+    each = limit(given)
+    if each is None:
         return
-    for each in (limit(given), _from_one_end(given)):
-        if each is None or each.window_bytes >= LARGEST_BYTES:
-            continue
-        found = socket_buffers.fixed(
-            *(given, given.receiver, socket_buffers.RECEIVE),
-            *(each.seen.sockets, each.rtt_seconds, each.window_bytes),
-        )
-        whose = f"the {given.receiver}'s TCP receive window"
-        yield each.claim(CAUSE, given.receiver, whose, each.source, found.remedy, found.detail)
+    found = socket_buffers.fixed(
+        *(given, given.receiver, socket_buffers.RECEIVE),
+        *(each.seen.sockets, each.rtt_seconds, each.window_bytes),
+    )
+    whose = f"the {given.receiver}'s TCP receive window"
+    yield each.claim(CAUSE, given.receiver, whose, each.source, found.remedy, found.detail)
 
 
 def limit(given: Evidence) -> Limit | None:
@@ -145,56 +132,3 @@ def limit(given: Evidence) -> Limit | None:
     else:
         usual = level
     return Limit(seen, window, rtt, usual, usual, level, reached, "inferred", "measured", evidence)
-
-
-def _from_one_end(given: Evidence) -> Limit | None:
-    """The window that a copy's round trips show to be all that was in flight."""
-    if not given.lone or client_bound(given.made):
-        return None
-    if given.copy.verb == "pull":
-        return _own_window(given)
-    return _servers_window(given) if given.own.sockets.sender_seen else None
-
-
-def _own_window(given: Evidence) -> Limit | None:
-    """Of a pull: the client's window, if it takes at once what arrives."""
-    window, trip = given.own.sockets.own_window_bytes_median, rtt(given.report, given.made)
-    if window is None or trip is None or not trip.echoed or not given.own.keeps_up(window):
-        return None
-    return _fitting(given, window, trip.seconds, "alone", "")
-
-
-def _servers_window(given: Evidence) -> Limit | None:
-    """Of a push: the server's window, if it was full and its path was not."""
-    told = given.own.sockets
-    window, least = told.peer_window_bytes_median, told.min_rtt_seconds
-    flying, most = told.in_flight_bytes_median, told.peer_window_bytes_high
-    full = told.peer_window_full_ratio >= FULL_RATIO
-    limited = full or told.receive_window_limited_ratio >= LIMITED_RATIO
-    if window is None or least is None or flying is None or given.own.queued or not limited:
-        return None
-    if most is not None and most > FIXED_RATIO * window:
-        # It was larger: who reads slowly lets no more in than he takes in a round trip.
-        return None
-    if flying < FILLED_RATIO * window:
-        return None
-    # Where nobody told whether the window ever was larger, it is a rough figure.
-    source: Source = "alone" if most is not None else "likeness"
-    doubt = " A server that reads slowly can look the same (--agent distinguishes them)."
-    return _fitting(given, window, least, source, doubt)
-
-
-def _fitting(
-    given: Evidence, window: float, seconds: float, source: Source, doubt: str
-) -> Limit | None:
-    rate, level, moved = given.rate, window / seconds, arrived_rate(given.made)
-    if seconds < SHORT_SECONDS or not LOW_RATIO * level <= moved <= HIGH_RATIO * level:
-        return None
-    level = max(rate.median, level)
-    before = "Before its flush, the" if moved > rate.median else "The"
-    evidence = (
-        f"{before} copy moved {percent_text(moved * seconds / window)} of one such window per "
-        f"RTT.{doubt}"
-    )
-    figures = (level, rate.low, rate.high)
-    return Limit(given.own, window, seconds, *figures, True, "inferred", source, evidence)

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
-from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
-from bottleneck.analysis.evidence.startup import explains
+from bottleneck.analysis.evidence.copies import Connection, Evidence
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.rules.tcp.receive_window import (
@@ -65,7 +64,7 @@ class Limit:
 def rule(given: Evidence) -> Iterator[Claim]:
     """What the sender's buffer carries at the round trip of the path."""
     seen = given.connection
-    if seen is None or round_trips.starved(given) or explains(given):
+    if seen is None or round_trips.starved(given):
         # The buffer then holds what the server's credits let go, and has room for more.
         return
     carried, rate = given.path_rate, seen.found.rate.median
@@ -80,21 +79,21 @@ def rule(given: Evidence) -> Iterator[Claim]:
         *(given, given.sender, socket_buffers.SEND),
         *(told, told.min_rtt_seconds, told.send_buffer_bytes),
     )
-    for each in filter(None, (found, _from_one_end(given, seen))):
+    if found is not None:
         yield claim(
             CAUSE,
             given.sender,
             seen.found,
-            f"the {given.sender}'s TCP send buffer {each.words}",
-            level=each.bytes_per_second,
-            high=each.high_bytes_per_second,
-            standing=each.standing,
-            reached=each.reached,
-            source=each.source,
-            evidence=(each.evidence,),
+            f"the {given.sender}'s TCP send buffer {found.words}",
+            level=found.bytes_per_second,
+            high=found.high_bytes_per_second,
+            standing=found.standing,
+            reached=found.reached,
+            source=found.source,
+            evidence=(found.evidence,),
             remedy=set_by.remedy,
             detail=set_by.detail,
-            window_bytes=each.window_bytes if seen.own else 0.0,
+            window_bytes=found.window_bytes if seen.own else 0.0,
         )
 
 
@@ -164,31 +163,3 @@ def _trapped(size: float, high: float, rtt: float, usual: float) -> bool:
     """Whether it is a tiny buffer on a path that takes no time by itself."""
     tiny = size <= TINY_BYTES and high <= size
     return tiny and rtt < SHORT_SECONDS and usual >= max(DELAYED_SECONDS, DELAYED_RATIO * rtt)
-
-
-def _from_one_end(given: Evidence, seen: Connection) -> Limit | None:
-    """Of a push that its client alone saw: its buffer, if it was full of what was on its way."""
-    lone = seen.own and given.lone and not client_bound(seen.found)
-    if not lone or given.copy.verb != "push":
-        return None
-    told, rate = seen.sockets, seen.found.rate
-    size, trip = told.send_buffer_bytes, told.min_rtt_seconds
-    tuned = told.congestion_window_bytes_median
-    if not size or trip is None or tuned is None or trip < SHORT_SECONDS:
-        return None
-    # Where the kernel counted the time itself, that is known already.
-    counted = told.send_buffer_limited_ratio >= LIMITED_RATIO
-    if counted or told.by != "send-buffer" or size >= TUNED_RATIO * tuned:
-        return None
-    in_flight = told.in_flight_bytes_median or 0.0
-    level = max(rate.median, in_flight / (told.rtt_seconds_median or trip))
-    return Limit(
-        in_flight,
-        level,
-        max(level, rate.high),
-        True,
-        f"({size_text(size)}) allows at most {rate_text(level)} at an RTT of {seconds_text(trip)}",
-        f"The buffer was full in {percent_text(min(1.0, told.send_queue_full_ratio))} of the "
-        "samples, and all data in it was in flight.",
-        "one-end",
-    )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.rules.network import loss
-from probes.records import Measured, Sample
 
 LOSSY = {
     "congestion_control": "reno",
@@ -187,99 +185,3 @@ def test_the_control_is_not_blamed_for_less(path, sockets, change, says):
 
 
 # -- without an agent, by the client's own socket ------------------------------------------------
-
-PUSH = {
-    "by": "network",
-    "congestion_control": "reno",
-    "receiver_seen": False,
-    "retransmitted_segments": 45,
-    "loss_ratio": 0.0103,
-    "unsent_bytes_median": 391_616,
-    "in_flight_bytes_median": 17_375,
-    "rtt_seconds_median": 0.0223,
-    "min_rtt_seconds": 0.02,
-    "peer_window_bytes_median": 925_696,
-    "unread_bytes_median": None,
-    "full_ratio": None,
-    "own_window_bytes_median": None,
-}
-PULL = {
-    "by": "unknown",
-    "sender_seen": False,
-    "receiver_seen": True,
-    "unread_bytes_median": 0,
-    "out_of_order_segments": 400,
-    "own_window_bytes_median": 847_872,
-    "receiver_rtt_seconds_median": 0.0213,
-    "receiver_min_rtt_seconds": 0.0205,
-}
-PUSHES = {
-    "at the rate that its loss allows": (LOSS, 0.84, {}),
-    "of more": (LOSS, 0.6, {"loss_ratio": 0.02}),
-    "of less": (LOSS, 1.3, {"loss_ratio": 0.005}),
-    "a queue stands: the link is full": (None, 0.84, {"rtt_seconds_median": 0.05}),
-    "faster than so much loss allows": (None, 6.0, {}),
-    "far slower": (None, 0.1, {}),
-    "hardly any": (None, 0.84, {"loss_ratio": 0.0005, "rtt_seconds_median": 0.0205}),
-    "not told how much": (None, 0.84, {"loss_ratio": None}),
-    "no round trip": (None, 0.84, {"rtt_seconds_median": None}),
-    "a control that does not mind": (None, 0.84, {"congestion_control": "bbr"}),
-    "nothing waits for the path": (None, 0.84, {"unsent_bytes_median": 0}),
-    "10 Mbit/s: a policed link drops what is too much": (None, 1.175, {}),
-    "a short path": (None, 40.0, {"rtt_seconds_median": 0.0005, "min_rtt_seconds": 0.0004}),
-}
-PULLS = {
-    "after holes": (LOSS, 0.81, {}),
-    "a slower one": (LOSS, 0.7, {}),
-    "a faster one": (LOSS, 1.0, {}),
-    "one hole": (None, 0.81, {"out_of_order_segments": 20}),
-    "a full link with a short queue": (None, 10.8, {"out_of_order_segments": 4000}),
-    "the window is all that there is": (None, 0.81, {"own_window_bytes_median": 18_000}),
-    "the client does not take what came": (None, 0.81, {"unread_bytes_median": 40_000}),
-    "a queue stands before a full link": (None, 0.81, {"receiver_min_rtt_seconds": 0.002}),
-    "no round trip of a receiver": (None, 0.81, {"receiver_rtt_seconds_median": None}),
-    "not told what is unread": (None, 0.81, {"unread_bytes_median": None}),
-    "not told its window": (None, 0.81, {"own_window_bytes_median": None}),
-}
-
-
-@pytest.mark.parametrize(("named", "rate", "changes"), PUSHES.values(), ids=PUSHES)
-def test_a_push_at_the_rate_that_its_loss_allows_is_held_by_it(
-    alone, sockets, named, rate, changes, says
-):
-    alone.copy("push.cached", rate, details={"sockets": sockets(**{**PUSH, **changes})})
-    says(alone, *filter(None, [named]))
-    assert (alone.named()[2] == "loss") == (named == LOSS)
-
-
-@pytest.mark.parametrize("hole, cause", [("push", "mtu"), ("pull", "loss")])
-def test_where_long_packets_vanish_they_are_what_was_lost(alone, sockets, hole, cause, says):
-    """A hole of the other direction is none of this one's."""
-    found = {"path_mtu_bytes": 1500, "black_hole": {"passes_bytes": 1400, "stalls_bytes": 1401}}
-    seen = Measured(((Sample(0.0, 0), Sample(2.0, 0)),), None, None, {hole: found})
-    alone.put("path", "client", {"host": "nas"}, seen)
-    alone.copy("push.cached", 0.84, details={"sockets": sockets(**PUSH)})
-    says(alone, f"network/path/{cause}")
-    assert (alone.diagnosed("push.cached").verdict.confidence < 0.7) == (cause == "mtu")
-
-
-def test_what_a_short_pushs_start_lost_at_once_is_no_steady_share(alone, sockets):
-    """3.9 % lost within one push, 0.3 % within another: the path's own share lies between."""
-    burst = {"loss_ratio": 0.039, "retransmitted_segments": 237}
-    steady = {"loss_ratio": 0.003, "retransmitted_segments": 6}
-    for copy, rate, lost in (("push.cached", 1.6, burst), ("push.uncached", 1.1, steady)):
-        alone.copy(copy, rate, details={"sockets": sockets(**{**PUSH, **lost})})
-    named = {each.copy: each.verdict.cause for each in diagnose(alone.report()).copies}
-    assert named == {"push.cached": "loss", "push.uncached": "loss"}
-
-
-@pytest.mark.parametrize(("named", "rate", "changes"), PULLS.values(), ids=PULLS)
-def test_a_pull_whose_packets_come_after_holes_is_held_by_loss(alone, named, rate, changes, says):
-    alone.copy("pull.cached", rate, details={"sockets": {**PULL, **changes}})
-    says(alone, *filter(None, [named]))
-    assert (alone.named()[2] == "loss") == (named == LOSS)
-
-
-def test_with_an_agent_both_ends_are_asked(world, says):
-    world.copy("pull.cached", 0.81, details={"sockets": PULL})
-    says(world, NOBODY)

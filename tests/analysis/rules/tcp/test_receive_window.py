@@ -144,51 +144,9 @@ def test_a_window_that_a_queue_on_the_path_fills_is_the_links_affair(far, socket
     says(world, LINK)
 
 
-FAR_LINKS = {
-    "its packets stood before it": (LINK, {}),
-    "no queue: the link was not full": (NOBODY, {"rtt_seconds_median": 0.042}),
-    "nothing waited to be sent": (NOBODY, {"unsent_bytes_median": 0}),
-    "a slow sender": (NOBODY, {"by": "sender"}),
-    "a LAN": (NOBODY, {"min_rtt_seconds": 0.0004, "rtt_seconds_median": 0.002}),
-}
-
-
-@pytest.mark.parametrize(("named", "change"), FAR_LINKS.values(), ids=FAR_LINKS)
-def test_a_far_link_is_full_where_the_copys_own_packets_stood_before_it(
-    far, sockets, named, change, says
-):
-    """At 78 % of it: the first round trips, and the flush, took the rest."""
-    world = far(24.8, 24.8)
-    told = {"min_rtt_seconds": 0.0403, "rtt_seconds_median": 0.0687, **change}
-    world.copy("push.uncached", 19.3, details={"sockets": sockets(**told)})
-    says(world, named)
-
-
 # -- network/delay -----------------------------------------------------------------------------
 
 DELAY = "network/path/delay"
-HUGE = {**SMALL, "min_rtt_seconds": 0.6, "rtt_seconds_median": 0.61}
-"""A window of a host that is set up for long paths, full at 300 ms."""
-DELAYS = {
-    "a pull": (DELAY, "pull.cached", 32 << 20, (53, 54, 55), (54.5, 117.6)),
-    "a push": (DELAY, "push.cached", 32 << 20, (53, 54, 55), (54.5, 117.6)),
-    "of a disk": (DELAY, "push.uncached", 32 << 20, (53, 54, 55), (54.5, 117.6)),
-    "a window that can be raised": (
-        *("tcp/client/receive-window", "pull.cached", 8 << 20, 13.2, (27, 27)),
-    ),
-    "far below what it carries": (NOBODY, "pull.cached", 32 << 20, 20, (27, 27)),
-}
-
-
-@pytest.mark.parametrize(("named", "name", "window", "rate", "path"), DELAYS.values(), ids=DELAYS)
-def test_the_delay_is_the_cause_where_the_window_is_as_large_as_hosts_have_it(
-    far, sockets, named, name, window, rate, path, says
-):
-    world = far(*path)
-    told = {**HUGE, "peer_window_bytes_median": window, "own_window_bytes_median": window}
-    told["in_flight_bytes_median"] = window * 0.95
-    world.copy(name, rate, details={"sockets": sockets(**told)})
-    says(world, named)
 
 
 def test_requests_that_wait_for_replies_are_not_the_delays_affair(far, sockets, says):
