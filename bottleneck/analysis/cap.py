@@ -1,4 +1,4 @@
-"""The cap: which of a copy's ceilings it reaches, and how sure that is."""
+"""The lowest limit that a copy reaches, where its own time does not say what held it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.claim import TRUST
 from bottleneck.analysis.finding import Claim, Part
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.steps import Copy, Found
@@ -19,8 +18,8 @@ NOISE_RATIO = 0.75
 """Reached as well where the spreads meet, but not below this."""
 NEAR_RATIO = 1.1
 LOAD_NEAR_RATIO = 1.13
-NEARLY_RATIO = 0.95
-CLEAR_RATIO = 1.5
+BY_LIMITS, BY_RIVALS = 0.7, 0.5
+"""The most that limits beside a copy say of what held it; where two of them are as near."""
 SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
 STOLEN_RATIO = 0.1
 """Of its cores: less than that a virtual machine loses on any busy host."""
@@ -38,36 +37,26 @@ class Cap:
 
 
 def find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
-    """The cap of a copy; None: it is far below all that is known, and nothing is guessed."""
-    cap = _find(copy, made, ladder)
-    return _despite_scatter(cap) if cap is not None and scattered(made.rate) else cap
+    """Returns the lowest limit that a copy reaches; None: it is far below all that is known.
+
+    Of runs that lie far apart only what the load itself shows counts: a neighbour on the cores or
+    on the link scatters them.
+    """
+    instrument = next((each for each in ladder.claims if _is_reached_instrument(each)), None)
+    if instrument is not None:
+        return None if scattered(made.rate) else Cap(instrument, instrument.trust)
+    at = [each for each in ladder.valid if reaches(each, made.rate)]
+    cap = _lowest(copy, made, at) if at else _part_of_the_time(copy, made, ladder)
+    if cap is None or not scattered(made.rate):
+        return cap
+    ceiling = cap.claim.ceiling
+    shared = ceiling.cause == "contention" and ceiling.component in ("cpu", "network")
+    return cap if cap.claim.reached is True or shared else None
 
 
 def scattered(rate: Spread) -> bool:
     """Whether runs lie too far apart to name what caps them."""
     return rate.runs > 1 and (rate.high - rate.low) / rate.median > SCATTERED_RATIO
-
-
-def _find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
-    instrument = next((each for each in ladder.claims if _is_reached_instrument(each)), None)
-    if instrument is not None:
-        return Cap(instrument, instrument.trust)
-    held = [each for each in ladder.valid if reaches(each, made.rate)]
-    if held:
-        return _lowest(copy, made, ladder, held)
-    return _part_of_the_time(copy, made, ladder)
-
-
-def _despite_scatter(cap: Cap) -> Cap | None:
-    """A cap of runs that lie far apart: what the load itself shows stands, the rest does not.
-
-    A neighbour on the cores or on the link scatters the runs: that is its mark, no doubt of it.
-    """
-    ceiling = cap.claim.ceiling
-    shared = ceiling.cause == "contention" and ceiling.component in ("cpu", "network")
-    if ceiling.component == "instrument" or not (cap.claim.reached is True or shared):
-        return None
-    return replace(cap, confidence=min(cap.confidence, SCATTERED_TRUST))
 
 
 def _is_reached_instrument(claim: Claim) -> bool:
@@ -87,49 +76,17 @@ def reaches(claim: Claim, rate: Spread) -> bool:
     return meet and rate.median >= NOISE_RATIO * ceiling.bytes_per_second
 
 
-def _lowest(copy: Copy, made: Found, ladder: Ladder, reached: Sequence[Claim]) -> Cap:
+def _lowest(copy: Copy, made: Found, reached: Sequence[Claim]) -> Cap:
     floor = reached[0].ceiling
     # What the load says of a copy is its own rate: a little above it is as near.
     most = LOAD_NEAR_RATIO if floor.standing == "estimated" else NEAR_RATIO
     near = [each for each in reached if _level(each) <= most * floor.bytes_per_second]
     # A ceiling that was measured says more than a load that was scaled up.
     near.sort(key=lambda each: each.ceiling.standing == "estimated")
-    cap, rivals = near[0], near[1:]
-    if made.rate.median < NEARLY_RATIO * cap.ceiling.bytes_per_second:
-        # What is missing to the ceiling may well be the time that a quota took.
-        rivals += [each for each in _partial(ladder) if each.ceiling.cause == "quota"][:1]
-    rival = next((each for each in rivals if each.ceiling.part != cap.ceiling.part), None)
-    return Cap(cap, _confidence(copy, made, ladder, cap, rival), rival)
-
-
-def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Claim | None) -> float:
-    """The least of what each doubt leaves."""
-    level, rate = cap.ceiling.bytes_per_second, made.rate
-    # A guest whose cores the hypervisor gave to others measures their work too.
-    bounds = [cap.trust, proof(copy, made)]
-    bounds.append(ROBBED_TRUST if stolen_ratio(made) > STOLEN_RATIO else 1.0)
-    after = [
-        each.ceiling.bytes_per_second / level
-        for each in ladder.valid
-        if each.ceiling.part != cap.ceiling.part and not each.ceiling.tool
-    ]
-    bounds.append(_by_margin(min((ratio for ratio in after if ratio >= 1), default=CLEAR_RATIO)))
-    if rival is not None:
-        bounds.append(0.6)
-    if cap.reached is None:
-        bounds.append(_by_spread(rate.low, rate.median, rate.high))
-        bounds.append(
-            _by_spread(cap.ceiling.low_bytes_per_second, level, cap.ceiling.high_bytes_per_second)
-        )
-        if rate.median < REACHED_RATIO * level:
-            bounds.append(TRUST["gap"])
-        elif rate.median < 0.9 * level:
-            bounds.append(0.95)
-        if rate.runs == 1:
-            bounds.append(0.98)
-        if unknown_parts(copy, ladder, rate.median / REACHED_RATIO):
-            bounds.append(0.85)
-    return round(min(bounds), 2)
+    cap = near[0]
+    rival = next((each for each in near if each.ceiling.part != cap.ceiling.part), None)
+    most = BY_LIMITS if rival is None else BY_RIVALS
+    return Cap(cap, bounded(copy, made, min(cap.trust, most)), rival)
 
 
 def bounded(copy: Copy, made: Found, confidence: float) -> float:
@@ -149,22 +106,6 @@ def stolen_ratio(made: Found) -> float:
     """Share of a host's cores that its hypervisor gave to somebody else meanwhile, the larger."""
     usages = (made.outcome.initiator, made.outcome.responder)
     return max(usage.steal_ratio if usage else 0.0 for usage in usages)
-
-
-def _by_margin(ratio: float) -> float:
-    """0.5 where the next ceiling is the same, 0.6 at 1.1 times, 0.99 from 1.5 times on."""
-    if ratio >= CLEAR_RATIO:
-        return 0.99
-    if ratio >= NEAR_RATIO:
-        return 0.75 + 0.24 * (ratio - NEAR_RATIO) / (CLEAR_RATIO - NEAR_RATIO)
-    return 0.5 + 0.1 * (ratio - 1) / (NEAR_RATIO - 1)
-
-
-def _by_spread(low: float, median: float, high: float) -> float:
-    spread = (high - low) / median
-    if spread > 0.3:
-        return 0.75
-    return 0.96 if spread > 0.15 else 0.99
 
 
 def unknown_parts(copy: Copy, ladder: Ladder, level: float) -> tuple[Part, ...]:

@@ -26,6 +26,7 @@ from probes.records import Spread
 
 LEAST_CONFIDENCE = 0.6
 """Below it two components had work at most times: a limit that was measured alone decides."""
+MOST_CONFIDENCE = 0.99
 SURE_CONFIDENCE = 0.8
 """From here on what moved more at another time refutes nothing."""
 IDLE_SHARE = 0.4
@@ -78,8 +79,9 @@ def cap_by_time(
         ceiling = replace(chosen.ceiling, bytes_per_second=level, high_bytes_per_second=level)
         chosen = replace(chosen, ceiling=ceiling)
     agree = cap is not None and cap.claim.ceiling.named == chosen.ceiling.named
-    confidence = max(went.confidence, cap.confidence) if cap and agree else went.confidence
-    by_time = Cap(chosen, bounded(copy, made, confidence))
+    # Two witnesses that do not know of each other.
+    doubt = (1 - went.confidence) * (1 - cap.confidence if cap is not None and agree else 1)
+    by_time = Cap(chosen, bounded(copy, made, round(min(MOST_CONFIDENCE, 1 - doubt), 2)))
     return by_time, _spare(settled(ladder, by_time), by_time)
 
 

@@ -15,7 +15,8 @@ from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.report import Report
 from probes.records import SIDES
 
-CLEAR_CONFIDENCE = 0.8
+CLEAR_CONFIDENCE, CLEAR_BY_LIMITS = 0.8, 0.6
+"""From here on a verdict is clear; and where a report has no times of its copies."""
 SUSPECT_RATIO = 2.0
 """A ceiling so far above a copy is no suspect of it."""
 Words = tuple[str, str | None]
@@ -73,8 +74,14 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
         for each in diagnosis.copies
         if each.initiator == "client" and each.dialect in dialects and each.bytes_per_second
         if (each.copy, each.dialect, each.initiator) not in once
-        if each.verdict.component == "unknown" or each.verdict.confidence < CLEAR_CONFIDENCE
+        if each.verdict.component == "unknown" or not is_clear(each)
     )
+
+
+def is_clear(copy: CopyDiagnosis) -> bool:
+    """Whether a verdict is sure enough to act on."""
+    least = CLEAR_CONFIDENCE if copy.time else CLEAR_BY_LIMITS
+    return copy.verdict.confidence >= least
 
 
 DiskUse = tuple[str, str]
@@ -94,7 +101,7 @@ def disks_to_measure(diagnosis: Diagnosis, dialects: Collection[str]) -> frozens
     made = [each for each in own if each.bytes_per_second]
     for each in made:
         cpu = each.verdict.component == "cpu"
-        if not each.time or each.verdict.confidence < CLEAR_CONFIDENCE or cpu:
+        if not each.time or not is_clear(each) or cpu:
             return None
         sender, receiver = SIDES if "push" in each.copy else SIDES[::-1]
         if each.copy == diagnosis.headline:

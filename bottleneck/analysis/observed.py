@@ -1,4 +1,4 @@
-"""Verdicts from figures that a person told: surer than them no verdict is, and more may be said.
+"""Verdicts from figures that a person told, of which more may be said.
 
 A copy without a rate is told what bounds it. A link's side is named where the figures show whose it
 is. A copy that reaches nothing known is told what the others around it rule out.
@@ -21,8 +21,6 @@ from bottleneck.analysis.supplied import place_text
 from bottleneck.report import Report
 from bottleneck.units import count_text, link_text, percent_text, rate_text, size_text
 
-TOLD_TRUST = 0.8
-"""Nobody proved a cold cache or a quiet host."""
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.7, 0.6, 0.5
 """Of what bounds a copy that was not made: where the next is far, near, as near as the same."""
 NEAR_RATIO, CLEAR_RATIO = 1.1, 1.5
@@ -122,8 +120,7 @@ def _shape(copy: Copy) -> str:
 def _told(
     report: Report, copies: Sequence[Copy], copy: Copy, found: CopyDiagnosis
 ) -> CopyDiagnosis:
-    verdict = replace(found.verdict, confidence=min(TOLD_TRUST, found.verdict.confidence))
-    found = replace(found, verdict=verdict)
+    verdict = found.verdict
     if verdict.component == "unknown":
         return _unexplained(report, copies, copy, found)
     found = _no_further(report, copy, found)

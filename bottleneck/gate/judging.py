@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bottleneck.analysis.doubts import CLEAR_CONFIDENCE
+from bottleneck.analysis.doubts import is_clear
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.unknown import ALTERED, FAILED
 from bottleneck.gate import baseline as baselines
@@ -216,7 +216,7 @@ def _cap(wanted: Cap, told: Reading) -> Judged:
     asked = zip((wanted.component, wanted.side, wanted.cause), verdict.named, strict=True)
     if all(want in (None, got) for want, got in asked):
         return Judged(name, metric, "ok", found)
-    if verdict.confidence < CLEAR_CONFIDENCE:
+    if told.copy is not None and not is_clear(told.copy):
         sure = f"(confidence {verdict.confidence:.2f})"
         found = f"{which} may be limited by {verdict.words} {sure}"
         return Judged(name, metric, "unknown", f"{found}, expected: {wanted.words}")

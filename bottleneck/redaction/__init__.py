@@ -37,7 +37,7 @@ WORDS = _keys(
     signing encryption signing_required_by encryption_required_by security_mode capabilities
     share_flags share_capabilities over connection ended_by by rtt_by kind matters_for
     engine_server told_by raid_level headline component cause standing about states
-    sender better duplex bond_mode cold_source view
+    sender better duplex bond_mode cold_source view kinds requests
     """
 )
 """Keys of words that rules compare: they stay where they are the program's, and are injective."""
@@ -45,7 +45,7 @@ TECHNICAL = _keys(
     """
     system distribution python virtual driver qdisc scheduler transport write_cache filesystem
     subtype usb_version congestion_control version fio_version server_time started observations
-    schema ticket
+    schema ticket server_kind
     """
 )
 """Keys of what kernels, drivers and packages call themselves."""
@@ -56,7 +56,7 @@ SENTENCES = _keys(
     """
     reason error why remedy value option words refused notes sentence summary evidence advice
     altered unknown not_measured program process tool client title peer url detail job command
-    healthy
+    healthy interface server_interface
     """
 )
 """Keys of free text, ours or somebody's."""
@@ -67,7 +67,7 @@ PATHS = _keys(
     """
 )
 FILES = frozenset(("file", "file_name"))
-PLACES = frozenset(("address", "own_address", "peer_address", "host"))
+PLACES = frozenset(("address", "own_address", "peer_address", "reached_from", "host"))
 DEVICES = frozenset(("device", "members", "stack", "disk"))
 MOUNTS = frozenset(("mount_options", "options"))
 MODELS = frozenset(("model",))

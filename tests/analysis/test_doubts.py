@@ -19,6 +19,7 @@ READ, LINK, CORE = (
     ("cpu", "server", "all-cores"),
 )
 RATE = 50e6
+DISK_THEN_LINK = (TimeShare("disk", "server", 0.8), TimeShare("network", "path", 0.2))
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 
 
@@ -47,8 +48,14 @@ def found(*copies: CopyDiagnosis, told: Report | None = None) -> tuple[Doubt, ..
     return doubts(told or report(RATE), Diagnosis(None, copies, ""), ("3.1.1",))
 
 
-def test_a_cap_that_is_sure_is_a_clear_case() -> None:
-    assert found(copy(READ, 0.9, ceiling(READ, RATE))) == ()
+@pytest.mark.parametrize(
+    ("sure", "time", "clear"),
+    [(0.8, True, True), (0.7, True, False), (0.6, False, True), (0.5, False, False)],
+)
+def test_a_cap_that_is_sure_is_a_clear_case(sure: float, time: bool, clear: bool) -> None:
+    """Where the copy has no times of its own, the limits beside it are all that there is."""
+    shares = DISK_THEN_LINK if time else ()
+    assert (found(copy(READ, sure, ceiling(READ, RATE), time=shares)) == ()) is clear
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,7 @@ def test_copies_that_are_not_the_clients_own_of_this_dialect_or_were_not_made_ar
 
 def test_a_near_tie_suspects_both_and_nothing_that_is_far_above() -> None:
     ceilings = (ceiling(READ, RATE), ceiling(LINK, 1.05 * RATE), ceiling(CORE, 3 * RATE))
-    (doubt,) = found(copy(READ, 0.6, *ceilings))
+    (doubt,) = found(copy(READ, 0.5, *ceilings))
     assert doubt.suspects == {("disk", "read"), ("network", "link-rate")}
     assert doubt.reason == "pull.uncached may be limited by the server's disk (read) or the network"
     assert not doubt.unstable
@@ -154,17 +161,16 @@ def test_a_link_that_nobody_measured_alone_may_be_a_disk_that_a_flush_waits_for(
 def test_a_copy_that_can_be_made_once_alone_is_no_doubt() -> None:
     """Again its source would come from the server's cache."""
     told = report(RATE)
-    assert found(copy(READ, 0.7, ceiling(READ, RATE)), told=told)
+    assert found(copy(READ, 0.5, ceiling(READ, RATE)), told=told)
     ((step, made),) = told.entries
     assert isinstance(made, Measured)
     details = {"cache": {"proven": False, "cold_source": "idle-files"}}
     told = replace(told, entries=((step, replace(made, details=details)),))
-    assert found(copy(READ, 0.7, ceiling(READ, RATE)), told=told) == ()
+    assert found(copy(READ, 0.5, ceiling(READ, RATE)), told=told) == ()
 
 
 # -- what of the disks is worth a look alone ------------------------------------------------------
 
-DISK_THEN_LINK = (TimeShare("disk", "server", 0.8), TimeShare("network", "path", 0.2))
 LINK_THEN_DISK = (TimeShare("network", "path", 0.8), TimeShare("disk", "client", 0.1))
 
 

@@ -146,7 +146,7 @@ def test_where_proof_is_asked_for_a_copy_without_it_counts_as_not_measured(recor
         for step, outcome in recorded.entries
     )
     doubtful = replace(recorded, entries=entries)
-    asked = [limit(f"{name} < 1MB/s", "warning") for name in ("pull.uncached", "pull.cached")]
+    asked = [limit(f"{name} < 1MB/s", "warning") for name in ("pull.uncached", "push.cached")]
     for known, verified, state in (
         (doubtful, False, "ok"),
         (doubtful, True, "unknown"),
@@ -154,5 +154,5 @@ def test_where_proof_is_asked_for_a_copy_without_it_counts_as_not_measured(recor
     ):
         found = judged(known, *asked, verified=verified)
         assert line(found, "pull.uncached").state == state
-        assert line(found, "pull.cached").state == "ok"
+        assert line(found, "push.cached").state == "ok"
     assert "not verified" in line(judged(doubtful, *asked, verified=True), "pull.uncached").message

@@ -23,10 +23,6 @@ def test_each_copy_and_stage_of_a_report_has_its_rate(readings):
     assert readings["headline"].copy.copy == "pull.uncached"
     assert readings["disk.server.read"].value == pytest.approx(25.6e6, rel=0.01)
     assert readings["tcp.pull"].value == pytest.approx(119.5e6, rel=0.01)
-    assert readings["tcp.pull.many"].value != readings["tcp.pull"].value
-    assert readings["pull.memory"].value == pytest.approx(118.8e6, rel=0.01)
-    assert readings["loopback.server"].value > 3e9
-    assert readings["pull.uncached"].spread.runs == 2
     assert 0 < readings["cpu.server"].value < 0.1
     assert 0 < readings["memory.client"].value < 1
 

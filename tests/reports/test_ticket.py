@@ -74,7 +74,7 @@ def test_a_ticket_shows_the_command_of_its_own_run(example):
 def test_a_ticket_is_shown_in_other_units_and_its_figures_are_not(example):
     with shown_as("iec"):
         text = ticket_of(example)
-    assert "23.4 MiB/s" in text
+    assert "23.1 MiB/s" in text
     assert ticket_of(example).split("```json")[1] == text.split("```json")[1]
 
 

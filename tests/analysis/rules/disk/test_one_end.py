@@ -150,7 +150,7 @@ def test_what_flushes_confirm_keeps_the_disks_own_rate(between):
     """A ceiling below what the disk wrote in the same run would contradict the report."""
     made = flushing(between, 73, 57, (118, 2.1, 3.19), {})
     verdict = diagnose(made.report()).copies[0].verdict
-    assert (verdict.ceiling_bytes_per_second, verdict.confidence) == (73 * MB, 0.98)
+    assert (verdict.ceiling_bytes_per_second, verdict.confidence) == (73 * MB, 0.7)
 
 
 # -- a source that was most likely cold ----------------------------------------------------------
