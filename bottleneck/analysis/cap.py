@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.claim import LIKENESS, SURE
 from bottleneck.analysis.finding import Claim, Part
-from bottleneck.analysis.rules import running
 from bottleneck.analysis.steps import Copy, Found
 from probes.records import Spread
 
@@ -18,8 +18,8 @@ NOISE_RATIO = 0.75
 """Reached as well where the spreads meet, but not below this."""
 NEAR_RATIO = 1.1
 LOAD_NEAR_RATIO = 1.13
-BY_LIMITS, BY_RIVALS = 0.7, 0.5
-"""The most that limits beside a copy say of what held it; where two of them are as near."""
+BY_RIVALS = 0.5
+"""The most that limits say where two of them are as near."""
 SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
 STOLEN_RATIO = 0.1
 """Of its cores: less than that a virtual machine loses on any busy host."""
@@ -85,7 +85,7 @@ def _lowest(copy: Copy, made: Found, reached: Sequence[Claim]) -> Cap:
     near.sort(key=lambda each: each.ceiling.standing == "estimated")
     cap = near[0]
     rival = next((each for each in near if each.ceiling.part != cap.ceiling.part), None)
-    most = BY_LIMITS if rival is None else BY_RIVALS
+    most = SURE if rival is None else BY_RIVALS
     return Cap(cap, bounded(copy, made, min(cap.trust, most)), rival)
 
 
@@ -99,7 +99,7 @@ def bounded(copy: Copy, made: Found, confidence: float) -> float:
 def proof(copy: Copy, made: Found) -> float:
     """An uncached copy whose cold source was not proven may have come from RAM."""
     proven = made.details.cache.proven
-    return 0.7 if copy.cache == "uncached" and not proven else running.trust(copy, made)
+    return 0.7 if copy.cache == "uncached" and not proven else 1.0
 
 
 def stolen_ratio(made: Found) -> float:
@@ -127,9 +127,10 @@ def required_parts(copy: Copy) -> tuple[Part, ...]:
 
 
 def _partial(ladder: Ladder) -> list[Claim]:
-    """What held the copy for a part of the time, the surest first."""
-    found = [each for each in ladder.valid if each.partial_trust]
-    return sorted(found, key=lambda each: (-each.partial_trust, each.ceiling.bytes_per_second))
+    """What may have held the copy for a part of the time, the lowest first."""
+    found = [each for each in ladder.valid if each.partly]
+    # A quota is counted; a core that was full at times is a rough figure.
+    return sorted(found, key=lambda each: (each.ceiling.cause != "quota", _level(each)))
 
 
 def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
@@ -138,7 +139,7 @@ def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     if not found:
         return None
     rival = next((e for e in found if e.ceiling.part != found[0].ceiling.part), None)
-    confidence = min(found[0].partial_trust, proof(copy, made), 1.0 if rival is None else 0.5)
+    confidence = bounded(copy, made, LIKENESS if rival is None else BY_RIVALS)
     return Cap(at_rate(made.rate, found[0]), confidence, rival)
 
 

@@ -45,7 +45,7 @@ BEHIND: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("disk", "read"): (*_DISK, ("memory", "cache-size")),
     ("disk", "write"): (*_DISK, ("memory", "writeback"), ("disk", "sync")),
     ("disk", "contention"): _DISK,
-    ("network", "link-rate"): (*_NETWORK, ("tcp", "congestion-control")),
+    ("network", "link-rate"): _NETWORK,
     ("smb", "round-trips"): _SMB,
     ("cpu", "one-core"): _CPU,
     ("cpu", "all-cores"): _CPU,

@@ -93,7 +93,7 @@ def _as_lower_bound(copy: Copy, claim: Claim) -> Claim:
     """A claim as it stands; of a CPU that the copy used for less than a fifth a lower bound."""
     found, made = claim.ceiling, copy.made
     scaled = found.standing == "estimated" and found.component in ("cpu", "instrument")
-    if made is None or not scaled or claim.reached or claim.partial_trust:
+    if made is None or not scaled or claim.reached or claim.partly:
         return claim
     if found.bytes_per_second < LIGHT_LOAD_RATIO * made.rate.median:
         return claim

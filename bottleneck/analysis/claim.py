@@ -1,35 +1,15 @@
-"""One way to claim a ceiling: its cause, the step that shows it, and where the evidence is from."""
+"""One way to claim a ceiling: its cause, and the step that shows it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from bottleneck.analysis.finding import Ceiling, Claim, Standing
 from bottleneck.analysis.steps import Found
 
-Source = Literal[
-    "certain", "counted", "measured", "seen", "alone", "one-end", "law", "gap", "likeness"
-]
-TRUST: dict[Source, float] = {
-    "certain": 0.99,
-    "counted": 0.99,
-    "measured": 0.98,
-    "seen": 0.98,
-    "alone": 0.94,
-    "one-end": 0.88,
-    "law": 0.88,
-    "gap": 0.65,
-    "likeness": 0.6,
-}
-"""The most that a verdict may be sure of, by where its evidence is from: what was right in the lab.
-
-certain: a stage of its own reached it; counted: the kernel counted just that; measured: a stage or
-both hosts' kernels showed it, with nothing else in the way; seen: the copy's own connection, or
-hardware whose figures fit; alone: a stage beside the copy, or a setting that explains it; one-end:
-one host's view, or a figure that nobody measured here; law: a law or a likeness that the figures
-fit; gap: a difference that is sure, with a cause that is not; likeness: a rough figure.
-"""
+SURE, GAP, LIKENESS = 0.7, 0.65, 0.6
+"""The most that a limit beside a copy says of what held it: as a rule; where the difference is sure
+and its cause is not; by a rough figure."""
 
 
 @dataclass(frozen=True)
@@ -94,22 +74,22 @@ def claim(
     steps: tuple[int, ...] | None = None,
     standing: Standing = "measured",
     reached: bool | None = None,
-    source: Source = "certain",
-    partly: Source | None = None,
+    trust: float = SURE,
+    partly: bool = False,
     evidence: tuple[str, ...] = (),
     remedy: str = "",
     detail: str = "",
     window_bytes: float = 0.0,
 ) -> Claim:
-    """A ceiling as above with the reasons for it; partly: the source of its partial trust."""
+    """A ceiling as above with the reasons for it."""
     return Claim(
         ceiling(
             cause, side, shown, level=level, low=low, high=high, steps=steps, standing=standing
         ),
         words,
         reached,
-        TRUST[source],
-        0.0 if partly is None else TRUST[partly],
+        trust,
+        partly,
         evidence,
         remedy,
         detail,

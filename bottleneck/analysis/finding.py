@@ -107,8 +107,8 @@ class Claim:
     """Whether the copy's own load shows that it was reached; None: its rate has to tell."""
     trust: float = 0.99
     """The most that a verdict built on it may be sure of."""
-    partial_trust: float = 0.0
-    """The same where it held the copy for a part of the time and no ceiling is reached; 0: no."""
+    partly: bool = False
+    """Whether it may have held the copy for a part of the time, where no ceiling is reached."""
     evidence: tuple[str, ...] = ()
     remedy: str = ""
     """What to do, in imperative sentences without the last full stop; empty: its component's."""

@@ -107,7 +107,6 @@ def _buffer(
         f"an RTT of {seconds_text(trip)}{fills}",
         level=level,
         standing="inferred",
-        source="one-end",
         evidence=(f"The third value of {kind.sysctl} is {size} on the {side}.",),
         remedy=remedy,
     )
@@ -139,7 +138,6 @@ def _requests(given: Evidence, figures: Envelope) -> Iterator[Claim]:
         f"and {many} in flight",
         level=level,
         standing="inferred",
-        source="one-end",
         remedy=f"Keep more than {size_text(size * depth)} in flight ({enough})",
     )
 
@@ -184,7 +182,6 @@ def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
             level=rate,
             steps=(best.index,),
             standing="inferred",
-            source="one-end",
             remedy=f"Store the file on the outer tracks of the {side}'s disk ({rate_text(outer)})",
         )
         return

@@ -42,20 +42,6 @@ def window(in_flight_bytes, depth, stalls=0, **more):
 # -- no ceiling below what was moved --------------------------------------------------------------
 
 
-def test_a_buffer_below_what_the_same_requests_moved_is_none(between, sockets):
-    """500 Mbit/s over 40 ms: the copy's ramp looks like a buffer, the requests alone moved more."""
-    seen = sockets(
-        send_buffer_limited_ratio=0.6, min_rtt_seconds=0.04, in_flight_bytes_median=1_700_000
-    )
-    world = between(59, 59)
-    world.matrix("push", {(MIB, 4): 30, (MIB, 8): 58.9}, 0.04)
-    world.copy("push.cached", 42.5, details={"sockets": seen})
-    (found,) = lawful(world)
-    assert ("tcp", "client", "send-buffer") not in [each.named for each in found.ceilings]
-    (said,) = [each for each in found.evidence if each.startswith("Ignored")]
-    assert "smb-matrix push ran at 58.9 MB/s" in said
-
-
 def test_a_link_that_smb_moved_more_over_is_only_known_to_carry_that(empty_world):
     """TCP by itself had a bad moment: a link of no standard rate, then twice as much in a copy."""
     world = empty_world()

@@ -112,17 +112,13 @@ def test_other_traffic_is_named_where_the_link_is_full(pulled, named, rate, more
 @pytest.mark.parametrize(
     ("rate", "disk", "total", "by", "named"),
     [
-        (4, 500, 113, "network", CROWD),
         (4, 500, 113, "receiver", NOBODY),
-        (4, 500, 113, "sender", CROWD),
         (20, 500, 96, "network", NOBODY),
         (24, 25, 113, "network", "disk/client/write"),
         (20, 500, 320, "network", NOBODY),
     ],
     ids=[
-        "less than its share",
         "it does not wait",
-        "it may wait",
         "room",
         "a disk",
         "on another card",

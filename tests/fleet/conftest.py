@@ -11,7 +11,7 @@ RECORDED = Path(__file__).parents[1] / "data" / "report-v1-lab-with-agent.json"
 
 @pytest.fixture(scope="session")
 def report_of():
-    """A report of a pair whose copies all run so many times slower than they did."""
+    """A report of a pair whose copies and disks are so many times slower than they were."""
     recorded = json.loads(RECORDED.read_text())
 
     def made(client, server, slower=1.0):
@@ -20,7 +20,7 @@ def report_of():
         found["target"]["share"] = f"//{server}/share"
         for step in found["steps"]:
             outcome = step["outcome"]
-            if step["stage"] == "smb-copy" and outcome["kind"] == "measured":
+            if step["stage"] in ("smb-copy", "disk") and outcome["kind"] == "measured":
                 for key in ("median", "low", "high"):
                     outcome["bytes_per_second"][key] /= slower
                 for run in (outcome["samples"], *outcome["runs"]):

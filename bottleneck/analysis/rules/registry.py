@@ -42,7 +42,7 @@ OF_ANY_COPY: tuple[Rule, ...] = (
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
     *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
-    *(receive_window.rule, send_buffer.rule, congestion_control.rule, loss.rule),
+    *(receive_window.rule, send_buffer.rule, loss.rule),
     *(mtu.rule, running.rule, read.rule, cache_size.rule, writeback.rule, swap.rule),
     *(write.rule, quota.shared, server_software.rule),
 )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis import interface_facts, model
-from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import FOREIGN_RATIO, Evidence, foreign_rate
 from bottleneck.analysis.evidence.details import DiskRow, End
 from bottleneck.analysis.finding import Claim
@@ -27,8 +27,6 @@ from bottleneck.report import Report
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 from probes.records import SIDES, HostFacts
 
-ONE_SIDED_TRUST = 0.8
-"""The most that one end alone may be sure of."""
 STEADY_RATIO = 0.1
 """Spread of the seconds' rates, up to which a rate may be a link's."""
 FAR_SECONDS = 1e-3
@@ -71,17 +69,11 @@ def held_by(made: Found) -> str:
     return made.details.sockets.by or "unknown"
 
 
-def trust(copy: Copy, made: Found) -> float:
-    """The most that a verdict on a copy may be sure of: less where one end alone was seen."""
-    return ONE_SIDED_TRUST if copy.running and not both(made) else 1.0
-
-
 def _held(
     given: Evidence,
     cause: Cause,
     side: str,
     words: str,
-    source: Source,
     evidence: str,
     *,
     foreign: float = 0.0,
@@ -99,7 +91,6 @@ def _held(
         high=rate.high + foreign,
         standing="inferred",
         reached=None if foreign else True,
-        source=source,
         evidence=(evidence,),
         remedy=remedy,
     )
@@ -139,10 +130,9 @@ def _of_disk(given: Evidence, use: DiskUse) -> Claim:
         moved = size_text(use.others_bytes)
         words = f"the {use.side}'s disk moved {moved} for other processes at the same time"
     cause = disk_contention.CAUSE if use.shared else CAUSES[use.verb]
-    source: Source = "one-end" if use.shared or use.wait_ratio is None else "measured"
     evidence = f"On the {use.side}, {', and '.join(seen)}."
     remedy = disk_contention.remedy(use.side) if use.shared else ""
-    return _held(given, cause, use.side, words, source, evidence, remedy=remedy)
+    return _held(given, cause, use.side, words, evidence, remedy=remedy)
 
 
 def _network(given: Evidence, by: str) -> Iterator[Claim]:
@@ -153,10 +143,10 @@ def _network(given: Evidence, by: str) -> Iterator[Claim]:
         yield from _of_path(given, match)
     elif full is not None and by != "receiver":
         evidence = f"The interface of {full.name} was full."
-        yield from _shared(given, match, "measured", evidence)
+        yield from _shared(given, match, evidence)
     elif by == "unknown" and match and spread is not None and spread <= STEADY_RATIO:
         evidence = "The rate was steady and is that of a standard link; its queue was not seen."
-        yield _of_link(given, match, 0.0, "law", evidence)
+        yield _of_link(given, match, 0.0, evidence)
 
 
 def _of_path(given: Evidence, match: model.LinkMatch | None) -> Iterator[Claim]:
@@ -170,7 +160,7 @@ def _of_path(given: Evidence, match: model.LinkMatch | None) -> Iterator[Claim]:
         again = told.retransmitted_segments
         evidence = f"{again:.0f} segments were retransmitted, and the path had no queue."
         words = loss.lossy_text(seen, lost)
-        yield _held(given, loss.CAUSE, "path", words, "one-end", evidence, remedy=loss.REMEDY)
+        yield _held(given, loss.CAUSE, "path", words, evidence, remedy=loss.REMEDY)
         return
     usual, least = told.rtt_seconds_median, told.min_rtt_seconds
     trips = ""
@@ -178,32 +168,30 @@ def _of_path(given: Evidence, match: model.LinkMatch | None) -> Iterator[Claim]:
         trips = f"; the RTT was {seconds_text(usual)}, at least {seconds_text(least)}"
     unsent = size_text(told.unsent_bytes_median or 0.0)
     evidence = f"The {given.sender} always had more to send ({unsent} in its socket){trips}."
-    yield from _shared(given, match, "measured" if match else "one-end", evidence)
+    yield from _shared(given, match, evidence)
 
 
-def _shared(
-    given: Evidence, match: model.LinkMatch | None, source: Source, evidence: str
-) -> Iterator[Claim]:
+def _shared(given: Evidence, match: model.LinkMatch | None, evidence: str) -> Iterator[Claim]:
     """A full link: the copy's alone, or shared with other traffic."""
     foreign = foreign_rate(given.report, given.made, given.sender) or 0.0
     if foreign < FOREIGN_RATIO * given.rate.median:
-        yield _of_link(given, match, 0.0, source, evidence)
+        yield _of_link(given, match, 0.0, evidence)
         return
     total = given.looks_like(given.rate.median + foreign)
-    yield _of_link(given, total, foreign, "measured", evidence)
+    yield _of_link(given, total, foreign, evidence)
     if total is None:
         # The rule for every copy tells it where the sum is a link's.
         words = contention.words(foreign, given.rate.median + foreign)
         remedy = contention.remedy(given, foreign)
-        yield _held(given, contention.CAUSE, "path", words, "one-end", evidence, remedy=remedy)
+        yield _held(given, contention.CAUSE, "path", words, evidence, remedy=remedy)
 
 
 def _of_link(
-    given: Evidence, match: model.LinkMatch | None, foreign: float, source: Source, evidence: str
+    given: Evidence, match: model.LinkMatch | None, foreign: float, evidence: str
 ) -> Claim:
     behind = interface_facts.behind(given, level := given.rate.median + foreign, match)
     words = f"the network carries at most {rate_text(level)}{link_rate.likeness(match)}"
-    told = (behind.words or words, source, evidence)
+    told = (behind.words or words, evidence)
     found = _held(given, link_rate.CAUSE, "path", *told, foreign=foreign)
     return replace(found, remedy=behind.remedy, detail=behind.detail)
 
@@ -223,7 +211,6 @@ def _round_trips(given: Evidence, by: str) -> Iterator[Claim]:
             "path",
             f"only {size_text(window)} of SMB data is in flight, at most "
             f"{rate_text(window / trip)} at an RTT of {seconds_text(trip)}",
-            "one-end",
             f"The {given.sender} had nothing left to send most of the time, because its requests "
             "waited for replies.",
             remedy=round_trips.IN_PARALLEL.format(size_text(window)),
@@ -238,10 +225,7 @@ def _remarks(copy: Copy, made: Found) -> Iterator[str]:
         )
     if not both(made):
         unseen = _unseen(copy, made)
-        yield (
-            f"Not measured: the {unseen}'s queues, disk and CPU. The confidence is therefore at "
-            f"most {ONE_SIDED_TRUST:.2f}."
-        )
+        yield (f"Not measured: the {unseen}'s queues, disk and CPU.")
     receiver = "client" if copy.on_one_host else copy.receiver
     end = end_of(made, receiver) or End()
     row = end.writes.device and _row(end, end.writes.device, False, 0.0)

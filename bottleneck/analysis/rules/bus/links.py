@@ -39,9 +39,6 @@ USB_PRACTICE_RATIO, PCIE_PRACTICE_RATIO = 0.85, 0.9
 """Of a link's bytes that a disk's data get in practice: the rest is headers, and commands."""
 USB2_PRACTICE_BYTES_PER_SECOND = 38e6
 """As above, and a disk waits for its next command in between: 33 to 43 MB/s."""
-SURE_RATIO = 0.95
-OLD_USB_BYTES_PER_SECOND = 100e6
-"""Hardly a disk of today is as slow as USB 2; many are as fast as 5 Gbit/s."""
 BOTH_WAYS_RATIO = 1.08
 
 
@@ -111,7 +108,6 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
             best,
             f"{each.name} carries at most {rate}",
             standing="at-least" if why else "measured" if measured else "inferred",
-            source="seen" if measured else "one-end",
             evidence=each.evidence,
             remedy=each.remedy,
         )
@@ -141,7 +137,6 @@ def _rung(at: Link) -> Claim:
         level=most,
         low=min(most, max(at.least_bytes_per_second, 0.8 * most)),
         standing="inferred",
-        source="one-end",
         evidence=at.evidence,
         remedy=at.remedy,
     )
@@ -236,7 +231,6 @@ def claims(alone: Alone) -> Iterator[Claim]:
     if at is None or _carried_more(alone, at):
         return
     most, practice = at.most_bytes_per_second, at.practice_bytes_per_second
-    sure = alone.rate >= SURE_RATIO * practice and most < OLD_USB_BYTES_PER_SECOND
     does = f"{alone.disk} {DOES[alone.verb]} {rate_text(alone.rate)}"
     yield claim(
         at.cause,
@@ -244,7 +238,6 @@ def claims(alone: Alone) -> Iterator[Claim]:
         alone.best,
         f"{does}, the most that {at.name} carries",
         # Some disks by themselves do what an older bus carries.
-        source="seen" if sure else "one-end",
         evidence=(
             f"{_capital(alone.disk)} by itself {DID[alone.verb]} "
             f"{rate_text(alone.rate)}. {_capital(at.name)} carries at most "

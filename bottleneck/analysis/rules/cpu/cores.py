@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.claim import GAP, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, SHORTEST_SECONDS, Load, load
@@ -30,16 +30,10 @@ PARTLY_THROTTLED_RATIO, PARTLY_USED_RATIO = 0.1, 0.4
 """
 TAKEN_DOUBT = 0.3
 """How far off a whole CPU may be: one that is stopped again and again finds its caches cold."""
-SHARE_RATIO, ITS_SHARE_RATIO = 0.6, 0.8
-"""Of the most that another step had of the cores beside others: a copy that took less did not wait
-for them, it would have got as much; from which on it surely did."""
-QUEUED_RATIO, NEVER_SLEPT_RATIO = 0.75, 1.0
-"""CPU time of its busiest thread and time in the run queue, over the copy's own."""
-ASLEEP_RATIO = 0.4
-"""The same, below which the copy mostly waited for something else, whatever its share."""
-LEAST_SHARE_RATIO = 0.01
 ROUND_BYTES_PER_SECOND, LEAST_CORES = 1e8, 0.01
 """A rate that a reader can scale, and the least of its cost that is worth a figure."""
+QUEUED_RATIO = 0.5
+"""CPU time of the busiest thread and time in the run queue, over the copy's: it waits for cores."""
 FULL_RATIO = 0.92
 """Least of full cores that counts as used: the ceiling is within a tenth of the copy's own rate."""
 PARTLY_BUSY_RATIO = 0.8
@@ -87,7 +81,6 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
             "quota)",
             f"The copy's processes on the {side} waited for CPU time {waited} of the time, while "
             f"{percent_text(1 - seen.all_cores_ratio)} of its cores were idle.",
-            source="alone",
             remedy=f"Raise the CPU quota of the {side}'s container or virtual machine",
             detail="hidden CPU quota",
         )
@@ -102,8 +95,7 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
             f"the {side}'s CPU quota{limit} throttles the copy in {stops} of the "
             "scheduling periods",
             f"The copy used up the {side}'s CPU quota{limit} in {stops} of the periods.",
-            source="counted",
-            partly="gap" if partly else None,
+            partly=partly,
             remedy=_lift(made, side, seen, cores),
             detail=f"limited to {cores}" if cores else "",
         )
@@ -127,19 +119,14 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
     """
     if seen.crowded and not seen.throttled:
         taken = percent_text(seen.others_ratio)
-        told = seen.waiting_ratio
-        awake = QUEUED_RATIO if told is None else seen.process_ratio + told
-        most = max(seen.copy_ratio, _share_beside_others(given.report, side), LEAST_SHARE_RATIO)
-        share = max(LEAST_SHARE_RATIO, seen.copy_ratio / most)
-        its_share = share >= SHARE_RATIO and awake >= ASLEEP_RATIO
-        surely = awake >= NEVER_SLEPT_RATIO or share >= ITS_SHARE_RATIO and awake >= QUEUED_RATIO
+        waits = seen.waiting_ratio
         yield _claim(
-            *(quota.CONTENTION, given.made, side, share),
+            *(quota.CONTENTION, given.made, side, 1.0),
             f"other processes use {taken} of the {side}'s CPU, which is full",
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
-            reached=share >= SHARE_RATIO if told is None else awake >= QUEUED_RATIO or its_share,
-            # The other host's cores may be taken too; and the waits of idle threads are counted.
-            source="measured" if surely and not given.lone else "gap",
+            reached=waits is None or seen.process_ratio + waits >= QUEUED_RATIO,
+            # The other host's cores may be taken too.
+            trust=GAP if given.lone else SURE,
             remedy=quota.FIND_OTHERS.format(side),
         )
     own = min(1.0, seen.copy_ratio)
@@ -148,14 +135,7 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
         known = each.ceiling
         low, high = (known.bytes_per_second * (1 + way * TAKEN_DOUBT) for way in (-1, 1))
         wide = replace(known, low_bytes_per_second=low, high_bytes_per_second=high)
-        yield replace(each, ceiling=wide, reached=False, partial_trust=0.0)
-
-
-def _share_beside_others(report: Report, side: str) -> float:
-    """The most of a side's cores that any step had while others crowded them; 0: none were."""
-    found = (steps.found_at(report, index) for index in range(len(report.entries)))
-    loads = (load(each.usage(side)) for each in found if each is not None)
-    return max((each.copy_ratio for each in loads if each and each.crowded), default=0.0)
+        yield replace(each, ceiling=wide, reached=False, partly=False)
 
 
 def _filled(seen: Load) -> bool:
@@ -186,7 +166,7 @@ def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
             busy,
             reached=seen.full,
             # Full by what nobody counted: that the copy waits is sure, for whose work is not.
-            source="measured" if seen.copy_ratio >= OWN_RATIO else "gap",
+            trust=SURE if seen.copy_ratio >= OWN_RATIO else GAP,
             partly=_partly(seen, used),
         )
     if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO and not own_thread:
@@ -215,9 +195,9 @@ def _own(made: Found, side: str, seen: Load, busy: str) -> Iterator[Claim]:
     )
 
 
-def _partly(seen: Load, used_ratio: float) -> Source | None:
+def _partly(seen: Load, used_ratio: float) -> bool:
     own = seen.copy_ratio * seen.cores >= OWN_RATIO
-    return "likeness" if own and used_ratio >= PARTLY_BUSY_RATIO else None
+    return own and used_ratio >= PARTLY_BUSY_RATIO
 
 
 def _claim(
@@ -229,8 +209,8 @@ def _claim(
     evidence: str,
     *,
     reached: bool | None = None,
-    source: Source = "measured",
-    partly: Source | None = None,
+    trust: float = SURE,
+    partly: bool = False,
     remedy: str = "",
     detail: str = "",
 ) -> Claim:
@@ -246,7 +226,7 @@ def _claim(
         high=made.rate.high * scale,
         standing="estimated",
         reached=used_ratio >= SATURATED_RATIO if reached is None else reached,
-        source=source,
+        trust=trust,
         partly=partly,
         evidence=(evidence,),
         remedy=remedy,

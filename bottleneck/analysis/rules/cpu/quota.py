@@ -32,9 +32,8 @@ PERIOD_TOLERANCE_RATIO = 0.015
 """A Wi-Fi beacon comes every 102.4 ms, as evenly."""
 EVEN_RATIO = 0.1
 """Distance of the quartiles over the median, of what keeps time."""
-SILENT_RATIO, KNOWN_SILENT_RATIO = 0.3, 0.15
-"""Share of the time without a reply, from which on the stops are what a copy waits for; and where
-another copy has shown that the server keeps such time."""
+SILENT_RATIO = 0.3
+"""Share of the time without a reply, from which on the stops are what a copy waits for."""
 LEAST_REPLIES = 2.0
 """In a burst: on a slow link each reply comes alone, and as evenly."""
 OWN_STOPS_RATIO = 0.05
@@ -86,7 +85,7 @@ def paused(
                 steps=(given.made.index, found.index),
                 standing="inferred",
                 reached=False,
-                partly="likeness",
+                partly=True,
                 evidence=(seen,),
                 remedy=remedy,
             )
@@ -119,13 +118,13 @@ def keeps_time(found: Found) -> bool:
     return exact and high - low <= EVEN_RATIO * middle
 
 
-def stopped(report: Report, found: Found, least_ratio: float = SILENT_RATIO) -> bool:
+def stopped(report: Report, found: Found) -> bool:
     """Whether replies came in bursts, and neither this end nor the path kept them back."""
     told = found.details.replies
     several = told.burst_count_median
     if several is None:
         several = 0.0 if told.bursts is None else found.details.requests / (told.bursts + 1)
-    waits = told.silent_ratio >= least_ratio and several >= LEAST_REPLIES
+    waits = told.silent_ratio >= SILENT_RATIO and several >= LEAST_REPLIES
     return waits and not _by_itself(report, found)
 
 

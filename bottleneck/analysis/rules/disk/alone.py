@@ -23,8 +23,6 @@ from bottleneck.units import percent_text, rate_text
 
 BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
-FULL_RATIO, READ_AHEAD_BYTES = 0.9, 8 << 20
-"""Of what the device can read in the time of a copy; what it may read beyond the copy's bytes."""
 BURST_RATIO = 1.3
 """A copy so little above a throttled disk had the burst that the throttle allows for."""
 DOES = {"read": "reads", "write": "writes"}
@@ -175,24 +173,10 @@ def _itself(alone: Alone, group: str | None, limited: str | None) -> Claim:
         f"the {side}'s disk {DOES[verb]} at most {rate_text(level)}{whence}{why}",
         level=level,
         standing="at-least" if limited else "measured",
-        reached=True if not limited and _gave_all(alone) else None,
         evidence=tuple(_evidence(alone, group, setting)),
         remedy=_lift(alone, group) if group else remedy,
         detail="limited by a cgroup" if group else detail,
     )
-
-
-def _gave_all(alone: Alone) -> bool:
-    """Whether its device read as fast as it can during the copy: short files end in read-ahead."""
-    made = alone.given.copy.made
-    usage = made and made.usage(alone.side)
-    if made is None or not usage or alone.verb != "read":
-        return False
-    if made.rate.high > BURST_RATIO * alone.rate:
-        return False  # a run that was faster than that was read from somewhere else
-    read = usage.device_read_bytes or 0
-    least = FULL_RATIO * alone.rate * usage.wall_seconds
-    return least <= read <= made.moved_bytes + READ_AHEAD_BYTES
 
 
 def _lift(alone: Alone, group: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.claim import GAP, SURE, Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
@@ -43,7 +43,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         standing="inferred",
         reached=True,
         # Of files that nobody read lately their age speaks too, and not their rate alone.
-        source="gap" if cold in ("past-cache", "dropped") else "one-end",
+        trust=GAP if cold in ("past-cache", "dropped") else SURE,
         evidence=(
             f"That disk was not measured separately. It reads {rate_text(slow)} if disk and "
             f"network work in parallel, up to {rate_text(alone)} if they take turns.",

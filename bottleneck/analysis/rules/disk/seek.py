@@ -72,7 +72,6 @@ def claims(alone: Alone) -> Iterator[Claim]:
         alone.best,
         f"the file is in {count} fragments on {alone.disk}, which reads {rate_text(alone.rate)} "
         f"and seeks {percent_text(lost_ratio)} of the time",
-        source="measured",
         evidence=(
             f"The disk read the file at {rate_text(alone.rate)}. By calculation, {count} fragments "
             f"at a seek time of {seconds_text(seek)} take {seconds_text(seeks_seconds)} of "

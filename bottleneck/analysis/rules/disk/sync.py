@@ -50,7 +50,6 @@ def claims(alone: Alone) -> Iterator[Claim]:
         level=max(level, min(rate, HIGH_RATIO * level)),
         high=max(synced.rate.high, rate),
         reached=True,
-        source="measured",
         evidence=(_evidence(alone, synced),),
         remedy=setting.remedy,
         detail=setting.detail,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis.claim import TRUST, Cause, claim
+from bottleneck.analysis.claim import GAP, SURE, Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, alike, hindered
 from bottleneck.analysis.evidence.views import LEAST
@@ -106,7 +106,6 @@ def confirmed(given: Evidence, found: Claim) -> Claim:
         found,
         words=f"{words}{mostly}{semicolon}{why}",
         reached=True,
-        trust=min(found.trust, TRUST["measured"]),
         evidence=(*found.evidence, *_shown(given, seen)),
     )
 
@@ -170,7 +169,7 @@ def _by_flushes(given: Evidence, copy: str = "The copy") -> Iterator[Claim]:
         level=most,
         standing="inferred",
         reached=True if limits or seen.parts else None,
-        source="gap" if given.lone else "one-end",
+        trust=GAP if given.lone else SURE,
         evidence=(_waited(given, seen, copy), SAME) if given.lone else (_waited(given, seen),),
     )
 

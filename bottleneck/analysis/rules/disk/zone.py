@@ -62,7 +62,6 @@ def _inside(
         alone.best,
         f"the file is {where} of {alone.disk}, which {does} {rate_text(alone.rate)} there and "
         f"{rate_text(edge)} on its outer tracks",
-        source="measured",
         evidence=(
             f"{_measured(alone, zones)} {rate_text(edge)} on its outer tracks and "
             f"{rate_text(curve.inner_bytes_per_second)} on its inner tracks. The file's location "
@@ -87,7 +86,6 @@ def _weak(alone: Alone, zones: Zones, healthy: float, spans: tuple[Span, ...]) -
         alone.best,
         f"the file is in a weak zone ({where}) of {alone.disk}, which {does} "
         f"{rate_text(alone.rate)} there instead of {rate_text(healthy)}",
-        source="measured",
         evidence=(
             f"{_measured(alone, zones)} {rate_text(alone.rate)} at the file's location. Its other "
             f"zones suggest {rate_text(healthy)} there.",

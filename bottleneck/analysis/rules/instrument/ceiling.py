@@ -68,6 +68,5 @@ def rule(given: Evidence) -> Iterator[Claim]:
             f"this tool itself moves at most {rate} on the {side}, too close to the copy to name "
             "another component",
             reached=given.rate.median > NEAR_RATIO * best.rate.median,
-            source="measured",
             evidence=(f"TCP to itself on the {side} moved {rate}.",),
         )

@@ -103,7 +103,6 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         f"from its disk, which reads {rate_text(disk.rate.median)}",
         level=1 / (found.share / disk.rate.median + rest),
         standing="at-least" if hindered(disk, side) else "measured",
-        source="counted" if found.counted else "alone",
         evidence=(found.text(side),),
         remedy=(
             f"Stop programs on the {side} that use memory, or give it "

@@ -81,7 +81,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
             high=rate.high / waits,
             standing="estimated",
             reached=False,
-            partly="gap" if waits >= MOSTLY_RATIO else "likeness",
+            partly=True,
             evidence=(_evidence(side, usage),),
             remedy=_remedy(side, usage),
         )

@@ -67,8 +67,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         steps=(step,),
         standing="measured" if known else "estimated",
         reached=None if known else waits >= MOSTLY_RATIO,
-        source="measured" if known else "seen",
-        partly=None if known else "likeness",
+        partly=not known,
         evidence=(
             f"By itself and past the page cache, the {side}'s disk wrote {rate_text(alone)}. {how}",
         ),

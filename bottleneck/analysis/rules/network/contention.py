@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits
-from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate, transfers
 from bottleneck.analysis.finding import Claim
 from bottleneck.units import rate_text
@@ -16,9 +16,9 @@ CAUSE = Cause(
     remedy="Find the other traffic with `iftop` on both hosts, or the switch's port counters. Then "
     "stop it, move it or limit its rate",
 )
-FULL_RATIO, SHARED_FULL_RATIO, CERTAIN_RATIO, IMPOSSIBLE_RATIO = 0.85, 0.8, 0.9, 1.15
+FULL_RATIO, SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.85, 0.8, 1.15
 """Sum of the copy's and the others' traffic over the link's limit: full; full where others have
-much of it; no room for the copy to grow; more than one link carries, so that they took another."""
+much of it; more than one link carries, so that they took another."""
 SHARED_RATIO = 0.25
 """Others' traffic over the copy's, from which on they have much of the link."""
 BOUND_RATIO = 0.15
@@ -42,34 +42,18 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
             "link was not seen to be full."
         )
         return
-    waits = _waits(given) if shared and used >= CERTAIN_RATIO else None
     yield claim(
         CAUSE,
         "path",
         given.made,
         words(foreign, total),
         level=max(rate.median, capacity - foreign),
-        reached=None if waits is None else True,
-        source=waits or ("one-end" if given.lone else "measured"),
         evidence=(
             f"The interface carried {rate_text(total)} in this direction; {rate_text(foreign)} of "
             "it was other traffic.",
         ),
         remedy=remedy(given, foreign),
     )
-
-
-def _waits(given: Evidence) -> Source | None:
-    """How sure it is that the copy's own connection waited for the network; None: it did not.
-
-    A sender that pauses may wait for requests that stand in the same queue, or for its disk.
-    """
-    seen = given.own
-    lost = bool(seen.sockets.retransmitted_bytes)
-    if seen.sockets.by == "sender":
-        return "gap"
-    waits = seen.sockets.by == "network" and (seen.queued or seen.backlog or lost)
-    return ("one-end" if given.lone else "measured") if waits else None
 
 
 def words(foreign: float, total: float) -> str:

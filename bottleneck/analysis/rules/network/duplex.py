@@ -64,7 +64,6 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         best,
         f"the {side}'s link is half duplex and carries at most {rate_text(best.rate.median)}",
         standing="at-least" if any(hindered(best, each) for each in SIDES) else "measured",
-        source="measured",
         evidence=told,
         remedy=(
             f"Turn on autonegotiation at both ends of the {side}'s cable "

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import hardware_limits, interface_facts, model, shown, steps
-from bottleneck.analysis.claim import TRUST, Cause, Source, claim
+from bottleneck.analysis.claim import GAP, LIKENESS, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import (
     Evidence,
     alike,
@@ -142,7 +142,6 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
         low=best.rate.low + foreign,
         high=best.rate.high + foreign,
         standing="at-least" if why else "measured",
-        source="certain" if match else "seen",
         evidence=(f"{moved}.", *interface_facts.told(given, best, match)),
         remedy=behind.remedy,
         detail=behind.detail,
@@ -163,7 +162,6 @@ def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
             level=bound.bytes_per_second,
             high=bound.bytes_per_second,
             standing="inferred",
-            source="alone",
             remedy=behind.remedy,
             detail=behind.detail,
         )
@@ -215,14 +213,14 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
     if match is not None:
         behind = interface_facts.behind(given, rate, match)
         words = f"the network carries at most {rate_text(rate)}{likeness(match, behind)}; inferred,"
-        words, source = f"{words} TCP was not measured separately", _source(given, rate)
+        words = f"{words} TCP was not measured separately"
         told = tuple(interface_facts.told(given, best, match))
         yield claim(
             *(CAUSE, "path", best, words),
             level=rate,
             low=best.rate.low,
             standing="inferred",
-            source=source,
+            trust=_trust(given, rate),
             evidence=told,
             remedy=behind.remedy,
             detail=behind.detail,
@@ -236,11 +234,11 @@ def _doubted(given: Evidence, found: Claim) -> Claim:
     if way is None:
         return found
     why = f"{way}. Whether another path is faster is not known: an agent (--agent) tests each one."
-    trust = min(found.trust, TRUST["gap"])
+    trust = min(found.trust, GAP)
     return replace(found, trust=trust, evidence=(*found.evidence, why))
 
 
-def _source(given: Evidence, rate: float) -> Source:
+def _trust(given: Evidence, rate: float) -> float:
     """How far a likeness is believed: a server's disk may happen to write what a link carries.
 
     Less where the client had nothing left to send, and where the other way carries more.
@@ -248,4 +246,4 @@ def _source(given: Evidence, rate: float) -> Source:
     idle = given.copy.made is not None and given.details.sockets.by == "sender"
     back = best_alike(given.report, given.receiver)
     more = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
-    return "likeness" if idle or (more and not given.queues()) else "alone"
+    return LIKENESS if idle or (more and not given.queues()) else SURE

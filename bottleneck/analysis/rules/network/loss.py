@@ -107,7 +107,6 @@ def rule(given: Evidence) -> Iterator[Claim]:
         level=level if own else seen.found.rate.median,
         standing="inferred" if own else "measured",
         reached=True if own else None,
-        source="seen" if own else "one-end",
         evidence=(
             f"{again}{allowed.after(seen.sockets.rtt_seconds_median or 0.0)}",
             *_other_way(given),

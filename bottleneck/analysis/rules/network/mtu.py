@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits
-from bottleneck.analysis.claim import TRUST, Cause, Source, claim
+from bottleneck.analysis.claim import GAP, Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import PathDetails
 from bottleneck.analysis.evidence.views import view
@@ -25,6 +25,8 @@ CAUSE = Cause(
     remedy='Let ICMP "fragmentation needed" pass in routers and firewalls, or set a smaller MTU on '
     "both hosts (`ip link set dev NAME mtu 1400`)",
 )
+PROVEN_TRUST = 0.98
+"""Of a hole that was seen in the direction of a copy that stalled."""
 STALLED_RATIO = 0.1
 """Share of the copy that its sender waited for retransmission timers."""
 Hole = tuple[float, float, int]
@@ -72,7 +74,7 @@ def stopped(report: Report, copy: Copy) -> CopyDiagnosis | None:
     words = _words(found)
     what = "The copy stalled" if failed else "The copy was not made, as the one before it stalled,"
     error = (f"The copy failed: {told.error}",) if isinstance(told, Failed) else ()
-    trust = TRUST["measured" if own else "gap"]
+    trust = PROVEN_TRUST if own else GAP
     verdict = Verdict(*("network", "path", "mtu"), trust, None, f"{what} because {words}.")
     return CopyDiagnosis(
         copy.name,
@@ -100,10 +102,10 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         f"The connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))} of "
         f"the copy) for retransmission timeouts and retransmitted {again:.0f} segments."
     )
-    yield _held(given, found, "measured", why)
+    yield _held(given, found, why)
 
 
-def _held(given: Evidence, found: Hole, source: Source, why: str) -> Claim:
+def _held(given: Evidence, found: Hole, why: str) -> Claim:
     return claim(
         CAUSE,
         "path",
@@ -112,7 +114,6 @@ def _held(given: Evidence, found: Hole, source: Source, why: str) -> Claim:
         steps=(given.made.index, found[2]),
         standing="inferred",
         reached=True,
-        source=source,
         evidence=(why,),
         remedy=_remedy(given.report, found, given.sender),
     )

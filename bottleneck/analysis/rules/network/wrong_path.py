@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis.claim import TRUST, Cause, behind, claim
+from bottleneck.analysis.claim import Cause, behind, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.views import Positive, view
 from bottleneck.analysis.finding import Ceiling, Claim
@@ -100,7 +100,6 @@ def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
             f"the path by {found.better.words} carries at most {rate_text(rate)}",
             level=rate,
             steps=(found.step,),
-            source="measured",
         )
 
 
@@ -119,7 +118,6 @@ def _chosen(each: Claim, found: Faster, sender: str) -> Claim:
             f"the copy uses {found.used.words}, which carries {used}; {found.better.words} carries "
             f"{better}"
         ),
-        trust=min(each.trust, TRUST["measured"]),
         evidence=(*each.evidence, f"On the path in use, {each.words}."),
         remedy=(
             f"Connect to {found.better.address}, or make the server's name or the route lead to "

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.claim import TRUST, Cause, behind
+from bottleneck.analysis.claim import Cause, behind
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
@@ -76,7 +76,6 @@ def _dialect(given: Evidence, claim: Claim, faster: Found) -> Claim:
             f"{old} keeps {less} in flight; the same copy runs at {rate} over {name} with {more} "
             "in flight"
         ),
-        trust=min(claim.trust, TRUST["measured"]),
         evidence=(*claim.evidence, f"Over {old}, {claim.words}."),
         remedy=f"Use {name} instead of {old} on the {side} (it ran the same copy at {rate})",
         detail=old,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.claim import GAP, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
@@ -57,7 +57,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         steps=(made.index, beside.index),
         reached=True,
         # Where no option explains it the gap is sure, and its cause is not.
-        source="alone" if reasons else "gap",
+        trust=SURE if reasons else GAP,
         evidence=tuple(f"The mount option {text} {why}." for text, why in reasons),
         remedy=remedy(made, given.copy.verb),
         detail=f"mount option {reasons[0][0]}" if len(reasons) == 1 else "",

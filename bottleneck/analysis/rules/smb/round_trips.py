@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bottleneck.analysis import shown, steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate
-from bottleneck.analysis.finding import Claim, Standing
-from bottleneck.analysis.noise import SINGLE_RATIO
+from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rtt import Rtt, rtt
 from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
@@ -30,8 +29,6 @@ SHORT_SECONDS = 1e-3
 STALLED_RATIO = 0.05
 """Share of the requests that only credits kept back, from which on the server is the limit."""
 USUAL_REQUEST_BYTES = 1 << 20
-PLAUSIBLE_RATIO = 0.6
-"""Requests alone that are further below what the round trip allows were held by something else."""
 MOSTLY_RATIO = 0.85
 """Of the rate at which its requests were answered, which a copy has that mostly waits for them."""
 FULL_RATIO = 0.5
@@ -62,12 +59,9 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     seen = rtt(given.report, given.made)
     if seen is None or (seen.seconds < SHORT_SECONDS and not stalled):
         return
-    level = _level(given, seen, window, ran_out)
-    if not seen.echoed and level.median > NEAR_RATIO * given.rate.median:
+    found = _claim(given, seen, window, ran_out)
+    if not seen.echoed and found.ceiling.bytes_per_second > NEAR_RATIO * given.rate.median:
         return
-    found = _claim(given, seen, window, level)
-    if found.reached is None and not ran_out:
-        found = replace(found, reached=False)
     sides = (given.sender, given.receiver)
     busy = any(foreign_rate(given.report, given.made, side) for side in sides)
     if busy and not found.reached:
@@ -91,77 +85,24 @@ def stalls(made: Found) -> float:
     return count if count > STALLED_RATIO * made.details.requests else 0.0
 
 
-@dataclass(frozen=True)
-class Level:
-    """What the bytes in flight carry, bytes per second, and where that is from."""
-
-    median: float
-    high: float
-    standing: Standing
-    steps: tuple[int, ...]
-
-
-def _level(given: Evidence, seen: Rtt, in_flight: float, ran_out: bool) -> Level:
+def _claim(given: Evidence, seen: Rtt, in_flight: float, ran_out: bool) -> Claim:
+    made, by_server = given.made, bool(stalls(given.made)) or _short_of(given)
+    took, waits = made.details.request_seconds_median, starved(given)
+    # A FLUSH at the end has no request beside it.
+    rate = max(made.rate.median, made.details.acknowledged_bytes_per_second or 0.0)
     # What the path really carries is no less, so that no request takes longer on it. A window that
     # something else leaves empty says what it would carry without that: over a link without end.
     carried = given.path_rate if ran_out else None
     own = (given.details.request_bytes or 0.0) / carried if carried else 0.0
-    found = Level(
-        in_flight / (seen.seconds + own), in_flight / (seen.low_seconds + own), "inferred", ()
-    )
-    alone = _alone(given)
-    if alone is not None and alone[0] >= PLAUSIBLE_RATIO * found.median:
-        found = Level(alone[0], max(alone[0], found.high), "measured", alone[1:])
-    if given.copy.verb == "pull" or not ran_out:
-        return found
-    # The FLUSH at a push's end is a round trip with nothing in flight.
-    moved = given.made.moved_bytes
-    return replace(
-        found,
-        median=moved / (moved / found.median + seen.seconds),
-        high=moved / (moved / found.high + seen.low_seconds),
-    )
-
-
-def _alone(given: Evidence) -> tuple[float, int] | None:
-    """What the copy's requests carry from and to memory, where the path carries more; and the step.
-
-    None: not known.
-    """
-    shape = (given.details.request_bytes, given.details.depth)
-    wanted = (given.copy.verb, given.copy.dialect)
-    for each in steps.measured(given.report, "smb-matrix"):
-        if (each.setting.verb, each.setting.dialect) != wanted or not each.intact:
-            continue
-        rates = [
-            ((cell.request_bytes, cell.depth), cell.bytes_per_second)
-            for cell in shown.credible(given.report, each)
-            if cell.bytes_per_second is not None
-        ]
-        found = next((rate for at, rate in rates if at == shape), None)
-        if found is not None and max(rate for _, rate in rates) > SINGLE_RATIO * found:
-            return found, each.index
-    return None
-
-
-def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
-    made, by_server = given.made, bool(stalls(given.made)) or _short_of(given)
-    took = made.details.request_seconds_median
-    waits = starved(given)
-    # A FLUSH at the end has no request beside it.
-    rate = max(made.rate.median, made.details.acknowledged_bytes_per_second or 0.0)
-    if waits and took is not None and rate * took < in_flight:
+    level, high = (in_flight / (each + own) for each in (seen.seconds, seen.low_seconds))
+    if waits and took is not None:
         # The most that ever was in flight is told; what mostly was follows by Little's law.
-        in_flight = rate * took
-        most = max(rate, in_flight / seen.seconds)
-        level = Level(most, max(most, in_flight / seen.low_seconds), "inferred", level.steps)
-    if waits:
+        in_flight = min(in_flight, rate * took)
         # What as few requests moved at another time they can move.
         moved = shown.moved(given.report, given.sender)
         alike = (e.bytes_per_second for e in moved if shown.with_as_few(given.copy, e))
-        most = max([level.median, *alike])
-        level = replace(level, median=most, high=max(most, level.high))
-        in_flight = max(in_flight, most * seen.seconds)
+        level = max(rate, in_flight / seen.seconds, *alike)
+        in_flight = max(in_flight, level * seen.seconds)
     size, trip = size_text(in_flight), seconds_text(seen.seconds)
     words = f"only {size} of SMB data is in flight"
     if by_server:
@@ -177,13 +118,12 @@ def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
         CAUSE,
         "server" if by_server else "path",
         None,
-        f"{words}, at most {rate_text(level.median)} at an RTT of {trip}",
-        level=level.median,
-        high=level.high,
-        steps=tuple(dict.fromkeys((made.index, *seen.steps, *level.steps))),
-        standing=level.standing,
-        reached=True if waits and made.rate.median >= MOSTLY_RATIO * rate else None,
-        source="measured" if seen.echoed else "law",
+        f"{words}, at most {rate_text(level)} at an RTT of {trip}",
+        level=level,
+        high=max(level, high),
+        steps=tuple(dict.fromkeys((made.index, *seen.steps))),
+        standing="inferred",
+        reached=True if waits and made.rate.median >= MOSTLY_RATIO * rate else ran_out and None,
         evidence=(f"The RTT of the idle path was {trip} (by {how}){took_text}.",),
         remedy=remedy,
         detail=detail,

@@ -114,7 +114,7 @@ def _beyond(copy: Copy, claims: Sequence[Claim]) -> float | None:
 
     Lower bounds count: the part carries at least that.
     """
-    if any(each.reached or each.partial_trust for each in claims):
+    if any(each.reached or each.partly for each in claims):
         return None
     best: dict[tuple[str, str | None], float] = {}
     for each in claims:
@@ -226,7 +226,6 @@ def _claim(
         f"its CPU is {busy} busy",
         standing="inferred",
         reached=True,
-        source="alone" if settings else "law",
         evidence=(
             waits,
             f"All other components allow {rate_text(beyond)} or more, with replies in {quick}.",

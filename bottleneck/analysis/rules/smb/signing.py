@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.claim import TRUST, Cause, behind
+from bottleneck.analysis.claim import Cause, behind
 from bottleneck.analysis.evidence.copies import Evidence, transfers
 from bottleneck.analysis.evidence.details import ServerSetting
 from bottleneck.analysis.finding import Claim
@@ -97,7 +97,6 @@ def _crypto(given: Evidence, side: str, claim: Claim, cost: CryptoCost, share: f
         claim,
         ceiling=behind(claim.ceiling, CAUSES[kind], side, *cost.steps),
         words=f"{claim.words}, {about}{percent_text(share)} of that for {kind} ({name})",
-        trust=min(claim.trust, TRUST["measured" if cost.compared else "alone"]),
         evidence=(*claim.evidence, cost.evidence),
         remedy=_remedy(given, side, kind, name, cost),
         detail=next((f"`{each.option} = {each.value}`" for each in _set(given, side, kind)), ""),
@@ -123,7 +122,7 @@ def _rest(claim: Claim, side: str, kind: str, times: float) -> Claim:
         ),
         words=f"the {side}'s CPU carries about {rate_text(level)} without {kind}",
         reached=False,
-        partial_trust=0.0,
+        partly=False,
         evidence=(),
     )
 

@@ -15,16 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis import socket_buffers
-from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Connection, Evidence
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.rules.tcp.receive_window import (
     CARRIES_MORE_RATIO,
-    LIMITED_RATIO,
     MOSTLY_RATIO,
 )
-from bottleneck.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause(
     *("tcp", "send-buffer", "send buffer"),
@@ -57,7 +56,6 @@ class Limit:
     reached: bool | None
     words: str
     evidence: str
-    source: Source = "seen"
     standing: Standing = "inferred"
 
 
@@ -68,12 +66,10 @@ def rule(given: Evidence) -> Iterator[Claim]:
         # The buffer then holds what the server's credits let go, and has room for more.
         return
     carried, rate = given.path_rate, seen.found.rate.median
-    found = _by_the_kernel(seen, carried, rate) or _in_bursts(seen, carried, rate)
+    found = _in_bursts(seen, carried, rate)
     if found is not None and not seen.own:
         # TCP alone was measured: that is its ceiling, and the copy's rate has to reach it.
-        found = replace(
-            found, bytes_per_second=rate, reached=None, standing="measured", source="alone"
-        )
+        found = replace(found, bytes_per_second=rate, reached=None, standing="measured")
     told = seen.sockets
     set_by = socket_buffers.fixed(
         *(given, given.sender, socket_buffers.SEND),
@@ -89,33 +85,11 @@ def rule(given: Evidence) -> Iterator[Claim]:
             high=found.high_bytes_per_second,
             standing=found.standing,
             reached=found.reached,
-            source=found.source,
             evidence=(found.evidence,),
             remedy=set_by.remedy,
             detail=set_by.detail,
             window_bytes=found.window_bytes if seen.own else 0.0,
         )
-
-
-def _by_the_kernel(seen: Connection, carried: float | None, rate: float) -> Limit | None:
-    """Where the kernel itself counted the time that the buffer kept the sender waiting."""
-    told, share = seen.sockets, seen.sockets.send_buffer_limited_ratio
-    rtt, in_flight = told.min_rtt_seconds, told.in_flight_bytes_median
-    if share < LIMITED_RATIO or rtt is None or in_flight is None:
-        return None
-    level = high = in_flight / rtt
-    more = carried is not None and carried >= CARRIES_MORE_RATIO * rate
-    reached = True if more and share >= MOSTLY_RATIO else None
-    if reached:
-        level = max(rate, min(level, in_flight / (told.rtt_seconds_median or rtt)))
-    return Limit(
-        in_flight,
-        level,
-        max(level, high),
-        reached,
-        f"allows at most {size_text(in_flight)} in flight at an RTT of {seconds_text(rtt)}",
-        f"{seen.whose} waited for its send buffer {percent_text(min(1.0, share))} of the time.",
-    )
 
 
 def _in_bursts(seen: Connection, carried: float | None, rate: float) -> Limit | None:

@@ -326,7 +326,6 @@ SHARED = {
     "always": {"others": others(read=30), "before": BUSY},
     "began later": {"others": others(read=30), "before": QUIET},
     "writes": {"others": others(written=25)},
-    "small ones": {"others": others(read=0.3, access=4096), "before": BUSY},
     "seen before alone": {"before": BUSY},
 }
 
@@ -347,35 +346,9 @@ def test_somebody_elses_io_is_named_on_a_disk_that_is_read(lan, details, says):
     says(lan, "disk/server/contention")
 
 
-def test_somebody_elses_io_is_named_on_a_disk_that_is_written(lan, says):
-    """The device was busy while bytes went from memory to memory: that was nobody of ours."""
-    lan.busy["server"] = {"device_busy_ratio": 0.9, "device_read_bytes": 150_000_000}
-    lan.tcp("push", 117.6)
-    disk(lan, "write", 25, others=others(read=30))
-    lan.copy("push.cached", 24)
-    says(lan, "disk/server/contention")
-
-
-def test_a_shared_disk_that_was_always_at_work_is_reached_whatever_share_it_gave(lan, says):
-    disk(lan, "read", (22, 25, 28), others=others(read=30), before=BUSY)
-    load = {"device_busy_ratio": 0.99, "device_read_bytes": 220_000_000}
-    lan.copy("pull.uncached", (10, 15, 22), memory=15, server=load)
-    says(lan, "disk/server/contention")
-
-
 def moved(mb_per_second: float) -> dict[str, Any]:
     """What a device moved for everybody during a copy; throttled before its queue it seems idle."""
     return {"device_busy_ratio": 0.05, "device_read_bytes": int(mb_per_second * 4 * MB)}
-
-
-def test_a_copy_above_the_earlier_figure_does_not_clear_who_reads_beside_it(lan, says):
-    """What the others leave moves: the ceiling is what they left during the copy."""
-    lan.busy["server"] = moved(80)
-    lan.tcp("pull", 117.6)
-    disk(lan, "read", 15.8, others=others(read=64), before=BUSY)
-    lan.copy("pull.cached", 115, server={"device_read_bytes": 0})
-    lan.copy("pull.uncached", 18, server=moved(80))
-    says(lan, "network/path/link-rate", "disk/server/contention")
 
 
 @pytest.mark.parametrize(
@@ -474,18 +447,3 @@ def test_where_nobody_saw_the_host_during_the_copy_what_others_left_before_stand
     ceilings = {each.named: each for each in lan.diagnosed("pull.uncached").ceilings}
     found = ceilings["disk", "server", "contention"]
     assert found.bytes_per_second == 25 * MB
-
-
-@pytest.mark.parametrize(
-    ("rates", "named"),
-    [((1.4,), "disk/server/read"), ((1.3, 1.4, 2.7), NOBODY)],
-    ids=["it took its time", "a run that was faster was read from somewhere else"],
-)
-def test_a_device_that_read_all_it_can_is_reached_whatever_a_short_file_got_of_it(
-    lan, rates, named, says
-):
-    """What was read ahead beyond the file's end took its time too."""
-    disk(lan, "read", 2.0)
-    read = {"device_read_bytes": 4_190_000, "wall_seconds": 2.1}
-    lan.copy("pull.uncached", rates, size=3_145_728, server=read)
-    says(lan, named)

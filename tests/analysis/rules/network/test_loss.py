@@ -1,4 +1,4 @@
-"""Rules network/loss and tcp/congestion-control: right where planted, silent where not."""
+"""Rule network/loss: right where planted, silent where not."""
 
 from __future__ import annotations
 
@@ -23,21 +23,6 @@ LOSSY = {
     "unread_bytes_median": 0,
 }
 """1 % of the packets lost over 20 ms, reno."""
-SLOW_TO_RECOVER = {
-    "congestion_control": "cubic",
-    "segment_bytes": 1448,
-    "unsent_bytes_median": 4_000_000,
-    "in_flight_bytes_median": 600_000,
-    "in_flight_bytes_high": 700_000,
-    "rtt_seconds_median": 0.101,
-    "min_rtt_seconds": 0.1,
-    "peer_window_bytes_median": 6_180_864,
-    "congestion_window_bytes_median": 620_000,
-    "retransmitted_segments": 2,
-    "loss_ratio": 0.00005,
-    "unread_bytes_median": 0,
-}
-"""One loss, long ago, over 100 ms."""
 LOSS, LINK, NOBODY = "network/path/loss", "network/path/link-rate", "unknown/inconclusive"
 
 
@@ -150,38 +135,6 @@ def test_half_the_evidence_names_no_loss(path, sockets, change, says):
     world.copy("pull.cached", (0.7, 0.78, 0.83), details={"sockets": told})
     says(world)
     assert ("network", "path", "loss") not in world.ceilings()
-
-
-# -- tcp/congestion-control --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["pull.cached", "push.cached", "pull.uncached"])
-def test_a_control_that_grows_too_slowly_is_named(path, sockets, name, says):
-    world = path(6, 24, SLOW_TO_RECOVER)
-    world.copy(name, (5.7, 5.9, 6.1), details={"sockets": sockets(**SLOW_TO_RECOVER)})
-    says(world, f"tcp/{'server' if 'pull' in name else 'client'}/congestion-control")
-
-
-LESS = {
-    "several carry hardly more": {},
-    "losses: that is the path's affair": {"loss_ratio": 0.01, "retransmitted_segments": 90},
-    "a short path": {"min_rtt_seconds": 0.001},
-    "a window": {"receive_window_limited_ratio": 0.6},
-    "a buffer": {"send_buffer_limited_ratio": 0.6},
-    "the program has no more": {"unsent_bytes_median": 0},
-    "its window has room": {"in_flight_bytes_median": 100_000},
-    "one that does not back off": {"congestion_control": "bbr"},
-    "not told how large its window is": {"congestion_window_bytes_median": None},
-}
-
-
-@pytest.mark.parametrize("change", LESS.values(), ids=LESS)
-def test_the_control_is_not_blamed_for_less(path, sockets, change, says):
-    world = path(6, 24 if change else 7, {**SLOW_TO_RECOVER, **change})
-    told = sockets(**{**SLOW_TO_RECOVER, **change})
-    world.copy("pull.cached", (5.7, 5.9, 6.1), details={"sockets": told})
-    says(world)
-    assert ("tcp", "server", "congestion-control") not in world.ceilings()
 
 
 # -- without an agent, by the client's own socket ------------------------------------------------

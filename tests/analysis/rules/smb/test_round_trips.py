@@ -60,24 +60,6 @@ def test_the_requests_own_time_on_the_link_counts_where_one_is_in_flight(empty_w
     says(world, PATH)
 
 
-CELLS = {
-    "the same requests, and deeper ones that were faster": ({(MIB, 8): 76, (MIB, 32): 277}, {}),
-    "nothing was faster": ({(MIB, 8): 76, (MIB, 32): 77}, {}),
-    "so slow that the round trip is no reason": ({(MIB, 8): 20, (MIB, 32): 277}, {}),
-    "other requests": ({(MIB, 16): 76, (MIB, 32): 277}, {}),
-    "altered bytes": ({(MIB, 8): 76, (MIB, 32): 277}, {"hash_ok": False}),
-}
-
-
-@pytest.mark.parametrize(("cells", "details"), CELLS.values(), ids=CELLS)
-def test_where_the_same_requests_were_measured_alone_that_is_the_ceiling(far, cells, details, says):
-    world = far(matrix=False)
-    world.matrix("push", {(MIB, 8): 33, (MIB, 32): 400}, 0.1)  # of the other direction
-    world.matrix("pull", cells, 0.1, details=details)
-    world.copy("pull.cached", (73, 74, 75), details=window(8 * MIB))
-    says(world, PATH)
-
-
 STALLS = {
     "the server's credits are the server's to mend": (
         *(SERVER, 0.02, (24, 25, 25.5), window(512 << 10, 65536, 180)),
