@@ -72,9 +72,9 @@ CHECK_FILE_SECONDS = 2.0
 CHECK_BYTES = 256 * 1024
 CHECK_LEAST_BYTES = 4096
 CHECK_DEPTH = 16
-CHECK_SHARE = 0.15
+CHECK_SHARE = 0.08
 """A push is read back for so long, as a share of its own time."""
-CHECK_LEAST_SECONDS = 0.3
+CHECK_LEAST_SECONDS = 0.2
 CHECK_MOST_SECONDS = 5.0
 """However long the copy took: whoever waits for the step does not wait for ever."""
 CHECK_SECONDS = 20.0

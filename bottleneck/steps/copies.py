@@ -1,4 +1,4 @@
-"""The copies: from and to memory, which fills the pulls' source, then as a user makes them."""
+"""The copies as a user makes them; the last push fills the pulls' source."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def measure_copies(
     worth = schedule.disks_to_measure(bench)
     if worth is None and opened in made and not bench.options.copy:
         bench.ledger.why = WITHOUT_DISK
-        _copy(bench, opened, made[opened], "pull.cached", "memory")
+        for copy in ("push.cached", "pull.cached"):
+            _copy(bench, opened, made[opened], copy, "memory")
     left_out = limits(worth)
     if opened in made and not (bench.options.runs or bench.options.copy):
         _explained(bench, endpoint, made[opened], left_out)
@@ -93,7 +94,7 @@ def _explained(
     found = schedule.in_doubt(bench)
     clear = found is not None and not found
     seconds = SMB1_SECONDS + copy_size.warming_seconds(bench)
-    in_time = schedule.in_time(bench, seconds, schedule.MOST_CLEAR_SHARE)
+    in_time = schedule.in_time(bench, seconds)
     unmade = [SMB1] if clear and not others else []
     if unmade and in_time:
         unmade = [f"{SMB1} uncached"] if _smb1(bench, endpoint, "cached") else []
@@ -142,15 +143,30 @@ def _smb1(bench: Bench, endpoint: Endpoint, cache: str = "") -> bool:
 
 
 def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: ExitStack) -> None:
-    """The files that the copies read: the client's own, and by a push from memory the share's."""
+    """The files that the copies read: the client's own, and the share's where no push fills it."""
     if bench.source_bytes:
         return
     bench.ledger.why = WITHOUT_DISK
     if not (turns.dropped(bench, "push") or turns.dropped(bench, "pull")):
         _calibrate(bench, dialect)
-    if not bench.sources:
-        disks.hold_sources(bench, stack)
-    if any(each.startswith("pull") for each in bench.options.copies):
+    disks.hold_sources(bench, stack, disks.first_sides(bench))
+    if not _filling(bench):
+        _fill(bench, dialect, labels)
+
+
+def _filling(bench: Bench) -> str:
+    """The push whose file the pulls read, the last one; empty: none, or no pull, is asked for."""
+    pushes = [each for each in plan.COPIES if each in _asked(bench, "push")]
+    return pushes[-1] if pushes and _asked(bench, "pull") else ""
+
+
+def _asked(bench: Bench, verb: str) -> tuple[str, ...]:
+    return tuple(each for each in bench.options.copies if each.startswith(verb))
+
+
+def _fill(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
+    """Makes the pulls' source by a push from memory, where there is none yet."""
+    if not bench.source_bytes and _asked(bench, "pull"):
         _copy(bench, dialect, labels, "push.cached", "memory")
 
 
@@ -207,6 +223,8 @@ def _round(
     for copy in (each for each in plan.COPIES if each.endswith(f".{cache}" if cache else "")):
         if copy not in bench.options.copies:
             continue
+        if copy.startswith("pull"):
+            _fill(bench, dialect, labels)
         if number == 0 and not extra or copy_size.fits(bench, dialect, copy):
             _copy(bench, dialect, labels, copy, "folder")
         elif number == 0:
@@ -266,7 +284,11 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
             raise Unavailable(files.too_small(bench, copy.startswith("pull")))
         proof = files.ready_cache(bench.server, bench.server_path, copy, size)
         proof = proof or files.cache_proof("server", requested)
-        fills = end == "memory" and verb == "push" and not bench.source_bytes
+        fills = (
+            verb == "push"
+            and not bench.source_bytes
+            and (end == "memory" or copy == _filling(bench))
+        )
         source = bench.sources.get("client")
         setting = files.copy_setting(
             bench,

@@ -38,8 +38,8 @@ Disks = frozenset[tuple[str, str]] | None
 """Sides with read or write; None: all of them."""
 
 
-def hold_sources(bench: Bench, stack: ExitStack) -> None:
-    """A nameless file of payload in each folder, held until the stack closes.
+def hold_sources(bench: Bench, stack: ExitStack, sides: tuple[plan.Side, ...] = plan.SIDES) -> None:
+    """A nameless file of payload in each side's folder, if it has none yet, until the stack closes.
 
     Raises:
         Refused: the client's folder cannot be written to; pushes would have no source.
@@ -48,7 +48,7 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
         return
     for side, host in bench.reached.items():
         folder = bench.test_file_folder(side)
-        if not folder or side in bench.no_source:
+        if side not in sides or side in bench.sources or side in bench.no_source or not folder:
             continue
         size_bytes = bench.options.size_bytes or _source_bytes(bench)
         bench.tell(f"writing a file on the {side}")
@@ -62,6 +62,12 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
                 raise
             bench.no_source[side] = str(error)
             bench.note(f"{side}: no test file in {folder}: {error}")
+
+
+def first_sides(bench: Bench) -> tuple[plan.Side, ...]:
+    """Sides that need a file of their own before the copies: the server's can read the pulls'."""
+    long = bench.options.budget_seconds >= LONG_BUDGET_SECONDS
+    return plan.SIDES if long or not _reads_share(bench) else ("client",)
 
 
 def _source_bytes(bench: Bench) -> int:
@@ -127,12 +133,12 @@ def _only_reads(bench: Bench) -> bool:
 
 
 def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> None:
-    source = bench.sources.get(each.side)
+    source, folder = bench.sources.get(each.side), bench.folder(each.side)
     seconds = times * _seconds(bench, each)
     usual = disk.Setting(
         **asdict(each),
         folder=bench.test_file_folder(each.side),
-        size_bytes=bench.source_bytes_of(each.side),
+        size_bytes=bench.source_bytes_of(each.side) or bench.source_bytes_of("client"),
         seconds=seconds,
         seed=bench.seed,
         device=device,
@@ -162,22 +168,25 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             peer = Endpoint()
         elif each.pattern == "sustained" and source is not None:
             setting = replace(setting, size_bytes=bench.options.size_bytes or SUSTAINED_BYTES)
-        elif source is None and each.verb == "read" and _source_on_share(bench, each.side):
+        elif (
+            source is None and each.verb == "read" and each.side == "server" and _reads_share(bench)
+        ):
             size_bytes = files.ready_bytes(bench, str(bench.share.facts["dialect"]))
             setting = replace(setting, folder=bench.server_path or "", size_bytes=size_bytes)
             peer = Endpoint(path=os.path.join(bench.server_path or "", run_folder.SOURCE))  # noqa: PTH118
-        elif source is None:
+        elif source is None and (each.verb == "read" or each.side in bench.no_source or not folder):
             lost = "the share's folder was not found there (use --server-folder DIR)"
             why = bench.no_source.get(each.side, "no test file could be written there")
-            raise Unavailable(why if bench.folder(each.side) else lost)
+            raise Unavailable(why if folder else lost)
         beside = 0.0 if each.pattern == "sequential" and not setting.chosen else LEAST_LEFT_SECONDS
         bench.need(seconds + beside)
         bench.initiate(step, setting, peer, seconds + _grace(setting), both=False)
 
 
-def _source_on_share(bench: Bench, side: plan.Side) -> bool:
-    """Whether an agent that may write nowhere is to read the file that pulls read."""
-    return side == "server" and side in bench.no_source and bench.wants("smb-copy")
+def _reads_share(bench: Bench) -> bool:
+    """Whether the server's agent finds the file that pulls read."""
+    pulls = any(each.startswith("pull") for each in bench.options.copies)
+    return bench.wants("smb-copy") and pulls and bench.server_path is not None
 
 
 def _grace(setting: disk.Setting) -> float:

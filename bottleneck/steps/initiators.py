@@ -16,7 +16,7 @@ from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
 from bottleneck.hosts import AgentLost, Ran, StageError
 from bottleneck.report import Step
-from bottleneck.steps import files, server_copies
+from bottleneck.steps import disks, files, server_copies
 from bottleneck.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_copies
 from probes import smbclient_copy
 from probes.host.free_space import beyond_reserve_bytes
@@ -49,6 +49,7 @@ def measure_initiators(bench: Bench) -> None:
     with ExitStack() as stack:
         bench.tell("opening a share on the client")
         try:
+            disks.hold_sources(bench, stack)
             served = open_copies(bench, stack, each)
             while left:
                 _copy(served, left.pop(0))

@@ -21,8 +21,8 @@ from bottleneck.report import Report
 from bottleneck.steps import disks, initiators, turns
 from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Stage, described
 
-CLEAR_SHARE, MOST_CLEAR_SHARE = 1 / 3, 0.5
-"""Of the budget, by which a clear case has ended; and what nobody would want to do without."""
+CLEAR_SHARE = 1 / 3
+"""Of the budget, by which a clear case has ended."""
 CLOSING_SECONDS = 2.5
 """What closing the hosts takes of that."""
 CLEAR = "skipped, because the result is clear"
@@ -158,8 +158,8 @@ def disks_to_measure(bench: Bench) -> disks.Disks:
     return None if diagnosed is None else doubts.disks_to_measure(*diagnosed[1:])
 
 
-def in_time(bench: Bench, usual_seconds: float, share: float = CLEAR_SHARE) -> bool:
+def in_time(bench: Bench, usual_seconds: float) -> bool:
     """Whether a stage would end within a clear case's share of the budget."""
     budget = bench.options.budget_seconds
     takes = usual_seconds * budget / USUAL_BUDGET_SECONDS
-    return bench.elapsed() + takes + CLOSING_SECONDS <= share * budget
+    return bench.elapsed() + takes + CLOSING_SECONDS <= CLEAR_SHARE * budget
