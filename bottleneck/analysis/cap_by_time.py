@@ -7,21 +7,22 @@ it, and what it does beside this copy; else the copy's own rate is all that is k
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from bottleneck.analysis import shown, socket_buffers
-from bottleneck.analysis.attribution.attribution import Attribution
+from bottleneck.analysis import cap as caps
+from bottleneck.analysis import ceilings, shown, socket_buffers
+from bottleneck.analysis.attribution.attribution import Attribution, attribute
 from bottleneck.analysis.cap import Cap, at_rate, bounded, reaches, settled
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules.network import link_rate
+from bottleneck.analysis.rules.network import link_rate, loss
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.sentences import part_name
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text
+from bottleneck.units import percent_text, share_text
 from probes.records import Spread
 
 LEAST_CONFIDENCE = 0.6
@@ -51,6 +52,28 @@ BEHIND: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("cpu", "all-cores"): _CPU,
 }
 """By what the time of a copy names, what a rule may find behind it, the first before the others."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What limits a copy, and what it was decided by."""
+
+    cap: Cap | None
+    """None: nothing is named."""
+    ladder: Ladder
+    time: Attribution | None
+    """None: its time was not looked at."""
+
+
+def decide(report: Report, copy: Copy) -> Decision:
+    """Decides what limits a copy that was made: by its own time, or by the limits around it."""
+    assert copy.made is not None
+    ladder, went = ceilings.ladder(report, copy), attribute(report, copy)
+    cap = caps.find(copy, copy.made, ladder)
+    if went is not None and cap is not None and idle(went, cap):
+        cap = None
+    by_time = cap_by_time(report, copy, ladder, went, cap) if went is not None else None
+    return Decision(*(by_time or (cap, ladder)), went)
 
 
 def cap_by_time(
@@ -121,6 +144,8 @@ def _own(given: Evidence, went: Attribution, everything: Sequence[shown.Moved]) 
     """A claim of what no rule has seen beside this copy: its limit is the copy's own rate."""
     cause, seen = BY_WORDS[went.component, went.cause], went.confidence >= SURE_CONFIDENCE
     set_by = socket_buffers.limiting(given, went.cause, went.side or "")
+    lost = given.details.sockets.loss_ratio if cause == loss.CAUSE else None
+    detail = f"{share_text(lost)} of the packets" if lost else ""
     remedy = cause.remedy.format(side=went.side) if set_by is None else set_by.remedy
     most = max((each.bytes_per_second for each in everything), default=0.0)
     if cause == link_rate.CAUSE and most > CHANGED_TIMES * given.rate.median:
@@ -130,7 +155,7 @@ def _own(given: Evidence, went: Attribution, everything: Sequence[shown.Moved]) 
         standing="estimated",
         reached=seen or None,
         remedy=remedy,
-        detail="" if set_by is None else set_by.detail,
+        detail=detail if set_by is None else set_by.detail,
     )
 
 

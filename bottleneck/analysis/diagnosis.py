@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import (
-    ceilings,
     observed,
     outlook,
     sentences,
@@ -15,9 +14,8 @@ from bottleneck.analysis import (
     target,
     unknown,
 )
-from bottleneck.analysis.attribution.attribution import Attribution, attribute
 from bottleneck.analysis.cap import Cap
-from bottleneck.analysis.cap_by_time import cap_by_time, idle
+from bottleneck.analysis.cap_by_time import decide
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part, Verdict
@@ -150,11 +148,11 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     if made is None:
         return mtu.stopped(report, copy) or _not_made(report, copy)
     rate = made.rate.median
-    ladder = ceilings.ladder(report, copy)
+    decision = decide(report, copy)
+    cap, ladder, went = decision.cap, decision.ladder, decision.time
     void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
     unstable = unknown.unstable(copy, made)
-    went = attribute(report, copy)
-    cap, ladder = (None, ladder) if void is not None else _held(report, copy, ladder, went)
+    cap = None if void is not None else cap
     then = outlook.Outlook()
     if cap is not None:
         then = outlook.outlook(report, copy, made, cap, ladder)
@@ -194,19 +192,6 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
 def _not_made(report: Report, copy: Copy) -> CopyDiagnosis:
     verdict, reasons = unknown.not_made(copy), tuple(mtu.remarks(report, copy.sender))
     return CopyDiagnosis(copy.name, copy.initiator, copy.dialect, None, verdict, evidence=reasons)
-
-
-def _held(
-    report: Report, copy: Copy, ladder: Ladder, went: Attribution | None
-) -> tuple[Cap | None, Ladder]:
-    """What holds a copy, by its own time or by the limits around it; None: nothing is named."""
-    assert copy.made is not None
-    cap = caps.find(copy, copy.made, ladder)
-    if went is None:
-        return cap, ladder
-    if cap is not None and idle(went, cap):
-        cap = None
-    return cap_by_time(report, copy, ladder, went, cap) or (cap, ladder)
 
 
 def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:

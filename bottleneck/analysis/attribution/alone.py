@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bottleneck.analysis import model
 from bottleneck.analysis.attribution import sockets
 from bottleneck.analysis.attribution.both import LEAST_LOOKS
 from bottleneck.analysis.attribution.instants import Instants
@@ -27,6 +28,8 @@ BY_LITTLES_LAW = 0.85
 """Confidence in a limit that the rate and the bytes in flight alone tell (Little's law)."""
 KEEPS_UP_RATIO = 0.75
 """Of the looks, in which a reader had read all that came: then it is not what holds the copy."""
+EMPTY_RATIO, LOST_RATIO = 0.3, 1e-3
+"""Of the looks, with a standing queue: below it the path was not full; of the bytes, sent again."""
 CACHED_RATIO = 1.3
 """Rate from the cache over the one past it, from which on the disk made the difference."""
 
@@ -103,7 +106,8 @@ def _push(copy: TimedCopy, own: Connection) -> ViewResult:
     if copy.has_long_flush and time.uses.get(flush, 0.0) >= time.uses.get(top, 0.0):
         return replace(found, part=flush)
     if time.uses.get(top, 0.0) >= SATURATED_RATIO:
-        return found
+        unseen = top == NETWORK and _without_queue(copy, own)
+        return replace(found, most=DOUBTFUL) if unseen else found
     rtt = own.min_rtt_seconds
     window = max(own.values_of("peer_window_bytes"), default=0.0)
     if time.uses.get(("tcp", copy.serving), 0.0) > 0.3 and sockets.window_limits(
@@ -115,3 +119,15 @@ def _push(copy: TimedCopy, own: Connection) -> ViewResult:
     if sockets.window_limits(copy.in_flight_bytes, rtt, copy.rate):
         return replace(found, part=("smb", copy.serving), by=time.first, most=BY_LITTLES_LAW)
     return replace(found, part=UNKNOWN)
+
+
+def _without_queue(copy: TimedCopy, own: Connection) -> bool:
+    """Whether nothing shows that a near path is full: no queue, no loss, no standard link's rate.
+
+    A server that acknowledges late leaves data unsent too.
+    """
+    lost = own.growth("retransmitted_bytes") > LOST_RATIO * copy.moved_bytes
+    near = own.min_rtt_seconds < sockets.FAR_SECONDS and not lost
+    queues = [sockets.has_standing_queue(each, own.segment_bytes) for each in own.looks]
+    empty = sum(queues) < EMPTY_RATIO * len(queues)
+    return near and empty and model.looks_like(copy.rate) is None

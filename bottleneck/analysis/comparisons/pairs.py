@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import ceilings, hardware_limits, steps
+from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.cap import Cap
+from bottleneck.analysis.cap_by_time import decide
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Comparison
 from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
@@ -216,8 +217,8 @@ def by(copy: Copy) -> str:
 
 def _why(report: Report, slow: Copy, made: Found, fast_rate: float) -> Why:
     """What holds a copy below a rate, bytes per second, that another like it reached."""
-    ladder = ceilings.ladder(report, slow)
-    cap = caps.find(slow, made, ladder)
+    decision = decide(report, slow)
+    cap, ladder = decision.cap, decision.ladder
     late = _flush(slow, made, fast_rate)
     # A ceiling that lets the faster rate pass is no reason.
     if cap is not None and cap.claim.ceiling.bytes_per_second < fast_rate:

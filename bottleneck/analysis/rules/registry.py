@@ -42,9 +42,9 @@ OF_ANY_COPY: tuple[Rule, ...] = (
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
     *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
-    *(receive_window.rule, send_buffer.rule, loss.rule),
+    *(receive_window.rule, send_buffer.rule),
     *(mtu.rule, running.rule, read.rule, cache_size.rule, writeback.rule, swap.rule),
-    *(write.rule, quota.shared, server_software.rule),
+    *(write.rule, sync.rule, quota.rule, quota.shared, server_software.rule),
 )
 """Each yields ceilings of a copy, and remarks for its evidence."""
 

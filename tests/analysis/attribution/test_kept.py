@@ -49,5 +49,18 @@ def test_the_verdict_on_a_kept_trace(name: str, golden: Callable[[str], None]) -
             golden(f"  {line}")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_comparison_names_another_cause_than_the_verdict(name: str) -> None:
+    """Of the slower copy of a pair: both are decided by the same time and the same limits."""
+    found = diagnose(kept(name))
+    verdicts = {(each.copy, each.dialect): each.verdict.named for each in found.copies}
+    for each in found.comparisons:
+        rows = each.rows if each.about == "direction" else ()
+        for row in (row for row in rows if row["significant"]):
+            copy = f"{row['slower']}.{row['cache']}"
+            named = (row["component"], row["side"], row["cause"])
+            assert named in ((None, None, None), verdicts[copy, row["dialect"]])
+
+
 def test_what_is_kept_is_small() -> None:
     assert sum(each.stat().st_size for each in KEPT.iterdir()) < 5 << 20

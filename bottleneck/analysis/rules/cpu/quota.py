@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from statistics import median
 
 from bottleneck.analysis import hardware_limits, steps
-from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.claim import LIKENESS, SURE, Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, client_bound
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import load
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
+from bottleneck.units import percent_text, seconds_text
 
 CAUSE = Cause("cpu", "quota", "quota", stays=True)
 CONTENTION = Cause("cpu", "contention", "other processes", stays=True)
@@ -32,8 +33,9 @@ PERIOD_TOLERANCE_RATIO = 0.015
 """A Wi-Fi beacon comes every 102.4 ms, as evenly."""
 EVEN_RATIO = 0.1
 """Distance of the quartiles over the median, of what keeps time."""
-SILENT_RATIO = 0.3
-"""Share of the time without a reply, from which on the stops are what a copy waits for."""
+SILENT_RATIO, KNOWN_SILENT_RATIO = 0.3, 0.15
+"""Share of the time without a reply, from which on the stops are what a copy waits for; and where
+another copy has shown that the server keeps such time."""
 LEAST_REPLIES = 2.0
 """In a burst: on a slow link each reply comes alone, and as evenly."""
 OWN_STOPS_RATIO = 0.05
@@ -48,6 +50,47 @@ LOST_RATIO = 1e-3
 """Of what a copy moved, sent again: more is a path that loses packets."""
 NEAR_SECONDS = 2e-3
 """RTT, above which the mean has a far path's own waits in it."""
+
+
+def rule(given: Evidence) -> Iterator[Claim]:
+    """The copy's own rate, where its replies came in such bursts."""
+    report, made = given.report, given.made
+    if not given.lone or _by_radio(report):
+        return
+    if not stopped(report, made, KNOWN_SILENT_RATIO) or _client_stops(made):
+        return
+    clear = next((each for each in _candidates(report, made) if keeps_time(each)), None)
+    if clear is None:
+        return
+    trust = SURE
+    alike = "A traffic shaper with a burst every 100 ms looks the same."
+    if given.copy.verb == "push" and not _pulls_stop(report):
+        trust = LIKENESS
+        alike = "No pull stops so: a disk that is throttled in such periods looks the same."
+    apart = seconds_text(clear.details.replies.burst_seconds_median or 0.0)
+    silent = percent_text(min(1.0, made.details.replies.silent_ratio))
+    yield claim(
+        CAUSE,
+        "server",
+        made,
+        f"the server answers in bursts every {apart}, as under a CPU quota, and is silent "
+        f"{silent} of the time",
+        steps=tuple(dict.fromkeys((made.index, clear.index))),
+        standing="inferred",
+        reached=True,
+        trust=trust,
+        evidence=(
+            "The client cannot see the size of the quota; an agent on the server (--agent) reads "
+            f"it. {alike}",
+        ),
+    )
+
+
+def _pulls_stop(report: Report) -> bool:
+    """Whether the server stops where nothing is written too: so does a quota, and no disk."""
+    copies = steps.measured(report, "smb-copy")
+    pulls = (each for each in copies if each.setting.copy.startswith("pull"))
+    return any(stopped(report, each, KNOWN_SILENT_RATIO) for each in pulls)
 
 
 def shared(given: Evidence) -> Iterator[Claim]:
@@ -108,6 +151,12 @@ def _by_radio(report: Report) -> bool:
     return any(link.kind == "wifi" for top in tops for link in hardware_limits.tree(top))
 
 
+def _candidates(report: Report, made: Found) -> Iterator[Found]:
+    """The copy itself, then the others of the report."""
+    others = [each for each in steps.measured(report, "smb-copy") if each.index != made.index]
+    return (each for each in (made, *others) if stopped(report, each))
+
+
 def keeps_time(found: Found) -> bool:
     """Whether the bursts of a copy's replies begin as evenly as a quota's periods."""
     told = found.details.replies
@@ -118,13 +167,13 @@ def keeps_time(found: Found) -> bool:
     return exact and high - low <= EVEN_RATIO * middle
 
 
-def stopped(report: Report, found: Found) -> bool:
+def stopped(report: Report, found: Found, least_ratio: float = SILENT_RATIO) -> bool:
     """Whether replies came in bursts, and neither this end nor the path kept them back."""
     told = found.details.replies
     several = told.burst_count_median
     if several is None:
         several = 0.0 if told.bursts is None else found.details.requests / (told.bursts + 1)
-    waits = told.silent_ratio >= SILENT_RATIO and several >= LEAST_REPLIES
+    waits = told.silent_ratio >= least_ratio and several >= LEAST_REPLIES
     return waits and not _by_itself(report, found)
 
 

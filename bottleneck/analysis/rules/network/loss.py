@@ -1,9 +1,7 @@
 """network/loss: packets are lost, and the sender's congestion control slows down for each.
 
 Never for one that does not (BBR). A full link drops packets too, and the same law holds there: it
-is loss alone where several connections together carry clearly more than one. From the client alone
-nothing shows that, so that a link whose queue is too short (a policer) may look the same; of a pull
-it sees the packets that came after a hole: about a window of them for each loss.
+is loss alone where several connections together carry clearly more than one.
 Source: Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance
 Algorithm" (1997): rate = C * segment / (RTT * sqrt(p)), C from 0.7 to 1.22; for CUBIC RFC 9438,
 section 5.
@@ -12,21 +10,17 @@ section 5.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.claim import Cause
 from bottleneck.analysis.evidence.copies import (
     Connection,
-    Evidence,
-    one_stream,
     streams,
     streams_gain,
 )
-from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import range_text, seconds_text, share_text, times_text
+from bottleneck.units import share_text
 
 REMEDY = (
     "Find the packet loss: check cables, plugs, Wi-Fi and switch ports for errors (`ethtool -S`), "
@@ -48,8 +42,6 @@ GAIN_RATIO = 1.5
 NEARLY_RATIO = 0.6
 """Gain over the number of streams, from which on each still ran as if it were alone."""
 HELD_RATIO = 1e-3
-LINK_RATIO = 0.75
-"""A copy at this share of what several connections carry is near the link itself."""
 SCARCE_RATIO = 1.3
 """The peer's window over what was in flight: below it the window may be the limit."""
 
@@ -65,13 +57,6 @@ class Bracket:
         """Whether the law explains a rate."""
         return self.low / LOW_TOLERANCE <= rate <= self.high * HIGH_TOLERANCE
 
-    def after(self, trip: float) -> str:
-        """The law as the end of a sentence."""
-        return (
-            f"t an RTT of {seconds_text(trip)}, this loss allows one connection "
-            f"{range_text(self.low, self.high)}."
-        )
-
 
 def bracket(segment_bytes: float, rtt_seconds: float, loss_ratio: float, name: str) -> Bracket:
     """The law's rates for a congestion control; the higher of both for CUBIC."""
@@ -83,38 +68,6 @@ def bracket(segment_bytes: float, rtt_seconds: float, loss_ratio: float, name: s
         cubic = per_trip * CUBIC_CONSTANT * (rtt_seconds / loss_ratio) ** 0.75
         high = max(high * CUBIC_TOLERANCE, cubic)
     return Bracket(low, high)
-
-
-def rule(given: Evidence) -> Iterator[Claim]:
-    """The rate of a connection that loses packets, where the law of loss explains it."""
-    seen, single = given.connection, given.alone
-    lost = None if seen is None else _events_ratio(seen, single)
-    allowed = None if seen is None or lost is None else lossy(seen, lost)
-    if seen is None or lost is None or allowed is None:
-        return
-    gain, rate, own = given.streams_gain or 0.0, given.rate.median, seen.own
-    if gain < GAIN_RATIO or not allowed.fits(seen.found.rate.median):
-        return
-    if rate >= LINK_RATIO * (given.path_rate or math.inf):
-        return
-    level = max(rate, single.found.rate.median if single else 0.0)
-    again = f"{seen.sockets.retransmitted_segments:.0f} segments were retransmitted. A"
-    yield claim(
-        CAUSE,
-        "path",
-        seen.found,
-        lossy_text(seen, lost),
-        level=level if own else seen.found.rate.median,
-        standing="inferred" if own else "measured",
-        reached=True if own else None,
-        evidence=(
-            f"{again}{allowed.after(seen.sockets.rtt_seconds_median or 0.0)}",
-            *_other_way(given),
-            f"Several connections together carried {times_text(gain)} the rate of one; the link "
-            "was not full.",
-        ),
-        remedy=REMEDY,
-    )
 
 
 def lossy_text(seen: Connection, lost: float) -> str:
@@ -141,24 +94,13 @@ def holds(report: Report, found: Found) -> bool:
     return allowed is not None and gain is None and allowed.fits(found.rate.median)
 
 
-def _events_ratio(seen: Connection, single: Connection | None) -> float | None:
-    """Loss events a packet, the lower of what two connections lost: one burst is one event."""
-    lost = seen.sockets.loss_ratio or None
-    other = None if single is None else single.sockets.loss_ratio or None
-    return lost if lost is None or other is None else min(lost, other)
-
-
-def lossy(seen: Connection, lost: float, count: float = 0.0) -> Bracket | None:
-    """The law's rates for a connection that lost packets and had more to send; None: it did not.
-
-    count: segments that another connection of this way sent again.
-    """
+def lossy(seen: Connection, lost: float) -> Bracket | None:
+    """The law's rates for a connection that lost packets and had more to send; None: it did not."""
     told = seen.sockets
     segment, rtt = told.segment_bytes, told.rtt_seconds_median
     if segment is None or rtt is None or not seen.loss_based:
         return None
-    count = max(count, told.retransmitted_segments)
-    if not LEAST_RATIO <= lost <= MOST_RATIO or count < LEAST_SEGMENTS:
+    if not LEAST_RATIO <= lost <= MOST_RATIO or told.retransmitted_segments < LEAST_SEGMENTS:
         return None
     if told.unread_bytes_median is not None and not seen.reader_waits:
         return None
@@ -168,11 +110,3 @@ def lossy(seen: Connection, lost: float, count: float = 0.0) -> Bracket | None:
     if not seen.backlog or seen.queued:
         return None
     return bracket(segment, rtt, lost, seen.control)
-
-
-def _other_way(given: Evidence) -> Iterator[str]:
-    """The loss in the opposite direction, where that was measured."""
-    back = one_stream(given.report, given.receiver)
-    lost = None if back is None else back.sockets.loss_ratio
-    if lost is not None:
-        yield f"In the other direction TCP lost {share_text(min(1.0, lost))} of its packets."

@@ -153,6 +153,83 @@ def test_what_flushes_confirm_keeps_the_disks_own_rate(between):
     assert (verdict.ceiling_bytes_per_second, verdict.confidence) == (73 * MB, 0.7)
 
 
+# -- forced writes -------------------------------------------------------------------------------
+
+
+def forced(alone, rate=25.0, pull=118.0, taxes=(20.0,), memory=None, dialect="3.1.1", **changes):
+    """Each write waits, from the first one on, whether anybody flushes or not."""
+    spread, loads = changes.pop("spread", 0.02), changes.pop("loads", {})
+    details = told(rate, rate * 1.01, 0.001, 0.002, flushes=1, waits=changes.pop("waits", 0.3))
+    details["sockets"].update(changes)
+    alone.copy("pull.cached", pull, memory=pull, proven=False)
+    for tax in taxes:
+        alone.tax("push", "plain", tax)
+    if pull > 110:
+        alone.tax("pull", "plain", 110)
+    rates = (rate * (1 - spread), rate, rate * (1 + spread))
+    alone.copy("push.cached", rates, memory=memory, dialect=dialect, details=details, **loads)
+
+
+WAITING = {
+    "each write": {},
+    "a slow disk": {"rate": 10.0, "taxes": (10.5,)},
+    "in an old dialect": {"rate": 7.4, "taxes": (10.4,), "dialect": "smb1"},
+    "from memory alike": {"memory": 25},
+}
+
+
+@pytest.mark.parametrize("changes", WAITING.values(), ids=WAITING)
+def test_writes_that_wait_from_the_first_one_on_are_forced(alone, changes, says):
+    forced(alone, **changes)
+    says(alone)
+    assert alone.named("push.cached") == ("disk", "server", "sync")
+
+
+@pytest.mark.parametrize(
+    ("by", "memory", "cause"),
+    [("sender", None, "sync"), ("network", None, "inconclusive"), ("sender", 40, "inconclusive")],
+    ids=["it waits", "its packets queue", "without the client's disk it is faster"],
+)
+def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(alone, by, memory, cause, says):
+    """Its requests are shorter, so that it waits more often."""
+    forced(alone)
+    details = told(7.7, 7.8, 0.001, 0.002, flushes=1, waits=0.26, by=by)
+    alone.copy("push.cached", (7.6, 7.7, 7.8), memory, "smb1", details=details)
+    says(alone)
+    found = {(each.copy, each.dialect): each for each in diagnose(alone.report()).copies}
+    assert found["push.cached", "smb1"].verdict.cause == cause
+
+
+OTHERWISE = {
+    "fast without a flush: the disk writes it later": {"taxes": (110,)},
+    "nobody pushed without a flush": {"taxes": ()},
+    "reads are hardly faster: a slow server": {"pull": 60.0},
+    "packets queue on the path": {"by": "network"},
+    "more to send": {"unsent_bytes_median": 900_000},
+    "not told whether there was": {"unsent_bytes_median": None},
+    "short waits": {"waits": 0.004},
+    "scattered": {"spread": 0.2},
+    "the client's own disk": {"memory": 60},
+    "the client's own quota": {"loads": {"client": {"throttled_ratio": 0.9, "quota_cores": 0.1}}},
+}
+
+
+@pytest.mark.parametrize("changes", OTHERWISE.values(), ids=OTHERWISE)
+def test_other_reasons_to_wait_are_not_taken_for_forced_writes(alone, changes, says):
+    forced(alone, **changes)
+    says(alone)
+    assert alone.named("push.cached")[2] != "sync"
+
+
+def test_a_server_that_stops_and_goes_forces_nothing(alone, says):
+    beat = {"silent_ratio": 0.8, "bursts": 11, "burst_count_median": 5.0}
+    beat.update(burst_seconds_median=0.1, burst_seconds_low=0.099, burst_seconds_high=0.101)
+    forced(alone)
+    alone.copy("pull.uncached", 40, details={"replies": beat, "sockets": {"by": "unknown"}})
+    says(alone)
+    assert alone.named("push.cached")[2] != "sync"
+
+
 # -- a source that was most likely cold ----------------------------------------------------------
 
 
