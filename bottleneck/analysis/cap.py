@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import LIKENESS, SURE
-from bottleneck.analysis.finding import Claim, Part
+from bottleneck.analysis.finding import Claim, Ladder, Part
 from bottleneck.analysis.steps import Copy, Found
 from probes.records import Spread
 

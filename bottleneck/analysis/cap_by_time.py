@@ -13,10 +13,9 @@ from bottleneck.analysis import cap as caps
 from bottleneck.analysis import ceilings, shown, socket_buffers
 from bottleneck.analysis.attribution.attribution import Attribution, attribute
 from bottleneck.analysis.cap import Cap, at_rate, bounded, reaches, settled
-from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.evidence.copies import Evidence
-from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.finding import Claim, Ladder
 from bottleneck.analysis.rules.network import link_rate, loss
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.sentences import part_name

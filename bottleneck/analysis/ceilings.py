@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bottleneck.analysis import shown, supplied
 from bottleneck.analysis.evidence.copies import Evidence
-from bottleneck.analysis.finding import Ceiling, Claim
+from bottleneck.analysis.finding import Ceiling, Claim, Ladder
 from bottleneck.analysis.rules.registry import OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.shown import Moved
@@ -22,20 +22,6 @@ LEAST_RATIO, MOST_RATIO = 0.5, 1.6
 
 LIGHT_LOAD_RATIO = 5.0
 """A CPU's limit over the copy's rate, from which on the copy's load does not tell where it is."""
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """What is known of one copy's ceilings."""
-
-    claims: tuple[Claim, ...]
-    """Lowest first."""
-    remarks: tuple[str, ...]
-
-    @property
-    def valid(self) -> tuple[Claim, ...]:
-        """Those that are the component's own and not mere lower bounds."""
-        return tuple(each for each in self.claims if each.ceiling.standing != "at-least")
 
 
 def ladder(report: Report, copy: Copy) -> Ladder:

@@ -16,9 +16,8 @@ from bottleneck.analysis import (
 )
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.cap_by_time import decide
-from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
-from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part, Verdict
+from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import shapers
 from bottleneck.analysis.model import looks_like

@@ -119,6 +119,20 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Ladder:
+    """What is known of one copy's ceilings."""
+
+    claims: tuple[Claim, ...]
+    """Lowest first."""
+    remarks: tuple[str, ...]
+
+    @property
+    def valid(self) -> tuple[Claim, ...]:
+        """Those that are the component's own and not mere lower bounds."""
+        return tuple(each for each in self.claims if each.ceiling.standing != "at-least")
+
+
+@dataclass(frozen=True)
 class Verdict(Words):
     """What caps one copy."""
 

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import ceilings, hardware_limits, model, sentences, steps
-from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.estimate import likely
-from bottleneck.analysis.finding import Ceiling, Claim, CopyDiagnosis, Next, Verdict
+from bottleneck.analysis.finding import Ceiling, Claim, CopyDiagnosis, Ladder, Next, Verdict
 from bottleneck.analysis.link_end import claimed_payload, is_told, slower_link
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Copy, Found

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis import model, references, steps
 from bottleneck.analysis.cap import Cap, required_parts, settled
-from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.evidence.copies import hindered
-from bottleneck.analysis.finding import Ceiling, Next, Part, Rung
+from bottleneck.analysis.finding import Ceiling, Ladder, Next, Part, Rung
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found

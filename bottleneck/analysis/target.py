@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import model, references, sentences
 from bottleneck.analysis.cap import Cap
-from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.finding import Ceiling, Claim, Need, Target
+from bottleneck.analysis.finding import Ceiling, Claim, Ladder, Need, Target
 from bottleneck.analysis.outlook import READ_LATE, WRITE_LATE
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found

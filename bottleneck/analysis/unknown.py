@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.cap import scattered
-from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.finding import Ceiling, Verdict
+from bottleneck.analysis.finding import Ceiling, Ladder, Verdict
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name_with_verb, part_name, runs
 from bottleneck.analysis.steps import Copy, Found

@@ -15,8 +15,7 @@ from bottleneck.analysis import cap as caps
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.cap_by_time import decide
-from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.finding import Ceiling, Comparison
+from bottleneck.analysis.finding import Ceiling, Comparison, Ladder
 from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.sentences import name_with_verb, part_name
 from bottleneck.analysis.steps import OWN, Copy, Found, dialect_name
