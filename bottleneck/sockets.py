@@ -180,11 +180,6 @@ def _details(one: Connection | None, other: Connection | None) -> Details:
         return {}
     congestion_control = one.congestion_control if one else None
     sender, receiver = (one.sender if one else None), (other.receiver if other else None)
-    if one is None and other is not None and other.sender:
-        # What the receiver sends is acknowledged by the other host's kernel: the path's round trip.
-        names = ("rtt_seconds_median", "min_rtt_seconds")
-        receiver = dict(receiver or {})
-        receiver.update({f"receiver_{n}": other.sender[n] for n in names if n in other.sender})
     server = next((each.process for each in (one, other) if each and each.process), None)
     known = {
         **limits.told(sender or {}, receiver or {}, congestion_control),

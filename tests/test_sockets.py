@@ -72,15 +72,6 @@ def test_where_one_host_has_no_agent_its_end_is_absent() -> None:
     assert not {"send_buffer_bytes", "busy_ratio", "congestion_control", "process"} & set(told)
 
 
-def test_the_receiver_alone_tells_the_round_trip_of_what_it_sends_itself() -> None:
-    """A pull's client sends requests alone; the other kernel acknowledges them."""
-    asks = {**SENDER, "rtt_seconds_median": 0.017, "min_rtt_seconds": 0.016}
-    told = pull({"client": [replace(AT_CLIENT, sender=asks)]})
-    assert (told["receiver_rtt_seconds_median"], told["receiver_min_rtt_seconds"]) == (0.017, 0.016)
-    both = pull({"client": [replace(AT_CLIENT, sender=asks)], "server": [AT_SERVER]})
-    assert "receiver_min_rtt_seconds" not in both
-
-
 def test_a_connection_that_did_not_carry_the_copy_is_not_told() -> None:
     assert pull({"client": [AT_CLIENT], "server": [AT_SERVER]}, 10_000 * MIB) == {}
     assert pull({"client": [], "server": []}) == {}

@@ -36,7 +36,9 @@ class Cap:
 
 
 def find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
-    """Returns the lowest limit that a copy reaches; None: it is far below all that is known.
+    """Returns the lowest limit that a copy reaches, this tool's own first; None: none is known.
+
+    A measured one goes before one that was scaled up from the load and is as near.
 
     Of runs that lie far apart only what the load itself shows counts: a neighbour on the cores or
     on the link scatters them.

@@ -101,9 +101,12 @@ def cap_by_time(
         ceiling = replace(chosen.ceiling, bytes_per_second=level, high_bytes_per_second=level)
         chosen = replace(chosen, ceiling=ceiling)
     agree = cap is not None and cap.claim.ceiling.named == chosen.ceiling.named
-    # Two witnesses that do not know of each other.
-    doubt = (1 - went.confidence) * (1 - cap.confidence if cap is not None and agree else 1)
-    by_time = Cap(chosen, bounded(copy, made, round(min(MOST_CONFIDENCE, 1 - doubt), 2)))
+    confidence = went.confidence
+    if cap is not None and agree:
+        # A limit that was measured beside the copy knows nothing of its time.
+        doubt = (1 - confidence) * (1 - cap.confidence if _beside(made, cap) else 1)
+        confidence = max(cap.confidence, min(MOST_CONFIDENCE, 1 - doubt))
+    by_time = Cap(chosen, bounded(copy, made, round(confidence, 2)))
     return by_time, _spare(settled(ladder, by_time), by_time)
 
 
@@ -113,6 +116,13 @@ def idle(went: Attribution, cap: Cap) -> bool:
     ceiling, unknown = cap.claim.ceiling, shares.get(("unknown", None), 0.0)
     disk = ceiling.component == "disk"
     return disk and shares.get(ceiling.part, 0.0) + unknown < IDLE_SHARE
+
+
+def _beside(made: Found, cap: Cap) -> bool:
+    """Whether a limit was measured by other steps than the copy, with no other as near."""
+    ceiling = cap.claim.ceiling
+    alone = ceiling.standing == "measured" and made.index not in ceiling.steps
+    return alone and cap.rival is None and cap.claim.reached is None
 
 
 def _at_its_rate(each: Claim, rate: Spread) -> Claim:

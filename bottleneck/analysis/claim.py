@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis.finding import Ceiling, Claim, Standing
 from bottleneck.analysis.steps import Found
 
-SURE, GAP, LIKENESS = 0.7, 0.65, 0.6
+SURE, GAP, LIKENESS = 0.7, 0.58, 0.55
 """The most that a limit beside a copy says of what held it: as a rule; where the difference is sure
 and its cause is not; by a rough figure."""
 

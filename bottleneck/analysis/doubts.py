@@ -16,7 +16,7 @@ from bottleneck.report import Report
 from probes.records import SIDES
 
 CLEAR_CONFIDENCE, CLEAR_BY_LIMITS = 0.8, 0.6
-"""From here on a verdict is clear; and where a report has no times of its copies."""
+"""From here on a verdict is clear; and that of a copy whose time was not looked at."""
 SUSPECT_RATIO = 2.0
 """A ceiling so far above a copy is no suspect of it."""
 Words = tuple[str, str | None]

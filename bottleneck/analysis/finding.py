@@ -105,7 +105,7 @@ class Claim:
     """Why, as what follows "because": "the server's disk reads at most 25.7 MB/s"."""
     reached: bool | None = None
     """Whether the copy's own load shows that it was reached; None: its rate has to tell."""
-    trust: float = 0.99
+    trust: float = 0.7
     """The most that a verdict built on it may be sure of."""
     partly: bool = False
     """Whether it may have held the copy for a part of the time, where no ceiling is reached."""

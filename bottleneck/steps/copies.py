@@ -157,7 +157,10 @@ def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: Exit
 def _filling(bench: Bench) -> str:
     """The push whose file the pulls read, the last one; empty: none, or no pull, is asked for."""
     pushes = [each for each in plan.COPIES if each in _asked(bench, "push")]
-    return pushes[-1] if pushes and _asked(bench, "pull") else ""
+    # A file that a slow disk was short of time to hold is too small for pulls.
+    least = min(disks.LEAST_SOURCE_BYTES, bench.calibrated.get("push", 0.0) * bench.times.copy)
+    short = bench.source_bytes_of("client") < least
+    return pushes[-1] if pushes and _asked(bench, "pull") and not short else ""
 
 
 def _asked(bench: Bench, verb: str) -> tuple[str, ...]:
@@ -166,8 +169,11 @@ def _asked(bench: Bench, verb: str) -> tuple[str, ...]:
 
 def _fill(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
     """Makes the pulls' source by a push from memory, where there is none yet."""
-    if not bench.source_bytes and _asked(bench, "pull"):
+    tried = _step(bench, dialect, "push.cached", "memory", labels) in bench.ledger.steps
+    if not bench.source_bytes and _asked(bench, "pull") and not tried:
+        why, bench.ledger.why = bench.ledger.why, WITHOUT_DISK
         _copy(bench, dialect, labels, "push.cached", "memory")
+        bench.ledger.why = why
 
 
 def _calibrate(bench: Bench, dialect: str) -> None:
@@ -223,7 +229,7 @@ def _round(
     for copy in (each for each in plan.COPIES if each.endswith(f".{cache}" if cache else "")):
         if copy not in bench.options.copies:
             continue
-        if copy.startswith("pull"):
+        if copy.startswith("pull") and not extra:
             _fill(bench, dialect, labels)
         if number == 0 and not extra or copy_size.fits(bench, dialect, copy):
             _copy(bench, dialect, labels, copy, "folder")

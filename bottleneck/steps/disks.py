@@ -15,7 +15,6 @@ from probes import disk
 from probes.drivers import fio_jobs
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
-from probes.smb import run_folder
 from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
 FILL_GRACE_SECONDS = 20.0
@@ -65,9 +64,18 @@ def hold_sources(bench: Bench, stack: ExitStack, sides: tuple[plan.Side, ...] = 
 
 
 def first_sides(bench: Bench) -> tuple[plan.Side, ...]:
-    """Sides that need a file of their own before the copies: the server's can read the pulls'."""
+    """Sides that need a file of their own before the copies: the server's may read the pulls'."""
     long = bench.options.budget_seconds >= LONG_BUDGET_SECONDS
-    return plan.SIDES if long or not _reads_share(bench) else ("client",)
+    other = long or not _reads_share(bench) or bench.agent_folder
+    return plan.SIDES if other else ("client",)
+
+
+def is_enough(bench: Bench, worth: Disks) -> bool:
+    """Whether what is to be measured needs no other file at the server than the pulls' source."""
+    if worth is None:
+        return False
+    at_server = any(side == "server" for side, _ in worth)
+    return not at_server or bench.source_bytes >= LEAST_SOURCE_BYTES
 
 
 def _source_bytes(bench: Bench) -> int:
@@ -172,8 +180,9 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             source is None and each.verb == "read" and each.side == "server" and _reads_share(bench)
         ):
             size_bytes = files.ready_bytes(bench, str(bench.share.facts["dialect"]))
-            setting = replace(setting, folder=bench.server_path or "", size_bytes=size_bytes)
-            peer = Endpoint(path=os.path.join(bench.server_path or "", run_folder.SOURCE))  # noqa: PTH118
+            folder, peer = bench.server_path or "", files.pulled(bench)
+            step.setting.update({"folder": folder, "size_bytes": size_bytes})
+            setting = replace(setting, folder=folder, size_bytes=size_bytes)
         elif source is None and (each.verb == "read" or each.side in bench.no_source or not folder):
             lost = "the share's folder was not found there (use --server-folder DIR)"
             why = bench.no_source.get(each.side, "no test file could be written there")

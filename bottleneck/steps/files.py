@@ -16,7 +16,7 @@ from probes import small_files, smb_copy
 from probes.host import page_cache, source_file
 from probes.host.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
 from probes.records import Details, Endpoint, run_rate
-from probes.smb.run_folder import joined
+from probes.smb.run_folder import SOURCE, joined
 from probes.stage import NO_ROOM, Refused, Unavailable
 
 LOCATE_SECONDS = 15.0
@@ -179,6 +179,11 @@ def ready_bytes(bench: Bench, dialect: str) -> int:
         if wanted > 2 * FIRST_BYTES:
             _fill(bench, dialect, wanted // plan.MIB * plan.MIB)
     return bench.source_bytes
+
+
+def pulled(bench: Bench) -> Endpoint:
+    """The file that pulls read, as the server's agent finds it."""
+    return Endpoint(path=os.path.join(bench.server_path or "", SOURCE))  # noqa: PTH118
 
 
 def _fill(bench: Bench, dialect: str, size_bytes: int) -> float:

@@ -49,7 +49,9 @@ def measure_initiators(bench: Bench) -> None:
     with ExitStack() as stack:
         bench.tell("opening a share on the client")
         try:
-            disks.hold_sources(bench, stack)
+            if "server" not in bench.sources:
+                disks.hold_sources(bench, stack, ("server",))
+                stack.callback(bench.sources.pop, "server", None)
             served = open_copies(bench, stack, each)
             while left:
                 _copy(served, left.pop(0))

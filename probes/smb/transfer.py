@@ -23,8 +23,8 @@ SHORT_FLUSH_BYTES = 4 * 1024 * 1024
 """For a server that does nothing else while it flushes (Samba over SMB1): less than the requests
 in flight, so that the link does not run dry meanwhile."""
 
-FIRST_REQUESTS = 8
-"""READs in flight at first; each reply allows one more."""
+FIRST_REQUESTS = 4
+"""READs or WRITEs in flight at first; each reply allows one more."""
 
 Sink = Callable[[int, memoryview], None]
 """Takes what arrived for an offset; the buffer is reused after it returns."""
@@ -148,11 +148,10 @@ def push(
     room: asked now and then; Refused where somebody else takes it. over: no WRITE is to follow.
     """
     sent = moved = looked = looking = 0
-    flushes = flushes or Flushes()
+    flushes, most = flushes or Flushes(), min(depth, FIRST_REQUESTS)
     while moved < size_bytes or looking:
-        if 0 < sent < size_bytes and over():
-            size_bytes = sent
-        while sent < size_bytes and pipe.outstanding - flushes.outstanding - looking < depth:
+        size_bytes = sent if 0 < sent < size_bytes and over() else size_bytes
+        while sent < size_bytes and pipe.outstanding - flushes.outstanding - looking < most:
             if room is not None and sent - looked >= free_space.LOOK_BYTES and not looking:
                 if not pipe.affords(1):
                     break
@@ -177,6 +176,7 @@ def push(
             room.take(reply.body)
         else:
             moved += reply.moved_bytes
+            most = min(depth, most + 1)
             yield moved
     if flushes.outstanding:
         pipe.counters.flushing_seconds += time.monotonic() - flushes.asked_at

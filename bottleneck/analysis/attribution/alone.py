@@ -28,6 +28,8 @@ BY_LITTLES_LAW = 0.85
 """Confidence in a limit that the rate and the bytes in flight alone tell (Little's law)."""
 KEEPS_UP_RATIO = 0.75
 """Of the looks, in which a reader had read all that came: then it is not what holds the copy."""
+WITHOUT_QUEUE = 0.55
+"""Confidence in a path that shows none: a limit that was measured is believed before it."""
 EMPTY_RATIO, LOST_RATIO = 0.3, 1e-3
 """Of the looks, with a standing queue: below it the path was not full; of the bytes, sent again."""
 CACHED_RATIO = 1.3
@@ -107,7 +109,7 @@ def _push(copy: TimedCopy, own: Connection) -> ViewResult:
         return replace(found, part=flush)
     if time.uses.get(top, 0.0) >= SATURATED_RATIO:
         unseen = top == NETWORK and _without_queue(copy, own)
-        return replace(found, most=DOUBTFUL) if unseen else found
+        return replace(found, most=WITHOUT_QUEUE) if unseen else found
     rtt = own.min_rtt_seconds
     window = max(own.values_of("peer_window_bytes"), default=0.0)
     if time.uses.get(("tcp", copy.serving), 0.0) > 0.3 and sockets.window_limits(
@@ -126,8 +128,10 @@ def _without_queue(copy: TimedCopy, own: Connection) -> bool:
 
     A server that acknowledges late leaves data unsent too.
     """
-    lost = own.growth("retransmitted_bytes") > LOST_RATIO * copy.moved_bytes
-    near = own.min_rtt_seconds < sockets.FAR_SECONDS and not lost
+    again, trips = own.values_of("retransmitted_bytes"), own.values_of("rtt_seconds")
+    if not again or not trips or not 0 < own.min_rtt_seconds < sockets.FAR_SECONDS:
+        return False
+    lost = again[-1] - again[0] > LOST_RATIO * copy.moved_bytes
     queues = [sockets.has_standing_queue(each, own.segment_bytes) for each in own.looks]
     empty = sum(queues) < EMPTY_RATIO * len(queues)
-    return near and empty and model.looks_like(copy.rate) is None
+    return empty and not lost and model.looks_like(copy.rate) is None

@@ -104,6 +104,20 @@ def test_a_push_sends_every_byte_once_within_its_window(pays: int) -> None:
     assert server.outstanding == 0
 
 
+def test_each_reply_allows_one_more_request_in_flight() -> None:
+    """On a slow path a copy that is over soon ends soon: little of it is under way."""
+    block = memoryview(bytes(1000))
+    made = (
+        lambda server: push(server, 100_000, 1000, 50, lambda offset, length: block[:length]),
+        lambda server: fetched(server, iter([(0, 100_000)]), 1000, 50, lambda offset, view: None),
+    )
+    for copy in made:
+        server = HonestServer()
+        for answered, _ in enumerate(copy(server), 1):
+            assert server.most <= transfer.FIRST_REQUESTS + answered
+        assert server.most > 2 * transfer.FIRST_REQUESTS
+
+
 def test_a_long_push_flushes_on_its_way_and_once_more_at_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -15,6 +15,7 @@ from bottleneck.units import rate_text
 from probes.records import SIDES
 
 CAUSE = Cause("instrument", "ceiling", "")
+MEASURED_TRUST = 0.98
 NEAR_RATIO = 2 / 3
 """A result above this share of the tool's ceiling says more of the tool than of the path."""
 WORKING_RATIO = 0.5
@@ -68,5 +69,6 @@ def rule(given: Evidence) -> Iterator[Claim]:
             f"this tool itself moves at most {rate} on the {side}, too close to the copy to name "
             "another component",
             reached=given.rate.median > NEAR_RATIO * best.rate.median,
+            trust=MEASURED_TRUST,
             evidence=(f"TCP to itself on the {side} moved {rate}.",),
         )

@@ -88,6 +88,7 @@ def stalls(made: Found) -> float:
 def _claim(given: Evidence, seen: Rtt, in_flight: float, ran_out: bool) -> Claim:
     made, by_server = given.made, bool(stalls(given.made)) or _short_of(given)
     took, waits = made.details.request_seconds_median, starved(given)
+    unclear = None if ran_out else False
     # A FLUSH at the end has no request beside it.
     rate = max(made.rate.median, made.details.acknowledged_bytes_per_second or 0.0)
     # What the path really carries is no less, so that no request takes longer on it. A window that
@@ -123,7 +124,7 @@ def _claim(given: Evidence, seen: Rtt, in_flight: float, ran_out: bool) -> Claim
         high=max(level, high),
         steps=tuple(dict.fromkeys((made.index, *seen.steps))),
         standing="inferred",
-        reached=True if waits and made.rate.median >= MOSTLY_RATIO * rate else ran_out and None,
+        reached=True if waits and made.rate.median >= MOSTLY_RATIO * rate else unclear,
         evidence=(f"The RTT of the idle path was {trip} (by {how}){took_text}.",),
         remedy=remedy,
         detail=detail,

@@ -73,7 +73,7 @@ def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(alo
     holed(alone, push=HOLE)
     alone.skip("pull.cached", UNTRIED)
     verdict = alone.diagnosed().verdict
-    assert (verdict.cause, verdict.confidence) == ("mtu", 0.65)
+    assert (verdict.cause, verdict.confidence) == ("mtu", 0.58)
 
 
 def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, says):
