@@ -127,20 +127,25 @@ def _beside(made: Found, cap: Cap) -> bool:
 
 def _at_its_rate(each: Claim, rate: Spread) -> Claim:
     """A claim whose limit the copy runs at: the one that is known, or what the copy had of it."""
-    fits = FITS[0] <= rate.median / each.ceiling.bytes_per_second <= FITS[1]
-    return each if fits else at_rate(rate, each)
+    return each if _fits(each, rate) else at_rate(rate, each)
+
+
+def _fits(each: Claim, rate: Spread) -> bool:
+    return FITS[0] <= rate.median / each.ceiling.bytes_per_second <= FITS[1]
 
 
 def _behind(made: Found, ladder: Ladder, went: Attribution) -> Iterator[Claim]:
     """What the rules know of what is named: the cause behind it, itself, the component."""
-    near = [each for each in ladder.valid if reaches(each, made.rate)]
+    near = [each for each in ladder.valid if each.partly or reaches(each, made.rate)]
     for words in BEHIND.get((went.component, went.cause), ()):
         for each in near:
             if (each.ceiling.component, each.ceiling.cause) == words and _on(went, each):
                 yield each
     for each in ladder.valid:
         named = (each.ceiling.component, each.ceiling.cause)
-        if named == (went.component, went.cause) and _on(went, each):
+        far = each.ceiling.standing == "measured" and not (each.reached or _fits(each, made.rate))
+        # Of a limit far above the copy its words would tell of another rate.
+        if named == (went.component, went.cause) and _on(went, each) and not far:
             yield each
 
 
