@@ -89,7 +89,7 @@ def _measure_limits(bench: Bench, stack: ExitStack, worth: disks.Disks) -> tuple
     if bench.wants("tcp"):
         transfers.measure_transfers(bench, clear=worth is not None)
     if bench.wants("disk"):
-        if not disks.is_enough(bench, worth):
+        if disks.needs_server_file(bench, worth):
             disks.hold_sources(bench, stack)
         left_out += disks.measure_disks(bench, worth)
     return tuple(left_out)

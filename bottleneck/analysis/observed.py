@@ -1,4 +1,4 @@
-"""Verdicts from figures that a person told, of which more may be said.
+"""Verdicts on supplied figures: what else these figures say.
 
 A copy without a rate is told what bounds it. A link's side is named where the figures show whose it
 is. A copy that reaches nothing known is told what the others around it rule out.

@@ -66,7 +66,8 @@ def measure_copies(
     worth = schedule.disks_to_measure(bench)
     if worth is None and opened in made and not bench.options.copy:
         bench.ledger.why = WITHOUT_DISK
-        for copy in ("push.cached", "pull.cached"):
+        # Where a push from memory made the pulls' source, that push is known.
+        for copy in ("push.cached", "pull.cached") if _filling(bench) else ("pull.cached",):
             _copy(bench, opened, made[opened], copy, "memory")
     left_out = limits(worth)
     if opened in made and not (bench.options.runs or bench.options.copy):

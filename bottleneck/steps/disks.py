@@ -70,12 +70,12 @@ def first_sides(bench: Bench) -> tuple[plan.Side, ...]:
     return plan.SIDES if other else ("client",)
 
 
-def is_enough(bench: Bench, worth: Disks) -> bool:
-    """Whether what is to be measured needs no other file at the server than the pulls' source."""
+def needs_server_file(bench: Bench, worth: Disks) -> bool:
+    """Whether what is to be measured needs another file at the server than the pulls' source."""
     if worth is None:
-        return False
+        return True
     at_server = any(side == "server" for side, _ in worth)
-    return not at_server or bench.source_bytes >= LEAST_SOURCE_BYTES
+    return at_server and bench.source_bytes < LEAST_SOURCE_BYTES
 
 
 def _source_bytes(bench: Bench) -> int:
@@ -180,7 +180,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             source is None and each.verb == "read" and each.side == "server" and _reads_share(bench)
         ):
             size_bytes = files.ready_bytes(bench, str(bench.share.facts["dialect"]))
-            folder, peer = bench.server_path or "", files.pulled(bench)
+            folder, peer = bench.server_path or "", files.pulled_file(bench)
             step.setting.update({"folder": folder, "size_bytes": size_bytes})
             setting = replace(setting, folder=folder, size_bytes=size_bytes)
         elif source is None and (each.verb == "read" or each.side in bench.no_source or not folder):

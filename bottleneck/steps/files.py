@@ -181,9 +181,9 @@ def ready_bytes(bench: Bench, dialect: str) -> int:
     return bench.source_bytes
 
 
-def pulled(bench: Bench) -> Endpoint:
+def pulled_file(bench: Bench) -> Endpoint:
     """The file that pulls read, as the server's agent finds it."""
-    return Endpoint(path=os.path.join(bench.server_path or "", SOURCE))  # noqa: PTH118
+    return Endpoint(path=os.path.join(bench.server_path or "", SOURCE))  # noqa: PTH118 - on the server
 
 
 def _fill(bench: Bench, dialect: str, size_bytes: int) -> float:

@@ -30,8 +30,6 @@ KEEPS_UP_RATIO = 0.75
 """Of the looks, in which a reader had read all that came: then it is not what holds the copy."""
 WITHOUT_QUEUE = 0.55
 """Confidence in a path that shows none: a limit that was measured is believed before it."""
-EMPTY_RATIO, LOST_RATIO = 0.3, 1e-3
-"""Of the looks, with a standing queue: below it the path was not full; of the bytes, sent again."""
 CACHED_RATIO = 1.3
 """Rate from the cache over the one past it, from which on the disk made the difference."""
 
@@ -131,7 +129,6 @@ def _without_queue(copy: TimedCopy, own: Connection) -> bool:
     again, trips = own.values_of("retransmitted_bytes"), own.values_of("rtt_seconds")
     if not again or not trips or not 0 < own.min_rtt_seconds < sockets.FAR_SECONDS:
         return False
-    lost = again[-1] - again[0] > LOST_RATIO * copy.moved_bytes
-    queues = [sockets.has_standing_queue(each, own.segment_bytes) for each in own.looks]
-    empty = sum(queues) < EMPTY_RATIO * len(queues)
+    lost = again[-1] - again[0] > sockets.LOST_RATIO * copy.moved_bytes
+    empty = sockets.queue_ratio(own) < sockets.EMPTY_QUEUE_RATIO
     return empty and not lost and model.looks_like(copy.rate) is None

@@ -16,11 +16,10 @@ HEADERS_RATIO = 1.06
 """Bytes at an interface over payload: frames, TCP and SMB."""
 SLACK_BYTES = 24 << 20
 """What read-ahead, requests in flight and a journal may add to a device's own bytes."""
-LOST_RATIO, LATE_RATIO = 1e-3, 5e-3
-"""Of the bytes, and of the segments that a receiver alone sees, above which loss matters."""
-FULL_QUEUE_RATIO, EMPTY_QUEUE_RATIO = 0.5, 0.3
-"""Share of looks with a standing queue: above the first it overflows, and that is no loss; below
-the second none stood."""
+LATE_RATIO = 5e-3
+"""Of the segments that a receiver alone sees, above which loss matters."""
+FULL_QUEUE_RATIO = 0.5
+"""Share of looks with a standing queue, above which it overflows, and that is no loss."""
 GROWN_RATIO, GROWS_FROM_SECONDS = 1.4, 5e-3
 """A last third so much faster than the whole, on a path so far: the copy ends in TCP's start."""
 STEADY_RATIO, SPARE_RATIO = 1.15, 1.5
@@ -82,13 +81,13 @@ def _network(copy: TimedCopy) -> str:
             return "contention"
     if sender is None:
         return _by_receiver(copy)
-    standing = _standing(sender)
+    standing = sockets.queue_ratio(sender)
     again, through = sender.total("retransmitted_bytes"), sender.total("acknowledged_bytes")
     # Losses in slow start alone matter if no queue stands afterwards: the window has not recovered.
-    felt = standing < EMPTY_QUEUE_RATIO or standing < FULL_QUEUE_RATIO and _lasts(sender)
-    if through and again / through > LOST_RATIO and felt:
+    felt = standing < sockets.EMPTY_QUEUE_RATIO or standing < FULL_QUEUE_RATIO and _lasts(sender)
+    if through and again / through > sockets.LOST_RATIO and felt:
         return "loss"
-    grows = standing < EMPTY_QUEUE_RATIO and _grows(sender, "acknowledged_bytes")
+    grows = standing < sockets.EMPTY_QUEUE_RATIO and _grows(sender, "acknowledged_bytes")
     return "delay" if grows else "link-rate"
 
 
@@ -144,17 +143,14 @@ def pinned(copy: TimedCopy) -> bool:
         return False
     low, high = flights[len(flights) // 10], flights[-1 - len(flights) // 10]
     room = sockets.median_or_zero(sender.values_of("peer_window_bytes"))
-    queued = _standing(sender) >= EMPTY_QUEUE_RATIO or sender.growth("retransmitted_bytes") > 0
+    queued = (
+        sockets.queue_ratio(sender) >= sockets.EMPTY_QUEUE_RATIO
+        or sender.growth("retransmitted_bytes") > 0
+    )
     if queued or not 0 < high <= STEADY_RATIO * low or room < SPARE_RATIO * high:
         return False
     rtt = sender.min_rtt_seconds
     return sockets.window_limits(high, rtt, copy.rate)
-
-
-def _standing(sender: Connection) -> float:
-    """Share of looks with a standing queue."""
-    found = [sockets.has_standing_queue(each, sender.segment_bytes) for each in sender.looks]
-    return sum(found) / len(found)
 
 
 def _cpu(copy: TimedCopy, side: str) -> str:

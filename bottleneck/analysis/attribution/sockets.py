@@ -31,6 +31,9 @@ UNSENT_RATIO = 0.25
 """Unsent bytes over those in flight, below which the buffer has nothing more to send."""
 FAR_SECONDS = 2e-3
 """Below this RTT neither a window nor the requests in flight matter."""
+EMPTY_QUEUE_RATIO, LOST_RATIO = 0.3, 1e-3
+"""Share of looks with a standing queue, below which none stood; of bytes sent again, above which
+loss matters."""
 FITS = 0.5, 1.6
 """Rate over bytes in flight a round trip, where these hold the rate (Little's law)."""
 
@@ -45,6 +48,12 @@ def has_standing_queue(look: SocketLook, segment_bytes: float) -> bool:
         return False
     far_above = rtt > STANDING_RATIO * least and rtt - least > STANDING_SECONDS
     return far_above and flying >= STANDING_SEGMENTS * segment_bytes
+
+
+def queue_ratio(connection: Connection) -> float:
+    """Share of the looks at a sender with a standing queue."""
+    found = [has_standing_queue(each, connection.segment_bytes) for each in connection.looks]
+    return sum(found) / len(found)
 
 
 def is_silent(look: SocketLook, since_seconds: float | None, rate: float) -> bool:

@@ -221,9 +221,8 @@ def _why(report: Report, slow: Copy, made: Found, fast_rate: float) -> Why:
     late = _flush(slow, made, fast_rate)
     # A ceiling that lets the faster rate pass is no reason, unless the copy's own time names it.
     part = (decision.time.component, decision.time.side) if decision.time else None
-    ceiling = cap.claim.ceiling if cap is not None else None
-    if ceiling and (ceiling.bytes_per_second < fast_rate or ceiling.part == part):
-        assert cap is not None
+    low = cap is not None and cap.claim.ceiling.bytes_per_second < fast_rate
+    if cap is not None and (low or cap.claim.ceiling.part == part):
         also = f" In addition, {late}." if late else ""
         return Why("ceiling", f" because {_words(cap)}.{also}", cap.claim.ceiling)
     if late:

@@ -37,11 +37,11 @@ def rule(given: Evidence) -> Iterator[Claim]:
     seen = given.connection
     if seen is None:
         return
-    told, share = seen.sockets, seen.sockets.receive_window_limited_ratio
-    window, rtt = told.peer_window_bytes_median, told.min_rtt_seconds
+    sockets, share = seen.sockets, seen.sockets.receive_window_limited_ratio
+    window, rtt = sockets.peer_window_bytes_median, sockets.min_rtt_seconds
     if window is None or rtt is None or share < LIMITED_RATIO or not seen.reader_waits:
         return
-    in_flight = told.in_flight_bytes_median
+    in_flight = sockets.in_flight_bytes_median
     if in_flight is not None and in_flight < FILLED_RATIO * window:
         return
     # What lies in a queue on the path would make any window look too small.
@@ -53,11 +53,11 @@ def rule(given: Evidence) -> Iterator[Claim]:
             return
     elif (given.path_rate or 0.0) >= CARRIES_MORE_RATIO * rate and share >= MOSTLY_RATIO:
         # The round trips of the copy itself, with the time that window updates take.
-        usual = min(most, window / (told.rtt_seconds_median or rtt))
+        usual = min(most, window / (sockets.rtt_seconds_median or rtt))
         if rate >= FILLED_RATIO * usual:
             level, reached = max(rate, usual), True
     set_by = socket_buffers.fixed(
-        *(given, given.receiver, socket_buffers.RECEIVE, told, rtt, window),
+        *(given, given.receiver, socket_buffers.RECEIVE, sockets, rtt, window),
     )
     yield claim(
         CAUSE,
