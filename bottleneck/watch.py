@@ -16,7 +16,6 @@ from bottleneck.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.plan import Side
 from bottleneck.report import Report, Step
 from bottleneck.watched import End
-from probes.host.copy_watch import Setting
 from probes.host.counters import Counters, usage
 from probes.host.running_copies import LEAST_BYTES, Running
 from probes.net import callers
@@ -160,7 +159,7 @@ class Watch:
         seen: dict[Side, Observation] = {}
         with ExitStack() as stack:
             for side, host in self.reached.items():
-                setting = _setting(self.running[side], seconds + GRACE_SECONDS)
+                setting = watched.setting(self.running[side], seconds + GRACE_SECONDS)
                 watch = host.observe("running-copy", setting, seconds + 2 * GRACE_SECONDS)
                 seen[side] = stack.enter_context(watch)
             readings = [self._counters()]
@@ -258,14 +257,6 @@ def _find(host: Host, **wanted: Any) -> Running:
     arguments = {**empty, **wanted, "look_seconds": FIND_SECONDS}
     plain = host.ask("running-copies", FIND_SECONDS + 10.0, **arguments)
     return wire.from_plain(Running, plain)
-
-
-def _setting(running: Running, seconds: float) -> Setting:
-    link = running.link
-    if link is None:
-        return Setting(pids=running.pids, seconds=seconds)
-    own, peer = (link.own_address, link.own_port), (link.peer_address, link.peer_port)
-    return Setting(*own, *peer, running.pids, seconds)
 
 
 def _of(side: Side, readings: list[dict[Side, Counters]]) -> list[Counters]:

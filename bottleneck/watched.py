@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,11 @@ from typing import Any
 from bottleneck import sockets, typed
 from bottleneck.plan import Side
 from bottleneck.report import Step
+from probes.host import thread_calls
+from probes.host.copy_watch import Setting
 from probes.host.open_files import Place
 from probes.host.running_copies import LEAST_BYTES, SMB_PORTS, Link, Running
+from probes.host.socket_watch import Observed
 from probes.records import Details, Measured, Outcome, Sample, Skipped, Usage, run_rate
 
 STAGE = "running-copy"
@@ -40,6 +42,8 @@ class Moved:
     run: tuple[Sample, ...]
     pushes: bool
     """Whether the client is the sender."""
+    began_seconds: float
+    """Since the observation began, by the clock of the host that counted."""
 
 
 def side_of(running: Running) -> Side:
@@ -75,6 +79,21 @@ def sends_more(running: Running) -> bool | None:
     """Whether a host was the sender while the copy was looked for; None: no connection moved."""
     sent, received = (running.moved.get(name, 0) for name in ("sent_bytes", "received_bytes"))
     return None if running.link is None else sent >= received
+
+
+def setting(running: Running, seconds: float) -> Setting:
+    """What a host looks at: the copy's connection there, its programs, the disk of its file."""
+    link, place = running.link, place_of(running, sends_more(running))
+    device = place.device if place is not None else None
+    told: dict[str, Any] = {"pids": running.pids, "seconds": seconds, "device": device}
+    if link is None:
+        return Setting(**told)
+    if any(each is not None and each.remote for each in (running.reads, running.writes)):
+        verb = thread_calls.OTHER
+    else:
+        verb = thread_calls.READ if sends_more(running) else thread_calls.WRITE
+    own, peer = (link.own_address, link.own_port), (link.peer_address, link.peer_port)
+    return Setting(*own, *peer, **told, disk_verb=verb)
 
 
 def step_of(
@@ -144,10 +163,11 @@ def _moved(rows: Sequence[Sequence[float | None]], here: Side, link: Link | None
     if link is None:
         # What a process writes is the copy; one that only reads, as a checksum, is one too.
         run = _run(rows, WRITTEN) or _run(rows, READ)
-        return None if run is None else Moved(run, True)
+        return None if run is None else Moved(run, True, rows[0][0] or 0.0)
     sent, received = _run(rows, SENT), _run(rows, RECEIVED)
     most = max((sent, received), key=lambda run: run[-1].moved_bytes if run else 0)
-    return None if most is None else Moved(most, (most is sent) == (here == "client"))
+    pushes = (most is sent) == (here == "client")
+    return None if most is None else Moved(most, pushes, rows[0][0] or 0.0)
 
 
 def _run(rows: Sequence[Sequence[float | None]], column: int) -> tuple[Sample, ...] | None:
@@ -188,56 +208,50 @@ def window_rates(run: Sequence[Sample]) -> list[float]:
 
 def _details(ends: Mapping[Side, End], sender: Side, moved: Moved, link: Link | None) -> Details:
     total = moved.run[-1].moved_bytes
+    seen = {
+        side: sockets.observed(end.told["observed"])
+        for side, end in ends.items()
+        if end.told.get("observed") is not None
+    }
     details: Details = {
-        "ends": {side: _end(end, link is None) for side, end in ends.items()},
         "window_rates_bytes_per_second": window_rates(moved.run),
+        **_time(ends, seen, moved),
     }
     if link is not None:
-        seen = {
-            side: sockets.connections([end.told["connection"]])
-            for side, end in ends.items()
-            if end.told.get("connection") is not None
-        }
-        details["sockets"] = sockets.of_copy(seen, sender, "client", total)
+        carried = {side: list(each.connections) for side, each in seen.items()}
+        details["sockets"] = sockets.of_copy(carried, sender, "client", total)
     side: Side = sender if link is not None else "client"
-    fetched = _fetched(details["ends"].get(side, {}), total)
+    fetched = _fetched(ends[side].told, total) if side in ends else None
     if fetched is not None and (
         fetched >= FROM_DISK_RATIO * total or fetched <= FROM_CACHE_RATIO * total
     ):
         from_disk = fetched >= FROM_DISK_RATIO * total
         details["cache"] = {"side": side, "proven": True, "from_disk": from_disk}
-    rates = details["window_rates_bytes_per_second"]
-    if len(rates) > 1:
-        details["window_spread_ratio"] = (max(rates) - min(rates)) / max(
-            1.0, statistics.mean(rates)
-        )
     return details
 
 
-def _end(end: End, alone: bool) -> Details:
-    """What one host saw beside the connection."""
-    told, running = typed.mapping(end.told, "watch"), end.running
-    found: Details = {
-        name: told[name] for name in ("processes", "disks", "dirty") if told.get(name) is not None
+def _time(ends: Mapping[Side, End], seen: Mapping[Side, Observed], moved: Moved) -> Details:
+    """Where the time of the copy's program went, and what each host saw meanwhile."""
+    asking: Side = "client" if "client" in ends else "server"
+    began, lasted = moved.began_seconds, moved.run[-1].elapsed_seconds
+    found = []
+    for at, row in enumerate(typed.array(ends[asking].told.get("bins", []), "bins")):
+        ended, *rest = (typed.number(each, f"bins[{at}]") for each in typed.array(row, "bins"))
+        if 0 <= ended - began <= lasted:
+            found.append([round(ended - began, 6), *rest])
+    looks = {
+        side: sockets.looks(each, next(iter(each.connections), None), began, lasted)
+        for side, each in seen.items()
     }
-    for name, place in (("reads", running.reads), ("writes", running.writes)):
-        if place is not None:
-            kept = {"device": place.device, "filesystem": place.filesystem}
-            told_of = {key: value for key, value in kept.items() if value is not None}
-            found[name] = {**told_of, "remote": place.remote}
-    found["kernel"] = running.link is not None and running.link.kernel
-    if running.program is not None:
-        found["program"] = running.program
-    found["alone"] = alone
-    return found
+    return {"trace": {"bins": found, "requests": []}, "looks": looks}
 
 
-def _fetched(end: Details, total: int) -> float | None:
+def _fetched(saw: Any, total: int) -> float | None:
     """Bytes that the sender's processes fetched from disks; None: not to be seen.
 
     Of those that did not read what was sent (a mount's, whose kernel does) that says nothing.
     """
-    told = typed.mapping(end.get("processes", {}), "processes")
+    told = typed.mapping(saw.get("processes", {}), "processes")
     if "disk_read_bytes" not in told:
         return None
     fetched = typed.number(told["disk_read_bytes"], "disk_read_bytes")

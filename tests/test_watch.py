@@ -87,7 +87,7 @@ def test_a_writer_that_rests_is_where_the_bytes_come_too_slowly() -> None:
         report = session.report()
     ((step, outcome),) = report.entries
     assert isinstance(outcome, Measured) and outcome.responder is not None
-    assert set(outcome.details["ends"]) == {"client", "server"}
+    assert set(outcome.details["looks"]) == {"client", "server"}
     assert outcome.details["sockets"]["by"] == "sender"
     assert step.setting["program"] and report.status == "complete"
 
@@ -111,7 +111,7 @@ def test_an_agent_that_is_lost_leaves_what_this_host_saw() -> None:
         session.observe(wait)
         report = session.report()
     ((_, outcome),) = report.entries
-    assert isinstance(outcome, Measured) and set(outcome.details["ends"]) == {session.here}
+    assert isinstance(outcome, Measured) and set(outcome.details["looks"]) == {session.here}
     assert outcome.responder is not None
     (note,) = report.notes
     assert note.startswith(f"{there}: ")
@@ -154,7 +154,7 @@ def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
                 raise StageError(f"{host.side}: invalid data from the agent")
             told = real[name](host, what, *more, **named)
             if host in others and question == "observed" and name == "next" and question in told:
-                return {"observed": {"counts": [], "connection": {"own": 7}}}
+                return {"observed": {"counts": [], "observed": {"connections": 7}}}
             return told
 
         return asked
@@ -167,7 +167,7 @@ def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
         session.observe(sleep)
         report = session.report()
     ((_, outcome),) = report.entries
-    assert isinstance(outcome, Measured) and set(outcome.details["ends"]) == {session.here}
+    assert isinstance(outcome, Measured) and set(outcome.details["looks"]) == {session.here}
     (note,) = report.notes
     assert note.startswith(f"{sockets.OTHER[session.here]}: ")
 

@@ -11,6 +11,7 @@ from bottleneck.watched import (
     moves,
     place_of,
     sends_more,
+    setting,
     side_of,
     step_of,
     window_rates,
@@ -120,13 +121,36 @@ def test_uncached_is_said_only_where_the_sender_read_its_disk(
     assert outcome.details.get("cache", {}).get("proven") is (True if sure else None)
 
 
-def test_the_mounts_dialect_and_the_files_disk_are_kept() -> None:
+def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other_host() -> None:
     seen = running(reads=place(), writes=place(None, remote=True, dialect="3.1.1"))
-    made, outcome = step({"counts": counts(1, 0, MIB), "disks": [{"name": "sda1"}]}, seen)
+    made, _ = step({"counts": counts(1, 0, MIB)}, seen)
     assert made.setting["dialect"] == "3.1.1"
-    end = outcome.details["ends"]["client"]
-    assert end["reads"] == {"device": "sda1", "filesystem": "ext4", "remote": False}
-    assert end["writes"]["remote"] is True and end["disks"] == [{"name": "sda1"}]
+    looked = setting(seen, 5.0)
+    assert (looked.disk_verb, looked.device, looked.own_port) == ("other", "sda1", 40000)
+    assert setting(running(reads=place()), 5.0).disk_verb == "read"
+    received = {"sent_bytes": 900, "received_bytes": MIB}
+    assert setting(running(writes=place(), moved=received), 5.0).disk_verb == "write"
+    alone = setting(running(None, reads=place("sda"), writes=place("sdb")), 5.0)
+    assert (alone.disk_verb, alone.device, alone.own_port) == ("", "sdb", 0)
+
+
+def test_the_programs_time_is_that_of_the_bytes_and_the_clients_where_it_was_seen() -> None:
+    """The rows of a watch begin with it; a copy begins with the first count, and may end before."""
+    rows = counts(1, 0, MIB, 2 * MIB, 3 * MIB)
+    for at, row in enumerate(rows):
+        row[0] = 0.2 + 0.5 * at
+    bins = [[0.1 + 0.25 * at, 0.0, 0.0, 0.2, 0.0, 0.0, 0.05 * at, 0.0] for at in range(12)]
+    seen = {"connections": [], "threads": [], "counts": [], "cpu_ratio": 0.01}
+    here = {"counts": rows, "bins": bins, "observed": seen}
+    there = End(running(), {"counts": rows, "bins": bins[:2], "observed": seen})
+    _, outcome = step(here, server=there)
+    trace, looks = outcome.details["trace"], outcome.details["looks"]
+    assert set(looks) == {"client", "server"} and looks["client"]["cpu_ratio"] == 0.01
+    ends = [row[0] for row in trace["bins"]]
+    assert ends[0] == pytest.approx(0.15) and 1.25 < ends[-1] <= 1.5 and not trace["requests"]
+    served = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
+    _, outcome = step(here, running(served), here="server")
+    assert outcome.details["trace"]["bins"] == trace["bins"]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +166,10 @@ def test_the_mounts_dialect_and_the_files_disk_are_kept() -> None:
         {"counts": [[0, 0, 0, 0, 0], [5e-324, 9, 9, 9, 9], [2.0, 9, 9, 9, 9]]},
         {"counts": [[0, 0, 0, 0, 0], [0, 9, 9, 9, 9], [2.0, 9, 9, 9, 9]]},
         {"counts": counts(1, 0, MIB), "processes": 7},
-        {"counts": counts(1, 0, MIB), "connection": {"own": 5}},
+        {"counts": counts(1, 0, MIB), "observed": {"connections": [{"own": 5}]}},
+        {"counts": counts(1, 0, MIB), "observed": 5},
+        {"counts": counts(1, 0, MIB), "bins": [["soon", 2]]},
+        {"counts": counts(1, 0, MIB), "bins": 5},
     ],
 )
 def test_what_cannot_be_is_refused(told: Any) -> None:

@@ -1,4 +1,4 @@
-"""Watches a copy that runs already: its connection, its processes, the disks; changes nothing.
+"""Watches a copy that runs already: its connection, its programs' threads; changes nothing.
 
 The connection and the processes' states are looked at 20 times a second, what is counted 4 times.
 Costs about a hundredth of a core; of many threads that are looked at not more than a fiftieth.
@@ -6,21 +6,26 @@ Costs about a hundredth of a core; of many threads that are looked at not more t
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from probes import meaning
-from probes.host.connection_track import Connection, Track
-from probes.host.memory import read_dirty_limit, read_memory
-from probes.host.proc import DeviceCounts, Moved
+from probes.host import proc
+from probes.host.connection_track import Track
+from probes.host.look_rows import CountLook, ThreadLook, count_rows, thinned, thread_rows
+from probes.host.proc import Moved
+from probes.host.program_time import ProgramLook, bins
 from probes.host.reader import reader
 from probes.host.running_copies import ANY_PORT, MOST_LOOKED_AT, counted
 from probes.host.sock_diag import Seen, Sockets
-from probes.host.thread_states import WAITS_FOR_DISK, Threads
+from probes.host.socket_watch import Observed
+from probes.host.thread_calls import Calls
+from probes.host.thread_states import Threads
 from probes.host.waiting import select
-from probes.meaning import Address, Port, Seconds
+from probes.meaning import Address, Port, Seconds, Text
 from probes.records import Details
 from probes.stage import Unavailable
 
@@ -29,8 +34,9 @@ REST_RATIO = 50
 """The least that a look is rested after, over the CPU time that it took."""
 COUNT_SECONDS = 0.25
 MOST_COUNTS = 2000  # even: see Watch._count
+MOST_LOOKS = 1024
+"""At the program's threads; of a longer watch every second one goes."""
 MOST_TOLD = 400
-MOST_DISKS = 8
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,11 @@ class Setting:
     pids: Tuple[meaning.Count, ...] = ()
     seconds: Seconds = 60.0
     """The watch ends by itself after this."""
+    device: Optional[Text] = None
+    """Kernel name of the one under the copy's file here."""
+    disk_verb: Text = ""
+    """thread_calls.READ or WRITE: what a wait for a disk is taken for where the call is not known;
+    OTHER: it may be one for the other host; empty: it is told by the kernel's function."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +65,6 @@ class Count:
     connection: Optional[Tuple[int, int]]
     """Payload sent and received."""
     processes: Optional[Moved]
-    disks: Dict[str, DeviceCounts]
-    dirty_bytes: Optional[int]
 
 
 def observe(
@@ -63,21 +72,25 @@ def observe(
 ) -> Details:
     """Watches until control_fd can be read; window() then tells the part that counts, or None.
 
-    `connection` (a socket_track.Connection, or None), `counts` (rows of clock_seconds, and of bytes
-    sent, received, read and written since the first; None where not known), `processes`, `disks`,
-    `dirty`.
+    `counts` (rows of the seconds since the part began, and of bytes sent, received, read and
+    written since the first; None where not known), `processes` (the same, in all), and for where
+    its time went `bins` (program_time.bins) and `observed` (a socket_watch.Observed).
     """
-    try:
-        with Sockets() as sockets:
-            watch = Watch(setting, sockets)
-            watch.run(control_fd)
-    except Unavailable:
-        if setting.own_port:
-            raise
-        watch = Watch(setting, None)
+    began, used = time.monotonic(), time.process_time()
+    with contextlib.ExitStack() as stack:
+        sockets = None
+        try:
+            sockets = stack.enter_context(Sockets())
+        except Unavailable:
+            if setting.own_port:
+                raise
+        watch = Watch(setting, sockets)
         watch.run(control_fd)
+    share = (time.process_time() - used) / max(1e-6, time.monotonic() - began)
     wanted = window()
-    return {} if wanted is None else watch.told(float(wanted[0]), float(wanted[1]))
+    if wanted is None:
+        return {}
+    return watch.told(float(wanted[0]), float(wanted[1]), share)
 
 
 @dataclass
@@ -87,12 +100,13 @@ class Watch:
     setting: Setting
     sockets: Optional[Sockets]
     threads: Threads = field(default_factory=Threads)
+    calls: Calls = field(default_factory=Calls)
     track: Optional[Track] = None
     counts: List[Count] = field(default_factory=list)
     every: int = 1
     """Keep every Nth count."""
-    states: List[Tuple[float, bool]] = field(default_factory=list)
-    """When, and whether a process waited for a disk."""
+    looks: List[ProgramLook] = field(default_factory=list)
+    host_counts: List[CountLook] = field(default_factory=list)
     tally: Tally = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,9 +143,10 @@ class Watch:
     def _look(self, now: float) -> None:
         threads = self.threads.look(self.setting.pids)
         if threads:
-            self.states.append((now, any(each.state == WAITS_FOR_DISK for each in threads)))
-            # A watch of hours keeps the last of them.
-            del self.states[: -10 * MOST_COUNTS]
+            waits_for = self.calls.of_program(threads, self.setting.disk_verb)
+            self.looks.append(ProgramLook(now, threads, waits_for))
+            if len(self.looks) > MOST_LOOKS:
+                del self.looks[1::2]
         if self.track is None or self.track.gone or self.sockets is None:
             return
         raw = self.sockets.look_raw(self.track.question)
@@ -145,18 +160,13 @@ class Watch:
         seen = self._last_seen()
         if seen is not None:
             connection = counted(seen)
-        memory = read_memory()
-        self.counts.append(
-            Count(
-                now,
-                connection,
-                self.tally.moved(),
-                _used_devices(),
-                memory.dirty_bytes if memory else None,
-            )
-        )
+        self.counts.append(Count(now, connection, self.tally.moved()))
+        device = self.setting.device
+        moved = proc.written_and_flushed(device) if device else None
+        self.host_counts.append(CountLook(now, moved, proc.waiting_cores()))
         if len(self.counts) > MOST_COUNTS:
             self.counts = self.counts[::2]
+            self.host_counts = self.host_counts[::2]
             self.every *= 2
 
     def _last_seen(self) -> Optional[Seen]:
@@ -164,59 +174,32 @@ class Watch:
             return None
         return self.sockets.look(self.track.seen)
 
-    def told(self, began: float, ended: float) -> Details:
+    def told(self, began: float, ended: float, cpu_ratio: float) -> Details:
         """What happened between two moments of this host's clock."""
         inside = [each for each in self.counts if began <= each.clock_seconds <= ended]
-        states = [waits for at, waits in self.states if began <= at <= ended]
-        found: Details = {"connection": self._connection(began, ended), "counts": _rows(inside)}
-        if states:
-            share = sum(states) / len(states)
-            found["processes"] = {"looks": len(states), "disk_wait_ratio": share}
+        looks = [ThreadLook(each.clock_seconds, each.threads) for each in self.looks]
+        own = self.track.between(began, ended) if self.track and self.track.looks else None
+        seen = Observed(
+            () if own is None else (own,),
+            tuple(thread_rows(looks, began, ended)),
+            tuple(thinned(count_rows(self.host_counts, began, ended))),
+            round(cpu_ratio, 6),
+        )
+        found: Details = {
+            "counts": _rows(inside, began),
+            "bins": bins(self.looks, began, ended),
+            "observed": seen,
+        }
         if len(inside) > 1:
-            first, last = inside[0], inside[-1]
-            if first.processes is not None and last.processes is not None:
-                grown = Moved(*(b - a for a, b in zip(first.processes, last.processes)))
-                found.setdefault("processes", {}).update(
-                    {name: max(0, value) for name, value in grown._asdict().items()}
-                )
-            seconds = last.clock_seconds - first.clock_seconds
-            found["disks"] = disks(first.disks, last.disks, seconds)
-            found["dirty"] = _dirty(inside)
+            first, last = inside[0].processes, inside[-1].processes
+            if first is not None and last is not None:
+                grown = Moved(*(b - a for a, b in zip(first, last)))
+                found["processes"] = {name: max(0, each) for name, each in grown._asdict().items()}
         return found
 
-    def _connection(self, began: float, ended: float) -> Optional[Connection]:
-        if self.track is None or not self.track.looks:
-            return None
-        return self.track.between(began, ended)
 
-
-def _used_devices() -> Dict[str, DeviceCounts]:
-    """The block devices that were ever used."""
-    told = reader().devices()
-    return {name: each for name, each in told.items() if each.read_bytes + each.written_bytes > 0}
-
-
-def disks(
-    first: Dict[str, DeviceCounts], last: Dict[str, DeviceCounts], seconds: float
-) -> List[Details]:
-    """What each device moved in between, those first that moved most: name, read_bytes,
-    written_bytes, busy_ratio (share of the time with I/O in flight)."""
-    found = []
-    for name, now in last.items():
-        was = first.get(name, now)
-        read = max(0, now.read_bytes - was.read_bytes)
-        written = max(0, now.written_bytes - was.written_bytes)
-        busy = max(0.0, now.busy_seconds - was.busy_seconds)
-        if read + written > 0 and seconds > 0:
-            ratio = min(1.0, busy / seconds)
-            row = {"name": name, "read_bytes": read, "written_bytes": written, "busy_ratio": ratio}
-            found.append((read + written, row))
-    found.sort(key=lambda each: -each[0])
-    return [row for _, row in found[:MOST_DISKS]]
-
-
-def _rows(counts: List[Count]) -> List[List[Optional[float]]]:
-    """Clock and what was moved since the first count."""
+def _rows(counts: List[Count], began: float) -> List[List[Optional[float]]]:
+    """Seconds since then, and what was moved since the first count."""
     step = max(1, -(-len(counts) // MOST_TOLD))
     # Of those that are left out the last is none.
     kept = counts[::-1][::step][::-1]
@@ -229,21 +212,8 @@ def _rows(counts: List[Count]) -> List[List[Optional[float]]]:
         if each.processes is not None and first.processes is not None:
             read = each.processes.read_bytes - first.processes.read_bytes
             written = each.processes.written_bytes - first.processes.written_bytes
-        rows.append([each.clock_seconds, sent, received, read, written])
+        rows.append([each.clock_seconds - began, sent, received, read, written])
     return rows
-
-
-def _dirty(counts: List[Count]) -> Details:
-    """Bytes that wait in memory to be written, and from where on the kernel slows writers down."""
-    seen = [each.dirty_bytes for each in counts if each.dirty_bytes is not None]
-    found: Details = {}
-    if seen:
-        found.update(first_bytes=seen[0], last_bytes=seen[-1], high_bytes=max(seen))
-    limit = read_dirty_limit()
-    if limit is not None:
-        # mm/page-writeback.c, dirty_freerun_ceiling()
-        found["free_run_bytes"] = (limit.background_bytes + limit.limit_bytes) // 2
-    return found
 
 
 @dataclass

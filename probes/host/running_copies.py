@@ -6,6 +6,7 @@ tell what moves.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
@@ -16,6 +17,7 @@ from probes.host.proc import Moved
 from probes.host.reader import reader
 from probes.host.sock_diag import Seen, Sockets, plain_address
 from probes.host.system import os
+from probes.host.thread_states import Threads
 from probes.meaning import Address, Count, Port, Seconds
 from probes.stage import Refused, Unavailable
 
@@ -24,6 +26,8 @@ FILE_PORTS = (*SMB_PORTS, 2049)
 """Of network file systems; the last is NFS."""
 ANY_PORT = (-1,)
 MOST_LOOKED_AT = 4096
+OWN_RATIO = 0.9
+"""Of the CPU time of all file-server processes: the copy's own took so much."""
 LEAST_BYTES = 64 << 10
 """In one look's time: a connection that moves less carries no copy."""
 KERNEL_CLIENT = "cifsd"
@@ -106,10 +110,11 @@ def find(
     remotes = _remotes(family)
     with Sockets() as sockets:
         first = {each.identity: each for each in _candidates(sockets, wanted, family, remotes)}
+        used = server_seconds()
         time.sleep(look_seconds)
         last = _candidates(sockets, wanted, family, remotes)
     seen = _busiest(first, last, family, bool(wanted.own[1]))
-    return _told(seen, first, wanted, family)
+    return _told(seen, first, wanted, family, busiest_server(used, server_seconds()))
 
 
 def counted(seen: Seen) -> Tuple[int, int]:
@@ -144,14 +149,9 @@ def _family(pid: int) -> _Family:
 
 
 def _remotes(family: _Family) -> List[Place]:
-    """Network file systems that the processes have files open on."""
-    found = []
-    for pid, files in family.files.items():
-        for each in files:
-            place = open_files.place(pid, each)
-            if place is not None and place.remote_address:
-                found.append(place)
-    return found
+    """Network file systems that the processes have files open on; a FUSE mount has no address."""
+    places = (open_files.place(pid, each) for pid, files in family.files.items() for each in files)
+    return [place for place in places if place is not None and place.remote]
 
 
 def _candidates(
@@ -167,7 +167,16 @@ def _candidates(
             for each in remotes
             for port in ((each.remote_port,) if each.remote_port else FILE_PORTS)
         }
-        return [each for each in found if each.inode in family.inodes or each.peer in mounted]
+        # A FUSE mount's connection is its daemon's.
+        by_daemon = any(not each.remote_address for each in remotes)
+        return [
+            each
+            for each in found
+            if each.inode in family.inodes
+            or each.peer in mounted
+            or by_daemon
+            and each.peer[1] in FILE_PORTS
+        ]
     ports = ANY_PORT if wanted.address else SMB_PORTS
     asked = sockets.find(ports, wanted.address, False, MOST_LOOKED_AT)
     known = {each.identity for each in asked}
@@ -204,6 +213,29 @@ def _busiest(
     return next(asks, best)
 
 
+def server_seconds() -> Dict[int, float]:
+    """CPU seconds of each file-server process in our network namespace; every user may see it."""
+    seen, own = reader().processes(), open_files.network_namespace(os.getpid())
+    beside = [
+        pid
+        for pid in open_files.file_servers(seen)
+        if not seen[pid].kernel and open_files.network_namespace(pid) == own
+    ]
+    with contextlib.closing(Threads()) as threads:
+        return {pid: sum(each.run_seconds for each in threads.look([pid])) for pid in beside}
+
+
+def busiest_server(before: Dict[int, float], after: Dict[int, float]) -> Tuple[int, ...]:
+    """The process that took nearly all of the file servers' CPU time between two looks.
+
+    smbd has one for each connection. Empty: several worked, so that none can be told.
+    """
+    grown = {pid: after[pid] - before[pid] for pid in before.keys() & after.keys()}
+    best = max(grown, key=lambda pid: grown[pid], default=0)
+    alone = bool(grown) and grown[best] > OWN_RATIO * sum(grown.values())
+    return (best,) if alone else ()
+
+
 def _serves(seen: Seen) -> bool:
     """Whether this end is the server's: its port is SMB's, or somebody listens there."""
     own, peer = seen.own, seen.peer
@@ -213,20 +245,29 @@ def _serves(seen: Seen) -> bool:
 
 
 def _told(
-    seen: Optional[Seen], first: Dict[bytes, Seen], wanted: Wanted, family: _Family
+    seen: Optional[Seen],
+    first: Dict[bytes, Seen],
+    wanted: Wanted,
+    family: _Family,
+    server: Tuple[int, ...],
 ) -> Running:
+    """server: the file server's process, where the holder of its socket is not ours to see."""
     known = reader().processes()
     if wanted.pid and wanted.pid not in known:
         raise Refused("unreachable", f"process {wanted.pid}: it has just ended")
     holding = () if seen is None else open_files.holders(seen.inode, sorted(known, reverse=True))
     kernel = seen is not None and not holding and os.geteuid() == 0
-    pids = list(family.pids or holding)
+    serves = seen is not None and _serves(seen)
+    if serves and not holding and not kernel:
+        holding = server
+    # The daemon of a FUSE mount moves the copy's bytes too.
+    pids = list(dict.fromkeys((*family.pids, *holding)))
     if kernel:
         pids += [pid for pid, each in known.items() if each.kernel and each.name == KERNEL_CLIENT]
     now = open_files.moved(family.pids)
     link = None
     if seen is not None:
-        link = Link(*seen.own, *seen.peer, serving=_serves(seen), kernel=kernel)
+        link = Link(*seen.own, *seen.peer, serving=serves, kernel=kernel)
     return Running(
         link=link,
         pids=tuple(pids),

@@ -29,7 +29,7 @@ def serve(shared: str, point: Path) -> None:
         private_samba(shared, password=PASSWORD, port=445) as server,
         tempfile.TemporaryDirectory() as home,
     ):
-        _configure(Path(home, ".smb"), server.username)
+        configure(Path(home, ".smb"), ADDRESS, server.username, PASSWORD)
         daemon = subprocess.Popen(
             ["smbnetfs", "-f", str(point)],
             stdin=subprocess.DEVNULL,
@@ -50,11 +50,12 @@ def serve(shared: str, point: Path) -> None:
             subprocess.run(["umount", "-l", str(point)], check=False)
 
 
-def _configure(folder: Path, username: str) -> None:
+def configure(folder: Path, address: str, username: str, password: str) -> None:
+    """Writes what smbnetfs reads in the .smb of its HOME."""
     folder.mkdir(mode=0o700)
     files = {
         "smb.conf": "[global]\nclient min protocol = SMB2\n",
-        "smbnetfs.auth": f'auth "{ADDRESS}" "{username}" "{PASSWORD}"\n',
+        "smbnetfs.auth": f'auth "{address}" "{username}" "{password}"\n',
         "smbnetfs.conf": 'include "smbnetfs.auth"\n',
     }
     for name, text in files.items():

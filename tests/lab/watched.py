@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Has smbclient copy in a world with a planted cap, and the product watch that copy.
+"""Has a program copy in a world with a planted cap, and the product watch that copy.
+
+smbclient speaks SMB by itself; cp and rsync work on a share that smbnetfs mounts over FUSE.
 
 Usage: python tests/lab/watched.py [CASE ...] [--reports DIR]
 
@@ -21,6 +23,7 @@ from typing import Any
 
 from host import Host
 from plant import Plant
+from smb_mount import configure
 from truth import MB, planting, verdicts
 from world import World, missing, world
 
@@ -42,6 +45,8 @@ class Case:
     watcher: str = "client"
     agent: bool = True
     """Whether the other host has an agent."""
+    program: str = "smbclient"
+    """cp, rsync, dd: watched by its process id."""
 
 
 def _case(verb: str, size_mb: int, right: str, plant: str, **more: Any) -> Case:
@@ -50,6 +55,11 @@ def _case(verb: str, size_mb: int, right: str, plant: str, **more: Any) -> Case:
 
 _READ = "sends=1000M server.reads=25M"
 _WRITE = "sends=1000M server.writes=18M"
+_SYNC = f"{_WRITE} smb: sync always = yes"
+_QUOTA = "sends=1000M server.quota=0.15"
+_OWN_QUOTA = "sends=1000M client.quota=0.25"
+_OWN_READ, _OWN_WRITE = "sends=1000M client.reads=20M", "sends=1000M client.writes=15M"
+_SLOW = "sends=60M"
 CASES = {
     "link-100": _case("push", 300, "link", "sends=100M"),
     "link-100-alone": _case("push", 300, "link", "sends=100M", agent=False),
@@ -59,14 +69,27 @@ CASES = {
     "server-read-there": _case(
         "pull", 500, "disk/server/read", _READ, watcher="server", agent=False
     ),
-    "server-write": _case(
-        "push", 400, "disk/server/write,sync", f"{_WRITE} smb: sync always = yes"
-    ),
-    "server-quota": _case("push", 600, "cpu/server/quota", "sends=1000M server.quota=0.15"),
+    "server-write": _case("push", 400, "disk/server/write,sync", _SYNC),
+    "server-quota": _case("push", 600, "cpu/server/quota", _QUOTA),
+    "client-read": _case("push", 400, "disk/client/read", _OWN_READ),
+    "client-quota": _case("pull", 900, "cpu/client/quota", _OWN_QUOTA),
     "decoy-read": _case("pull", 300, "link", "sends=100M server.reads=25M"),
     # what is written waits in memory: for as long as a watch lasts that disk holds nothing
     "decoy-behind": _case("push", 2000, "gigabit|unknown//inconclusive", _WRITE),
 }
+for _program in ("cp", "rsync"):
+    _cases = {
+        "link": _case("push", 300, "link", _SLOW, program=_program),
+        "link-pull": _case("pull", 300, "link", _SLOW, program=_program),
+        "read": _case("pull", 500, "disk/server/read", _READ, program=_program),
+        "write": _case("push", 400, "disk/server/write,sync", _SYNC, program=_program),
+        "quota": _case("push", 600, "cpu/server/quota", _QUOTA, program=_program),
+        "own-read": _case("push", 400, "disk/client/read", _OWN_READ, program=_program),
+        "own-quota": _case("pull", 900, "cpu/client/quota", _OWN_QUOTA, program=_program),
+    }
+    CASES |= {f"{_program}-{name}": case for name, case in _cases.items()}
+# what cp writes waits in memory, and for as long as a watch lasts the disk would hold nothing
+CASES["dd-own-write"] = _case("pull", 400, "disk/client/write", _OWN_WRITE, program="dd")
 
 
 @dataclass(frozen=True)
@@ -94,7 +117,7 @@ def watched(case: Case) -> Ran:
         source = lab.client if case.verb == "push" else lab.server
         folder = source.folder if case.verb == "push" else source.folder / "share"
         _make(source, folder / NAME, case.size_bytes)
-        with _copying(lab, case.verb) as copying:
+        with _copying(lab, case) as copying:
             return _watch(lab, case, copying)
 
 
@@ -108,18 +131,48 @@ def _make(host: Host, path: Path, size_bytes: int) -> None:
 
 
 @contextlib.contextmanager
-def _copying(lab: World, verb: str) -> Iterator[subprocess.Popen[bytes]]:
-    """smbclient at work on the client until the block ends."""
-    login = lab.work / "login"
-    login.write_text(f"username = {lab.share.user}\npassword = {lab.share.password}\n")
-    login.chmod(0o600)
-    own = lab.client.folder / (NAME if verb == "push" else "pulled.bin")
-    there = "pushed.bin" if verb == "push" else NAME
-    names = (own, there) if verb == "push" else (there, own)
-    order = f"{'put' if verb == 'push' else 'get'} {names[0]} {names[1]}"
-    command: list[str | Path] = ["smbclient", lab.share.target, "-A", login, "-c", order]
-    with lab.client.running(command, lab.work / "smbclient.log") as process:
-        yield process
+def _copying(lab: World, case: Case) -> Iterator[subprocess.Popen[bytes]]:
+    """The program at work on the client until the block ends."""
+    own = lab.client.folder / (NAME if case.verb == "push" else "pulled.bin")
+    there = "pushed.bin" if case.verb == "push" else NAME
+    log = lab.work / "program.log"
+    if case.program == "smbclient":
+        login = lab.work / "login"
+        login.write_text(f"username = {lab.share.user}\npassword = {lab.share.password}\n")
+        login.chmod(0o600)
+        order = f"put {own} {there}" if case.verb == "push" else f"get {there} {own}"
+        command: list[str | Path] = ["smbclient", lab.share.target, "-A", login, "-c", order]
+        with lab.client.running(command, log) as process:
+            yield process
+        return
+    with _mounted(lab) as folder:
+        names = (own, folder / there) if case.verb == "push" else (folder / there, own)
+        with lab.client.running(_command(case.program, *names), log) as process:
+            yield process
+
+
+def _command(program: str, source: Path, target: Path) -> list[str | Path]:
+    if program == "dd":
+        return ["dd", f"if={source}", f"of={target}", "bs=1M", "oflag=direct"]
+    command: list[str | Path] = ["rsync", "--inplace"] if program == "rsync" else [program]
+    return [*command, source, target]
+
+
+@contextlib.contextmanager
+def _mounted(lab: World) -> Iterator[Path]:
+    """The share, mounted over FUSE on the client, until the block ends."""
+    address, _, share = lab.share.target.removeprefix("//").partition("/")
+    home, point = lab.work / "home", lab.work / "mount"
+    home.mkdir()
+    point.mkdir()
+    configure(home / ".smb", address, lab.share.user, lab.share.password)
+    command = ["env", f"HOME={home}", "smbnetfs", "-f", "-o", "big_writes", str(point)]
+    with lab.client.running(command, lab.work / "smbnetfs.log"):
+        try:
+            lab.client.run(["sh", "-c", f"until ls {point}/{address}/{share}; do sleep 0.1; done"])
+            yield point / address / share
+        finally:
+            lab.client.run(["umount", "-l", point], check=False)
 
 
 def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes]) -> Ran:
@@ -128,7 +181,9 @@ def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes]) -> Ran:
         here, there = there, here
     file = lab.work / "watched.json"
     command: list[str | Path] = [here.script, "env", f"PYTHONPATH={ROOT}", sys.executable]
-    command += ["-m", "bottleneck", "watch", "--seconds", str(WATCH_SECONDS), "--quiet"]
+    command += ["-m", "bottleneck", "watch"]
+    command += [] if case.program == "smbclient" else [str(copying.pid)]
+    command += ["--seconds", str(WATCH_SECONDS), "--quiet"]
     command += ["--json", str(file)]
     command += ["--agent", f"exec:{there.script}"] if case.agent else []
     done = subprocess.run(

@@ -53,7 +53,7 @@ def _by_thread(copy: TimedCopy) -> ViewResult:
     instants.append((max(0.0, 1 - sum(shares.values())), frozenset({UNKNOWN})))
     time = shares_of_time(instants, len(copy.trace.bins))
     # A thread that is fed in small pieces can fill a core and still keep up.
-    sure = thread.starves or time.first[0] == "disk"
+    sure = thread.starves or time.first[0] == "disk" or copy.on_one_host
     full = sure and time.uses.get(time.first, 0.0) >= SATURATED_RATIO
     return ViewResult(time, time.first if full else UNKNOWN, ALONE.format(copy.asking))
 
@@ -87,6 +87,10 @@ def _pull(copy: TimedCopy, own: Connection) -> ViewResult:
     if sockets.window_limits(copy.in_flight_bytes, rtt, copy.rate):
         return replace(network, part=("smb", copy.serving), by=time.first, most=BY_LITTLES_LAW)
     if waiting > 0 and reply > QUIET_RATIO * waiting:
+        far = rtt >= sockets.FAR_SECONDS
+        if copy.watched or far and not copy.trace.requests:
+            # Another's program may ask for little, and its source may be in memory or not.
+            return replace(network, part=UNKNOWN)
         return replace(network, part=_unseen_server(copy), by=time.first, most=DOUBTFUL)
     return replace(network, by=busy, most=DOUBTFUL) if cpu >= SATURATED_RATIO else network
 

@@ -13,7 +13,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.evidence.copies import LOSS_BASED
 from bottleneck.analysis.finding import TimeShare
-from bottleneck.analysis.steps import Copy
+from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 
 BY_BACKOFFS = 0.9
@@ -67,14 +67,16 @@ def attribution_of(copy: TimedCopy) -> Attribution | None:
 def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
     """Collects the input of the attribution; None: the copy was not made, or has no trace."""
     made = copy.made
-    trace = read(made.outcome.details, made.step.initiator) if made else None
-    if made is None or trace is None:
+    if made is None:
         return None
-    asking = made.step.initiator
+    asking = _asking(copy, made)
+    trace = read(made.outcome.details, asking)
+    if trace is None:
+        return None
     usages = {side: made.usage(side) for side in (asking, steps.other(asking))}
     return TimedCopy(
         trace=trace,
-        pull=copy.verb == "pull",
+        pull=copy.receiver == asking,
         asking=asking,
         serving=steps.other(asking),
         moved_bytes=made.moved_bytes,
@@ -86,7 +88,16 @@ def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
         loss_based=(made.details.sockets.congestion_control or "cubic") in LOSS_BASED,
         uncached=copy.cache == "uncached",
         cached_rate=copy.twin.rate.median if copy.twin else None,
+        watched=copy.running,
+        on_one_host=copy.on_one_host,
     )
+
+
+def _asking(copy: Copy, made: Found) -> str:
+    """The side whose program was timed: of a copy that was watched the client's, if it was seen."""
+    if not copy.running:
+        return made.step.initiator
+    return "client" if "client" in made.outcome.details.get("looks", {}) else "server"
 
 
 def _link_rates(report: Report) -> dict[str, float]:

@@ -115,9 +115,11 @@ def _shared(copy: TimedCopy, usage: Usage, moved_bytes: int | None, full: float 
     """
     if not moved_bytes or (full and moved_bytes < BUSY_RATIO * full * usage.wall_seconds):
         return False
-    others = moved_bytes - HEADERS_RATIO * copy.moved_bytes
-    others *= min(1.0, copy.seconds / max(1e-6, usage.wall_seconds))
-    return others > FOREIGN_RATIO * (others + copy.moved_bytes)
+    own = copy.moved_in(usage)
+    others = moved_bytes - HEADERS_RATIO * own
+    if not copy.watched:
+        others *= min(1.0, copy.seconds / max(1e-6, usage.wall_seconds))
+    return others > FOREIGN_RATIO * (others + own)
 
 
 def _lasts(sender: Connection) -> bool:
@@ -185,13 +187,15 @@ def _device_bytes(usage: Usage) -> float:
 
 def _disk(copy: TimedCopy, side: str) -> str:
     usage = copy.usages.get(side)
-    verb = "read" if side == copy.sender else "write"
+    reads, writes = copy.thread.mean("read"), copy.thread.mean("write")
+    verb = "read" if (reads >= writes if copy.on_one_host else side == copy.sender) else "write"
     if usage is not None and usage.device_read_bytes is not None:
         moved = _device_bytes(usage)
         # Two hosts with one device are one machine: it reads and writes the copy.
         other = copy.usages.get(copy.serving if side == copy.asking else copy.asking)
-        shared = other is not None and abs(_device_bytes(other) - moved) < SAME_RATIO * moved
-        others = moved - copy.moved_bytes * (2 if shared else 1)
+        same = other is not None and abs(_device_bytes(other) - moved) < SAME_RATIO * moved
+        shared = same or copy.on_one_host
+        others = moved - copy.moved_in(usage) * (2 if shared else 1)
         if others > SLACK_BYTES and others > FOREIGN_RATIO * moved:
             return "contention"
     return "sync" if verb == "write" and side == copy.serving and copy.is_synced else verb

@@ -14,6 +14,8 @@ from bottleneck.analysis.attribution.trace import Connection, HostLooks, SocketL
 from bottleneck.analysis.finding import Part
 
 LEAST_SHARE = 1e-3
+RESTS_RATIO = 0.3
+"""Of a core, below which a receiver's CPU explains no unread bytes."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,15 @@ class Instants:
         return self.copy.disk_lag()
 
     @cached_property
+    def _rests(self) -> bool:
+        """Whether the receiving program leaves bytes unread and hardly runs: its CPU is no cap."""
+        if self.copy.receiver == self.copy.asking:
+            return self.copy.thread.mean("cpu") < RESTS_RATIO
+        threads = self.server.host.threads if self.server else ()
+        ratios = [each.all_ratio for each in threads if each.all_ratio is not None]
+        return bool(ratios) and mean(ratios) < RESTS_RATIO
+
+    @cached_property
     def _far(self) -> bool:
         """Whether a round trip is long enough for the copy to wait for it."""
         return self.sender.min_rtt_seconds >= sockets.FAR_SECONDS
@@ -133,7 +144,7 @@ class Instants:
         if self.server is None and self.copy.has_long_flush and self._flushed(seconds):
             return "disk", self.copy.receiver
         if held == sockets.RECEIVER:
-            return "cpu", self.copy.receiver
+            return UNKNOWN if self._rests else ("cpu", self.copy.receiver)
         if sockets.has_standing_queue(look, self.sender.segment_bytes) and held != sockets.PAUSED:
             return NETWORK
         if self.server is None or held == sockets.NOT_REPORTED:

@@ -18,8 +18,9 @@ SMOOTHED_SECONDS = 0.15
 class Shares:
     """Shares of a bin's time; they sum to 1."""
 
-    disk: float
-    """It waited for its own disk: a read or a write."""
+    read: float
+    """It waited for its own disk, as for a write."""
+    write: float
     flush: float
     send: float
     """It waited for room in the socket."""
@@ -31,12 +32,17 @@ class Shares:
     """It ran, or waited for a core."""
 
     @property
+    def disk(self) -> float:
+        """It waited for its own disk."""
+        return self.read + self.write
+
+    @property
     def awaits_reply(self) -> float:
         """It waited for the other host."""
         return self.reply + self.body
 
 
-NOTHING = Shares(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+NOTHING = Shares(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,8 @@ class MovingThread:
         whole = sum(rest.values())
         part = {kind: left * share / whole if whole else 0.0 for kind, share in rest.items()}
         return Shares(
-            disk=part["read"] + part["write"],
+            read=part["read"],
+            write=part["write"],
             flush=pure["flush"],
             send=part["send"],
             reply=pure["reply"],

@@ -48,6 +48,10 @@ class TimedCopy:
     uncached: bool = False
     cached_rate: float | None = None
     """Of the same copy from the sender's cache; None: it was not made."""
+    watched: bool = False
+    """Whether another's program makes it: it goes on before and after its looks."""
+    on_one_host: bool = False
+    """Whether that copies between two folders of the client."""
 
     @cached_property
     def thread(self) -> MovingThread:
@@ -73,6 +77,10 @@ class TimedCopy:
     def receiver(self) -> str:
         """The side that they go to."""
         return self.asking if self.pull else self.serving
+
+    def moved_in(self, usage: Usage) -> float:
+        """Payload of the copy in the time of a host's counters."""
+        return self.rate * usage.wall_seconds if self.watched else self.moved_bytes
 
     def host(self, side: str) -> HostLooks | None:
         """Observations of a side; None: it has no agent."""
@@ -120,9 +128,17 @@ class TimedCopy:
 
     @cached_property
     def in_flight_bytes(self) -> float:
-        """Median of the payload requested and not yet answered."""
+        """Median of the payload requested and not yet answered.
+
+        Of another's program, whose requests are not seen: the most in flight at the sender, in all
+        but a twentieth of the looks.
+        """
         carry = [each for each in self.trace.requests if each.verb in ("read", "write")]
-        return median(each.in_flight_bytes for each in carry) if carry else 0.0
+        if carry:
+            return median(each.in_flight_bytes for each in carry)
+        sender = self.connection(self.sender)
+        flights = sorted(sender.values_of("in_flight_bytes")) if sender else []
+        return flights[-1 - len(flights) // 20] if flights else 0.0
 
     def keeps_up(self, look: SocketLook | None) -> bool:
         """Whether the pulling thread had read nearly all that had arrived at its socket.

@@ -186,14 +186,18 @@ def read(details: Details, asking: str) -> Trace | None:
     if len(bins) < 2 or bins[-1].elapsed_seconds <= 0:
         return None
     requests = (_request(row) for row in _array(own.get("requests")))
-    sides = _object(details.get("looks"))
     serving = "server" if asking == "client" else "client"
     return Trace(
         bins,
         tuple(each for each in requests if each is not None),
-        _host(sides.get(asking)),
-        _host(sides.get(serving)),
+        looks(details, asking),
+        looks(details, serving),
     )
+
+
+def looks(details: Details, side: str) -> HostLooks | None:
+    """What a side observed of a copy; None: it did not look."""
+    return _host(_object(details.get("looks")).get(side))
 
 
 def _bin(row: Any) -> Bin | None:

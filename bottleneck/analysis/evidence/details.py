@@ -102,62 +102,6 @@ class Mount:
 
 
 @dataclass(frozen=True)
-class DiskRow:
-    """What one device of a host moved."""
-
-    name: str | None = None
-    read_bytes: float = 0.0
-    written_bytes: float = 0.0
-    busy_ratio: float | None = None
-
-
-@dataclass(frozen=True)
-class FileEnd:
-    """Where a watched copy's file is read or written."""
-
-    device: str | None = None
-    remote: bool = False
-
-
-@dataclass(frozen=True)
-class Processes:
-    """What the processes of a watched copy did on a host."""
-
-    disk_read_bytes: float = 0.0
-    disk_written_bytes: float = 0.0
-    disk_wait_ratio: float | None = None
-
-
-@dataclass(frozen=True)
-class Dirty:
-    """Written data that waited in a host's memory."""
-
-    high_bytes: float | None = None
-    free_run_bytes: float | None = None
-
-
-@dataclass(frozen=True)
-class End:
-    """One host of a watched copy."""
-
-    kernel: bool = False
-    """Whether the kernel itself carries it there, as of a mount."""
-    reads: FileEnd = FileEnd()
-    writes: FileEnd = FileEnd()
-    processes: Processes = Processes()
-    disks: tuple[DiskRow, ...] = ()
-    dirty: Dirty = Dirty()
-
-
-@dataclass(frozen=True)
-class Ends:
-    """Both hosts; None: nobody watched there."""
-
-    client: End | None = None
-    server: End | None = None
-
-
-@dataclass(frozen=True)
 class Cell:
     """One shape of requests."""
 
@@ -207,7 +151,6 @@ class Details:
     """Of TCP alone."""
     replies: Replies = Replies()
     mount: Mount = Mount()
-    ends: Ends = Ends()
     fit: Fit = Fit()
     table: tuple[Exchange, ...] = ()
     cells: tuple[Cell, ...] = ()
@@ -223,7 +166,6 @@ class Details:
     flush_seconds: float | None = None
     flushing_seconds: float | None = None
     flushes: float | None = None
-    window_spread_ratio: float | None = None
 
     @property
     def algorithm(self) -> str | None:

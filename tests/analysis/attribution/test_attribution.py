@@ -35,6 +35,8 @@ ONE_DEVICE = usage(
     device_read_bytes=int(RATE * SECONDS), device_written_bytes=int(RATE * SECONDS) + MIB
 )
 FULL = threads(running=1, busiest_ratio=0.98, all_ratio=1.0)
+BUSY = threads(running=1, busiest_ratio=0.6, all_ratio=0.6)
+CLOSED = {"peer_window_bytes": 64 << 10, **SENDING}
 READ = [["read", at / 10, at / 10 + 0.03, at / 10 + 0.04, MIB, 512 << 10] for at in range(40)]
 WRITE = [["write", *rest] for _, *rest in READ]
 
@@ -114,8 +116,12 @@ PLANTED: dict[str, tuple[TimedCopy, str, str]] = {
         *("disk/server/sync", "unknown/None/inconclusive"),
     ),
     "the server's CPU, pushed": (
-        push(SENDS, near={"peer_window_bytes": 64 << 10, **SENDING}, far={"unread_bytes": 5 * MIB}),
+        push(SENDS, near=CLOSED, far={"unread_bytes": 5 * MIB}, threads=BUSY),
         *("cpu/server/one-core", "unknown/None/inconclusive"),
+    ),
+    "a server that leaves bytes unread, and whose CPU idles": (
+        push(SENDS, near=CLOSED, far={"unread_bytes": 5 * MIB}),
+        *("unknown/None/inconclusive", "unknown/None/inconclusive"),
     ),
     "the path, pushed": (push(near=SENDING), "network/path/link-rate", "network/path/link-rate"),
     "the client's disk, pushed": (

@@ -12,18 +12,8 @@ from typing import Any
 import pytest
 
 from probes.host import copy_watch, tcp_info
-from probes.host.copy_watch import Setting, Watch, disks, observe
-from probes.host.proc import DeviceCounts
+from probes.host.copy_watch import Setting, Watch, observe
 from tests.living import FakeClock, until
-
-
-def test_what_devices_moved_between_two_moments():
-    first = {"sda": DeviceCounts(1, 1000, 0, 0, 1.0), "sdb": DeviceCounts(1, 5, 1, 5, 0.0)}
-    last = {"sda": DeviceCounts(9, 5000, 2, 100, 2.8), "sdb": DeviceCounts(1, 5, 1, 5, 0.0)}
-    last["sdc"] = DeviceCounts(1, 7, 1, 7, 0.1)
-    row = {"name": "sda", "read_bytes": 4000, "written_bytes": 100, "busy_ratio": 0.9}
-    assert disks(first, last, 2.0) == [{**row, "busy_ratio": pytest.approx(0.9)}]
-    assert disks(first, last, 0.0) == []
 
 
 @pytest.fixture
@@ -66,17 +56,16 @@ def test_a_connection_and_its_process_are_watched(watched):
             until(lambda: not tcp_info.unacknowledged_bytes(client))
 
         told = watched(setting, work)
-    assert told["connection"].own == "{} {}".format(*own)
+    assert [each.own for each in told["observed"].connections] == ["{} {}".format(*own)]
     assert told["counts"][-1][1] >= 100_000 > told["counts"][0][1] == 0
-    assert told["processes"]["looks"] > 2 and told["processes"]["disk_wait_ratio"] == 0.0
     assert told["processes"]["written_bytes"] >= 0
-    assert {"first_bytes", "last_bytes", "high_bytes", "free_run_bytes"} <= set(told["dirty"])
+    assert len(told["observed"].threads) > 2 and len(told["observed"].counts) > 2
 
 
 def test_a_process_without_a_connection_is_watched(watched, tmp_path):
     setting = Setting(pids=(os.getpid(),))
     told = watched(setting, lambda: (tmp_path / "file").write_bytes(bytes(1 << 20)))
-    assert told["connection"] is None and told["counts"][-1][4] >= 1 << 20
+    assert told["observed"].connections == () and told["counts"][-1][4] >= 1 << 20
 
 
 def test_nobody_who_wants_to_know_is_told_nothing():
@@ -92,7 +81,7 @@ def test_a_long_watch_is_kept_in_bounded_memory(monkeypatch):
     for at in range(40):
         watch._count(float(at))
     assert len(watch.counts) <= 10 and watch.every > 1
-    told = watch.told(0.0, 99.0)
+    told = watch.told(0.0, 99.0, 0.0)
     assert told["counts"][-1][0] == watch.counts[-1].clock_seconds
 
 
@@ -102,7 +91,7 @@ def test_many_counts_are_thinned_and_keep_their_ends(monkeypatch):
     watch = Watch(Setting(pids=(os.getpid(),)), None)
     for at in range(20):
         watch._count(float(at))
-    rows = watch.told(0.0, 99.0)["counts"]
+    rows = watch.told(0.0, 99.0, 0.0)["counts"]
     assert len(rows) <= 7 and rows[-1][0] == 19.0
 
 
@@ -117,7 +106,7 @@ def test_rows_do_not_fall_when_one_of_the_processes_ends(tmp_path):
     watch._count(2.0)
     other.communicate(b"\n")
     watch._count(3.0)
-    rows = watch.told(0.0, 9.0)["counts"]
+    rows = watch.told(0.0, 9.0, 0.0)["counts"]
     for column in (3, 4):
         told = [row[column] for row in rows]
         assert told == sorted(told) and told[0] == 0

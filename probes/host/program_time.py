@@ -1,0 +1,84 @@
+"""Where the time of a program went that moves a copy: rows from the looks at its threads; pure.
+
+The rows are those that our own copies write of themselves (probes/smb/time_bins.py). What is seen
+at a look stands for the time around it: of the looks at which no thread ran, the share at which one
+waited for a disk, or for room in a socket. What runs is not sampled, as the scheduler counts it.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from probes.host.look_rows import Row
+from probes.host.thread_calls import OTHER, READ, SEND, WRITE
+from probes.host.thread_states import RUNS, ThreadState
+
+LOOKS_OF_A_BIN = 4
+MOST_BINS = 96
+LEAST_LOOKS = 5
+"""Fewer say nothing of the time."""
+
+
+class ProgramLook(NamedTuple):
+    """All threads of the copy's programs at one moment of this host's clock."""
+
+    clock_seconds: float
+    threads: Sequence[ThreadState]
+    waits_for: Optional[str]
+    """READ or WRITE where any thread does, else SEND, else OTHER; None: it is not known."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether a thread ran and none waited for a disk or for room."""
+        return self.waits_for == OTHER and any(each.state == RUNS for each in self.threads)
+
+
+def bins(looks: Sequence[ProgramLook], began: float, ended: float) -> List[Row]:
+    """Rows of a time span: its end since began; seconds in reply, send, read, write and flush (of
+    which a look tells send, read and write); CPU seconds and seconds in the run queue of the thread
+    that used most, both since began. Empty: too few looks, or the program's waits are not known.
+    """
+    inside = [each for each in looks if began <= each.clock_seconds <= ended]
+    if len(inside) < LEAST_LOOKS or any(each.waits_for is None for each in inside):
+        return []
+    used = _used(inside, _busiest(inside))
+    step = max(LOOKS_OF_A_BIN, -(-len(inside) // MOST_BINS))
+    ends = [*range(0, len(inside) - 1, step), len(inside) - 1]
+    rows: List[Row] = [_row(inside[0].clock_seconds - began, (0.0, 0.0, 0.0), used[0])]
+    for first, last in zip(ends, ends[1:]):
+        waits = [each.waits_for for each in inside[first : last + 1] if not each.runs]
+        lasted = (inside[last].clock_seconds - inside[first].clock_seconds) / max(1, len(waits))
+        walls = tuple(lasted * waits.count(kind) for kind in (SEND, READ, WRITE))
+        rows.append(_row(inside[last].clock_seconds - began, walls, used[last]))
+    return rows
+
+
+def _row(elapsed: float, walls: Sequence[float], used: Tuple[float, float]) -> Row:
+    return tuple(round(each, 6) for each in (elapsed, 0.0, *walls, 0.0, *used))
+
+
+def _busiest(looks: Sequence[ProgramLook]) -> int:
+    """The thread that ran, or waited for a core, longest in that time."""
+    first: Dict[int, float] = {}
+    last: Dict[int, float] = {}
+    for look in looks:
+        for each in look.threads:
+            wanted = each.run_seconds + (each.wait_seconds or 0.0)
+            first.setdefault(each.thread, wanted)
+            last[each.thread] = wanted
+    return max(last, key=lambda thread: last[thread] - first[thread], default=0)
+
+
+def _used(looks: Sequence[ProgramLook], thread: int) -> List[Tuple[float, float]]:
+    """CPU seconds of a thread, and its seconds in the run queue, by each look since its first."""
+    first: Optional[Tuple[float, float]] = None
+    used, found = (0.0, 0.0), []
+    for look in looks:
+        for each in look.threads:
+            if each.thread == thread:
+                now = each.run_seconds, each.wait_seconds or 0.0
+                first = first or now
+                used = now[0] - first[0], now[1] - first[1]
+        # One that has not begun, or has ended, uses nothing.
+        found.append(used)
+    return found
