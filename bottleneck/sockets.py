@@ -46,14 +46,15 @@ def settings(
 ) -> dict[Side, Setting]:
     """What each host has to watch of a copy from and to a share on the serving one.
 
-    addresses: each host's own as the other sees it; empty: not known. port: 0 is SMB's own.
+    addresses: each host's own as the other sees it; empty: not known, and any counts. port: 0 is
+    SMB's own.
     """
     ports = tuple(dict.fromkeys(each for each in (port, *SMB_PORTS) if each))
     asking = OTHER[serving]
-    watches = {serving: Setting(ports, True, addresses.get(asking, ""), seconds)}
-    if addresses.get(serving):
-        watches[asking] = Setting(ports, False, addresses[serving], seconds)
-    return watches
+    return {
+        serving: Setting(ports, True, addresses.get(asking, ""), seconds),
+        asking: Setting(ports, False, addresses.get(serving, ""), seconds),
+    }
 
 
 def port_of(mount_options: str) -> int:
@@ -295,7 +296,8 @@ def watching(bench: Bench, step: Step, peer: Endpoint, seconds: float) -> Iterat
 
 def _settings(bench: Bench, found: Watching, peer: Endpoint, seconds: float) -> dict[Side, Any]:
     mount: dict[str, Any] = bench.share.facts.get("mount") or {}
-    if found.step.stage not in STAGES or not bench.address or mount.get("remote") is False:
+    known = bench.address or found.step.stage == "native-copy"
+    if found.step.stage not in STAGES or not known or mount.get("remote") is False:
         return {}
     client = bench.facts["client"].interface if "client" in bench.facts else None
     addresses: dict[Side, str] = {

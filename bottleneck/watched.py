@@ -11,6 +11,7 @@ from bottleneck.plan import Side
 from bottleneck.report import Step
 from probes.host import thread_calls
 from probes.host.copy_watch import Setting
+from probes.host.look_rows import THREAD_COLUMNS
 from probes.host.open_files import Place
 from probes.host.running_copies import LEAST_BYTES, SMB_PORTS, Link, Running
 from probes.host.socket_watch import Observed
@@ -227,7 +228,17 @@ def _details(ends: Mapping[Side, End], sender: Side, moved: Moved, link: Link | 
     ):
         from_disk = fetched >= FROM_DISK_RATIO * total
         details["cache"] = {"side": side, "proven": True, "from_disk": from_disk}
+    elif side == "server" and side in seen and _disk_wait_ratio(seen[side]) >= FROM_DISK_RATIO:
+        # At the client it may be a mount that is waited for.
+        details["cache"] = {"side": side, "proven": True, "from_disk": True}
     return details
+
+
+def _disk_wait_ratio(seen: Observed) -> float:
+    """Share of the looks at which a thread waited for a disk."""
+    at = THREAD_COLUMNS.index("disk")
+    waits = [row[at] or 0.0 for row in seen.threads if len(row) == len(THREAD_COLUMNS)]
+    return sum(waits) / len(waits) if waits else 0.0
 
 
 def _time(ends: Mapping[Side, End], seen: Mapping[Side, Observed], moved: Moved) -> Details:

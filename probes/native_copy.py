@@ -17,7 +17,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator, Optional, Tuple
 
-from probes.host import copy_program, free_space, page_cache, payload, source_file
+from probes.host import (
+    copy_program,
+    free_space,
+    page_cache,
+    payload,
+    program_watch,
+    source_file,
+    thread_calls,
+)
 from probes.host.child import NoAnswer, answered
 from probes.host.copy_program import CopyBroke, Program, started
 from probes.host.folders import read_mount
@@ -122,11 +130,12 @@ def _pull(
             )
         window = Window()
         with _new_file(peer.path) if setting.command else _nameless(setting.folder) as sink:
-            yield from _copied(setting, window, program, path, sink, fd)
+            trace = yield from _copied(setting, window, program, path, sink, fd)
             intact, checked = _intact(ring, sink.fd, setting.size_bytes, float("inf"))
     # what another system's cache held is for its agent to prove
     return {
         **window.timed(setting.size_bytes),
+        **trace,
         "cache": {
             **{"side": "server", "requested": requested(setting.copy)},
             **({"proven": False, "cached_ratio_before": None} if remote else found),
@@ -152,12 +161,13 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
             found = _cached(fd, setting.size_bytes, cached)
             window = Window()
             path = named if setting.command else f"/proc/self/fd/{fd}"
-            yield from _copied(setting, window, program, path, sink, fd)
+            trace = yield from _copied(setting, window, program, path, sink, fd)
         until = time.monotonic() + max(CHECK_LEAST_SECONDS, window.seconds)
         with speaking_of(setting.target_folder):
             intact, checked = answered(sink.path, until + ANSWER_SECONDS, lambda: check(until))
     return {
         **window.timed(setting.size_bytes),
+        **trace,
         "cache": {"side": "client", "requested": requested(setting.copy), **found},
         "hash_ok": intact,
         "checked_bytes": checked,
@@ -225,30 +235,35 @@ def _copied(
     path: str,
     sink: _Sink,
     source: int,
-) -> Iterator[Sample]:
-    """The window: from the program's start to a durable destination of the right size."""
+) -> Running:
+    """The window: from the program's start to a durable destination of the right size.
+
+    Returns where its time went, as program_watch.trace tells.
+    """
+    pushes = setting.copy.startswith("push")
     with _error_context(setting, window, program.name, sink.path):
         with started(program, path, sink.path, (source, *sink.opened)) as copying:
             copying.ready()
-            pushes = setting.copy.startswith("push")
             into = setting.target_folder if pushes else setting.folder
             free, _ = waited(setting.target_folder, lambda: free_space.told(into))
             room = free_space.Watch(into, free)
             yield Sample(0.0, 0)
-            window.opened = copying.begin()
-            deadline = window.opened + setting.seconds
-            for written in copying.progress(deadline, SAMPLE_SECONDS):
-                moved = min(setting.size_bytes, max(window.moved_bytes, written))
-                if room.due(moved - window.moved_bytes):
-                    answered("the check of the free space", deadline, lambda: room.look_at(into))
-                window.moved_bytes = moved
-                yield Sample(time.monotonic() - window.opened, moved)
+            with program_watch.watched(copying.processes, thread_calls.OTHER) as looks:
+                window.opened = copying.begin()
+                deadline = window.opened + setting.seconds
+                for written in copying.progress(deadline, SAMPLE_SECONDS):
+                    moved = min(setting.size_bytes, max(window.moved_bytes, written))
+                    if room.due(moved - window.moved_bytes):
+                        answered("the free space", deadline, lambda: room.look_at(into))
+                    window.moved_bytes = moved
+                    yield Sample(time.monotonic() - window.opened, moved)
             window.acknowledged = time.monotonic()
             size_bytes = answered("the flush", deadline, lambda: sink.flush(source))
             last = window.close(time.monotonic(), size_bytes)
         if size_bytes != setting.size_bytes:
             raise CopyBroke(f"the copy has {size_bytes} bytes")
         yield last
+    return program_watch.trace(looks, window, pushes)
 
 
 @contextmanager

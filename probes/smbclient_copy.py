@@ -14,10 +14,10 @@ from typing import Callable, Iterator, Optional, Tuple
 
 from probes.drivers import smbclient
 from probes.drivers.smbclient import Connected, Said
-from probes.host import page_cache, served_file, source_file
+from probes.host import page_cache, program_watch, served_file, source_file, thread_calls
 from probes.host.system import os
 from probes.meaning import FolderOrNone, Seconds, Size, Text
-from probes.records import Endpoint, Sample
+from probes.records import Details, Endpoint, Sample
 from probes.stage import COPIES, Running, Window, requested
 
 SAMPLE_SECONDS = 0.1
@@ -104,6 +104,7 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
                 )
         return {
             **window.timed(setting.size_bytes),
+            **window.trace(),
             "flushed": False,
             "flush_seconds": None,
             "cache": cache,
@@ -134,6 +135,7 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
         cache["requested"] = requested(setting.copy)
         return {
             **window.timed(setting.size_bytes),
+            **window.trace(),
             "flushed": True,
             "cache": cache,
             "hash_ok": intact,
@@ -162,21 +164,28 @@ class _Window(Window):
     def __init__(self, setting: Setting, peer: Endpoint, client: Connected) -> None:
         super().__init__()
         self._setting, self._client = setting, client
+        self._pushes = setting.copy.startswith("push")
         self.where = smbclient.place(peer)
 
     def run(self, command: str, moved: Callable[[], int]) -> Iterator[Sample]:
         """Samples from the opening until smbclient says that it is done."""
         yield Sample(0.0, 0)
-        self.opened = time.monotonic()
-        deadline = self.opened + self._setting.seconds
-        self._client.send(command)
-        while self._client.poll(SAMPLE_SECONDS) is None:
-            now = time.monotonic()
-            if now >= deadline:
-                raise TimeoutError(f"did not end within {self._setting.seconds:.1f} s")
-            self.moved_bytes = max(self.moved_bytes, min(moved(), self._setting.size_bytes))
-            yield Sample(now - self.opened, self.moved_bytes)
-        self.acknowledged = time.monotonic()
+        verb = thread_calls.READ if self._pushes else thread_calls.WRITE
+        with program_watch.watched(lambda: (self._client.pid,), verb) as self._looks:
+            self.opened = time.monotonic()
+            deadline = self.opened + self._setting.seconds
+            self._client.send(command)
+            while self._client.poll(SAMPLE_SECONDS) is None:
+                now = time.monotonic()
+                if now >= deadline:
+                    raise TimeoutError(f"did not end within {self._setting.seconds:.1f} s")
+                self.moved_bytes = max(self.moved_bytes, min(moved(), self._setting.size_bytes))
+                yield Sample(now - self.opened, self.moved_bytes)
+            self.acknowledged = time.monotonic()
+
+    def trace(self) -> Details:
+        """Where the time went, once the window is closed."""
+        return program_watch.trace(self._looks, self, self._pushes)
 
     @contextmanager
     def error_context(self) -> Iterator[None]:

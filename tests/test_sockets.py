@@ -117,10 +117,10 @@ def test_each_host_watches_its_own_side_of_the_servers_port() -> None:
     assert (other_way["server"].serving, other_way["server"].ports) == (False, (445, 139))
 
 
-def test_a_host_that_connects_to_an_unknown_address_watches_nothing() -> None:
-    assert list(sockets.settings("client", {"server": "10.0.0.2", "client": ""}, 0, 1.0)) == [
-        "client"
-    ]
+def test_a_host_that_connects_to_an_unknown_address_watches_all_of_that_port() -> None:
+    """A FUSE mount does not show its server's address."""
+    found = sockets.settings("server", {"server": "", "client": "10.0.0.1"}, 0, 1.0)
+    assert (found["client"].peer_address, found["client"].ports) == ("", (445, 139))
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,17 @@ def test_uncached_is_said_only_where_the_sender_read_its_disk(
     assert outcome.details.get("cache", {}).get("proven") is (True if sure else None)
 
 
+def test_a_server_whose_threads_wait_for_its_disk_has_the_source_on_it() -> None:
+    """Its user's process tells no bytes to others, but its state."""
+    served = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
+    rows = [[0.1 * at, 0, int(at > 2), 0.1, 0.1, 0.0, 0.0] for at in range(10)]
+    seen = {"connections": [], "threads": rows, "counts": [], "cpu_ratio": 0.0}
+    told = {"counts": counts(1, 0, MIB, 2 * MIB), "observed": seen}
+    made, outcome = step(told, running(served), here="server")
+    assert made.setting["copy"] == "pull.uncached"
+    assert outcome.details["cache"] == {"side": "server", "proven": True, "from_disk": True}
+
+
 def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other_host() -> None:
     seen = running(reads=place(), writes=place(None, remote=True, dialect="3.1.1"))
     made, _ = step({"counts": counts(1, 0, MIB)}, seen)

@@ -243,9 +243,13 @@ class Copying:
         line = _mask(self._hidden, lines[-1].strip()) if lines else ""
         return "".join(each if each.isprintable() else "?" for each in line)
 
+    def processes(self) -> List[int]:
+        """The program's, and of a user's command what it has started."""
+        return _family(self._process.pid) if self._braced else [self._process.pid]
+
     def _written_bytes(self) -> Optional[int]:
         found = []
-        for pid in _family(self._process.pid) if self._braced else [self._process.pid]:
+        for pid in self.processes():
             with contextlib.suppress(OSError, Unavailable):
                 told = reader().moved(pid)
                 found.append(told.written_bytes if told else None)

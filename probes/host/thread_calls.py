@@ -8,7 +8,6 @@ those of asm/unistd_64.h and asm-generic/unistd.h.
 from __future__ import annotations
 
 import platform
-import stat
 from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from probes.host import folders
@@ -98,19 +97,20 @@ class Calls:
         return next((each for each in (READ, WRITE, SEND) if each in found), OTHER)
 
     def _of_file(self, thread: int, descriptor: int, verb: str) -> str:
-        """The verb itself for a file of a local disk; what it stands for of a socket or a mount."""
-        name = f"/proc/{thread}/fd/{descriptor}"
+        """The verb itself for a file of a local disk; what it stands for of a socket or a mount.
+
+        The file itself is not asked: one of a mount that hangs would not answer.
+        """
         try:
-            target = os.readlink(name)  # noqa: PTH115 - socket:[7] is no path
-            if target.startswith("socket:"):
-                return SEND if verb == WRITE else OTHER
-            entry = folders.mount_of(target, self._seen_by(thread))
-            if not target.startswith("/") or entry is None or entry.remote:
-                return OTHER
-            is_file = stat.S_ISREG(os.stat(name).st_mode)  # noqa: PTH116 - the link is the file
+            target = os.readlink(f"/proc/{thread}/fd/{descriptor}")  # noqa: PTH115 - socket:[7] is no path
         except OSError:
             return OTHER
-        return verb if is_file else OTHER
+        if target.startswith("socket:"):
+            return SEND if verb == WRITE else OTHER
+        if not target.startswith("/") or target.startswith("/dev/"):
+            return OTHER
+        entry = folders.mount_of(target, self._seen_by(thread))
+        return OTHER if entry is None or entry.remote else verb
 
     def _seen_by(self, thread: int) -> List[folders.MountEntry]:
         if thread not in self._mounts:

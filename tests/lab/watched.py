@@ -3,7 +3,7 @@
 
 smbclient speaks SMB by itself; cp and rsync work on a share that smbnetfs mounts over FUSE.
 
-Usage: python tests/lab/watched.py [CASE ...] [--reports DIR]
+Usage: python tests/lab/watched.py [CASE ...] [--ordinary] [--reports DIR]
 
 Exit code: 0 each verdict is the planted one; 1 one is not; 69 this machine cannot hold the lab.
 """
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiment import AS_USER
 from host import Host
 from plant import Plant
 from smb_mount import configure
@@ -111,14 +112,17 @@ class Ran:
         return verdict["component"], verdict["side"], verdict["cause"]
 
 
-def watched(case: Case) -> Ran:
-    """Builds the case's world, starts the copy, has it watched, and takes all down again."""
+def watched(case: Case, ordinary: bool = False) -> Ran:
+    """Builds the case's world, starts the copy, has it watched, and takes all down again.
+
+    ordinary: the other host's agent has no rights.
+    """
     with world(case.plant) as lab:
         source = lab.client if case.verb == "push" else lab.server
         folder = source.folder if case.verb == "push" else source.folder / "share"
         _make(source, folder / NAME, case.size_bytes)
         with _copying(lab, case) as copying:
-            return _watch(lab, case, copying)
+            return _watch(lab, case, copying, ordinary)
 
 
 def _make(host: Host, path: Path, size_bytes: int) -> None:
@@ -175,7 +179,7 @@ def _mounted(lab: World) -> Iterator[Path]:
             lab.client.run(["umount", "-l", point], check=False)
 
 
-def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes]) -> Ran:
+def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes], ordinary: bool) -> Ran:
     here, there = lab.client, lab.server
     if case.watcher == "server":
         here, there = there, here
@@ -185,7 +189,8 @@ def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes]) -> Ran:
     command += [] if case.program == "smbclient" else [str(copying.pid)]
     command += ["--seconds", str(WATCH_SECONDS), "--quiet"]
     command += ["--json", str(file)]
-    command += ["--agent", f"exec:{there.script}"] if case.agent else []
+    agent = f"exec:{there.script}{AS_USER if ordinary else ''}"
+    command += ["--agent", agent] if case.agent else []
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -202,6 +207,7 @@ def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes]) -> Ran:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Copies that run already, watched.")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=" ".join(CASES))
+    parser.add_argument("--ordinary", action="store_true", help="the other agent has no rights")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
     told = parser.parse_args()
     if lacks := missing():
@@ -210,7 +216,7 @@ def main() -> int:
     wrong = 0
     for name in told.cases or list(CASES):
         case = CASES[name]
-        ran = watched(case)
+        ran = watched(case, told.ordinary)
         if told.reports:
             told.reports.mkdir(parents=True, exist_ok=True)
             (told.reports / f"{name}.json").write_text(json.dumps(ran.report, indent=1) + "\n")

@@ -179,8 +179,14 @@ def test_of_a_mount_its_servers_address_and_port_are_watched() -> None:
     assert ports == {"client": (4450, 445, 139), "server": (4450, 445, 139)}
 
 
+def test_of_a_mount_without_an_address_all_connections_to_that_port_are_watched() -> None:
+    """FUSE shows none; what did not carry the copy's bytes is left out afterwards."""
+    remote = {"remote": True, "options": "rw"}
+    assert set(watched_ports("native-copy", remote, "")) == {"client", "server"}
+
+
 def test_nothing_is_watched_where_no_copy_goes_over_a_known_connection() -> None:
     remote = {"remote": True, "options": "rw"}
-    assert watched_ports("native-copy", remote, "") == {}
+    assert watched_ports("smb-copy", remote, "") == {}
     assert watched_ports("native-copy", {"remote": False, "options": "rw"}, "127.0.0.1") == {}
     assert watched_ports("tcp", remote, "10.0.0.2") == {}

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import pytest
 
 from probes.host import running_copies, tcp_info
-from probes.host.running_copies import Running, find
+from probes.host.open_files import Place
+from probes.host.running_copies import Running, busiest_server, find
 from probes.stage import Refused, Unavailable
 from tests.living import FakeClock, until
 
@@ -75,6 +78,45 @@ def test_the_busiest_connection_is_the_copys(monkeypatch):
 def test_a_host_with_a_connection_that_moves_is_found():
     with transfer():
         assert look(address="127.0.0.1").link is not None
+
+
+def test_the_connection_of_a_fuse_mount_is_one_to_a_file_servers_port(monkeypatch):
+    """Its mount names no address, and its socket is the daemon's: both move the copy's bytes."""
+    mounted = Place("/mnt", False, "fuse.smbnetfs", None, True, None, 0, None)
+    monkeypatch.setattr(running_copies, "_remotes", lambda family: [mounted])
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as program:
+        with transfer() as (client, server):
+            monkeypatch.setattr(running_copies, "FILE_PORTS", (server[1],))
+            found = look(pid=program.pid)
+        program.communicate(b"\n")
+    assert found.link is not None and found.link.own_port == client[1]
+    assert found.pids == (program.pid, os.getpid())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "busiest"),
+    [
+        ({7: 1.0, 8: 1.0, 9: 5.0}, {7: 1.5, 8: 1.01, 9: 5.0}, (7,)),
+        ({7: 1.0, 8: 1.0}, {7: 1.5, 8: 1.3}, ()),
+        ({7: 1.0}, {7: 1.0, 8: 9.0}, ()),
+        ({}, {}, ()),
+    ],
+    ids=["one", "two", "new", "none"],
+)
+def test_the_file_servers_process_is_the_only_one_that_works(before, after, busiest):
+    """Whoever is not root does not see whose socket is whose."""
+    assert busiest_server(before, after) == busiest
+
+
+def test_a_server_whose_sockets_are_not_to_be_seen_is_found_by_its_work(monkeypatch):
+    seconds = iter(({7: 1.0, 8: 1.0}, {7: 1.4, 8: 1.0}))
+    monkeypatch.setattr(running_copies, "server_seconds", lambda: next(seconds))
+    monkeypatch.setattr("probes.host.open_files.holders", lambda inode, pids: ())
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with transfer() as (client, server):
+        ends = {"own_address": server[0], "own_port": server[1]}
+        found = look(**ends, peer_address=client[0], peer_port=client[1])
+    assert found.link is not None and found.link.serving and found.pids == (7,)
 
 
 def test_a_connection_that_rests_is_no_copy(monkeypatch):
