@@ -89,10 +89,7 @@ HOLDS = {
     "leftovers": Takes("probes.smb.leftovers", "OnShare", "called", record="probes.host.leftovers"),
 }
 """What a host can hold for a run beside the responders of its stages."""
-OBSERVERS = {
-    "sockets": Takes("probes.host.socket_watch"),
-    "running-copy": Takes("probes.host.copy_watch"),
-}
+OBSERVERS = {"sockets": Takes("probes.host.socket_watch")}
 """What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
 ENGINES = {
     "smbclient-copy": Takes("probes.smbclient_copy", calls="called", unpaced=True, strays=True),

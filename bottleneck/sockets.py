@@ -63,17 +63,6 @@ def port_of(mount_options: str) -> int:
     return int(found[1]) if found else 0
 
 
-def connections(seen: Any) -> list[Connection]:
-    """What a watch told, checked: it may come from another host.
-
-    Raises:
-        ValueError: it is not what a watch tells.
-    """
-    found = [wire.from_plain(Connection, each) for each in typed.array(seen, "observed")]
-    _check(found)
-    return found
-
-
 def _check(found: Iterable[Connection]) -> None:
     for each in found:
         for figures in (each.sender or {}, each.receiver or {}):
@@ -82,7 +71,7 @@ def _check(found: Iterable[Connection]) -> None:
 
 
 def observed(seen: Any) -> Observed:
-    """Parses the answer of a watch. Errors: ValueError."""
+    """Parses the answer of a watch, which may be another host's. Errors: ValueError."""
     found = wire.from_plain(Observed, seen)
     _check(found.connections)
     return found

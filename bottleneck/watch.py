@@ -160,7 +160,7 @@ class Watch:
         with ExitStack() as stack:
             for side, host in self.reached.items():
                 setting = watched.setting(self.running[side], seconds + GRACE_SECONDS)
-                watch = host.observe("running-copy", setting, seconds + 2 * GRACE_SECONDS)
+                watch = host.observe("sockets", setting, seconds + 2 * GRACE_SECONDS)
                 seen[side] = stack.enter_context(watch)
             readings = [self._counters()]
             until = time.monotonic() + seconds

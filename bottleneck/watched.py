@@ -10,11 +10,10 @@ from bottleneck import sockets, typed
 from bottleneck.plan import Side
 from bottleneck.report import Step
 from probes.host import thread_calls
-from probes.host.copy_watch import Setting
-from probes.host.look_rows import THREAD_COLUMNS
+from probes.host.look_rows import SOCKET_COLUMNS, THREAD_COLUMNS, Row
 from probes.host.open_files import Place
 from probes.host.running_copies import LEAST_BYTES, SMB_PORTS, Link, Running
-from probes.host.socket_watch import Observed
+from probes.host.socket_watch import MOVED_COLUMNS, Observed, Setting
 from probes.records import Details, Measured, Outcome, Sample, Skipped, Usage, run_rate
 
 STAGE = "running-copy"
@@ -22,9 +21,6 @@ WINDOW_SECONDS = 1.0
 FROM_DISK_RATIO, FROM_CACHE_RATIO = 0.5, 0.1
 """What the sender fetched from its disk over what it sent, from which on the source was not, or
 was, in its page cache."""
-COLUMNS = 5
-"""Of a count: clock, bytes sent, received, read and written."""
-SENT, RECEIVED, READ, WRITTEN = range(1, COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class End:
 
     running: Running
     told: Any
-    """As probes.host.copy_watch told it."""
+    """A probes.host.socket_watch.Observed as plain values."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +84,14 @@ def setting(running: Running, seconds: float) -> Setting:
     device = place.device if place is not None else None
     told: dict[str, Any] = {"pids": running.pids, "seconds": seconds, "device": device}
     if link is None:
-        return Setting(**told)
+        return Setting((), False, **told)
     if any(each is not None and each.remote for each in (running.reads, running.writes)):
         verb = thread_calls.OTHER
     else:
         verb = thread_calls.READ if sends_more(running) else thread_calls.WRITE
-    own, peer = (link.own_address, link.own_port), (link.peer_address, link.peer_port)
-    return Setting(*own, *peer, **told, disk_verb=verb)
+    port = link.own_port if link.serving else link.peer_port
+    told.update(ends=(link.own_port, link.peer_port), disk_verb=verb)
+    return Setting((port,), link.serving, link.peer_address, **told)
 
 
 def step_of(
@@ -108,7 +105,7 @@ def step_of(
     Raises:
         ValueError: what an agent told cannot be.
     """
-    rows = _rows(ends[here].told)
+    seen = {side: sockets.observed(end.told) for side, end in ends.items()}
     link = ends[here].running.link
     over = _over(link)
     setting: dict[str, Any] = {
@@ -118,13 +115,13 @@ def step_of(
         "seconds": seconds,
         "dialect": _dialect(ends) if over == "smb" else "none",
     }
-    moved = _moved(rows, here, link)
+    moved = _moved(seen[here], here, link)
     if moved is None:
         setting.update(copy="pull.cached", verb="pull")
         return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
     verb = "push" if moved.pushes else "pull"
     sender: Side = "client" if moved.pushes else "server"
-    details = _details(ends, sender, moved, link)
+    details = _details(seen, sender, moved, link)
     proven = details.get("cache", {}).get("proven")
     uncached = proven and details["cache"]["from_disk"]
     setting.update(copy=f"{verb}.{'uncached' if uncached else 'cached'}", verb=verb)
@@ -146,41 +143,30 @@ def _dialect(ends: Mapping[Side, End]) -> str:
     return next((each.dialect for each in places if each is not None and each.dialect), "unknown")
 
 
-def _rows(told: Any) -> list[list[float | None]]:
-    """The counts that a watch told, checked."""
-    found = []
-    for at, each in enumerate(
-        typed.array(typed.mapping(told, "watch").get("counts", []), "counts")
-    ):
-        row = typed.array(each, f"counts[{at}]")
-        if len(row) != COLUMNS:
-            raise typed.NotTyped(f"counts[{at}] must be {COLUMNS} numbers")
-        found.append([None if cell is None else typed.number(cell, "counts") for cell in row])
-    return found
-
-
-def _moved(rows: Sequence[Sequence[float | None]], here: Side, link: Link | None) -> Moved | None:
+def _moved(seen: Observed, here: Side, link: Link | None) -> Moved | None:
     """The copy's samples, by the direction in which more went; None: nothing moved."""
     if link is None:
         # What a process writes is the copy; one that only reads, as a checksum, is one too.
-        run = _run(rows, WRITTEN) or _run(rows, READ)
-        return None if run is None else Moved(run, True, rows[0][0] or 0.0)
-    sent, received = _run(rows, SENT), _run(rows, RECEIVED)
-    most = max((sent, received), key=lambda run: run[-1].moved_bytes if run else 0)
-    pushes = (most is sent) == (here == "client")
-    return None if most is None else Moved(most, pushes, rows[0][0] or 0.0)
+        rows = [_named(MOVED_COLUMNS, row) for row in seen.moved]
+        return _run(rows, "written_bytes", True) or _run(rows, "read_bytes", True)
+    rows = [_named(SOCKET_COLUMNS, row) for each in seen.connections[:1] for row in each.rows]
+    sent = _run(rows, "acknowledged_bytes", here == "client")
+    received = _run(rows, "received_bytes", here != "client")
+    found = (each for each in (sent, received) if each is not None)
+    return max(found, key=lambda each: each.run[-1].moved_bytes, default=None)
 
 
-def _run(rows: Sequence[Sequence[float | None]], column: int) -> tuple[Sample, ...] | None:
+def _named(names: Sequence[str], row: Row) -> dict[str, float | None]:
+    return dict(zip(names, row, strict=False))
+
+
+def _run(rows: Sequence[Mapping[str, float | None]], name: str, pushes: bool) -> Moved | None:
     """Samples from the first count on; None: nothing moved, or it is not known."""
-    began: tuple[float, float] | None = None
+    known = [(row.get("elapsed_seconds"), row.get(name)) for row in rows]
+    counted = [(at, count) for at, count in known if at is not None and count is not None]
     found: list[Sample] = []
-    for row in rows:
-        clock, count = row[0], row[column]
-        if clock is None or count is None:
-            continue
-        began = began or (clock, count)
-        sample = Sample(clock - began[0], int(count - began[1]))
+    for at, count in counted:
+        sample = Sample(at - counted[0][0], int(count - counted[0][1]))
         last = found[-1] if found else Sample(0.0, 0)
         if sample.elapsed_seconds < last.elapsed_seconds or sample.moved_bytes < last.moved_bytes:
             raise ValueError("an observation has counts that run backwards")
@@ -193,7 +179,7 @@ def _run(rows: Sequence[Sequence[float | None]], column: int) -> tuple[Sample, .
     run = tuple(found[: whole + 1] if ended else found)
     if run_rate(run) > typed.LARGEST:
         raise ValueError("an observation has a rate that is out of range")
-    return run
+    return Moved(run, pushes, counted[0][0])
 
 
 def window_rates(run: Sequence[Sample]) -> list[float]:
@@ -207,31 +193,38 @@ def window_rates(run: Sequence[Sample]) -> list[float]:
     return found
 
 
-def _details(ends: Mapping[Side, End], sender: Side, moved: Moved, link: Link | None) -> Details:
+def _details(
+    seen: Mapping[Side, Observed], sender: Side, moved: Moved, link: Link | None
+) -> Details:
     total = moved.run[-1].moved_bytes
-    seen = {
-        side: sockets.observed(end.told["observed"])
-        for side, end in ends.items()
-        if end.told.get("observed") is not None
-    }
     details: Details = {
         "window_rates_bytes_per_second": window_rates(moved.run),
-        **_time(ends, seen, moved),
+        **_time(seen, moved),
     }
     if link is not None:
         carried = {side: list(each.connections) for side, each in seen.items()}
         details["sockets"] = sockets.of_copy(carried, sender, "client", total)
     side: Side = sender if link is not None else "client"
-    fetched = _fetched(ends[side].told, total) if side in ends else None
-    if fetched is not None and (
-        fetched >= FROM_DISK_RATIO * total or fetched <= FROM_CACHE_RATIO * total
-    ):
-        from_disk = fetched >= FROM_DISK_RATIO * total
+    from_disk = _from_disk(seen[side], total, side) if side in seen else None
+    if from_disk is not None:
         details["cache"] = {"side": side, "proven": True, "from_disk": from_disk}
-    elif side == "server" and side in seen and _disk_wait_ratio(seen[side]) >= FROM_DISK_RATIO:
-        # At the client it may be a mount that is waited for.
-        details["cache"] = {"side": side, "proven": True, "from_disk": True}
     return details
+
+
+def _from_disk(seen: Observed, total: int, side: Side) -> bool | None:
+    """Whether the sender fetched from its disk what it sent; None: not to be seen.
+
+    Of processes that did not read what was sent (a mount's, whose kernel does) their bytes say
+    nothing.
+    """
+    last = _named(MOVED_COLUMNS, seen.moved[-1]) if seen.moved else {}
+    fetched, read = last.get("disk_read_bytes") or 0.0, last.get("read_bytes") or 0.0
+    if fetched >= FROM_DISK_RATIO * total:
+        return True
+    if read >= FROM_DISK_RATIO * total and fetched <= FROM_CACHE_RATIO * total:
+        return False
+    # At the client it may be a mount that is waited for.
+    return True if side == "server" and _disk_wait_ratio(seen) >= FROM_DISK_RATIO else None
 
 
 def _disk_wait_ratio(seen: Observed) -> float:
@@ -241,30 +234,16 @@ def _disk_wait_ratio(seen: Observed) -> float:
     return sum(waits) / len(waits) if waits else 0.0
 
 
-def _time(ends: Mapping[Side, End], seen: Mapping[Side, Observed], moved: Moved) -> Details:
+def _time(seen: Mapping[Side, Observed], moved: Moved) -> Details:
     """Where the time of the copy's program went, and what each host saw meanwhile."""
-    asking: Side = "client" if "client" in ends else "server"
     began, lasted = moved.began_seconds, moved.run[-1].elapsed_seconds
-    found = []
-    for at, row in enumerate(typed.array(ends[asking].told.get("bins", []), "bins")):
-        ended, *rest = (typed.number(each, f"bins[{at}]") for each in typed.array(row, "bins"))
-        if 0 <= ended - began <= lasted:
-            found.append([round(ended - began, 6), *rest])
+    bins = [
+        (round(ended - began, 6), *rest)
+        for ended, *rest in seen["client" if "client" in seen else "server"].bins
+        if ended is not None and 0 <= ended - began <= lasted
+    ]
     looks = {
         side: sockets.looks(each, next(iter(each.connections), None), began, lasted)
         for side, each in seen.items()
     }
-    return {"trace": {"bins": found, "requests": []}, "looks": looks}
-
-
-def _fetched(saw: Any, total: int) -> float | None:
-    """Bytes that the sender's processes fetched from disks; None: not to be seen.
-
-    Of those that did not read what was sent (a mount's, whose kernel does) that says nothing.
-    """
-    told = typed.mapping(saw.get("processes", {}), "processes")
-    if "disk_read_bytes" not in told:
-        return None
-    fetched = typed.number(told["disk_read_bytes"], "disk_read_bytes")
-    read = typed.number(told.get("read_bytes", 0), "read_bytes")
-    return fetched if max(read, fetched) >= FROM_DISK_RATIO * total else None
+    return {"trace": {"bins": bins, "requests": []}, "looks": looks}

@@ -133,7 +133,6 @@ def test_a_mount_may_name_its_servers_port(options: str, port: int) -> None:
 
 def test_what_a_watch_tells_is_checked() -> None:
     plain = {**asdict(AT_SERVER), "rows": []}
-    assert sockets.connections([plain]) == [AT_SERVER]
     host = {"connections": [plain], "threads": [[0.5, None]], "counts": [], "cpu_ratio": 0.01}
     assert sockets.observed(host) == Observed((AT_SERVER,), ((0.5, None),), (), 0.01)
     for bad in (
@@ -145,8 +144,6 @@ def test_what_a_watch_tells_is_checked() -> None:
         [{**plain, "receiver": {"full_ratio": [1]}}],
         [{**plain, "sender": {"busy_ratio": float("inf")}}],
     ):
-        with pytest.raises(ValueError):
-            sockets.connections(bad)
         with pytest.raises(ValueError):
             sockets.observed({**host, "connections": bad})
     with pytest.raises(ValueError):

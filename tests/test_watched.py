@@ -16,6 +16,7 @@ from bottleneck.watched import (
     step_of,
     window_rates,
 )
+from probes.host.look_rows import SOCKET_COLUMNS
 from probes.host.open_files import Place
 from probes.host.running_copies import Link, Running
 from probes.records import Measured, Sample, Skipped, Usage
@@ -36,14 +37,36 @@ def place(device: str | None = "sda1", **changes: Any) -> Place:
     return Place(device=device, **{**told, **changes})
 
 
-def counts(column: int, *values: int | None, step: float = 0.5) -> list[list[float | None]]:
-    """Rows in which one column grows."""
-    rows: list[list[float | None]] = []
+def told(**more: Any) -> dict[str, Any]:
+    """What a watch tells where it saw nothing but this."""
+    nothing: dict[str, Any] = {"connections": [], "threads": [], "counts": [], "cpu_ratio": 0.01}
+    return {**nothing, "bins": [], "moved": [], **more}
+
+
+def link(name: str, *values: int | None, step: float = 0.5) -> dict[str, Any]:
+    """What a watch tells of a connection, one of whose counters grows."""
+    rows = []
     for at, value in enumerate(values):
-        row: list[float | None] = [100.0 + step * at, 0, 0, 0, 0]
-        row[column] = value
+        row: list[float | None] = [0] * len(SOCKET_COLUMNS)
+        row[0], row[SOCKET_COLUMNS.index(name)] = 0.2 + step * at, value
         rows.append(row)
-    return rows
+    plain = {"own": "10.0.0.1 40000", "peer": "10.0.0.2 445", "sent_bytes": 0, "received_bytes": 0}
+    more: dict[str, Any] = {"looks": len(rows), "rows": rows, "sender": None, "receiver": None}
+    more |= {"congestion_control": None, "send_buffer_bytes": None}
+    return told(connections=[{**plain, **more, "receive_buffer_bytes": None, "process": None}])
+
+
+def sent(*values: int | None) -> dict[str, Any]:
+    return link("acknowledged_bytes", *values)
+
+
+def received(*values: int | None) -> dict[str, Any]:
+    return link("received_bytes", *values)
+
+
+def moved(*rows: tuple[float, int, int, int]) -> list[list[float]]:
+    """Seconds, and bytes read, written and fetched from a disk."""
+    return [list(row) for row in rows]
 
 
 def usage() -> Usage:
@@ -58,134 +81,140 @@ def usage() -> Usage:
     return Usage(copy_cpu_seconds=0.1, other_cpu_seconds=0.0, **told)
 
 
-def step(told: Any, seen: Running | None = None, here: Any = "client", **others: End) -> Any:
-    ends: Any = {here: End(seen or running(), told), **others}
+def step(saw: Any, seen: Running | None = None, here: Any = "client", **others: End) -> Any:
+    ends: Any = {here: End(seen or running(), saw), **others}
     return step_of(here, ends, dict.fromkeys(ends, usage()), 2.0)
 
 
 def test_more_sent_than_received_is_a_push_of_the_client_and_less_a_pull() -> None:
-    made, outcome = step({"counts": counts(1, 0, MIB, 2 * MIB, 3 * MIB)})
+    made, outcome = step(sent(0, MIB, 2 * MIB, 3 * MIB))
     assert made.setting["copy"] == "push.cached" and made.setting["over"] == "smb"
     assert isinstance(outcome, Measured)
     assert outcome.runs[0][-1] == Sample(1.5, 3 * MIB)
-    assert step({"counts": counts(2, 0, MIB, 2 * MIB)})[0].setting["verb"] == "pull"
+    assert step(received(0, MIB, 2 * MIB))[0].setting["verb"] == "pull"
     ssh = Link("10.0.0.1", 40000, "10.0.0.2", 22, serving=False, kernel=False)
-    assert step({"counts": counts(1, 0, MIB)}, running(ssh))[0].setting["over"] == "tcp"
+    assert step(sent(0, MIB), running(ssh))[0].setting["over"] == "tcp"
+
+
+SERVED = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
 
 
 def test_at_the_server_what_arrives_was_pushed_by_the_client() -> None:
-    served = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
-    made, _ = step({"counts": counts(2, 0, MIB)}, running(served), here="server")
+    made, _ = step(received(0, MIB), running(SERVED), here="server")
     assert made.setting["verb"] == "push" and made.initiator == "server"
-    assert side_of(running(served)) == "server" and side_of(running(None)) == "client"
+    assert side_of(running(SERVED)) == "server" and side_of(running(None)) == "client"
 
 
-def test_nothing_that_moved_is_no_measurement() -> None:
-    for rows in (counts(1, 0, 0, 0), [], counts(1, None, None)):
-        _, outcome = step({"counts": rows})
-        assert isinstance(outcome, Skipped)
+@pytest.mark.parametrize("saw", [sent(0, 0, 0), told(), sent(None, None)])
+def test_nothing_that_moved_is_no_measurement(saw: Any) -> None:
+    _, outcome = step(saw)
+    assert isinstance(outcome, Skipped)
 
 
 def test_the_time_after_the_copys_end_does_not_count() -> None:
-    _, outcome = step({"counts": counts(1, 0, MIB, 2 * MIB, 2 * MIB, 2 * MIB, 2 * MIB)})
+    _, outcome = step(sent(0, MIB, 2 * MIB, 2 * MIB, 2 * MIB, 2 * MIB))
     assert outcome.runs[0][-1] == Sample(1.0, 2 * MIB)
-    _, outcome = step({"counts": counts(1, 0, MIB, 2 * MIB, 2 * MIB)})
+    _, outcome = step(sent(0, MIB, 2 * MIB, 2 * MIB))
     assert outcome.runs[0][-1].elapsed_seconds == 1.5
 
 
 def test_a_copy_between_folders_is_what_its_process_wrote_or_read() -> None:
     alone = running(None, moved={"written_bytes": MIB})
-    made, outcome = step({"counts": counts(4, 0, MIB, 2 * MIB)}, alone)
+    rows = moved((0.1, 0, 0, 0), (1.1, 9, 2 * MIB, 0))
+    made, outcome = step(told(moved=rows), alone)
     assert made.setting["over"] == "disk" and outcome.runs[0][-1].moved_bytes == 2 * MIB
-    made, outcome = step({"counts": counts(3, 0, MIB)}, alone)
+    made, outcome = step(told(moved=moved((0.1, 0, 0, 0), (1.1, MIB, 0, 0))), alone)
     assert outcome.runs[0][-1].moved_bytes == MIB
 
 
 @pytest.mark.parametrize(
-    ("processes", "name"),
+    ("read", "from_disk", "name", "sure"),
     [
-        ({"disk_read_bytes": 2 * MIB, "read_bytes": 2 * MIB}, "push.uncached"),
-        ({"disk_read_bytes": 0, "read_bytes": 2 * MIB}, "push.cached"),
-        ({"disk_read_bytes": MIB // 2, "read_bytes": 2 * MIB}, "push.cached"),
-        ({"disk_read_bytes": 0, "read_bytes": 100}, "push.cached"),
-        ({}, "push.cached"),
+        (2 * MIB, 2 * MIB, "push.uncached", True),
+        (2 * MIB, 0, "push.cached", True),
+        (2 * MIB, MIB // 2, "push.cached", None),
+        (100, 0, "push.cached", None),
     ],
-    ids=["from-disk", "from-memory", "from-both", "reads-no-file", "unseen"],
+    ids=["from-disk", "from-memory", "from-both", "reads-no-file"],
 )
 def test_uncached_is_said_only_where_the_sender_read_its_disk(
-    processes: dict[str, int], name: str
+    read: int, from_disk: int, name: str, sure: bool | None
 ) -> None:
-    made, outcome = step({"counts": counts(1, 0, MIB, 2 * MIB), "processes": processes})
+    rows = moved((0.1, 0, 0, 0), (1.1, read, 0, from_disk))
+    made, outcome = step({**sent(0, MIB, 2 * MIB), "moved": rows})
     assert made.setting["copy"] == name
-    sure = processes.get("disk_read_bytes") in (0, 2 * MIB) and processes["read_bytes"] > MIB
-    assert outcome.details.get("cache", {}).get("proven") is (True if sure else None)
+    assert outcome.details.get("cache", {}).get("proven") is sure
+    assert "cache" not in step(sent(0, MIB, 2 * MIB))[1].details
 
 
 def test_a_server_whose_threads_wait_for_its_disk_has_the_source_on_it() -> None:
     """Its user's process tells no bytes to others, but its state."""
-    served = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
     rows = [[0.1 * at, 0, int(at > 2), 0.1, 0.1, 0.0, 0.0] for at in range(10)]
-    seen = {"connections": [], "threads": rows, "counts": [], "cpu_ratio": 0.0}
-    told = {"counts": counts(1, 0, MIB, 2 * MIB), "observed": seen}
-    made, outcome = step(told, running(served), here="server")
+    saw = {**sent(0, MIB, 2 * MIB), "threads": rows}
+    made, outcome = step(saw, running(SERVED), here="server")
     assert made.setting["copy"] == "pull.uncached"
     assert outcome.details["cache"] == {"side": "server", "proven": True, "from_disk": True}
 
 
 def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other_host() -> None:
     seen = running(reads=place(), writes=place(None, remote=True, dialect="3.1.1"))
-    made, _ = step({"counts": counts(1, 0, MIB)}, seen)
+    made, _ = step(sent(0, MIB), seen)
     assert made.setting["dialect"] == "3.1.1"
     looked = setting(seen, 5.0)
-    assert (looked.disk_verb, looked.device, looked.own_port) == ("other", "sda1", 40000)
+    assert (looked.disk_verb, looked.device, looked.ends) == ("other", "sda1", (40000, 445))
+    assert (looked.ports, looked.serving, looked.peer_address) == ((445,), False, "10.0.0.2")
     assert setting(running(reads=place()), 5.0).disk_verb == "read"
-    received = {"sent_bytes": 900, "received_bytes": MIB}
-    assert setting(running(writes=place(), moved=received), 5.0).disk_verb == "write"
+    pulled = {"sent_bytes": 900, "received_bytes": MIB}
+    assert setting(running(writes=place(), moved=pulled), 5.0).disk_verb == "write"
+    served = setting(running(SERVED), 5.0)
+    assert (served.ports, served.serving, served.ends) == ((445,), True, (445, 40000))
     alone = setting(running(None, reads=place("sda"), writes=place("sdb")), 5.0)
-    assert (alone.disk_verb, alone.device, alone.own_port) == ("", "sdb", 0)
+    assert (alone.disk_verb, alone.device, alone.ports) == ("", "sdb", ())
 
 
 def test_the_programs_time_is_that_of_the_bytes_and_the_clients_where_it_was_seen() -> None:
     """The rows of a watch begin with it; a copy begins with the first count, and may end before."""
-    rows = counts(1, 0, MIB, 2 * MIB, 3 * MIB)
-    for at, row in enumerate(rows):
-        row[0] = 0.2 + 0.5 * at
     bins = [[0.1 + 0.25 * at, 0.0, 0.0, 0.2, 0.0, 0.0, 0.05 * at, 0.0] for at in range(12)]
-    seen = {"connections": [], "threads": [], "counts": [], "cpu_ratio": 0.01}
-    here = {"counts": rows, "bins": bins, "observed": seen}
-    there = End(running(), {"counts": rows, "bins": bins[:2], "observed": seen})
+    here = {**sent(0, MIB, 2 * MIB, 3 * MIB), "bins": bins}
+    there = End(running(), {**received(0, MIB, 2 * MIB, 3 * MIB), "bins": bins[:2]})
     _, outcome = step(here, server=there)
     trace, looks = outcome.details["trace"], outcome.details["looks"]
     assert set(looks) == {"client", "server"} and looks["client"]["cpu_ratio"] == 0.01
     ends = [row[0] for row in trace["bins"]]
     assert ends[0] == pytest.approx(0.15) and 1.25 < ends[-1] <= 1.5 and not trace["requests"]
-    served = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
-    _, outcome = step(here, running(served), here="server")
+    _, outcome = step(here, running(SERVED), here="server")
     assert outcome.details["trace"]["bins"] == trace["bins"]
 
 
+def rows_of(*rows: list[Any]) -> dict[str, Any]:
+    """A connection with these times and counts of acknowledged bytes."""
+    saw = sent(*range(len(rows)))
+    at = SOCKET_COLUMNS.index("acknowledged_bytes")
+    for row, (seconds, count) in zip(saw["connections"][0]["rows"], rows, strict=True):
+        row[0], row[at] = seconds, count
+    return saw
+
+
 @pytest.mark.parametrize(
-    "told",
+    "saw",
     [
         [],
-        {"counts": 5},
-        {"counts": [[1.0, 2.0]]},
-        {"counts": [[1.0, "many", 0, 0, 0]]},
-        {"counts": [[2.0, 5, 0, 0, 0], [1.0, 6, 0, 0, 0]]},
-        {"counts": [[1.0, 5, 0, 0, 0], [2.0, 4, 0, 0, 0]]},
-        {"counts": [[0, 0, 0, 0, 0], [1e-300, 9, 9, 9, 9]]},
-        {"counts": [[0, 0, 0, 0, 0], [5e-324, 9, 9, 9, 9], [2.0, 9, 9, 9, 9]]},
-        {"counts": [[0, 0, 0, 0, 0], [0, 9, 9, 9, 9], [2.0, 9, 9, 9, 9]]},
-        {"counts": counts(1, 0, MIB), "processes": 7},
-        {"counts": counts(1, 0, MIB), "observed": {"connections": [{"own": 5}]}},
-        {"counts": counts(1, 0, MIB), "observed": 5},
-        {"counts": counts(1, 0, MIB), "bins": [["soon", 2]]},
-        {"counts": counts(1, 0, MIB), "bins": 5},
+        {"connections": 5},
+        told(connections=[{"own": 5}]),
+        {**sent(0, MIB), "bins": [["soon", 2]]},
+        {**sent(0, MIB), "bins": 5},
+        {**sent(0, MIB), "moved": 7},
+        rows_of([1.0, "many"], [2.0, 3]),
+        rows_of([2.0, 5], [1.0, 6]),
+        rows_of([1.0, 5], [2.0, 4], [3.0, 6]),
+        rows_of([0, 0], [1e-300, 9]),
+        rows_of([0, 0], [5e-324, 9], [2.0, 9]),
+        rows_of([0, 0], [0, 9], [2.0, 9]),
     ],
 )
-def test_what_cannot_be_is_refused(told: Any) -> None:
+def test_what_cannot_be_is_refused(saw: Any) -> None:
     with pytest.raises(ValueError):
-        step(told)
+        step(saw)
 
 
 def test_the_file_that_matters_is_the_one_at_the_bytes_end() -> None:

@@ -68,6 +68,8 @@ class ThreadLook(NamedTuple):
 
     clock_seconds: float
     threads: Sequence[ThreadState]
+    waits_for: Optional[str] = None
+    """As thread_calls.Calls.of_program tells of them; None: not known, or not asked for."""
 
 
 class CountLook(NamedTuple):

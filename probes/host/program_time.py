@@ -7,11 +7,11 @@ waited for a disk, or for room in a socket. What runs is not sampled, as the sch
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
-from probes.host.look_rows import Row
+from probes.host.look_rows import Row, ThreadLook
 from probes.host.thread_calls import OTHER, READ, SEND, WRITE
-from probes.host.thread_states import RUNS, ThreadState
+from probes.host.thread_states import RUNS
 
 LOOKS_OF_A_BIN = 4
 MOST_BINS = 96
@@ -19,21 +19,7 @@ LEAST_LOOKS = 5
 """Fewer say nothing of the time."""
 
 
-class ProgramLook(NamedTuple):
-    """All threads of the copy's programs at one moment of this host's clock."""
-
-    clock_seconds: float
-    threads: Sequence[ThreadState]
-    waits_for: Optional[str]
-    """READ or WRITE where any thread does, else SEND, else OTHER; None: it is not known."""
-
-    @property
-    def runs(self) -> bool:
-        """Whether a thread ran and none waited for a disk or for room."""
-        return self.waits_for == OTHER and any(each.state == RUNS for each in self.threads)
-
-
-def bins(looks: Sequence[ProgramLook], began: float, ended: float) -> List[Row]:
+def bins(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
     """Rows of a time span: its end since began; seconds in reply, send, read, write and flush (of
     which a look tells send, read and write); CPU seconds and seconds in the run queue of the thread
     that used most, both since began. Empty: too few looks, or the program's waits are not known.
@@ -46,18 +32,23 @@ def bins(looks: Sequence[ProgramLook], began: float, ended: float) -> List[Row]:
     ends = [*range(0, len(inside) - 1, step), len(inside) - 1]
     rows: List[Row] = [_row(inside[0].clock_seconds - began, (0.0, 0.0, 0.0), used[0])]
     for first, last in zip(ends, ends[1:]):
-        waits = [each.waits_for for each in inside[first : last + 1] if not each.runs]
+        waits = [each.waits_for for each in inside[first : last + 1] if not _runs(each)]
         lasted = (inside[last].clock_seconds - inside[first].clock_seconds) / max(1, len(waits))
         walls = tuple(lasted * waits.count(kind) for kind in (SEND, READ, WRITE))
         rows.append(_row(inside[last].clock_seconds - began, walls, used[last]))
     return rows
 
 
+def _runs(look: ThreadLook) -> bool:
+    """Whether a thread ran and none waited for a disk or for room."""
+    return look.waits_for == OTHER and any(each.state == RUNS for each in look.threads)
+
+
 def _row(elapsed: float, walls: Sequence[float], used: Tuple[float, float]) -> Row:
     return tuple(round(each, 6) for each in (elapsed, 0.0, *walls, 0.0, *used))
 
 
-def _busiest(looks: Sequence[ProgramLook]) -> int:
+def _busiest(looks: Sequence[ThreadLook]) -> int:
     """The thread that ran, or waited for a core, longest in that time."""
     first: Dict[int, float] = {}
     last: Dict[int, float] = {}
@@ -69,7 +60,7 @@ def _busiest(looks: Sequence[ProgramLook]) -> int:
     return max(last, key=lambda thread: last[thread] - first[thread], default=0)
 
 
-def _used(looks: Sequence[ProgramLook], thread: int) -> List[Tuple[float, float]]:
+def _used(looks: Sequence[ThreadLook], thread: int) -> List[Tuple[float, float]]:
     """CPU seconds of a thread, and its seconds in the run queue, by each look since its first."""
     first: Optional[Tuple[float, float]] = None
     used, found = (0.0, 0.0), []

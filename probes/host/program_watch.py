@@ -11,7 +11,8 @@ import threading
 import time
 from typing import Callable, Iterator, List, Sequence
 
-from probes.host.program_time import ProgramLook, bins
+from probes.host.look_rows import ThreadLook
+from probes.host.program_time import bins
 from probes.host.thread_calls import Calls
 from probes.host.thread_states import Threads
 from probes.records import Details
@@ -29,12 +30,12 @@ LONG_RATIO = 0.5
 
 
 @contextlib.contextmanager
-def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[ProgramLook]]:
+def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[ThreadLook]]:
     """Looks at a program's processes until the block ends; the list grows meanwhile.
 
     disk_verb: as thread_calls.Calls.of_program takes it.
     """
-    looks: List[ProgramLook] = []
+    looks: List[ThreadLook] = []
     done = threading.Event()
     thread = threading.Thread(target=_look, args=(pids, disk_verb, looks, done), daemon=True)
     thread.start()
@@ -48,7 +49,7 @@ def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[
 def _look(
     pids: Callable[[], Sequence[int]],
     disk_verb: str,
-    looks: List[ProgramLook],
+    looks: List[ThreadLook],
     done: threading.Event,
 ) -> None:
     calls, pause = Calls(), 0.0
@@ -58,13 +59,13 @@ def _look(
             found = threads.look(pids())
             if found:
                 waits_for = calls.of_program(found, disk_verb)
-                looks.append(ProgramLook(time.monotonic(), found, waits_for))
+                looks.append(ThreadLook(time.monotonic(), found, waits_for))
             rest = REST_RATIO * (time.thread_time() - used)
             usual = FIRST_LOOK_SECONDS if len(looks) < FIRST_LOOKS else LOOK_SECONDS
             pause = max(random.uniform(0.6, 1.4) * usual, rest)
 
 
-def trace(looks: Sequence[ProgramLook], window: Window, pushes: bool) -> Details:
+def trace(looks: Sequence[ThreadLook], window: Window, pushes: bool) -> Details:
     """Where the time of a copy went, as probes/smb/time_bins.py tells of our own.
 
     Its one request is the flush at the end of a push; that of a pull is a wait for our own disk.

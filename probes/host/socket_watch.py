@@ -1,4 +1,7 @@
-"""Observes a copy from a child process: its TCP connections, the file server's threads, counters.
+"""Observes a copy from a child process: its TCP connections, programs' threads, counters.
+
+Of a copy of ours the programs are the file server's, which it looks for; of one that others make
+those that it is told of.
 
 It looks 20 to 50 times a second, needs no privileges, and learns afterwards which time span was the
 copy's. After each look it pauses for REST_RATIO times the CPU time that the look took.
@@ -12,12 +15,17 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
+from probes import meaning
 from probes.host import proc
 from probes.host.connection_track import MOST_LOOKS, Connection, Track
 from probes.host.look_rows import CountLook, Row, ThreadLook, count_rows, thinned, thread_rows
 from probes.host.open_files import owners, serving
+from probes.host.proc import Moved
+from probes.host.process_io import Tally
+from probes.host.program_time import bins
 from probes.host.sock_diag import Sockets
 from probes.host.system import os
+from probes.host.thread_calls import Calls
 from probes.host.thread_states import Threads
 from probes.host.waiting import select
 from probes.meaning import Address, Port, Seconds, Text
@@ -29,12 +37,16 @@ class Observed:
 
     connections: Tuple[Connection, ...]
     threads: Tuple[Row, ...] = ()
-    """The file server's, by look_rows.THREAD_COLUMNS; none: this host serves nothing, or its
-    threads are not to be seen."""
+    """The file server's, or those of `pids`, by look_rows.THREAD_COLUMNS; none: this host serves
+    nothing, or its threads are not to be seen."""
     counts: Tuple[Row, ...] = ()
     """By look_rows.COUNT_COLUMNS."""
     cpu_ratio: float = 0.0
     """Of a core, that the watch itself took."""
+    bins: Tuple[Row, ...] = ()
+    """Where the time of `pids` went (program_time.bins)."""
+    moved: Tuple[Row, ...] = ()
+    """What `pids` read and wrote, by MOVED_COLUMNS."""
 
 
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
@@ -57,6 +69,8 @@ MOST_WATCHED = 16
 MOST_TOLD = 4
 TOLD_SHARE = 0.1
 """Of what the busiest connection moved: those with less carried no copy."""
+MOVED_COLUMNS = ("elapsed_seconds", "read_bytes", "written_bytes", "disk_read_bytes")
+"""Bytes since the first row."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,12 @@ class Setting:
     """The watch ends by itself after this."""
     device: Optional[Text] = None
     """Kernel name of the one under the folder that the copy reads or writes here."""
+    ends: Tuple[Port, ...] = ()
+    """Ports of the one connection, here and at the other host; empty: any."""
+    pids: Tuple[meaning.Count, ...] = ()
+    """Programs that make the copy; empty: the file server's are looked for."""
+    disk_verb: Text = ""
+    """As thread_calls.Calls.of_program takes it."""
 
 
 def observe(
@@ -86,7 +106,10 @@ def observe(
     where the kernel does not tell of sockets.
     """
     began, used = time.monotonic(), time.process_time()
-    with Sockets() as sockets, contextlib.closing(Threads()) as threads:
+    with contextlib.ExitStack() as stack:
+        threads = stack.enter_context(contextlib.closing(Threads()))
+        # A copy between folders of this host has no connection.
+        sockets = stack.enter_context(Sockets()) if setting.ports else None
         watch = Watch(setting, sockets, threads)
         watch.run(control_fd)
     share = (time.process_time() - used) / max(1e-6, time.monotonic() - began)
@@ -101,13 +124,17 @@ class Watch:
     """All connections that fit a setting, from now on."""
 
     setting: Setting
-    sockets: Sockets
+    sockets: Optional[Sockets]
+    """None: no connection is looked at."""
     threads: Threads = field(default_factory=Threads)
+    calls: Calls = field(default_factory=Calls)
     tracks: Dict[bytes, Track] = field(default_factory=dict)
     serving: Set[int] = field(default_factory=set)
-    """The file server's processes that carry the copy."""
+    """Processes that carry the copy: those that were named, or the file server's."""
+    tally: Tally = field(init=False)
     thread_looks: List[ThreadLook] = field(default_factory=list)
     counts: List[CountLook] = field(default_factory=list)
+    moved: List[Tuple[float, Moved]] = field(default_factory=list)
     began_ticks: int = field(default_factory=proc.ticks_now)
     """When it began, as processes' beginnings are counted."""
     owner_searches: int = 0
@@ -124,6 +151,10 @@ class Watch:
     search_at: float = 0.0
     search_all: bool = True
     """Whether it is worth looking for connections with other addresses than the peer's."""
+
+    def __post_init__(self) -> None:
+        self.serving = set(self.setting.pids)
+        self.tally = Tally(tuple(self.setting.pids))
 
     def run(self, control_fd: int) -> None:
         """Looks until the descriptor has something to say, or the time is over."""
@@ -152,8 +183,10 @@ class Watch:
 
     def _look_at_threads(self) -> None:
         if self.serving:
-            states = self.threads.look(self.serving)
-            self.thread_looks.append(ThreadLook(time.monotonic(), states))
+            states, waits_for = self.threads.look(self.serving), None
+            if self.setting.pids:
+                waits_for = self.calls.of_program(states, self.setting.disk_verb)
+            self.thread_looks.append(ThreadLook(time.monotonic(), states, waits_for))
             if len(self.thread_looks) > MOST_THREAD_LOOKS:
                 del self.thread_looks[1::2]
 
@@ -162,10 +195,16 @@ class Watch:
         moved = proc.written_and_flushed(device) if device else None
         self.counts.append(CountLook(time.monotonic(), moved, proc.waiting_cores()))
         del self.counts[:-MOST_LOOKS]
+        bytes_moved = self.tally.moved()
+        if bytes_moved is not None:
+            self.moved.append((time.monotonic(), bytes_moved))
+            del self.moved[:-MOST_LOOKS]
 
     def look(self) -> None:
         """One look at each connection that moves; at all of them where a search is due."""
         now = time.monotonic()
+        if self.sockets is None:
+            return
         if now >= self.search_at:
             used = time.thread_time()
             self._search(now)
@@ -175,7 +214,7 @@ class Watch:
                 (time.thread_time() - used) / SEARCH_SHARE,
             )
             self.search_at = now + min(SLOWEST_SEARCH_SECONDS, pause_seconds)
-            if self.setting.serving:
+            if self.setting.serving and not self.setting.pids:
                 self._name_owners(now)
             return
         self.busy_looks += any(track.busy(now) for track in self.tracks.values())
@@ -189,22 +228,25 @@ class Watch:
                 track.take(time.monotonic(), raw)
 
     def _search(self, now: float) -> None:
-        setting = self.setting
-        found = self.sockets.find(setting.ports, setting.peer_address, setting.serving)
+        setting, sockets = self.setting, self.sockets
+        assert sockets is not None
+        found = sockets.find(setting.ports, setting.peer_address, setting.serving)
         translated = not found and setting.serving and self.search_all
         if translated:
-            found = self.sockets.find(setting.ports, "", setting.serving)
+            found = sockets.find(setting.ports, "", setting.serving)
             # A busy server's other clients: none of them could be told from ours.
             self.search_all = len(found) < MOST_WATCHED
             found = found if self.search_all else []
         for seen in found:
+            if setting.ends and (seen.own[1], seen.peer[1]) != tuple(setting.ends):
+                continue
             if seen.identity not in self.tracks:
                 self._make_room()
                 if len(self.tracks) >= MOST_WATCHED:
                     self.all_known = False
                     continue
                 fresh = self.all_known and self.searched and not translated
-                question = self.sockets.question(seen)
+                question = sockets.question(seen)
                 self.tracks[seen.identity] = Track(seen, question, fresh=fresh)
             self.tracks[seen.identity].find(now, seen)
         self.searched = True
@@ -253,6 +295,8 @@ class Watch:
             tuple(self.connections(began, ended)),
             tuple(thinned(thread_rows(self.thread_looks, began, ended))),
             tuple(thinned(count_rows(self.counts, began, ended))),
+            bins=tuple(bins(self.thread_looks, began, ended)),
+            moved=tuple(thinned(_moved_rows(self.moved, began, ended))),
         )
 
     def connections(self, began: float, ended: float) -> List[Connection]:
@@ -267,3 +311,16 @@ class Watch:
             if moved[identity] > TOLD_SHARE * most:
                 told.append(self.tracks[identity].between(began, ended))
         return told
+
+
+def _moved_rows(moved: Sequence[Tuple[float, Moved]], began: float, ended: float) -> List[Row]:
+    inside = [(at, each) for at, each in moved if began <= at <= ended]
+    return [
+        (
+            round(at - began, 6),
+            each.read_bytes - inside[0][1].read_bytes,
+            each.written_bytes - inside[0][1].written_bytes,
+            each.disk_read_bytes - inside[0][1].disk_read_bytes,
+        )
+        for at, each in inside
+    ]

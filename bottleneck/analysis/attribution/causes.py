@@ -85,6 +85,8 @@ def _network(copy: TimedCopy) -> str:
     again, through = sender.total("retransmitted_bytes"), sender.total("acknowledged_bytes")
     # Losses in slow start alone matter if no queue stands afterwards: the window has not recovered.
     felt = standing < sockets.EMPTY_QUEUE_RATIO or standing < FULL_QUEUE_RATIO and _lasts(sender)
+    trips, least = sender.values_of("rtt_seconds"), sender.min_rtt_seconds
+    felt = felt and not sockets.is_always_full(trips, least, sockets.FILLED_RATIO)
     if through and again / through > sockets.LOST_RATIO and felt:
         return "loss"
     grows = standing < sockets.EMPTY_QUEUE_RATIO and _grows(sender, "acknowledged_bytes")
@@ -98,12 +100,12 @@ def _by_receiver(copy: TimedCopy) -> str:
     counts = own.values_of("out_of_order_segments")
     late = sum(b > a for a, b in zip(counts, counts[1:], strict=False))
     least = own.min_rtt_seconds
-    rtt = sockets.median_or_zero(own.values_of("receive_rtt_seconds"))
-    standing = rtt > sockets.STANDING_RATIO * least and rtt - least > sockets.STANDING_SECONDS
+    trips = own.values_of("receive_rtt_seconds")
+    full = sockets.is_always_full(trips, least, sockets.FILLED_RECEIVER_RATIO)
     # Behind a lost segment a part of the window arrives out of order.
     passed = own.growth("received_bytes") / max(1.0, own.segment_bytes)
     many = own.growth("out_of_order_segments") > LATE_RATIO * max(1.0, passed)
-    if (many or late > 0.2 * max(1, len(counts))) and not standing:
+    if (many or late > 0.2 * max(1, len(counts))) and not full:
         return "loss"
     return "delay" if _grows(own, "received_bytes") else "link-rate"
 

@@ -34,6 +34,10 @@ FAR_SECONDS = 2e-3
 EMPTY_QUEUE_RATIO, LOST_RATIO = 0.3, 1e-3
 """Share of looks with a standing queue, below which none stood; of bytes sent again, above which
 loss matters."""
+FILLED_RATIO, FILLED_RECEIVER_RATIO, LEAST_TRIPS = 1.17, 1.08, 8
+"""RTT over the least one, in three quarters of so many looks at least, on a path that is full at
+all times: a sender measures 1.20 and more there, and 1.14 and less where packets are lost without a
+queue; a receiver 1.16 and more, and 1.00 and less."""
 FITS = 0.5, 1.6
 """Rate over bytes in flight a round trip, where these hold the rate (Little's law)."""
 
@@ -54,6 +58,17 @@ def queue_ratio(connection: Connection) -> float:
     """Share of the looks at a sender with a standing queue."""
     found = [has_standing_queue(each, connection.segment_bytes) for each in connection.looks]
     return sum(found) / len(found)
+
+
+def is_always_full(trips: list[float], least_seconds: float, filled_ratio: float) -> bool:
+    """Whether a path has a queue at all times, so that its losses are that queue's overflow.
+
+    A sender that backs off below the bandwidth-delay product finds the least RTT again.
+    """
+    if len(trips) < LEAST_TRIPS or least_seconds <= 0:
+        return False
+    low = sorted(trips)[len(trips) // 4]
+    return low >= filled_ratio * least_seconds and low - least_seconds >= STANDING_SECONDS
 
 
 def is_silent(look: SocketLook, since_seconds: float | None, rate: float) -> bool:

@@ -56,3 +56,22 @@ def test_where_nothing_is_acknowledged_for_long_the_path_is_not_at_work() -> Non
 )
 def test_a_window_a_round_trip_is_what_holds_a_rate(window: float, rtt: float, fits: bool) -> None:
     assert sockets.window_limits(window, rtt, RATE) is fits
+
+
+@pytest.mark.parametrize(
+    ("trips", "full"),
+    [
+        ([0.040] * 6 + [0.050] * 6, True),
+        ([0.031] * 4 + [0.050] * 8, False),
+        ([0.034] * 12, False),
+        ([0.050] * 7, False),
+        ([0.0005] * 12, False),
+    ],
+    ids=["never-empty", "emptied-by-losses", "no-queue", "few-looks", "near"],
+)
+def test_a_path_is_full_where_its_rtt_never_comes_back_to_the_least(
+    trips: list[float], full: bool
+) -> None:
+    """A sender that backs off below the bandwidth-delay product leaves no queue."""
+    least = 0.0001 if trips[0] < 0.001 else 0.031
+    assert sockets.is_always_full(trips, least, sockets.FILLED_RATIO) is full

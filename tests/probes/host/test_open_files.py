@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from probes.host import copy_watch, folders, open_files, running_copies
-from probes.host.copy_watch import Tally
+from probes.host import folders, open_files, process_io, running_copies
 from probes.host.folders import MountEntry
 from probes.host.open_files import (
     OpenFile,
@@ -23,6 +22,7 @@ from probes.host.open_files import (
     regular_files,
 )
 from probes.host.proc import Moved
+from probes.host.process_io import Tally
 
 FDINFO = "pos:\t1048576\nflags:\t0{}\nmnt_id:\t29\nino:\t131\n"
 NOBODY = 2**22 + 1
@@ -191,5 +191,5 @@ def test_a_sum_that_falls_is_told_as_it_was(monkeypatch):
     """Another process took an ended one's number."""
     tally = Tally((os.getpid(),))
     before = tally.moved()
-    monkeypatch.setattr(copy_watch.reader(), "moved", lambda pid: Moved(0, 0, 0, 0))
+    monkeypatch.setattr(process_io.reader(), "moved", lambda pid: Moved(0, 0, 0, 0))
     assert before is not None and tally.moved() == before

@@ -303,3 +303,39 @@ def test_a_host_that_serves_nothing_has_no_threads_to_look_at(copy):
         watch = Watch(Setting((copy.port,), False, "127.0.0.1"), sockets)
         watch.look()
     assert watch.told(*ALWAYS).threads == ()
+
+
+def run_twice(watch: Watch, between: Callable[[], None]) -> None:
+    """Looks before and after some work, as the run of a watch does."""
+    reading, writing = os.pipe()
+    os.close(writing)
+    for work in (between, lambda: None):
+        for _ in range(LEAST_LOOKS):
+            watch.run(reading)
+        work()
+    for _ in range(LEAST_LOOKS):
+        watch.run(reading)
+    os.close(reading)
+
+
+def test_of_a_copy_that_others_make_its_own_connection_and_its_programs_are_watched(copy):
+    """What else goes to that port is not, and the file server is not looked for."""
+    ends = copy.client.getsockname()[1], copy.port
+    other = socket.create_connection(("127.0.0.1", copy.port))
+    with other, Sockets() as sockets, closing(Threads()) as threads:
+        setting = Setting((copy.port,), False, "127.0.0.1", ends=ends, pids=(os.getpid(),))
+        watch = Watch(setting, sockets, threads)
+        run_twice(watch, copy.move)
+    told = watch.told(*ALWAYS)
+    assert [each.own for each in told.connections] == [f"127.0.0.1 {ends[0]}"]
+    assert told.connections[0].received_bytes == PAYLOAD
+    assert len(told.threads) > 2 and len(told.bins) > 1
+    assert told.moved[0][1:] == (0, 0, 0) and len(told.moved) > 2
+
+
+def test_a_copy_between_folders_of_this_host_has_no_connection(tmp_path):
+    with closing(Threads()) as threads:
+        watch = Watch(Setting((), False, pids=(os.getpid(),)), None, threads)
+        run_twice(watch, lambda: (tmp_path / "file").write_bytes(bytes(1 << 20)) and None)
+    told = watch.told(*ALWAYS)
+    assert told.connections == () and (told.moved[-1][2] or 0) >= 1 << 20 and told.threads
