@@ -52,9 +52,10 @@ class Observed:
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
 """Between two looks; and while a copy is young: it may be a short one."""
 FIRST_LOOKS = 50
-REST_RATIO, LONGEST_REST_SECONDS = 115, 2.0
-"""The least that a look is rested after, over the CPU time that it took. To look for the file
-server's processes costs more, and is done OWNER_SEARCHES times at most."""
+REST_RATIO, ALONE_REST_RATIO, LONGEST_REST_SECONDS = 115, 100, 2.0
+"""The least that a look is rested after, over the CPU time that it took; where nothing but watching
+is done. To look for the file server's processes costs more, and is done OWNER_SEARCHES times at
+most."""
 OWNER_SEARCHES = 3
 COUNT_SECONDS = 0.25
 MOST_THREAD_LOOKS = 512
@@ -167,9 +168,9 @@ class Watch:
             if time.monotonic() >= count_at:
                 self._count()
                 count_at = time.monotonic() + COUNT_SECONDS
-            rest = min(
-                LONGEST_REST_SECONDS, REST_RATIO * (time.thread_time() - used - self.owners_seconds)
-            )
+            ratio = ALONE_REST_RATIO if self.setting.pids else REST_RATIO
+            took = time.thread_time() - used - self.owners_seconds
+            rest = min(LONGEST_REST_SECONDS, ratio * took)
             # A look that came late is not made up for: the next ones would come too close.
             # At fixed times a peer that works in steps of a few of them would be seen at one phase.
             pause = FIRST_LOOK_SECONDS if self.busy_looks < FIRST_LOOKS else LOOK_SECONDS
@@ -213,7 +214,10 @@ class Watch:
                 BUSY_SEARCH_SECONDS if busy else SEARCH_SECONDS,
                 (time.thread_time() - used) / SEARCH_SHARE,
             )
-            self.search_at = now + min(SLOWEST_SEARCH_SECONDS, pause_seconds)
+            found = bool(self.setting.ends and self.tracks)
+            self.search_at = now + (
+                SLOWEST_SEARCH_SECONDS if found else min(SLOWEST_SEARCH_SECONDS, pause_seconds)
+            )
             if self.setting.serving and not self.setting.pids:
                 self._name_owners(now)
             return

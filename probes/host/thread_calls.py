@@ -7,6 +7,7 @@ those of asm/unistd_64.h and asm-generic/unistd.h.
 
 from __future__ import annotations
 
+import functools
 import platform
 from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
@@ -114,5 +115,11 @@ class Calls:
 
     def _seen_by(self, thread: int) -> List[folders.MountEntry]:
         if thread not in self._mounts:
-            self._mounts[thread] = folders.parse_mountinfo(text(f"/proc/{thread}/mountinfo"))
+            self._mounts[thread] = _parsed(text(f"/proc/{thread}/mountinfo"))
         return self._mounts[thread]
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(mountinfo: str) -> List[folders.MountEntry]:
+    """Most threads of a program see the same mounts."""
+    return folders.parse_mountinfo(mountinfo)

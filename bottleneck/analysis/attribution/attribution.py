@@ -79,7 +79,8 @@ def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
         pull=copy.receiver == asking,
         asking=asking,
         serving=steps.other(asking),
-        moved_bytes=made.moved_bytes,
+        # What was watched has no beginning and no end.
+        moved_bytes=made.rate.median * trace.lasted_seconds if copy.running else made.moved_bytes,
         flush_seconds=made.details.flush_seconds or 0.0,
         usages={side: usage for side, usage in usages.items() if usage is not None},
         link_rates=_link_rates(report),
