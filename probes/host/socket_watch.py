@@ -52,6 +52,9 @@ class Observed:
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
 """Between two looks; and while a copy is young: it may be a short one."""
 FIRST_LOOKS = 50
+LEAST_LOOKS, LEAST_LOOK_SECONDS = 24, 0.15
+"""So many looks are made at this distance at the most, whatever they cost: a slow host has to be
+seen too."""
 REST_RATIO, ALONE_REST_RATIO, LONGEST_REST_SECONDS = 115, 100, 2.0
 """The least that a look is rested after, over the CPU time that it took; where nothing but watching
 is done. To look for the file server's processes costs more, and is done OWNER_SEARCHES times at
@@ -160,7 +163,7 @@ class Watch:
     def run(self, control_fd: int) -> None:
         """Looks until the descriptor has something to say, or the time is over."""
         due = count_at = time.monotonic()
-        until = due + self.setting.seconds
+        until, looks = due + self.setting.seconds, 0
         while due < until:
             used, self.owners_seconds = time.thread_time(), 0.0
             self.look()
@@ -170,7 +173,9 @@ class Watch:
                 count_at = time.monotonic() + COUNT_SECONDS
             ratio = ALONE_REST_RATIO if self.setting.pids else REST_RATIO
             took = time.thread_time() - used - self.owners_seconds
-            rest = min(LONGEST_REST_SECONDS, ratio * took)
+            looks += 1
+            longest = LEAST_LOOK_SECONDS if looks < LEAST_LOOKS else LONGEST_REST_SECONDS
+            rest = min(longest, ratio * took)
             # A look that came late is not made up for: the next ones would come too close.
             # At fixed times a peer that works in steps of a few of them would be seen at one phase.
             pause = FIRST_LOOK_SECONDS if self.busy_looks < FIRST_LOOKS else LOOK_SECONDS

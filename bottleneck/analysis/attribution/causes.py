@@ -17,9 +17,10 @@ HEADERS_RATIO = 1.06
 SLACK_BYTES = 24 << 20
 """What read-ahead, requests in flight and a journal may add to a device's own bytes."""
 LATE_RATIO = 5e-3
-"""Of the segments that a receiver alone sees, above which loss matters."""
-FULL_QUEUE_RATIO = 0.5
-"""Share of looks with a standing queue, above which it overflows, and that is no loss."""
+"""Of the segments, those that arrive out of order, above which loss matters."""
+LASTS_RATIO, LEAST_PARTS = 0.45, 3
+"""Of the tenths of a copy, those with losses: measured 0.5 and more where the path loses packets,
+0.4 and less where TCP's start overflows the queue of a full one."""
 GROWN_RATIO, GROWS_FROM_SECONDS = 1.4, 5e-3
 """A last third so much faster than the whole, on a path so far: the copy ends in TCP's start."""
 STEADY_RATIO, SPARE_RATIO = 1.15, 1.5
@@ -81,31 +82,26 @@ def _network(copy: TimedCopy) -> str:
             return "contention"
     if sender is None:
         return _by_receiver(copy)
-    standing = sockets.queue_ratio(sender)
     again, through = sender.total("retransmitted_bytes"), sender.total("acknowledged_bytes")
-    # Losses in slow start alone matter if no queue stands afterwards: the window has not recovered.
-    felt = standing < sockets.EMPTY_QUEUE_RATIO or standing < FULL_QUEUE_RATIO and _lasts(sender)
+    many = bool(through) and again / through > sockets.LOST_RATIO
     trips, least = sender.values_of("rtt_seconds"), sender.min_rtt_seconds
-    felt = felt and not sockets.is_always_full(trips, least, sockets.FILLED_RATIO)
-    if through and again / through > sockets.LOST_RATIO and felt:
+    full = sockets.is_always_full(trips, least, sockets.FILLED_RATIO)
+    if many and _lasts(sender, "retransmitted_bytes") and not full:
         return "loss"
-    grows = standing < sockets.EMPTY_QUEUE_RATIO and _grows(sender, "acknowledged_bytes")
-    return "delay" if grows else "link-rate"
+    empty = sockets.queue_ratio(sender) < sockets.EMPTY_QUEUE_RATIO
+    return "delay" if empty and _grows(sender, "acknowledged_bytes") else "link-rate"
 
 
 def _by_receiver(copy: TimedCopy) -> str:
     own = copy.connection(copy.asking)
     if own is None:
         return "link-rate"
-    counts = own.values_of("out_of_order_segments")
-    late = sum(b > a for a, b in zip(counts, counts[1:], strict=False))
-    least = own.min_rtt_seconds
-    trips = own.values_of("receive_rtt_seconds")
-    full = sockets.is_always_full(trips, least, sockets.FILLED_RECEIVER_RATIO)
     # Behind a lost segment a part of the window arrives out of order.
     passed = own.growth("received_bytes") / max(1.0, own.segment_bytes)
     many = own.growth("out_of_order_segments") > LATE_RATIO * max(1.0, passed)
-    if (many or late > 0.2 * max(1, len(counts))) and not full:
+    trips, least = own.values_of("receive_rtt_seconds"), own.min_rtt_seconds
+    full = sockets.is_always_full(trips, least, sockets.FILLED_RECEIVER_RATIO)
+    if many and _lasts(own, "out_of_order_segments") and not full:
         return "loss"
     return "delay" if _grows(own, "received_bytes") else "link-rate"
 
@@ -124,10 +120,10 @@ def _shared(copy: TimedCopy, usage: Usage, moved_bytes: int | None, full: float 
     return others > FOREIGN_RATIO * (others + own)
 
 
-def _lasts(sender: Connection) -> bool:
-    """Whether segments are lost all along, and not only where TCP's start filled the queue."""
-    parts = sender.growth_by_parts("retransmitted_bytes", 10)
-    return sum(part > 0 for part in parts) > 0.5 * len(parts)
+def _lasts(connection: Connection, name: str) -> bool:
+    """Whether segments are lost all along, and not only where TCP's start fills the queue."""
+    parts = connection.growth_by_parts(name, min(10, len(connection.looks) // 3))
+    return len(parts) >= LEAST_PARTS and sum(part > 0 for part in parts) >= LASTS_RATIO * len(parts)
 
 
 def _grows(connection: Connection, name: str) -> bool:

@@ -275,6 +275,10 @@ CAUSES: dict[str, tuple[TimedCopy, str]] = {
         push(near={**SENDING, "retransmitted_bytes": lambda at: at * 20000}),
         "network/path/loss",
     ),
+    "segments that TCP's start lost": (
+        push(near={**SENDING, "retransmitted_bytes": lambda at: min(at, 6) * 200000}),
+        "network/path/link-rate",
+    ),
     "a queue that overflows": (
         push(
             near={
@@ -328,12 +332,15 @@ def test_the_cause_within_a_component_is_told(name: str) -> None:
 
 
 def test_a_receiver_alone_tells_loss_and_the_start_of_tcp() -> None:
-    lost = pull(near={**FAR, "out_of_order_segments": lambda at: at, "receive_rtt_seconds": 0.02})
-    seldom = pull(near={**FAR, "out_of_order_segments": lambda at: at // 10 * 400})
+    """A burst of losses now and then is the overflow of a queue, and so are those of a full one."""
+    all_along = {"out_of_order_segments": lambda at: 20 * at}
+    lost = pull(near={**FAR, **all_along, "receive_rtt_seconds": 0.02})
+    full = pull(near={**FAR, **all_along, "receive_rtt_seconds": 0.03})
+    seldom = pull(near={**FAR, "out_of_order_segments": lambda at: at // 30 * 900})
     start = pull(near={**FAR, "received_bytes": lambda at: (at / LOOKS) ** 3 * 1e8})
-    made = (lost, seldom, start)
+    made = (lost, full, seldom, start)
     told = [named(replace(each, trace=alone(each.trace), moved_bytes=9e9)) for each in made]
-    assert told == ["network/path/loss", "network/path/loss", "network/path/delay"]
+    assert told == [f"network/path/{each}" for each in ("loss", "link-rate", "link-rate", "delay")]
 
 
 def seen_seldom(made: TimedCopy, looks: int, counts: int = LOOKS) -> TimedCopy:
