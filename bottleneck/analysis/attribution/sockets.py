@@ -111,12 +111,12 @@ def blocked_by(
             if unread is not None and unread >= UNREAD_RATIO * max(1.0, (room_bytes or 0.0) / 2):
                 return RECEIVER
             return NETWORK if standing else WINDOW
-        return NETWORK
     queued, buffer = look.queued_bytes, sender.send_buffer_bytes
     waits = not asks and queued is not None and buffer and queued >= BLOCKS_RATIO * buffer
+    # One long write may lie above a small buffer, of which nearly all is under way.
     if waits and unsent < max(segment, UNSENT_RATIO * flying):
         return NETWORK if standing else SEND_BUFFER
-    return None
+    return NETWORK if unsent > segment else None
 
 
 def window_limits(window_bytes: float, rtt_seconds: float, rate: float) -> bool:

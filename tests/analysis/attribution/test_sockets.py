@@ -41,6 +41,10 @@ def test_a_full_buffer_of_which_all_is_under_way_is_too_small() -> None:
     assert held(**full, asks=True) is None
     assert held(**full, rtt_seconds=0.02, min_rtt_seconds=0.002) == sockets.NETWORK
     assert held(**{**full, "queued_bytes": 20 << 10}) is None
+    # A server's write of a megabyte lies above a small buffer, and a few segments are not sent yet.
+    above = {"queued_bytes": 240 << 10, "in_flight_bytes": 200 << 10}
+    assert held(**above, unsent_bytes=10 * SEGMENT) == sockets.SEND_BUFFER
+    assert held(**above, unsent_bytes=60 * SEGMENT) == sockets.NETWORK
 
 
 def test_where_nothing_is_acknowledged_for_long_the_path_is_not_at_work() -> None:
