@@ -83,12 +83,11 @@ def setting(running: Running, seconds: float) -> Setting:
     link, place = running.link, place_of(running, sends_more(running))
     device = place.device if place is not None else None
     told: dict[str, Any] = {"pids": running.pids, "seconds": seconds, "device": device}
+    remote = any(each is not None and each.remote for each in (running.reads, running.writes))
     if link is None:
-        return Setting((), False, **told)
-    if any(each is not None and each.remote for each in (running.reads, running.writes)):
-        verb = thread_calls.OTHER
-    else:
-        verb = thread_calls.READ if sends_more(running) else thread_calls.WRITE
+        return Setting((), False, **told, disk_verb=thread_calls.OTHER if remote else "")
+    verb = thread_calls.READ if sends_more(running) else thread_calls.WRITE
+    verb = thread_calls.OTHER if remote else verb
     port = link.own_port if link.serving else link.peer_port
     told.update(ends=(link.own_port, link.peer_port), disk_verb=verb)
     return Setting((port,), link.serving, link.peer_address, **told)

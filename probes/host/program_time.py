@@ -17,6 +17,8 @@ LOOKS_OF_A_BIN = 4
 MOST_BINS = 96
 LEAST_LOOKS = 5
 """Fewer say nothing of the time."""
+KNOWN_RATIO = 0.75
+"""Of the looks, those that tell what the program waits for: of fewer they may be the odd ones."""
 
 
 def bins(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
@@ -24,8 +26,9 @@ def bins(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
     which a look tells send, read and write); CPU seconds and seconds in the run queue of the thread
     that used most, both since began. Empty: too few looks, or the program's waits are not known.
     """
-    inside = [each for each in looks if began <= each.clock_seconds <= ended]
-    if len(inside) < LEAST_LOOKS or any(each.waits_for is None for each in inside):
+    seen = [each for each in looks if began <= each.clock_seconds <= ended]
+    inside = [each for each in seen if each.waits_for is not None]
+    if len(inside) < max(LEAST_LOOKS, KNOWN_RATIO * len(seen)):
         return []
     used = _used(inside, _busiest(inside))
     step = max(LOOKS_OF_A_BIN, -(-len(inside) // MOST_BINS))

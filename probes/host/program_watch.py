@@ -21,6 +21,7 @@ from probes.stage import Window
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
 """Between two looks; and while a copy is young: it may be a short one."""
 FIRST_LOOKS = 50
+JOIN_SECONDS = 2.0
 REST_RATIO = 100
 """The least that a look is rested after, over the CPU time that it took."""
 FLUSH, COLUMNS = 5, 8
@@ -43,7 +44,8 @@ def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[
         yield looks
     finally:
         done.set()
-        thread.join()
+        # A program that hangs in the kernel may hold up who asks for its call.
+        thread.join(JOIN_SECONDS)
 
 
 def _look(

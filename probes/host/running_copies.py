@@ -22,6 +22,10 @@ from probes.meaning import Address, Count, Port, Seconds
 from probes.stage import Refused, Unavailable
 
 SMB_PORTS = (445, 139)
+SMB_DAEMONS = ("fuse.smbnetfs", "fuse.gvfsd-fuse")
+"""FUSE file systems whose daemon speaks SMB; they name no server."""
+LEAST_CPU_SECONDS = 0.005
+"""Of the file server's process that serves a copy, in the time of one look."""
 FILE_PORTS = (*SMB_PORTS, 2049)
 """Of network file systems; the last is NFS."""
 ANY_PORT = (-1,)
@@ -108,13 +112,20 @@ def find(
     wanted = Wanted(pid, address, (own_address, own_port), (peer_address, peer_port))
     family = _family(wanted.pid) if wanted.pid else _Family()
     remotes = _remotes(family)
+    # Who is not root does not see whose socket is whose.
+    ordinary = os.geteuid() != 0
     with Sockets() as sockets:
         first = {each.identity: each for each in _candidates(sockets, wanted, family, remotes)}
-        used = server_seconds()
+        used = server_seconds() if ordinary else {}
+        served = sockets.find(SMB_PORTS, "", True, MOST_LOOKED_AT) if ordinary else []
         time.sleep(look_seconds)
         last = _candidates(sockets, wanted, family, remotes)
+        now = sockets.find(SMB_PORTS, "", True, MOST_LOOKED_AT) if ordinary else []
     seen = _busiest(first, last, family, bool(wanted.own[1]))
-    return _told(seen, first, wanted, family, busiest_server(used, server_seconds()))
+    server: Tuple[int, ...] = ()
+    if seen is not None and carries_most(seen, served, now):
+        server = busiest_server(used, server_seconds())
+    return _told(seen, first, wanted, family, server)
 
 
 def counted(seen: Seen) -> Tuple[int, int]:
@@ -168,7 +179,7 @@ def _candidates(
             for port in ((each.remote_port,) if each.remote_port else FILE_PORTS)
         }
         # A FUSE mount's connection is its daemon's.
-        by_daemon = any(not each.remote_address for each in remotes)
+        by_daemon = any(each.filesystem in SMB_DAEMONS for each in remotes)
         return [
             each
             for each in found
@@ -232,8 +243,15 @@ def busiest_server(before: Dict[int, float], after: Dict[int, float]) -> Tuple[i
     """
     grown = {pid: after[pid] - before[pid] for pid in before.keys() & after.keys()}
     best = max(grown, key=lambda pid: grown[pid], default=0)
-    alone = bool(grown) and grown[best] > OWN_RATIO * sum(grown.values())
+    alone = bool(grown) and grown[best] > max(LEAST_CPU_SECONDS, OWN_RATIO * sum(grown.values()))
     return (best,) if alone else ()
+
+
+def carries_most(seen: Seen, before: List[Seen], after: List[Seen]) -> bool:
+    """Whether a connection moved nearly all of what the file server's connections moved."""
+    was = {each.identity: sum(counted(each)) for each in before}
+    grown = {each.identity: sum(counted(each)) - was.get(each.identity, 0) for each in after}
+    return grown.get(seen.identity, 0) > OWN_RATIO * sum(grown.values())
 
 
 def _serves(seen: Seen) -> bool:

@@ -190,7 +190,7 @@ class Watch:
     def _look_at_threads(self) -> None:
         if self.serving:
             states, waits_for = self.threads.look(self.serving), None
-            if self.setting.pids:
+            if self.setting.pids and states:
                 waits_for = self.calls.of_program(states, self.setting.disk_verb)
             self.thread_looks.append(ThreadLook(time.monotonic(), states, waits_for))
             if len(self.thread_looks) > MOST_THREAD_LOOKS:

@@ -19,6 +19,9 @@ from probes.host.thread_states import RUNS, WAITS_FOR_DISK, ThreadState
 READ, WRITE, SEND, OTHER = "read", "write", "send", "other"
 """A file of a local disk is read or written; a socket has no room; anything else, such as a reply
 or a file of another host."""
+RUNNING, REMOTE = "running", "remote"
+"""In place of a call: it does not wait; and it waits for a file of another host, which counts as
+OTHER."""
 _CALLS: Dict[str, Tuple[FrozenSet[int], ...]] = {
     "x86_64": (
         frozenset((0, 17, 19, 295, 327)),
@@ -39,9 +42,12 @@ another: sendfile, splice, copy_file_range."""
 
 
 def parse(line: str, machine: str) -> Optional[Tuple[str, Optional[int]]]:
-    """Kind of call, and the file descriptor of a READ or WRITE; None: it runs, or is unknown."""
+    """Kind of call, and the descriptor of a READ or WRITE; None: no call, or an unknown one."""
     words = line.split()
     if machine not in _CALLS or len(words) < 3 or not words[0].isdigit():
+        return None
+    if int(words[-1], 16) < 1 << 32:
+        # A program of 32 bits has other numbers.
         return None
     number = int(words[0])
     reads, writes, sends, both = _CALLS[machine]
@@ -54,12 +60,17 @@ def parse(line: str, machine: str) -> Optional[Tuple[str, Optional[int]]]:
     return OTHER, None
 
 
+_WRITERS = ("dirty", "writeback", "jbd2", "transaction", "log_force")
+_READERS = ("folio_wait", "wait_on_page", "filemap")
+"""Parts of the names of kernel functions, of which a thread waits in one."""
+
+
 def by_function(name: str, disk_verb: str) -> Optional[str]:
     """Kind of a wait for a disk by the kernel's function (/proc/PID/wchan); None: neither tells."""
     # mm/page-writeback.c: writers wait in balance_dirty_pages() while too much is unwritten
-    if "dirty" in name or "writeback" in name:
+    if any(each in name for each in _WRITERS):
         return WRITE
-    return disk_verb or (None if name in ("", "0") else READ)
+    return disk_verb or (READ if any(each in name for each in _READERS) else None)
 
 
 class Calls:
@@ -69,12 +80,15 @@ class Calls:
         self._mounts: Dict[int, List[folders.MountEntry]] = {}
 
     def waits_for(self, thread: int) -> Optional[str]:
-        """What a thread waits for; None: it runs, it ended, or it may not be asked."""
+        """What a thread waits for, or RUNNING; None: it ended, or it may not be asked."""
         try:
             with open(f"/proc/{thread}/syscall", encoding="ascii") as file:  # noqa: PTH123 - at each look
-                told = parse(file.read(), platform.machine())
+                line = file.read()
         except OSError:
             return None
+        if line.startswith(RUNNING):
+            return RUNNING
+        told = parse(line, platform.machine())
         if told is None or told[1] is None:
             return None if told is None else told[0]
         return self._of_file(thread, told[1], told[0])
@@ -90,10 +104,15 @@ class Calls:
             if each.state == RUNS:
                 continue
             told = self.waits_for(each.thread)
+            if told == RUNNING:
+                continue
             if told is None and each.state == WAITS_FOR_DISK:
                 told = by_function(text(f"/proc/{each.thread}/wchan"), disk_verb)
                 if told is None:
                     return None
+            if told == OTHER and each.state == WAITS_FOR_DISK and disk_verb in (READ, WRITE):
+                # It opens a file, or makes it longer: no file of another host is known to it.
+                told = disk_verb
             found.add(told or OTHER)
         return next((each for each in (READ, WRITE, SEND) if each in found), OTHER)
 
@@ -111,10 +130,12 @@ class Calls:
         if not target.startswith("/") or target.startswith("/dev/"):
             return OTHER
         entry = folders.mount_of(target, self._seen_by(thread))
-        return OTHER if entry is None or entry.remote else verb
+        if entry is None:
+            return OTHER
+        return REMOTE if entry.remote else verb
 
     def _seen_by(self, thread: int) -> List[folders.MountEntry]:
-        if thread not in self._mounts:
+        if not self._mounts.get(thread):
             self._mounts[thread] = _parsed(text(f"/proc/{thread}/mountinfo"))
         return self._mounts[thread]
 

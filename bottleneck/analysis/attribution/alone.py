@@ -88,7 +88,7 @@ def _pull(copy: TimedCopy, own: Connection) -> ViewResult:
         return replace(network, part=("smb", copy.serving), by=time.first, most=BY_LITTLES_LAW)
     if waiting > 0 and reply > QUIET_RATIO * waiting:
         far = rtt >= sockets.FAR_SECONDS
-        if copy.watched or far and not copy.trace.requests:
+        if copy.watched or far and not copy.has_requests:
             # Another's program may ask for little, and its source may be in memory or not.
             return replace(network, part=UNKNOWN)
         return replace(network, part=_unseen_server(copy), by=time.first, most=DOUBTFUL)

@@ -86,6 +86,7 @@ def _network(copy: TimedCopy) -> str:
     many = bool(through) and again / through > sockets.LOST_RATIO
     trips, least = sender.values_of("rtt_seconds"), sender.min_rtt_seconds
     full = sockets.is_always_full(trips, least, sockets.FILLED_RATIO)
+    full = full and sockets.rises_with_flight(sender)
     if many and _lasts(sender, "retransmitted_bytes") and not full:
         return "loss"
     empty = sockets.queue_ratio(sender) < sockets.EMPTY_QUEUE_RATIO

@@ -87,7 +87,8 @@ class Instants:
         copy = self.copy
         other = nearest(self.receiver.looks, seconds) if self.receiver else None
         room = self.receiver.receive_buffer_bytes if self.receiver else None
-        asks = not copy.pull and state == "awaits_reply"
+        # Another's program may wait for a reply and for room in its socket in one call (poll).
+        asks = not copy.pull and state == "awaits_reply" and copy.has_requests
         held = sockets.blocked_by(look, self.sender, other, room, asks, copy.rate)
         works = {self._part_of(held)} if held in _HOLDERS else set()
         ordered = not copy.pull and copy.flushes_at(seconds)

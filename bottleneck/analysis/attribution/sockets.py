@@ -38,6 +38,9 @@ FILLED_RATIO, FILLED_RECEIVER_RATIO, LEAST_TRIPS = 1.17, 1.08, 8
 """RTT over the least one, in three quarters of so many looks at least, on a path that is full at
 all times: a sender measures 1.20 and more there, and 1.14 and less where packets are lost without a
 queue; a receiver 1.16 and more, and 1.00 and less."""
+FLIGHT_RATIO, RISES_RATIO = 1.3, 1.02
+"""Of a tenth of the looks' bytes in flight to the other: they change; of the RTT's median in the
+fuller half of the looks over the other half's."""
 FITS = 0.5, 1.6
 """Rate over bytes in flight a round trip, where these hold the rate (Little's law)."""
 
@@ -69,6 +72,20 @@ def is_always_full(trips: list[float], least_seconds: float, filled_ratio: float
         return False
     low = sorted(trips)[len(trips) // 4]
     return low >= filled_ratio * least_seconds and low - least_seconds >= STANDING_SECONDS
+
+
+def rises_with_flight(connection: Connection) -> bool:
+    """Whether the RTT is longer while more is in flight, as a queue makes it; jitter does not.
+
+    True as well where what is in flight hardly changes.
+    """
+    looks = [(each.in_flight_bytes, each.rtt_seconds) for each in connection.looks]
+    both = sorted((flying, rtt) for flying, rtt in looks if flying is not None and rtt is not None)
+    half = len(both) // 2
+    if not half or both[len(both) // 10][0] * FLIGHT_RATIO >= both[-1 - len(both) // 10][0]:
+        return True
+    few, many = (median(rtt for _, rtt in part) for part in (both[:half], both[half:]))
+    return many > RISES_RATIO * few
 
 
 def is_silent(look: SocketLook, since_seconds: float | None, rate: float) -> bool:

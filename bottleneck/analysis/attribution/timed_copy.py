@@ -126,6 +126,11 @@ class TimedCopy:
         journal = JOURNAL_FLUSHES * (1 + self.seconds)
         return made > max(FLUSHES_RATIO * self.flushes + journal, OF_WRITES_RATIO * self.requests)
 
+    @property
+    def has_requests(self) -> bool:
+        """Whether its READs and WRITEs were recorded, as those of our own copies are."""
+        return any(each.verb in ("read", "write") for each in self.trace.requests)
+
     @cached_property
     def in_flight_bytes(self) -> float:
         """Median of the payload requested and not yet answered.
@@ -147,7 +152,9 @@ class TimedCopy:
         """
         if look is None or look.unread_bytes is None or self.thread.starves:
             return False
-        return look.unread_bytes < BACKLOG_RATIO * self.in_flight_bytes
+        # Of another's program, whose requests nobody saw, the window says what may come.
+        room = self.in_flight_bytes or look.own_window_bytes or 0.0
+        return look.unread_bytes <= BACKLOG_RATIO * room
 
     def flushes_at(self, seconds: float) -> bool:
         """Whether a FLUSH request was outstanding then."""

@@ -183,7 +183,8 @@ def read(details: Details, asking: str) -> Trace | None:
     """
     own = _object(details.get("trace"))
     bins = tuple(found for row in _array(own.get("bins")) if (found := _bin(row)) is not None)
-    if len(bins) < 2 or bins[-1].elapsed_seconds <= 0:
+    falls = any(after.elapsed_seconds < before.elapsed_seconds for before, after in pairwise(bins))
+    if len(bins) < 2 or bins[-1].elapsed_seconds <= 0 or falls:
         return None
     requests = (_request(row) for row in _array(own.get("requests")))
     serving = "server" if asking == "client" else "client"

@@ -79,3 +79,23 @@ def test_a_path_is_full_where_its_rtt_never_comes_back_to_the_least(
     """A sender that backs off below the bandwidth-delay product leaves no queue."""
     least = 0.0001 if trips[0] < 0.001 else 0.031
     assert sockets.is_always_full(trips, least, sockets.FILLED_RATIO) is full
+
+
+@pytest.mark.parametrize(
+    ("flights", "trips", "rises"),
+    [
+        ([100, 200] * 10, [0.020, 0.040] * 10, True),
+        ([100, 200] * 10, [0.040, 0.020] * 10, False),
+        ([100, 101] * 10, [0.040, 0.020] * 10, True),
+        ([], [], True),
+    ],
+    ids=["queue", "jitter", "always-as-much", "not-told"],
+)
+def test_a_queue_makes_the_rtt_rise_with_what_is_in_flight(
+    flights: list[float], trips: list[float], rises: bool
+) -> None:
+    looks = [
+        SocketLook(at / 10, in_flight_bytes=flying, rtt_seconds=rtt)
+        for at, (flying, rtt) in enumerate(zip(flights, trips, strict=True))
+    ]
+    assert sockets.rises_with_flight(Connection(tuple(looks), None, None, SEGMENT)) is rises

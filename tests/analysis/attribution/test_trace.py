@@ -50,6 +50,7 @@ def test_what_the_stages_tell_is_what_is_read() -> None:
         {"trace": {"bins": [[0.0] * 8]}},
         {"trace": {"bins": [["a"] * 8, [1.0], None]}},
         {"trace": {"bins": [[0.0] * 8, [0.0] * 8]}},
+        {"trace": {"bins": [[end, *[0.0] * 7] for end in (5.0, 1.0, 3.0)]}},
     ],
 )
 def test_a_copy_that_did_not_time_itself_has_no_trace(details: dict[str, Any]) -> None:

@@ -57,6 +57,11 @@ def test_too_few_looks_and_waits_that_are_not_known_tell_nothing(
     assert bins(looks(*kinds), 0.0, 99.0) == []
 
 
+def test_a_few_looks_that_tell_no_wait_are_left_out() -> None:
+    rows = bins(looks(*(READ, READ, READ, READ, None) * 10), 0.0, 99.0)
+    assert sum(row[READS] or 0.0 for row in rows) == pytest.approx(4.8)
+
+
 def test_a_long_watch_has_no_more_rows_than_a_report_keeps() -> None:
     assert len(bins(looks(*(OTHER,) * 1000), 0.0, 999.0)) <= MOST_BINS + 2
 

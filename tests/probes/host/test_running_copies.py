@@ -99,9 +99,10 @@ def test_the_connection_of_a_fuse_mount_is_one_to_a_file_servers_port(monkeypatc
         ({7: 1.0, 8: 1.0, 9: 5.0}, {7: 1.5, 8: 1.01, 9: 5.0}, (7,)),
         ({7: 1.0, 8: 1.0}, {7: 1.5, 8: 1.3}, ()),
         ({7: 1.0}, {7: 1.0, 8: 9.0}, ()),
+        ({7: 1.0, 8: 1.0}, {7: 1.001, 8: 1.0}, ()),
         ({}, {}, ()),
     ],
-    ids=["one", "two", "new", "none"],
+    ids=["one", "two", "new", "keepalive", "none"],
 )
 def test_the_file_servers_process_is_the_only_one_that_works(before, after, busiest):
     """Whoever is not root does not see whose socket is whose."""
@@ -110,12 +111,17 @@ def test_the_file_servers_process_is_the_only_one_that_works(before, after, busi
 
 def test_a_server_whose_sockets_are_not_to_be_seen_is_found_by_its_work(monkeypatch):
     seconds = iter(({7: 1.0, 8: 1.0}, {7: 1.4, 8: 1.0}))
-    monkeypatch.setattr(running_copies, "server_seconds", lambda: next(seconds))
+    monkeypatch.setattr(running_copies, "server_seconds", lambda: next(seconds, {7: 1.0, 8: 1.0}))
     monkeypatch.setattr("probes.host.open_files.holders", lambda inode, pids: ())
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with transfer() as (client, server):
         ends = {"own_address": server[0], "own_port": server[1]}
-        found = look(**ends, peer_address=client[0], peer_port=client[1])
+        ends |= {"peer_address": client[0], "peer_port": client[1]}
+        # Of a port that is no file server's its process is none.
+        assert look(**ends).pids == ()
+        seconds = iter(({7: 1.0, 8: 1.0}, {7: 1.4, 8: 1.0}))
+        monkeypatch.setattr(running_copies, "SMB_PORTS", (server[1],))
+        found = look(**ends)
     assert found.link is not None and found.link.serving and found.pids == (7,)
 
 

@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from probes.host import thread_calls
-from probes.host.thread_calls import OTHER, READ, SEND, WRITE, Calls, by_function, parse
+from probes.host.thread_calls import (
+    OTHER,
+    READ,
+    REMOTE,
+    RUNNING,
+    SEND,
+    WRITE,
+    Calls,
+    by_function,
+    parse,
+)
 from probes.host.thread_states import ThreadState
 from tests.living import until
 
@@ -30,14 +40,18 @@ SPLICE = "326 0x3 0x0 0x4 0x0 0x7ffff000 0x0 0x7ffe2b3d0cf8 0x7f3d2a5d0b59\n"
         (FSYNC, "x86_64", (WRITE, 5)),
         (SENDTO, "x86_64", (SEND, None)),
         (EPOLL, "x86_64", (OTHER, None)),
-        ("67 0x4 0xffff 0x1000 0x0 0x0 0x0 0xffffe 0xffff8\n", "aarch64", (READ, 4)),
+        ("67 0x4 0xffff 0x1000 0x0 0x0 0x0 0xffffe 0xffff80001234\n", "aarch64", (READ, 4)),
+        ("3 0x4 0xffff 0x1000 0x0 0x0 0x0 0xffffe 0xf7f12345\n", "x86_64", None),
         (SPLICE, "x86_64", None),
         (PREAD, "riscv64", None),
         ("running\n", "x86_64", None),
         ("-1 0x7ffd5e1e9b48 0x7f1c8da0a3b7\n", "x86_64", None),
         ("", "x86_64", None),
     ],
-    ids=["pread", "fsync", "sendto", "epoll", "arm64", "both", "machine", "runs", "fault", "gone"],
+    ids=[
+        *("pread", "fsync", "sendto", "epoll", "arm64", "32-bit"),
+        *("both", "machine", "runs", "fault", "gone"),
+    ],
 )
 def test_a_call_is_told_by_its_number_and_its_descriptor(
     line: str, machine: str, told: Any
@@ -50,6 +64,8 @@ def test_a_call_is_told_by_its_number_and_its_descriptor(
     [
         ("balance_dirty_pages", READ, WRITE),
         ("folio_wait_bit_common", "", READ),
+        ("jbd2_log_wait_commit", "", WRITE),
+        ("request_wait_answer", "", None),
         ("folio_wait_bit_common", OTHER, OTHER),
         ("0", WRITE, WRITE),
         ("0", "", None),
@@ -99,7 +115,7 @@ def test_a_file_counts_as_a_disk_and_what_lies_on_another_host_does_not(
         assert calls._of_file(own, reading, verb) == OTHER
         mounted = f"36 1 0:45 / {tmp_path} rw - fuse.smbnetfs smbnetfs rw\n"
         monkeypatch.setattr(thread_calls, "text", lambda path: mounted)
-        assert Calls()._of_file(own, file.fileno(), verb) == OTHER
+        assert Calls()._of_file(own, file.fileno(), verb) == REMOTE
 
 
 def state(letter: str, thread: int = 7) -> ThreadState:
@@ -114,8 +130,9 @@ def state(letter: str, thread: int = 7) -> ThreadState:
         ({7: SEND, 8: WRITE}, WRITE),
         ({7: WRITE, 8: READ}, READ),
         ({7: None, 8: SEND}, READ),
+        ({7: RUNNING}, OTHER),
     ],
-    ids=["runs", "sends", "writes", "reads", "unknown-call"],
+    ids=["runs", "sends", "writes", "reads", "unknown-call", "runs-by-now"],
 )
 def test_a_program_waits_for_a_disk_where_any_of_its_threads_does(
     monkeypatch: pytest.MonkeyPatch, calls: dict[int, str | None], told: str
@@ -127,6 +144,16 @@ def test_a_program_waits_for_a_disk_where_any_of_its_threads_does(
         *(state("D" if each is None else "S", at) for at, each in calls.items()),
     ]
     assert Calls().of_program(threads, READ) == told
+
+
+@pytest.mark.parametrize(("call", "told"), [(OTHER, WRITE), (REMOTE, OTHER)])
+def test_a_wait_for_a_disk_in_another_call_is_the_copys_but_not_that_for_a_mount(
+    monkeypatch: pytest.MonkeyPatch, call: str, told: str
+) -> None:
+    """A copy of many small files opens and closes them."""
+    monkeypatch.setattr(Calls, "waits_for", lambda of, thread: call)
+    assert Calls().of_program([state("D")], WRITE) == told
+    assert Calls().of_program([state("S")], WRITE) == OTHER
 
 
 def test_what_nothing_tells_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
