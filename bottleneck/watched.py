@@ -12,6 +12,7 @@ from bottleneck.report import Step
 from probes.host import thread_calls
 from probes.host.look_rows import SOCKET_COLUMNS, THREAD_COLUMNS, Row
 from probes.host.open_files import Place
+from probes.host.program_watch import COLUMNS
 from probes.host.running_copies import LEAST_BYTES, SMB_PORTS, Link, Running
 from probes.host.socket_watch import MOVED_COLUMNS, Observed, Setting
 from probes.records import Details, Measured, Outcome, Sample, Skipped, Usage, run_rate
@@ -245,4 +246,8 @@ def _time(seen: Mapping[Side, Observed], moved: Moved) -> Details:
         side: sockets.looks(each, next(iter(each.connections), None), began, lasted)
         for side, each in seen.items()
     }
-    return {"trace": {"bins": bins, "requests": []}, "looks": looks}
+    if bins:
+        return {"trace": {"bins": bins, "requests": []}, "looks": looks}
+    nothing = (0.0,) * (COLUMNS - 1)
+    unseen = {"bins": [(0.0, *nothing), (lasted, *nothing)], "requests": [], "unseen": True}
+    return {"trace": unseen, "looks": looks}

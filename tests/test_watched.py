@@ -217,6 +217,12 @@ def test_what_cannot_be_is_refused(saw: Any) -> None:
         step(saw)
 
 
+def test_a_program_that_was_not_to_be_seen_leaves_the_sockets() -> None:
+    _, outcome = step(sent(0, MIB, 2 * MIB))
+    trace = outcome.details["trace"]
+    assert trace["unseen"] is True and [row[0] for row in trace["bins"]] == [0.0, 1.0]
+
+
 def test_the_file_that_matters_is_the_one_at_the_bytes_end() -> None:
     seen = running(reads=place("sda"), writes=place("sdb"))
     assert sends_more(seen) is True and place_of(seen, True) == place("sda")

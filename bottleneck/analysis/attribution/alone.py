@@ -28,6 +28,8 @@ BY_LITTLES_LAW = 0.85
 """Confidence in a limit that the rate and the bytes in flight alone tell (Little's law)."""
 KEEPS_UP_RATIO = 0.75
 """Of the looks, in which a reader had read all that came: then it is not what holds the copy."""
+UNSEEN = 0.7
+"""Confidence in a path where the copying program was not to be seen."""
 WITHOUT_QUEUE = 0.55
 """Confidence in a path that shows none: a limit that was measured is believed before it."""
 CACHED_RATIO = 1.3
@@ -38,8 +40,25 @@ def by_asking(copy: TimedCopy) -> ViewResult | None:
     """Names a component as far as one end can; None: no looks there."""
     own = copy.connection(copy.asking)
     if own is None or len(own.looks) < LEAST_LOOKS:
-        return _by_thread(copy) if copy.trace.asking else None
+        return _by_thread(copy) if copy.trace.asking and not copy.trace.unseen else None
+    if copy.trace.unseen:
+        return _by_sockets(copy, own)
     return _pull(copy, own) if copy.pull else _push(copy, own)
+
+
+def _by_sockets(copy: TimedCopy, own: Connection) -> ViewResult:
+    """Names the path where its queue or a reader that keeps up shows it: no more is to be seen."""
+    if copy.pull:
+        quiet = [sockets.is_silent(e, e.since_received_seconds, copy.rate) for e in own.looks]
+        ahead = sum(copy.keeps_up(each) for each in own.looks) / len(own.looks)
+        busy = 1 - sum(quiet) / len(quiet)
+        full = busy > 1 - QUIET_RATIO and ahead >= KEEPS_UP_RATIO
+        instants: list[Instant] = [(busy, frozenset({NETWORK})), (1 - busy, frozenset({UNKNOWN}))]
+        time = shares_of_time(instants, len(own.looks))
+    else:
+        time = shares_of_time(Instants(copy, own).all(own.looks), len(own.looks))
+        full = time.uses.get(NETWORK, 0.0) >= SATURATED_RATIO
+    return ViewResult(time, NETWORK if full else UNKNOWN, ALONE.format(copy.asking), UNSEEN)
 
 
 def _by_thread(copy: TimedCopy) -> ViewResult:

@@ -25,6 +25,8 @@ LEAST_SERVER_LOOKS = 3
 
 def by_both(copy: TimedCopy) -> ViewResult | None:
     """Names the busiest component; None: too few looks on one of the hosts."""
+    if copy.trace.unseen:
+        return None
     sender, receiver = copy.connection(copy.sender), copy.connection(copy.receiver)
     host = copy.host(copy.serving)
     if sender is None or receiver is None or host is None:

@@ -157,6 +157,8 @@ class Trace:
     requests: tuple[Request, ...]
     asking: HostLooks | None
     serving: HostLooks | None
+    unseen: bool = False
+    """Whether the bins say nothing: the program that makes the copy was not to be seen."""
 
     @property
     def lasted_seconds(self) -> float:
@@ -193,6 +195,7 @@ def read(details: Details, asking: str) -> Trace | None:
         tuple(each for each in requests if each is not None),
         looks(details, asking),
         looks(details, serving),
+        own.get("unseen") is True,
     )
 
 

@@ -120,6 +120,26 @@ def test_a_copy_between_two_folders_is_held_by_what_its_program_waits_for(
     says(watched({"client": {**host(), "connection": {}}}, rows, over="disk"), named)
 
 
+@pytest.mark.parametrize(
+    ("verb", "named", "figures"),
+    [
+        ("push", "network/path/link-rate", FULL),
+        ("push", NOTHING, {}),
+        ("pull", "network/path/link-rate", {"own_window_bytes": 3 << 20}),
+        ("pull", NOTHING, {"own_window_bytes": 3 << 20, **UNREAD}),
+        ("pull", NOTHING, {"since_received_seconds": 0.5}),
+    ],
+    ids=["full", "nothing-to-send", "read-at-once", "unread", "silent"],
+)
+def test_of_a_program_that_was_not_to_be_seen_the_path_alone_is_named(
+    watched, verb, named, figures, says
+):
+    """Another user's: its disk and its CPU may hold it."""
+    world = watched({"client": host(**figures), "server": host()}, verb=verb)
+    world.entries[0][1].details["trace"]["unseen"] = True
+    says(world, named)
+
+
 def test_how_many_requests_a_program_has_on_a_far_path_is_not_guessed_from_one_end(watched, says):
     """Silence there may be the server's, or that of a program that asks for little."""
     far = {"rtt_seconds": 0.04, "min_rtt_seconds": 0.04, "since_received_seconds": 0.5}
