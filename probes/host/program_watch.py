@@ -20,7 +20,8 @@ from probes.stage import Window
 
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
 """Between two looks; and while a copy is young: it may be a short one."""
-FIRST_LOOKS = 50
+FIRST_LOOKS, MOST_LOOKS = 50, 1024
+"""Of a longer copy every second one goes."""
 JOIN_SECONDS = 2.0
 REST_RATIO = 100
 """The least that a look is rested after, over the CPU time that it took."""
@@ -62,6 +63,8 @@ def _look(
             if found:
                 waits_for = calls.of_program(found, disk_verb)
                 looks.append(ThreadLook(time.monotonic(), found, waits_for))
+                if len(looks) > MOST_LOOKS:
+                    del looks[1::2]
             rest = REST_RATIO * (time.thread_time() - used)
             usual = FIRST_LOOK_SECONDS if len(looks) < FIRST_LOOKS else LOOK_SECONDS
             pause = max(random.uniform(0.6, 1.4) * usual, rest)

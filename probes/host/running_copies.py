@@ -186,7 +186,7 @@ def _candidates(
             if each.inode in family.inodes
             or each.peer in mounted
             or by_daemon
-            and each.peer[1] in FILE_PORTS
+            and each.peer[1] in SMB_PORTS
         ]
     ports = ANY_PORT if wanted.address else SMB_PORTS
     asked = sockets.find(ports, wanted.address, False, MOST_LOOKED_AT)

@@ -55,10 +55,9 @@ FIRST_LOOKS = 50
 LEAST_LOOKS, LEAST_LOOK_SECONDS = 24, 0.15
 """So many looks are made at this distance at the most, whatever they cost: a slow host has to be
 seen too."""
-REST_RATIO, ALONE_REST_RATIO, LONGEST_REST_SECONDS = 115, 100, 2.0
-"""The least that a look is rested after, over the CPU time that it took; where nothing but watching
-is done. To look for the file server's processes costs more, and is done OWNER_SEARCHES times at
-most."""
+REST_RATIO, LONGEST_REST_SECONDS = 115, 2.0
+"""The least that a look is rested after, over the CPU time that it took. To look for the file
+server's processes costs more, and is done OWNER_SEARCHES times at most."""
 OWNER_SEARCHES = 3
 COUNT_SECONDS = 0.25
 MOST_THREAD_LOOKS = 512
@@ -171,11 +170,10 @@ class Watch:
             if time.monotonic() >= count_at:
                 self._count()
                 count_at = time.monotonic() + COUNT_SECONDS
-            ratio = ALONE_REST_RATIO if self.setting.pids else REST_RATIO
             took = time.thread_time() - used - self.owners_seconds
             looks += 1
             longest = LEAST_LOOK_SECONDS if looks < LEAST_LOOKS else LONGEST_REST_SECONDS
-            rest = min(longest, ratio * took)
+            rest = min(longest, REST_RATIO * took)
             # A look that came late is not made up for: the next ones would come too close.
             # At fixed times a peer that works in steps of a few of them would be seen at one phase.
             pause = FIRST_LOOK_SECONDS if self.busy_looks < FIRST_LOOKS else LOOK_SECONDS

@@ -152,7 +152,7 @@ class TimedCopy:
         """
         if look is None or look.unread_bytes is None or self.thread.starves:
             return False
-        # Of another's program, whose requests nobody saw, the window says what may come.
+        # The requests of another's program are not recorded: no more than its window can come.
         room = self.in_flight_bytes or look.own_window_bytes or 0.0
         return look.unread_bytes <= BACKLOG_RATIO * room
 

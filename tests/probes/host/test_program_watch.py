@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -36,6 +37,15 @@ def test_a_program_is_looked_at_until_the_block_ends() -> None:
         seen = len(found)
         process.communicate(b"\n")
     assert found[-1].waits_for == OTHER and len(found) == seen
+
+
+def test_a_long_copy_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_watch, "MOST_LOOKS", 3)
+    monkeypatch.setattr(program_watch, "FIRST_LOOK_SECONDS", 0.0)
+    made: list[int] = []
+    with watched(lambda: made.append(1) or [os.getpid()], OTHER) as found:
+        assert until(lambda: len(made) > 12)
+    assert len(found) <= 3
 
 
 def test_a_program_that_is_not_to_be_seen_tells_nothing() -> None:

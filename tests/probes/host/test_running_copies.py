@@ -86,7 +86,7 @@ def test_the_connection_of_a_fuse_mount_is_one_to_a_file_servers_port(monkeypatc
     monkeypatch.setattr(running_copies, "_remotes", lambda family: [mounted])
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as program:
         with transfer() as (client, server):
-            monkeypatch.setattr(running_copies, "FILE_PORTS", (server[1],))
+            monkeypatch.setattr(running_copies, "SMB_PORTS", (server[1],))
             found = look(pid=program.pid)
         program.communicate(b"\n")
     assert found.link is not None and found.link.own_port == client[1]
