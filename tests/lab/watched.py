@@ -73,7 +73,7 @@ CASES = {
     "server-write": _case("push", 400, "disk/server/write,sync", _SYNC),
     "server-quota": _case("push", 600, "cpu/server/quota", _QUOTA),
     "client-read": _case("push", 400, "disk/client/read", _OWN_READ),
-    "client-quota": _case("pull", 900, "cpu/client/quota", _OWN_QUOTA),
+    "client-quota": _case("pull", 2500, "cpu/client/quota", _OWN_QUOTA),
     "decoy-read": _case("pull", 300, "link", "sends=100M server.reads=25M"),
     # what is written waits in memory: for as long as a watch lasts that disk holds nothing
     "decoy-behind": _case("push", 2000, "gigabit|unknown//inconclusive", _WRITE),
