@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from bottleneck.analysis.finding import Diagnosis, TimeShare, Verdict, Words
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, TimeShare, Verdict, Words
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.report import Step
 from bottleneck.safe import safe
@@ -21,6 +21,8 @@ STANDINGS = {
     "at-least": "at least",
 }
 """How a ceiling is known, by its standing."""
+LEAST_SHARE = 0.005
+"""Of a copy's time that is worth a word."""
 NAMES = {"cpu": "CPU", "tcp": "TCP", "smb": "SMB"}
 NOT_NAMED = {"inconclusive": "not identified", "not-measured": "not made"}
 SURE_RATIO = 0.9
@@ -82,6 +84,12 @@ def first_line(diagnosis: Diagnosis) -> str:
     return f"Bottleneck: {named}{apart if verdict.detail else ''}{safe(verdict.detail, 60)}"
 
 
+def time_text(copy: CopyDiagnosis, most: int = 3) -> str:
+    """Where its time went in one phrase: `71% server disk, 22% network`; empty: not known."""
+    shown = (each for each in copy.time[:most] if each.ratio >= LEAST_SHARE)
+    return ", ".join(f"{percent_text(each.ratio)} {share_name(each)}" for each in shown)
+
+
 def _component(words: Words) -> str:
     if words.component == "instrument":
         return f"this tool on the {words.side}"
@@ -89,7 +97,7 @@ def _component(words: Words) -> str:
     return f"{place}{NAMES.get(words.component, words.component)}"
 
 
-def share_text(share: TimeShare) -> str:
+def share_name(share: TimeShare | Verdict) -> str:
     """Whose a part of a copy's time was: "server disk"."""
     match share.component:
         case "network":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +18,8 @@ _LOADED: dict[int, Report] = {}
 @cache
 def load(path: Path) -> Report:
     """The report of a file that no test changes."""
-    known = report.load(path)
+    packed = path.suffix == ".gz"
+    known = report.loads(gzip.decompress(path.read_bytes())) if packed else report.load(path)
     return _LOADED.setdefault(id(known), known)
 
 

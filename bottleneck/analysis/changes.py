@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from bottleneck.analysis import diagnosis, noise, sentences, steps
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict, Words
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, TimeShare, Verdict, Words
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Found
@@ -105,6 +105,9 @@ class CopyChange:
     after_verdict: Verdict
     lift: Lift | None
     """None: the cap is the same, or one of both is not known."""
+    before_time: tuple[TimeShare, ...]
+    after_time: tuple[TimeShare, ...]
+    """Empty: nothing watched it."""
     sentence: str
 
 
@@ -192,6 +195,8 @@ def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Made, after: Made) -
         before_verdict=old.verdict,
         after_verdict=new.verdict,
         lift=lift,
+        before_time=old.time,
+        after_time=new.time,
         sentence="",
     )
     return replace(change, sentence=_sentence(change))

@@ -1,4 +1,4 @@
-"""The answer on one screen: the verdict, its reason, what to do, the copies, and the limits.
+"""The answer on one screen: the verdict, its reason, what to do, the copies, and their time.
 
 Line 1 is the verdict and nothing else: `Bottleneck: X`, `Bottleneck: not identified` or
 `No fault found: X`; above it only bytes that arrived altered.
@@ -20,6 +20,7 @@ from probes.records import Failed, Skipped
 
 INSET = "  "
 MOST_COPIES = 6
+MOST_SHARES = 4
 MOST_STEPS = 3
 """Of the advice: what to do, what to expect of it, and what to do about an equal limit."""
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
@@ -40,7 +41,8 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
     if chosen is not None and chosen.bytes_per_second:
         yield from copies.target(chosen)
         yield _copies(diagnosis, chosen)
-        yield from copies.flow(report, diagnosis, chosen)
+        # A report that is not complete takes a line to say so.
+        yield from copies.time(chosen, MOST_SHARES - (report.status != "complete"))
     left_out = tuple(_left_out(report, diagnosis))
     yield from left_out
     alone = not left_out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from rich.console import Console
@@ -11,17 +12,18 @@ from rich.console import Console
 from bottleneck.analysis.changes import Change, CopyChange, FactChange
 from bottleneck.analysis.noise import factor
 from bottleneck.report import Step
-from bottleneck.reports.document import Block, Cell, Table, Text, columns, points
+from bottleneck.reports.document import Bar, Block, Cell, Column, Table, Text, columns, points
 from bottleneck.reports.terminal import show
 from bottleneck.safe import safe
-from bottleneck.units import link_text, range_text, rate_text, size_text, times_text
+from bottleneck.units import link_text, percent_text, range_text, rate_text, size_text, times_text
 from bottleneck.wire import to_plain
-from bottleneck.words import known, stage_text
+from bottleneck.words import LEAST_SHARE, known, share_name, stage_text
 from probes.records import Spread
 
 SCHEMA = "copy-bottleneck/compare/1"
-COPIES_SHOWN, FACTS_SHOWN = 8, 8
+COPIES_SHOWN, FACTS_SHOWN, TIMES_SHOWN = 8, 8, 1
 LONGEST_VALUE, LONGEST_VALUE_SHOWN = 80, 24
+LONGEST_BAR, BESIDE_BARS = 30, 36
 NO_DIFFERENCE = "no difference"
 
 
@@ -44,6 +46,12 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
     yield Text(safe(change.summary, 2000), "strong")
     if change.copies:
         yield _copies(change.copies, verbose)
+    timed = [each for each in change.copies if each.before_time and each.after_time]
+    # The summary names its copy.
+    changed = sorted(
+        (e for e in timed if e.significant), key=lambda e: e.copy not in change.summary
+    )
+    yield from (_times(each) for each in (timed if verbose else changed[:TIMES_SHOWN]))
     longest = LONGEST_VALUE if verbose else LONGEST_VALUE_SHOWN
     facts = [_fact(each, longest) for each in change.facts]
     yield from points("Differences in the setup", facts, None if verbose else FACTS_SHOWN)
@@ -82,6 +90,21 @@ def _copies(copies: tuple[CopyChange, ...], verbose: bool) -> Table:
             *_rates(each.before_bytes_per_second, each.after_bytes_per_second, each.significant),
             known(lambda told: range_text(told.low, told.high), band),
         )
+    return table
+
+
+def _times(copy: CopyChange) -> Table:
+    """Where the time of a copy went then and now, what took most of it first."""
+    was, now = ({share_name(e): e.ratio for e in at} for at in (copy.before_time, copy.after_time))
+    most = {name: max(was.get(name, 0.0), now.get(name, 0.0)) for name in (*was, *now)}
+    bars = Column("", bar=lambda width: min(LONGEST_BAR, (width - BESIDE_BARS) // 2))
+    titles = Column(""), Column("before", right=True), bars, Column("after", right=True), bars
+    table = Table(f"Where the time of {safe(copy.copy, 40)} went", titles, inset=True)
+    for name in sorted(most, key=lambda each: -most[each]):
+        if most[name] >= LEAST_SHARE:
+            shares = was.get(name, 0.0), now.get(name, 0.0)
+            drawn = ((percent_text(each), Bar(each, 1.0) if each else "") for each in shares)
+            table.add(name, *chain.from_iterable(drawn))
     return table
 
 

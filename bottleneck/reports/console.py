@@ -90,7 +90,7 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
 
 
 def _time(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    found = tuple(copies.time(diagnosis))
+    found = [table for copy in diagnosis.copies for table in copies.time(copy)]
     yield from found
     if not found and not verbose and diagnosis.copies:
         yield Text("Where the time of these copies went is unknown.", "quiet")

@@ -160,31 +160,6 @@ class FileMark:
     """From and to, as ratios of the disk."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """One part of a flow: its name, its figure, and what is said of it."""
-
-    name: str
-    value: str
-    mark: str
-    label: str = ""
-    """What its limit is of."""
-    width: float | None = None
-    """Of the pipe that a page draws, in hundredths; None: nothing is known of it."""
-    begin: float = 0.0
-    end: float = 0.0
-    """The same where it meets what is before and behind it."""
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Parts one behind the other, as the data passes them."""
-
-    title: str
-    places: tuple[Place, ...]
-    legend: str = ""
-
-
 Fact = tuple[str, str | tuple[str, ...]]
 """A term, and what is known of it in one line or in several."""
 
@@ -206,7 +181,7 @@ class Verbatim:
     language: str = ""
 
 
-Block = Text | Points | Table | Facts | Verbatim | Heat | ZoneCurve | Flow
+Block = Text | Points | Table | Facts | Verbatim | Heat | ZoneCurve
 
 
 def columns(*titles: str, right: str = "") -> tuple[Column, ...]:

@@ -160,13 +160,9 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     chosen = diagnosis.chosen
     made = (*copies.copies(diagnosis), *copies.grid(diagnosis))
     yield Group("Copies", made, "copies")
-    yield Group("Where the time went", tuple(copies.time(diagnosis)), "columns")
+    times = (table for copy in diagnosis.copies for table in copies.time(copy))
+    yield Group("Where the time went", tuple(times), "columns")
     if chosen is not None:
-        yield Group(
-            "Limits in the order of the data",
-            tuple(copies.flow(report, diagnosis, chosen)),
-            "chain",
-        )
         limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
         yield Group("Limits", limits, "ladder")
     yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")

@@ -12,6 +12,7 @@ from nagiosplugin import Performance, Range
 from bottleneck.gate.expectation import age_text
 from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, worst_first
 from bottleneck.safe import safe
+from bottleneck.words import time_text
 
 LONGEST_STATUS = 100
 """Characters of the status line before its bar: what an SMS and a table's cell show."""
@@ -83,6 +84,9 @@ def _details(judgement: Judgement) -> Iterator[str]:
         yield f"[{each.state.upper()}] {_plain(f'{each.name}: {each.message}', LONGEST_TEXT)}"
     if len(ordered) > MOST_LINES:
         yield f"and {len(ordered) - MOST_LINES} more"
+    chosen = judgement.diagnosis.chosen if judgement.diagnosis else None
+    if chosen is not None and chosen.time:
+        yield _plain(f"time of {chosen.copy}: {time_text(chosen)}", LONGEST_TEXT)
     if judgement.report is not None:
         age = judgement.age_seconds
         ago = "" if age is None else f", {age_text(age)} ago"

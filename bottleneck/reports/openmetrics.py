@@ -58,6 +58,9 @@ FAMILIES = {
         (*_CAP, "standing"),
         "Limit of one component for a copy; with standing at-least: this or more.",
     ),
+    "copy_time_ratio": Family(
+        (*_COPY, "component", "side"), "Share of the time of a copy in which a component had work."
+    ),
     "stage_bytes_per_second": Family(
         ("share", "stage", "step", "side", "verb"),
         "Median rate of a stage measured separately; the first of several alike.",
@@ -138,6 +141,8 @@ def _of_copy(copy: CopyDiagnosis) -> Iterator[Row]:
     for each in copy.ceilings:
         words = (*which, each.component, each.side or "", each.cause, each.standing)
         yield "ceiling_bytes_per_second", words, each.bytes_per_second
+    for share in copy.time:
+        yield "copy_time_ratio", (*which, share.component, share.side or ""), share.ratio
 
 
 def _of_expectation(judged: Judged) -> Iterator[Row]:

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rich import text as rich_text
@@ -32,8 +32,6 @@ FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
 LABEL_COLUMNS = 12
 """As wide as `push Mbit/s` and `BDP 1.13 MiB`."""
 MOST_ROWS, MOST_COLUMNS = 16, 8
-LEAST_FLOW_COLUMNS = 70
-ARROW = "  -> "
 
 
 @dataclass(frozen=True)
@@ -149,8 +147,6 @@ def show(console: Console, blocks: Iterable[document.Block]) -> None:
                 _table(console, block, signs)
             case document.Heat():
                 _table(console, _heat_map(block, console.width, signs), signs)
-            case document.Flow():
-                _flow(console, block)
             case document.ZoneCurve():
                 heading(console, block.title)
                 for drawn in zone_chart(block, console.width, signs.rising):
@@ -210,45 +206,11 @@ def _table(console: Console, table: document.Table, signs: Signs) -> None:
             _fitted(text, width, column.right)
             for text, width, (_, column) in zip(texts, widths, shown, strict=True)
         )
-        if table.rows:
+        if table.rows and any(texts):
             line(console, inset + GAP.join(fitted), style)
     if table.note:
         line(console, table.note, "dim")
     _more(console, table.left_out)
-
-
-def _flow(console: Console, flow: document.Flow) -> None:
-    """Side by side with arrows, or one below the other where there is no room for all."""
-    gap = min(console.width, PROSE_COLUMNS) - len(flow.title) - len(flow.legend)
-    heading(console, f"{flow.title}{' ' * gap}{flow.legend}".rstrip() if gap > 1 else flow.title)
-    if gap <= 1:
-        line(console, f"{GAP}{flow.legend}", "dim")
-    # Places without a limit give way first.
-    limited = tuple(each for each in flow.places if each.value != "-" or each.mark)
-    places = next((e for e in (flow.places, limited) if _flow_columns(e) <= console.width), ())
-    if console.width < LEAST_FLOW_COLUMNS or not places:
-        name, value = (
-            max(cell_len(getattr(e, at)) for e in flow.places) for at in ("name", "value")
-        )
-        for each in flow.places:
-            told = f"{GAP}{each.name:<{name}}  {each.value:>{value}}  {each.mark}"
-            line(console, told, "bold red" if each.mark == "bottleneck" else "")
-        return
-    widths = _flow_widths(places)
-    rows = [(e.name, e.value, e.mark) for e in places]
-    for at, between in enumerate((" " * len(ARROW), ARROW, " " * len(ARROW))):
-        cells = (set_cell_size(row[at], width) for row, width in zip(rows, widths, strict=True))
-        told = GAP + between.join(cells)
-        if told.strip():
-            line(console, told, "bold red" if at == 2 else "")
-
-
-def _flow_widths(places: Sequence[document.Place]) -> list[int]:
-    return [max(map(cell_len, (e.name, e.value, e.mark))) for e in places]
-
-
-def _flow_columns(places: Sequence[document.Place]) -> int:
-    return sum(_flow_widths(places)) + len(ARROW) * (len(places) - 1) + len(GAP)
 
 
 def _whole(widths: list[int]) -> int:

@@ -17,7 +17,7 @@ from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
-from bottleneck.words import cap_text, confidence_text, dialect_text, first_line
+from bottleneck.words import cap_text, confidence_text, dialect_text, first_line, time_text
 from probes.records import HostFacts, Usage
 
 MOST_LINES = 60
@@ -127,7 +127,7 @@ def _range(made: steps.Found | None) -> str:
 
 
 def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
-    """The ceilings, the round trip, and what both hosts were busy with."""
+    """The ceilings, where the time went, the round trip, and what both hosts were busy with."""
     if chosen is None:
         return
     made = _made(report, chosen)
@@ -135,6 +135,9 @@ def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
     if ceilings:
         told = "; ".join(ceilings[:MOST_CEILINGS])
         yield from points("", [f"Limits of {chosen.copy}: {told}."], longest=500)
+    if chosen.time:
+        told = f"Time of {chosen.copy} (seen from {chosen.view}): {time_text(chosen)}."
+        yield from points("", [told])
     found = rtt.rtt(report, made)
     trip = "RTT: not measured" if found is None else f"RTT: {_trip(found)}"
     busy = [] if made is None else [_busy(side, made.usage(side)) for side in ("client", "server")]

@@ -11,10 +11,12 @@ from tests import stored_reports
 from tests.stored_reports import diagnose
 
 ROOT = Path(__file__).parents[2]
+TIMED = ("server-read", "client-write", "falling-link", "sync-alone", "watched-rsync-link")
 STORED = [
     *sorted((ROOT / "tests/data").glob("report-v1-*.json")),
     *sorted((ROOT / "tests/data/answers").glob("*.json")),
     ROOT / "examples/server-disk-read.json",
+    *(ROOT / f"tests/data/traces/{name}.json.gz" for name in TIMED),
 ]
 MOST_LINES = {100: 30, 80: 40}
 BEGINNINGS = ("Bottleneck: ", "No fault found: ", "DATA CORRUPTED: ")
@@ -23,7 +25,7 @@ LEAST_GAIN_RATIO = 1.15
 
 @pytest.fixture(params=STORED, ids=lambda path: path.stem)
 def stored(request):
-    return request.param.stem, stored_reports.load(request.param)
+    return request.param.name.partition(".")[0], stored_reports.load(request.param)
 
 
 @pytest.mark.parametrize("width", MOST_LINES)

@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
 from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.finding import TimeShare
 from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.reports.openmetrics import FAMILIES, MOST_SAMPLES, PREFIX, openmetrics_text
 from probes.records import Skipped
@@ -146,5 +147,7 @@ def test_a_flood_of_steps_stays_within_bounds(judgement, recorded):
 
 
 def test_every_family_that_is_documented_can_be_written(judgement):
-    shown = {name for name, *_ in samples(openmetrics_text(judgement))}
+    copy = replace(judgement.diagnosis.copies[0], time=(TimeShare("disk", "server", 1.0),))
+    timed = replace(judgement, diagnosis=replace(judgement.diagnosis, copies=(copy,)))
+    shown = {name for each in (judgement, timed) for name, *_ in samples(openmetrics_text(each))}
     assert shown == set(FAMILIES)

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from bottleneck import report
+from bottleneck.analysis.changes import compare
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
+from bottleneck.gate.judging import judge
 from bottleneck.report_schema import schema
 from bottleneck.reports import html, ticket
-from bottleneck.words import share_text
+from bottleneck.reports.compare import print_change
+from bottleneck.reports.nagios import nagios_text
+from bottleneck.reports.openmetrics import openmetrics_text
+from bottleneck.words import share_name, time_text
 from tests import stored_reports
 
 DATA = Path(__file__).parents[1] / "data"
 UNKNOWN = "Where the time of these copies went is unknown."
 
 
+def kept(name):
+    return stored_reports.load(DATA / "traces" / f"{name}.json.gz")
+
+
 @pytest.fixture(scope="module")
 def timed():
-    kept = DATA / "traces" / "server-read.json.gz"
-    return report.loads(gzip.decompress(kept.read_bytes()))
+    return kept("server-read")
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -56,11 +65,47 @@ def test_where_nothing_watched_a_copy_the_key_is_absent():
     assert not any({"time", "view"} & each.keys() for each in told["diagnosis"]["copies"])
 
 
-def test_the_page_has_the_bars_and_a_ticket_none_of_the_trace(timed):
+def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed):
     diagnosis = diagnose(timed)
-    assert "Where the time of pull.uncached over SMB 3.1.1 went" in html.document(timed, diagnosis)
+    assert "Where the time of pull.uncached went" in html.document(timed, diagnosis)
     told = ticket.document(timed, diagnosis)
+    assert f"- Time of pull.uncached (seen from both hosts): {time_text(diagnosis.chosen)}." in told
     assert "trace" not in told and "looks" not in told
+
+
+def test_monitoring_has_a_line_and_a_figure_for_each_component(timed):
+    judgement = judge(timed, diagnose(timed))
+    chosen = judgement.diagnosis.chosen
+    assert f"\ntime of pull.uncached: {time_text(chosen)}\n" in nagios_text(judgement)
+    named = re.findall(r"copy_time_ratio{(.*)} ([0-9.e-]+)", openmetrics_text(judgement))
+    told = {each: float(ratio) for each, ratio in named}
+    (whole,) = {round(sum(r for e, r in told.items() if 'copy="pull.uncached"' in e), 6)}
+    assert whole == 1.0
+    disk = [r for e, r in told.items() if 'component="disk",copy="pull.uncached"' in e]
+    assert max(disk) == max(each.ratio for each in chosen.time)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_before_and_after_show_where_the_time_went_then_and_now(timed, shown, golden, width):
+    change = compare(timed, kept("client-write"))
+    text = shown(lambda console: print_change(change, console), width)
+    golden(f"compare-time-{width}", text)
+    verbose = shown(lambda console: print_change(change, console, True), width)
+    assert verbose.count("Where the time of ") == len(change.copies)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "text"),
+    [
+        ((0.71, 0.22, 0.04, 0.03), "71% server disk, 22% network, 4% client disk"),
+        ((0.996, 0.004), "100% server disk"),
+        ((), ""),
+    ],
+)
+def test_where_the_time_went_in_one_phrase(timed, ratios, text):
+    parts = ("disk", "server"), ("network", "path"), ("disk", "client"), ("cpu", "client")
+    shares = tuple(TimeShare(*part, r) for part, r in zip(parts, ratios, strict=False))
+    assert time_text(replace(diagnose(timed).chosen, time=shares)) == text
 
 
 def test_a_traces_report_is_read_back_as_it_was(timed):
@@ -81,4 +126,4 @@ def test_a_traces_report_is_read_back_as_it_was(timed):
     ],
 )
 def test_a_share_is_named_in_two_words(share, text):
-    assert share_text(share) == text
+    assert share_name(share) == text

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bottleneck import report
 from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.words import share_text
+from bottleneck.report import Report
+from bottleneck.words import share_name
+from tests import stored_reports
 from tests.traces import VIEWS, attribute
 
 KEPT = Path(__file__).parents[2] / "data" / "traces"
@@ -20,8 +20,8 @@ KEPT = Path(__file__).parents[2] / "data" / "traces"
 NAMES = sorted(each.name.partition(".")[0] for each in KEPT.iterdir())
 
 
-def kept(name: str) -> report.Report:
-    return report.loads(gzip.decompress((KEPT / f"{name}.json.gz").read_bytes()))
+def kept(name: str) -> Report:
+    return stored_reports.load(KEPT / f"{name}.json.gz")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,7 +36,7 @@ def test_a_kept_trace(name: str, golden: Callable[[str], None]) -> None:
                 continue
             named = f"{told.component}/{told.side}/{told.cause} {told.confidence:.2f}"
             shares = ", ".join(
-                f"{share_text(each)} {each.ratio:.0%}" for each in told.shares if each.ratio > 0.005
+                f"{share_name(each)} {each.ratio:.0%}" for each in told.shares if each.ratio > 0.005
             )
             golden(f"  {told.view}: {named} ({shares})")
 

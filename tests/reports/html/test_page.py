@@ -109,7 +109,7 @@ def test_what_was_found_comes_first_and_nothing_is_kept_back(stored, page_of, tr
         assert flat(each.sentence)[:900] in words
     if chosen.advice:
         first = words.index(flat(chosen.advice[0]))
-        assert words.index("What to do") < first < words.rindex("Limits in the order of the data")
+        assert words.index("What to do") < first < words.rindex("Limits of")
     for each in (*stages.missing_lines(known), *known.notes):
         if each.isprintable():
             assert flat(each) in words
