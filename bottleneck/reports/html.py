@@ -29,7 +29,7 @@ from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim, po
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.reports.plots.cells import cores
 from bottleneck.reports.plots.charts import Plot
-from bottleneck.reports.plots.copies import timeline, trend_plots
+from bottleneck.reports.plots.copies import over_time, stack, trend_plots
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
 from bottleneck.reports.plots.stages import latencies, requests, sweeps, windows
 from bottleneck.reports.plots.zones import zones
@@ -37,7 +37,7 @@ from bottleneck.reports.ticket import command_words
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 from bottleneck.units import explorer_note, rate_text, seconds_text
-from bottleneck.words import cap_text, confidence_text, first_line
+from bottleneck.words import cap_text, confidence_text, first_line, time_text
 
 TITLE_CHARACTERS = 80
 COMMAND_CHARACTERS = 2000
@@ -59,6 +59,9 @@ class Group:
     name: str = ""
     """Of a section its place in the page; of others how the style sheet sets them."""
     folded: Literal["", "shut", "open"] = ""
+    bar: str = ""
+    """Of a folded one an <svg> element that is always seen, and what it shows in words."""
+    below: str = ""
 
 
 Part = Block | Plot | Group
@@ -158,10 +161,9 @@ def _moment(started: str) -> str:
 
 def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> Iterator[Group]:
     chosen = diagnosis.chosen
+    yield Group("Where the time went", tuple(_times(report, diagnosis)), "times")
     made = (*copies.copies(diagnosis), *copies.grid(diagnosis))
     yield Group("Copies", made, "copies")
-    times = (table for copy in diagnosis.copies for table in copies.time(copy))
-    yield Group("Where the time went", tuple(times), "columns")
     if chosen is not None:
         limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
         yield Group("Limits", limits, "ladder")
@@ -196,7 +198,6 @@ def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
     have is not drawn.
     """
     found = chain(
-        timeline(report, diagnosis),
         zones(report, diagnosis),
         cores(report, diagnosis),
         windows(diagnosis),
@@ -205,6 +206,14 @@ def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
         latencies(report, diagnosis),
     )
     return tuple(found)[:MOST_PLOTS]
+
+
+def _times(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
+    """Each copy's time as one bar, which opens its course; the headline's first."""
+    for copy, plot in over_time(report, diagnosis):
+        seen = f" (seen from {copy.view})" if copy.time else ""
+        title = f"{copies.name_text(copy)}, {_rate_of(copy)}{seen}"
+        yield Group(title, (plot,), folded="shut", bar=stack(copy), below=time_text(copy, 4))
 
 
 def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:

@@ -9,6 +9,7 @@ import pytest
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import ceilings, steps
 from bottleneck.analysis.attribution.attribution import Attribution
+from bottleneck.analysis.attribution.shares import Time
 from bottleneck.analysis.cap_by_time import cap_by_time, idle
 from bottleneck.analysis.finding import TimeShare
 
@@ -18,7 +19,8 @@ LINK, SLOW_DISK = 117.6, {"link": 1100, "disk": 40}
 def went(words: str, confidence: float = 0.9, ratio: float = 0.7) -> Attribution:
     component, side, cause = words.split("/")
     shares = (TimeShare(component, side, ratio), TimeShare("unknown", None, 1 - ratio))
-    return Attribution(shares, component, side, cause, confidence, "both hosts")
+    time = Time({}, {}, 0)
+    return Attribution(shares, component, side, cause, confidence, "both hosts", time)
 
 
 def decided(world: Any, time: Attribution) -> tuple[str, float, str] | None:
@@ -113,7 +115,8 @@ def test_a_disk_that_rested_in_the_copys_time_is_not_what_held_it(
     assert cap is not None and cap.claim.ceiling.part == ("disk", "client")
     shares = (("cpu", "client", 1 - busy - unknown), ("disk", "client", busy))
     told = tuple(TimeShare(*each) for each in (*shares, ("unknown", None, unknown)))
-    unsure = Attribution(told, "unknown", None, "inconclusive", 0.0, "client alone")
+    time = Time({}, {}, 0)
+    unsure = Attribution(told, "unknown", None, "inconclusive", 0.0, "client alone", time)
     assert idle(unsure, cap) is expected
 
 

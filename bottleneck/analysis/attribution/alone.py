@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import model
@@ -51,10 +52,9 @@ def _by_sockets(copy: TimedCopy, own: Connection) -> ViewResult:
     if copy.pull:
         quiet = [sockets.is_silent(e, e.since_received_seconds, copy.rate) for e in own.looks]
         ahead = sum(copy.keeps_up(each) for each in own.looks) / len(own.looks)
-        busy = 1 - sum(quiet) / len(quiet)
-        full = busy > 1 - QUIET_RATIO and ahead >= KEEPS_UP_RATIO
-        instants: list[Instant] = [(busy, frozenset({NETWORK})), (1 - busy, frozenset({UNKNOWN}))]
+        instants: list[Instant] = [(1.0, frozenset({UNKNOWN if e else NETWORK})) for e in quiet]
         time = shares_of_time(instants, len(own.looks))
+        full = time.uses.get(NETWORK, 0.0) > 1 - QUIET_RATIO and ahead >= KEEPS_UP_RATIO
     else:
         time = shares_of_time(Instants(copy, own).all(own.looks), len(own.looks))
         full = time.uses.get(NETWORK, 0.0) >= SATURATED_RATIO
@@ -64,17 +64,31 @@ def _by_sockets(copy: TimedCopy, own: Connection) -> ViewResult:
 def _by_thread(copy: TimedCopy) -> ViewResult:
     """Uses the moving thread only, for a starved host whose watch had too few looks."""
     thread = copy.thread
-    shares = {
-        ("disk", copy.asking): thread.mean("disk") + thread.mean("flush"),
-        ("cpu", copy.asking): thread.mean("cpu"),
-    }
-    instants: list[Instant] = [(share, frozenset({part})) for part, share in shares.items()]
-    instants.append((max(0.0, 1 - sum(shares.values())), frozenset({UNKNOWN})))
-    time = shares_of_time(instants, len(copy.trace.bins))
+    disk = thread.mean("disk") + thread.mean("flush")
+    time = shares_of_time(list(_by_bins(copy, disk, 0.0)), len(copy.trace.bins))
     # A thread that is fed in small pieces can fill a core and still keep up.
     sure = thread.starves or time.first[0] == "disk" or copy.on_one_host
     full = sure and time.uses.get(time.first, 0.0) >= SATURATED_RATIO
     return ViewResult(time, time.first if full else UNKNOWN, ALONE.format(copy.asking))
+
+
+def _by_bins(copy: TimedCopy, disk: float, body: float) -> Iterator[Instant]:
+    """What had work in each bin of the moving thread, as far as one end can tell.
+
+    disk, body: shares of the whole copy of its disk, and of replies on their way.
+    """
+    thread = copy.thread
+    own_disk = thread.mean("disk") + thread.mean("flush")
+    own_body = thread.mean("body") + thread.mean("send")
+    more, less = disk / (own_disk or 1.0), body / (own_body or 1.0)
+    for lasted, each in thread.timed:
+        came = each.body + each.send
+        yield lasted * (each.disk + each.flush) * more, frozenset({("disk", copy.asking)})
+        yield lasted * each.cpu, frozenset({("cpu", copy.asking)})
+        yield lasted * came * less, frozenset({NETWORK})
+        yield lasted * (each.reply + came * (1 - less)), frozenset({UNKNOWN})
+    if not own_disk:
+        yield disk, frozenset({("disk", copy.asking)})
 
 
 def _pull(copy: TimedCopy, own: Connection) -> ViewResult:
@@ -88,10 +102,7 @@ def _pull(copy: TimedCopy, own: Connection) -> ViewResult:
     body = waiting - reply
     lag = copy.disk_lag()
     disk = max(disk, min(1.0, lag))
-    shares = {("disk", copy.asking): disk, ("cpu", copy.asking): cpu}
-    instants: list[Instant] = [(share, frozenset({part})) for part, share in shares.items()]
-    instants += [(reply, frozenset({UNKNOWN})), (body, frozenset({NETWORK}))]
-    time = shares_of_time(instants, len(own.looks))
+    time = shares_of_time(list(_by_bins(copy, disk, body)), len(own.looks))
     network = ViewResult(time, NETWORK, view)
     if lag > max(cpu, SATURATED_RATIO) or disk > max(cpu, waiting):
         return replace(network, part=("disk", copy.asking))

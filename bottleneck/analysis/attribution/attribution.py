@@ -8,7 +8,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.attribution import causes
 from bottleneck.analysis.attribution.alone import by_asking
 from bottleneck.analysis.attribution.both import by_both
-from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN
+from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Time
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.evidence.copies import LOSS_BASED
@@ -34,6 +34,8 @@ class Attribution:
     confidence: float
     view: str
     """BOTH, HIDDEN or ALONE."""
+    time: Time
+    """Of which the shares are."""
 
 
 def attribute(report: Report, copy: Copy) -> Attribution | None:
@@ -61,6 +63,7 @@ def attribution_of(copy: TimedCopy) -> Attribution | None:
         cause or causes.cause(copy, part),
         round(confidence, 2),
         seen.view,
+        seen.time,
     )
 
 

@@ -31,11 +31,27 @@ class Time:
     """Utilization of each component; several can have work at once, so these exceed 1 in sum."""
     looks: int
     """Number of samples."""
+    instants: Sequence[Instant] = ()
+    """In the order of the copy's time."""
 
     @property
     def first(self) -> Part:
         """The component with the largest share."""
         return max(self.shares, key=lambda part: self.shares[part])
+
+    def periods(self, count: int) -> list[dict[Part, float]]:
+        """Shares of each of so many equal parts of the time, the first one first; they sum to 1."""
+        lasted = sum(weight for weight, _ in self.instants) / count
+        found: list[dict[Part, float]] = [{} for _ in range(count)]
+        began = 0.0
+        for weight, at_work in self.instants:
+            part = next((each for each in self.shares if each in at_work), UNKNOWN)
+            ended = began + weight
+            for at in range(int(began / lasted), min(count, math.ceil(ended / lasted))):
+                inside = min(ended, (at + 1) * lasted) - max(began, at * lasted)
+                found[at][part] = found[at].get(part, 0.0) + max(0.0, inside) / lasted
+            began = ended
+        return found
 
     def confidence(self, part: Part) -> float:
         """Lead in utilization over the next component, minus the sampling error."""
@@ -105,4 +121,4 @@ def shares_of_time(instants: Sequence[Instant], looks: int) -> Time:
     rest = sum(weight for weight, _ in left) / whole
     if rest > 1e-9:
         shares[UNKNOWN] = shares.get(UNKNOWN, 0.0) + rest
-    return Time(shares, uses, looks)
+    return Time(shares, uses, looks, instants)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bisect
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from bottleneck.analysis.attribution.trace import KINDS, Bin
 
@@ -55,8 +55,16 @@ class MovingThread:
     @cached_property
     def shares(self) -> tuple[Shares, ...]:
         """Of each bin but the first."""
-        pairs = zip(self.bins, self.bins[1:], strict=False)
+        pairs = pairwise(self.bins)
         return tuple(self._shares(before.elapsed_seconds, each) for before, each in pairs)
+
+    @cached_property
+    def timed(self) -> tuple[tuple[float, Shares], ...]:
+        """Each bin but the first: its share of the copy's time, and the shares of its own."""
+        ends = [each.elapsed_seconds for each in self.bins]
+        whole = max(1e-6, ends[-1] - ends[0])
+        lasted = ((after - before) / whole for before, after in pairwise(ends))
+        return tuple(zip(lasted, self.shares, strict=True))
 
     @property
     def starves(self) -> bool:
@@ -72,11 +80,7 @@ class MovingThread:
 
     def mean(self, name: str) -> float:
         """A share of the whole time."""
-        pairs = zip(self.bins, self.bins[1:], strict=False)
-        lasted = [each.elapsed_seconds - before.elapsed_seconds for before, each in pairs]
-        parts = (getattr(each, name) for each in self.shares)
-        whole = sum(lasted)
-        return sum(map(operator.mul, lasted, parts)) / whole if whole else 0.0
+        return sum(lasted * float(getattr(each, name)) for lasted, each in self.timed)
 
     def _shares(self, began: float, found: Bin) -> Shares:
         lasted = max(1e-6, found.elapsed_seconds - began)

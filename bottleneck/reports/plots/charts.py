@@ -295,6 +295,11 @@ def dot_mark(draw: Dot, name: str, radius: float = 3) -> Mark:
     return lambda x, y: draw(x, y, radius, name, "")
 
 
+def stroke(name: str) -> Mark:
+    """A piece of a line as a mark of a key."""
+    return lambda x, y: shapes.line(x - 6, y, x + 6, y, f"stroke {name}")
+
+
 def dashes(name: str, right: float) -> Mark:
     """A piece of a dashed line as a mark of a key."""
     return lambda x, y: shapes.line(x - 6, y, x + right, y, f"stroke dashed {name}")

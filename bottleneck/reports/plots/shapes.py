@@ -120,6 +120,11 @@ def polyline(points: Sequence[Point], name: str, tip: str = "") -> str:
     return _shape("polyline", name, tip, points=_points(points))
 
 
+def area(points: Sequence[Point], name: str, tip: str = "") -> str:
+    """A filled shape around points."""
+    return _shape("polygon", name, tip, points=_points(points))
+
+
 def circle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
     """A dot."""
     return _shape("circle", name, tip, cx=x, cy=y, r=radius)
@@ -133,15 +138,13 @@ def square(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
 def diamond(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
     """A square dot on its corner."""
     r = 1.3 * radius
-    corners = ((x, y - r), (x + r, y), (x, y + r), (x - r, y))
-    return _shape("polygon", name, tip, points=_points(corners))
+    return area(((x, y - r), (x + r, y), (x, y + r), (x - r, y)), name, tip)
 
 
 def triangle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
     """A dot with three corners."""
     r = 1.2 * radius
-    corners = ((x, y - r), (x + r, y + r), (x - r, y + r))
-    return _shape("polygon", name, tip, points=_points(corners))
+    return area(((x, y - r), (x + r, y + r), (x - r, y + r)), name, tip)
 
 
 def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str:

@@ -84,3 +84,25 @@ def test_the_busiest_is_named_with_the_error_of_its_samples() -> None:
     assert sure(1.0, 0.0, 5) < 0.85
     assert sure(0.6, 0.5, 100) < sure(0.6, 0.5, 1000) < 0.6
     assert sure(0.6, 0.5, 4) < 0.5
+
+
+def test_periods_have_the_shares_of_their_own_time() -> None:
+    first, second = STAGES[:2]
+    found: list[Instant] = [
+        (2.0, frozenset({first})),
+        (1.0, frozenset({first, second})),
+        (1.0, frozenset()),
+    ]
+    time = shares_of_time(found, 4)
+    assert time.periods(2) == [{first: 1.0}, {first: 0.5, UNKNOWN: 0.5}]
+    assert time.periods(1) == [{first: 0.75, UNKNOWN: 0.25}]
+
+
+@quick
+@given(instants)
+def test_periods_add_up_to_the_whole(found: list[Instant]) -> None:
+    time = shares_of_time(found, len(found))
+    periods = time.periods(7)
+    for part, share in time.shares.items():
+        mean = sum(each.get(part, 0.0) for each in periods) / 7
+        assert math.isclose(mean, share, abs_tol=1e-6)

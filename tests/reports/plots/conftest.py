@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bottleneck.reports.html import plots
+from bottleneck.reports.plots.copies import over_time
 from bottleneck.reports.plots.shapes import text_width
 from tests import stored_reports
 from tests.stored_reports import diagnose
@@ -19,6 +20,12 @@ ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _STEP = re.compile(r"([MLHVh])([^MLHVh]*)")
+
+
+def every_plot(report):
+    """All that a page draws of a report."""
+    diagnosis = diagnose(report)
+    return (*(plot for _, plot in over_time(report, diagnosis)), *plots(report, diagnosis))
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,7 @@ def drawn(drawing):
     """The plot of a name that a report has, and its marks."""
 
     def of(report, name):
-        (plot,) = (each for each in plots(report, diagnose(report)) if each.name == name)
+        (plot,) = (each for each in every_plot(report) if each.name == name)
         return plot, drawing(plot)
 
     return of
@@ -144,3 +151,9 @@ def drawn(drawing):
 def example():
     """A real run."""
     return stored_reports.load(ROOT / "examples" / "server-disk-read.json")
+
+
+@pytest.fixture
+def timed():
+    """A real run whose copies were watched."""
+    return stored_reports.load(DATA / "traces" / "server-read.json.gz")

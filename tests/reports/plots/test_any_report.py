@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.reports.html import plots
 from bottleneck.reports.plots.shapes import sheet
 from tests import stored_reports
-from tests.stored_reports import diagnose
+from tests.reports.plots.conftest import every_plot
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "tests" / "data").glob("report-*.json"))
 FILES += [ROOT / "examples" / "server-disk-read.json"]
+FILES += sorted((ROOT / "tests" / "data" / "traces").glob("*.json.gz"))
 TAGS = {"svg", "title", "desc", "rect", "circle", "line", "polyline", "polygon", "path", "text"}
 HOSTILE = "</title><script>alert(1)</script>\x1b[2J\u202e&\"' onload=x\x00"
 STRANGE = (0, 1e-9, 2**63, None, HOSTILE * 5, {"a": 1})
 STORED = json.loads((ROOT / "tests" / "data" / "report-v1-comparisons.json").read_text())
 WHOLE = reports.from_json(STORED)
+TIMED = stored_reports.load(ROOT / "tests" / "data" / "traces" / "client-write.json.gz")
 
 
 def inside(mark, drawing):
@@ -58,10 +59,10 @@ def look_at(plot, drawing):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_marks_lie_in_the_box_and_tables_are_whole(path, drawing):
     report = stored_reports.load(path)
-    found = plots(report, diagnose(report))
+    found = every_plot(report)
     for plot in found:
         look_at(plot, drawing)
-    assert [each.svg for each in plots(report, diagnose(report))] == [each.svg for each in found]
+    assert [each.svg for each in every_plot(report)] == [each.svg for each in found]
 
 
 KEYS = (
@@ -70,6 +71,10 @@ KEYS = (
     *("window_bytes", "streams", "rtt_loaded_seconds", "request_bytes", "depth", "from_ratio"),
     *("to_ratio", "device", "spans", "cells", "points", "table", "zones", "fit", "verb", "over"),
     *("side", "copy", "dialect", "engine", "flush_seconds", "knee", "place"),
+)
+OF_TRACES = (
+    *("trace", "looks", "bins", "elapsed_seconds", "connection", "threads", "counts"),
+    *("unsent_bytes", "in_flight_bytes", "unread_bytes", "receive_buffer_bytes"),
 )
 
 
@@ -82,18 +87,19 @@ def forged(value, key, strange):
 
 @pytest.mark.long
 @pytest.mark.parametrize("strange", STRANGE, ids=lambda each: str(each)[:8].strip("</\x1b"))
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [*KEYS, *OF_TRACES])
 def test_forged_figures_stay_in_the_box_and_forged_words_are_escaped(key, strange, drawing):
+    whole = TIMED if key in OF_TRACES else WHOLE
     entries = [
         (
             replace(step, setting=forged(step.setting, key, strange)),
             replace(outcome, details=forged(outcome.details, key, strange)),
         )
-        for step, outcome in WHOLE.entries
+        for step, outcome in whole.entries
         if f'"{key}"' in json.dumps([step.setting, outcome.details])
     ]
-    report = replace(WHOLE, entries=tuple(entries))
-    for plot in plots(report, diagnose(report)):
+    report = replace(whole, entries=tuple(entries))
+    for plot in every_plot(report):
         look_at(plot, drawing)
 
 
@@ -111,7 +117,7 @@ def test_very_small_and_very_large_rates_are_drawn_too(factor, drawing):
             rate = outcome.get("bytes_per_second")
             outcome["bytes_per_second"] = rate and {k: v * factor for k, v in rate.items()}
     report = reports.from_json(document)
-    found = plots(report, diagnose(report))
+    found = every_plot(report)
     assert found
     for plot in found:
         look_at(plot, drawing)
@@ -123,7 +129,7 @@ def test_every_class_of_the_drawings_has_a_rule():
     used = set()
     for path in FILES:
         report = stored_reports.load(path)
-        for plot in plots(report, diagnose(report)):
+        for plot in every_plot(report):
             for names in re.findall(r' class="([^"]+)"', plot.svg):
                 used |= set(names.split())
     # What the tests alone find marks by.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,15 +10,14 @@ import pytest
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.finding import TimeShare
 from bottleneck.report import median_run
 from bottleneck.reports.document import Heat, HeatCell
-from bottleneck.reports.html import plots
 from bottleneck.reports.plots.cells import heat_map, within
-from bottleneck.reports.plots.copies import Span, trend_plots
+from bottleneck.reports.plots.copies import rates, stack, trend_plots
 from bottleneck.trend import Point, Trend
 from probes.records import Measured, Sample
-
-MEMORY = ("memory_used_bytes", "memory_cached_bytes", "memory_dirty_bytes")
+from tests.reports.plots.conftest import every_plot
 
 
 def altered(report, stage, **details):
@@ -34,15 +34,6 @@ def measured(report, change, stage=""):
     return replace(report, entries=tuple(entries))
 
 
-def forgetful(outcome):
-    """Of hosts that do not tell their memory."""
-    own, other = (
-        each and replace(each, **dict.fromkeys(MEMORY))
-        for each in (outcome.initiator, outcome.responder)
-    )
-    return replace(outcome, initiator=own, responder=other)
-
-
 def of_many_cores(report):
     step, outcome = report.entries[-1]
     usage = replace(outcome.initiator, core_busy_ratios=(0.5,) * 128)
@@ -56,7 +47,7 @@ DRAWN = {
     "other-knee": ("report", "sweep-1", lambda report: altered(report, "sweep", knee_bytes=12345)),
     "slow": ("report", "latency", lambda report: altered(report, "latency", fit=SLOW)),
     "no-fit": ("report", "latency", lambda report: altered(report, "latency", fit={"refused": ""})),
-    "no-memory": ("example", "timeline", lambda report: measured(report, forgetful)),
+    "time": ("timed", "time-1", lambda report: report),
     "no-agent": (
         *("example", "cores"),
         lambda report: measured(report, lambda outcome: replace(outcome, responder=None)),
@@ -76,7 +67,7 @@ def shown(drawn):
 def test_every_drawing_is_as_it_was_looked_at(golden, request, name):
     which, begin, change = DRAWN[name]
     known = change(request.getfixturevalue(which))
-    found = plots(known, diagnose(known))
+    found = every_plot(known)
     golden(f"plots/{name}", "\n".join(shown(e) for e in found if e.name.startswith(begin)))
 
 
@@ -91,7 +82,7 @@ def without(report, *stages):
 
 
 def names(report):
-    return [each.name for each in plots(report, diagnose(report))]
+    return [each.name for each in every_plot(report)]
 
 
 def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(drawn, report):
@@ -117,7 +108,7 @@ def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(drawn, repor
         (("disk",), "zones-1"),
         (("matrix",), "windows-1"),
         (("smb-matrix",), "requests-1"),
-        (("smb-copy", "native-copy"), "timeline"),
+        (("smb-copy", "native-copy"), "time-1"),
     ],
 )
 def test_what_was_not_measured_is_not_drawn(report, stages, plot):
@@ -127,38 +118,52 @@ def test_what_was_not_measured_is_not_drawn(report, stages, plot):
 
 def test_an_empty_report_has_no_plot(report):
     empty = replace(report, entries=())
-    assert plots(empty, diagnose(empty)) == ()
+    assert every_plot(empty) == ()
 
 
-def test_over_time_the_headlines_rate_is_that_of_its_samples(drawn, example):
-    plot, drawing = drawn(example, "timeline")
+def test_the_headlines_rate_over_time_is_that_of_its_samples(drawn, example):
+    plot, drawing = drawn(example, "time-1")
     (copy,) = (e for e in steps.copies(example) if e.name == "pull.uncached" and e.made)
     run = median_run(copy.made.outcome)
-    span = Span(copy, copy.made, run, 0.0)
-    moved = sum((end - begin) * rate for begin, end, rate in span.rates)
+    moved = sum((end - begin) * rate for begin, end, rate in rates(run))
     assert moved == pytest.approx(run[-1].moved_bytes)
-    assert plot.rows[0][:2] == ("1", "pull.uncached")
+    assert plot.title == "pull.uncached, SMB 3.1.1"
     (curve,) = drawing.having("line-accent", "polyline")
-    total = sum(
-        median_run(e.made.outcome)[-1].elapsed_seconds for e in steps.copies(example) if e.made
-    )
-    curves = drawing.having("stroke", "polyline")
-    whole = max(each.right for each in curves) - min(each.left for each in curves)
-    assert curve.width / whole == pytest.approx(run[-1].elapsed_seconds / total, abs=0.01)
+    assert curve.right == pytest.approx(drawing.width - 6, abs=0.2)
+
+
+def test_who_had_work_fills_each_period_and_is_as_large_as_its_share(drawn, timed):
+    plot, drawing = drawn(timed, "time-1")
+    areas = drawing.having("", "polygon")
+    shares = dict(plot.rows)
+    assert {each.text for each in areas} <= shares.keys()
+    whole = max(each.bottom for each in areas) - min(each.top for each in areas)
+    assert whole == pytest.approx(84, abs=0.5)
+    assert shares["server disk"] == "100%"
+    assert drawing.saying("server: not sent yet")
+
+
+def test_a_bar_has_a_part_for_each_component(timed):
+    chosen = diagnose(timed).chosen
+    shares = tuple(TimeShare(*each) for each in (("disk", "server", 0.7), ("unknown", None, 0.3)))
+    told = stack(replace(chosen, time=shares))
+    assert re.findall(r'width="([0-9.]+)"', told) == ["69.7", "29.7"]
+    assert re.findall("<title>(.*?)</title>", told) == ["server disk 70%", "unknown 30%"]
+    assert stack(replace(chosen, time=())) == ""
 
 
 def test_samples_close_together_are_no_rate_of_their_own():
     run = [Sample(0.0, 0), *(Sample(at, 10 * at) for at in (1.0, 2.0)), Sample(2.0, 60)]
-    assert Span(None, None, tuple(run), 0.0).rates == [(0.0, 1.0, 10.0), (1.0, 2.0, 50.0)]
+    assert rates(tuple(run)) == [(0.0, 1.0, 10.0), (1.0, 2.0, 50.0)]
     run += [Sample(3.0, 70), Sample(4.0, 80), Sample(4.001, 100)]
-    *_, last = Span(None, None, tuple(run), 0.0).rates
+    *_, last = rates(tuple(run))
     assert last == (3.0, 4.001, pytest.approx(30 / 1.001))
 
 
-def trend(rates, caps, copy="pull.uncached"):
+def trend(figures, caps, copy="pull.uncached"):
     points = [
         Point(f"2026-11-{at + 1:02}T02:00:00+00:00", rate, 0.9 * rate, 1.1 * rate, cap, 0.9)
-        for at, (rate, cap) in enumerate(zip(rates, caps, strict=True))
+        for at, (rate, cap) in enumerate(zip(figures, caps, strict=True))
     ]
     return Trend(copy, "3.1.1", tuple(points))
 
