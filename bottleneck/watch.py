@@ -16,6 +16,7 @@ from bottleneck.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.plan import Side
 from bottleneck.report import Report, Step
 from bottleneck.watched import End
+from probes.host import running_copies
 from probes.host.counters import Counters, usage
 from probes.host.running_copies import LEAST_BYTES, Running
 from probes.net import callers
@@ -91,7 +92,7 @@ class Watch:
             AgentLost: the other host's agent did not start.
         """
         self.tell("looking for the copy")
-        address = _look_up(self.options.host) if self.options.host else ""
+        address = look_up(self.options.host) if self.options.host else ""
         host = self.stack.enter_context(hosts.start_here())
         found = _find(host, pid=self.options.pid, address=address)
         if not watched.moves(found):
@@ -141,7 +142,7 @@ class Watch:
     def _learn(self, side: Side) -> None:
         """Facts of a host, and what its counters watch."""
         host, running = self.reached[side], self.running[side]
-        place = watched.place_of(running, watched.sends_more(running))
+        place = running_copies.place_of(running, running_copies.sends_more(running))
         folder = place.folder if place is not None and place.here else None
         peer = running.link.peer_address if running.link is not None else ""
         plain = host.ask("facts", FACTS_SECONDS, toward=peer, folder=folder)
@@ -159,7 +160,7 @@ class Watch:
         seen: dict[Side, Observation] = {}
         with ExitStack() as stack:
             for side, host in self.reached.items():
-                setting = watched.setting(self.running[side], seconds + GRACE_SECONDS)
+                setting = running_copies.setting(self.running[side], seconds + GRACE_SECONDS)
                 watch = host.observe("sockets", setting, seconds + 2 * GRACE_SECONDS)
                 seen[side] = stack.enter_context(watch)
             readings = [self._counters()]
@@ -287,7 +288,8 @@ def _quiet(readings: list[dict[Side, Counters]], here: Side) -> bool:
     return usual > 0 and all(each < QUIET_RATIO * usual for each in grown[-QUIET_COUNT:])
 
 
-def _look_up(host: str) -> str:
+def look_up(host: str) -> str:
+    """The address of a host. Raises Refused: its name cannot be resolved."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

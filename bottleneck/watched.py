@@ -9,12 +9,10 @@ from typing import Any
 from bottleneck import sockets, typed
 from bottleneck.plan import Side
 from bottleneck.report import Step
-from probes.host import thread_calls
 from probes.host.look_rows import SOCKET_COLUMNS, THREAD_COLUMNS, Row
-from probes.host.open_files import Place
 from probes.host.program_watch import COLUMNS
 from probes.host.running_copies import LEAST_BYTES, SMB_PORTS, Link, Running
-from probes.host.socket_watch import MOVED_COLUMNS, Observed, Setting
+from probes.host.socket_watch import MOVED_COLUMNS, Observed
 from probes.records import Details, Measured, Outcome, Sample, Skipped, Usage, run_rate
 
 STAGE = "running-copy"
@@ -66,34 +64,6 @@ def turned(link: Link) -> dict[str, Any]:
     }
 
 
-def place_of(running: Running, sends: bool | None) -> Place | None:
-    """Where a host's file lies; sends: whether the bytes leave it, None: it copies to itself."""
-    if sends is None:
-        return running.writes
-    return running.reads if sends else running.writes
-
-
-def sends_more(running: Running) -> bool | None:
-    """Whether a host was the sender while the copy was looked for; None: no connection moved."""
-    sent, received = (running.moved.get(name, 0) for name in ("sent_bytes", "received_bytes"))
-    return None if running.link is None else sent >= received
-
-
-def setting(running: Running, seconds: float) -> Setting:
-    """What a host looks at: the copy's connection there, its programs, the disk of its file."""
-    link, place = running.link, place_of(running, sends_more(running))
-    device = place.device if place is not None else None
-    told: dict[str, Any] = {"pids": running.pids, "seconds": seconds, "device": device}
-    remote = any(each is not None and each.remote for each in (running.reads, running.writes))
-    if link is None:
-        return Setting((), False, **told, disk_verb=thread_calls.OTHER if remote else "")
-    verb = thread_calls.READ if sends_more(running) else thread_calls.WRITE
-    verb = thread_calls.OTHER if remote else verb
-    port = link.own_port if link.serving else link.peer_port
-    told.update(ends=(link.own_port, link.peer_port), disk_verb=verb)
-    return Setting((port,), link.serving, link.peer_address, **told)
-
-
 def step_of(
     here: Side,
     ends: Mapping[Side, End],
@@ -115,13 +85,13 @@ def step_of(
         "seconds": seconds,
         "dialect": _dialect(ends) if over == "smb" else "none",
     }
-    moved = _moved(seen[here], here, link)
+    moved = moved_in(seen[here], here, link)
     if moved is None:
         setting.update(copy="pull.cached", verb="pull")
         return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
     verb = "push" if moved.pushes else "pull"
     sender: Side = "client" if moved.pushes else "server"
-    details = _details(seen, sender, moved, link)
+    details = details_of(seen, sender, moved, link)
     proven = details.get("cache", {}).get("proven")
     uncached = proven and details["cache"]["from_disk"]
     setting.update(copy=f"{verb}.{'uncached' if uncached else 'cached'}", verb=verb)
@@ -143,7 +113,7 @@ def _dialect(ends: Mapping[Side, End]) -> str:
     return next((each.dialect for each in places if each is not None and each.dialect), "unknown")
 
 
-def _moved(seen: Observed, here: Side, link: Link | None) -> Moved | None:
+def moved_in(seen: Observed, here: Side, link: Link | None) -> Moved | None:
     """The copy's samples, by the direction in which more went; None: nothing moved."""
     if link is None:
         # What a process writes is the copy; one that only reads, as a checksum, is one too.
@@ -193,7 +163,7 @@ def window_rates(run: Sequence[Sample]) -> list[float]:
     return found
 
 
-def _details(
+def details_of(
     seen: Mapping[Side, Observed], sender: Side, moved: Moved, link: Link | None
 ) -> Details:
     total = moved.run[-1].moved_bytes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, TimeShare, Verdict, Words
+from bottleneck.analysis.finding import Diagnosis, TimeShare, Verdict, Words
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.report import Step
 from bottleneck.safe import safe
@@ -84,9 +84,9 @@ def first_line(diagnosis: Diagnosis) -> str:
     return f"Bottleneck: {named}{apart if verdict.detail else ''}{safe(verdict.detail, 60)}"
 
 
-def time_text(copy: CopyDiagnosis, most: int = 3) -> str:
-    """Where its time went in one phrase: `71% server disk, 22% network`; empty: not known."""
-    shown = (each for each in copy.time[:most] if each.ratio >= LEAST_SHARE)
+def time_text(time: Sequence[TimeShare], most: int = 3) -> str:
+    """Where a copy's time went, in one phrase: `71% server disk, 22% network`; empty: not known."""
+    shown = (each for each in time[:most] if each.ratio >= LEAST_SHARE)
     return ", ".join(f"{percent_text(each.ratio)} {share_name(each)}" for each in shown)
 
 

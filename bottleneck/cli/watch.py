@@ -11,6 +11,7 @@ import typer
 from bottleneck.cli import exits, interrupts, options
 
 if TYPE_CHECKING:
+    from bottleneck.units import Style
     from bottleneck.watch import Watch
 
 What = Annotated[
@@ -35,7 +36,12 @@ class Watching:
         "tcp://host:port.",
         "none",
     )
-    seconds: float = options.value("SECONDS", "Time to observe the copy.", 10.0)
+    seconds: float | None = options.value(
+        "SECONDS", "Time to observe the copy.", usual="10; with --live until a key or Ctrl-C"
+    )
+    live: bool = options.flag(
+        "Show all running copies of this host, redrawn each second: rate, and where the time goes."
+    )
 
 
 def watch(
@@ -52,17 +58,19 @@ def watch(
         from bottleneck.watch import Options, Watch
         from probes.stage import Refused
 
-    agent, seconds = watching.agent, watching.seconds
+    agent, seconds = watching.agent, 10.0 if watching.seconds is None else watching.seconds
     output = documents.output(shown, screen)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise Refused("usage", f"--seconds: must be from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":
         command_for(agent)
-    pid = int(what) if what is not None and re.fullmatch(r"[0-9]{1,10}", what) else 0
-    if what is not None and (not what.strip() or (what.isdigit() and not 0 < pid < 1 << 31)):
-        named = what[:LONGEST_NAMED] or "(empty)"
-        raise Refused("usage", f"{named}: not a process ID or a host")
-    wanted = Options(pid, "" if pid or what is None else what, agent, seconds)
+    pid, host = _named(what)
+    if watching.live:
+        if agent != "none" or output.asked or output.history or output.redaction:
+            told = "--live: use it without --agent, --redact and files to write"
+            raise Refused("usage", told)
+        return _live(pid, host, watching.seconds, output.units)
+    wanted = Options(pid, host, agent, seconds)
     began = time.monotonic()
     with interrupts.held():
         with running.telling(output) as tell_event:
@@ -84,6 +92,29 @@ def watch(
     chosen = diagnosis.chosen
     sure = done and chosen is not None and chosen.verdict.component != "unknown"
     return exits.DONE if sure else exits.INCOMPLETE
+
+
+def _named(what: str | None) -> tuple[int, str]:
+    """A process's number, 0: none is named; and the other host's name, empty: none."""
+    from probes.stage import Refused
+
+    if what is None:
+        return 0, ""
+    pid = int(what) if re.fullmatch(r"[0-9]{1,10}", what) else 0
+    if not what.strip() or (what.isdigit() and not 0 < pid < 1 << 31):
+        named = what[:LONGEST_NAMED] or "(empty)"
+        raise Refused("usage", f"{named}: not a process ID or a host")
+    return pid, "" if pid else what
+
+
+def _live(pid: int, host: str, seconds: float | None, style: Style) -> int:
+    with interrupts.held():
+        from bottleneck.cli import live
+        from bottleneck.units import shown_as
+        from bottleneck.watch import look_up
+
+    with shown_as(style):
+        return live.show(pid, look_up(host) if host else "", seconds)
 
 
 def _watched(session: Watch) -> str:

@@ -213,7 +213,7 @@ def _times(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
     for copy, plot in over_time(report, diagnosis):
         seen = f" (seen from {copy.view})" if copy.time else ""
         title = f"{copies.name_text(copy)}, {_rate_of(copy)}{seen}"
-        yield Group(title, (plot,), folded="shut", bar=stack(copy), below=time_text(copy, 4))
+        yield Group(title, (plot,), folded="shut", bar=stack(copy), below=time_text(copy.time, 4))
 
 
 def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:

@@ -86,7 +86,7 @@ def _details(judgement: Judgement) -> Iterator[str]:
         yield f"and {len(ordered) - MOST_LINES} more"
     chosen = judgement.diagnosis.chosen if judgement.diagnosis else None
     if chosen is not None and chosen.time:
-        yield _plain(f"time of {chosen.copy}: {time_text(chosen)}", LONGEST_TEXT)
+        yield _plain(f"time of {chosen.copy}: {time_text(chosen.time)}", LONGEST_TEXT)
     if judgement.report is not None:
         age = judgement.age_seconds
         ago = "" if age is None else f", {age_text(age)} ago"

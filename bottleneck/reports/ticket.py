@@ -136,7 +136,7 @@ def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
         told = "; ".join(ceilings[:MOST_CEILINGS])
         yield from points("", [f"Limits of {chosen.copy}: {told}."], longest=500)
     if chosen.time:
-        told = f"Time of {chosen.copy} (seen from {chosen.view}): {time_text(chosen)}."
+        told = f"Time of {chosen.copy} (seen from {chosen.view}): {time_text(chosen.time)}."
         yield from points("", [told])
     found = rtt.rtt(report, made)
     trip = "RTT: not measured" if found is None else f"RTT: {_trip(found)}"

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from probes.host import open_files, processes, tcp_info
+from probes.host import open_files, processes, tcp_info, thread_calls
 from probes.host.open_files import OpenFile, Place, listeners
 from probes.host.proc import Moved
 from probes.host.reader import reader
 from probes.host.sock_diag import Seen, Sockets, plain_address
+from probes.host.socket_watch import Setting
 from probes.host.system import os
 from probes.host.thread_states import Threads
 from probes.meaning import Address, Count, Port, Seconds
@@ -107,19 +108,16 @@ def find(
         Refused: kind "unreachable", no such process; "permission", it is another user's.
         Unavailable: the kernel does not tell of sockets.
     """
-    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - where it may not be looked at, it is none
-        raise Unavailable("this system does not show what other processes do")
     wanted = Wanted(pid, address, (own_address, own_port), (peer_address, peer_port))
-    family = _family(wanted.pid) if wanted.pid else _Family()
-    remotes = _remotes(family)
+    family, remotes = family_of(wanted.pid)
     # Who is not root does not see whose socket is whose.
     ordinary = os.geteuid() != 0
     with Sockets() as sockets:
-        first = {each.identity: each for each in _candidates(sockets, wanted, family, remotes)}
+        first = {each.identity: each for each in candidates(sockets, wanted, family, remotes)}
         used = server_seconds() if ordinary else {}
         served = sockets.find(SMB_PORTS, "", True, MOST_LOOKED_AT) if ordinary else []
         time.sleep(look_seconds)
-        last = _candidates(sockets, wanted, family, remotes)
+        last = candidates(sockets, wanted, family, remotes)
         now = sockets.find(SMB_PORTS, "", True, MOST_LOOKED_AT) if ordinary else []
     seen = _busiest(first, last, family, bool(wanted.own[1]))
     server: Tuple[int, ...] = ()
@@ -132,6 +130,24 @@ def counted(seen: Seen) -> Tuple[int, int]:
     """Payload that a connection has sent (and the peer acknowledged) and received, bytes."""
     figures = tcp_info.decode(seen.info)
     return int(figures.get("acknowledged_bytes", 0)), int(figures.get("received_bytes", 0))
+
+
+def require() -> None:
+    """Raises Unavailable: this system does not tell of other processes."""
+    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - where it may not be looked at, it is none
+        raise Unavailable("this system does not show what other processes do")
+
+
+def family_of(pid: int) -> Tuple[_Family, List[Place]]:
+    """A process and those that it started, and the network file systems that they use; of 0: none.
+
+    Raises:
+        Refused: there is none, or it is another user's.
+        Unavailable: as require().
+    """
+    require()
+    family = _family(pid) if pid else _Family()
+    return family, _remotes(family)
 
 
 def _family(pid: int) -> _Family:
@@ -165,7 +181,7 @@ def _remotes(family: _Family) -> List[Place]:
     return [place for place in places if place is not None and place.remote]
 
 
-def _candidates(
+def candidates(
     sockets: Sockets, wanted: Wanted, family: _Family, remotes: List[Place]
 ) -> List[Seen]:
     """The connections that may be the copy's, as they are now."""
@@ -216,7 +232,7 @@ def _busiest(
     best = max((each for each in last if each.identity in first), key=grown, default=None)
     if best is None or (grown(best) < LEAST_BYTES and not exactly):
         return None
-    if exactly or not _serves(best):
+    if exactly or not serves(best):
         return best
     # Of both ends of one connection on this host the one that asks is told.
     ends = best.peer, best.own
@@ -254,7 +270,7 @@ def carries_most(seen: Seen, before: List[Seen], after: List[Seen]) -> bool:
     return grown.get(seen.identity, 0) > OWN_RATIO * sum(grown.values())
 
 
-def _serves(seen: Seen) -> bool:
+def serves(seen: Seen) -> bool:
     """Whether this end is the server's: its port is SMB's, or somebody listens there."""
     own, peer = seen.own, seen.peer
     if (own[1] in FILE_PORTS) != (peer[1] in FILE_PORTS):
@@ -275,8 +291,8 @@ def _told(
         raise Refused("unreachable", f"process {wanted.pid}: it has just ended")
     holding = () if seen is None else open_files.holders(seen.inode, sorted(known, reverse=True))
     kernel = seen is not None and not holding and os.geteuid() == 0
-    serves = seen is not None and _serves(seen)
-    if serves and not holding and not kernel:
+    serving = seen is not None and serves(seen)
+    if serving and not holding and not kernel:
         holding = server
     # The daemon of a FUSE mount moves the copy's bytes too.
     pids = list(dict.fromkeys((*family.pids, *holding)))
@@ -285,7 +301,7 @@ def _told(
     now = open_files.moved(family.pids)
     link = None
     if seen is not None:
-        link = Link(*seen.own, *seen.peer, serving=serves, kernel=kernel)
+        link = Link(*seen.own, *seen.peer, serving=serving, kernel=kernel)
     return Running(
         link=link,
         pids=tuple(pids),
@@ -323,3 +339,31 @@ def _place(pids: List[int], family: _Family, writes: bool) -> Optional[Place]:
         if place is not None:
             return place
     return None
+
+
+def place_of(running: Running, sends: Optional[bool]) -> Optional[Place]:
+    """Where a host's file lies; sends: whether the bytes leave it, None: it copies to itself."""
+    if sends is None:
+        return running.writes
+    return running.reads if sends else running.writes
+
+
+def sends_more(running: Running) -> Optional[bool]:
+    """Whether a host was the sender while the copy was looked for; None: no connection moved."""
+    sent, received = (running.moved.get(name, 0) for name in ("sent_bytes", "received_bytes"))
+    return None if running.link is None else sent >= received
+
+
+def setting(running: Running, seconds: float) -> Setting:
+    """What a host looks at: the copy's connection there, its programs, the disk of its file."""
+    link, place = running.link, place_of(running, sends_more(running))
+    device = place.device if place is not None else None
+    told: Dict[str, Any] = {"pids": running.pids, "seconds": seconds, "device": device}
+    remote = any(each is not None and each.remote for each in (running.reads, running.writes))
+    if link is None:
+        return Setting((), False, **told, disk_verb=thread_calls.OTHER if remote else "")
+    verb = thread_calls.READ if sends_more(running) else thread_calls.WRITE
+    verb = thread_calls.OTHER if remote else verb
+    port = link.own_port if link.serving else link.peer_port
+    told.update(ends=(link.own_port, link.peer_port), disk_verb=verb)
+    return Setting((port,), link.serving, link.peer_address, **told)

@@ -151,6 +151,7 @@ class Watch:
     """Whether a search was made before: what a later one finds is new."""
     all_known: bool = True
     """Whether all that searches found are watched: else what is found may be an old one."""
+    count_at: float = 0.0
     search_at: float = 0.0
     search_all: bool = True
     """Whether it is worth looking for connections with other addresses than the peer's."""
@@ -161,15 +162,11 @@ class Watch:
 
     def run(self, control_fd: int) -> None:
         """Looks until the descriptor has something to say, or the time is over."""
-        due = count_at = time.monotonic()
+        due = time.monotonic()
         until, looks = due + self.setting.seconds, 0
         while due < until:
             used, self.owners_seconds = time.thread_time(), 0.0
-            self.look()
-            self._look_at_threads()
-            if time.monotonic() >= count_at:
-                self._count()
-                count_at = time.monotonic() + COUNT_SECONDS
+            self.once()
             took = time.thread_time() - used - self.owners_seconds
             looks += 1
             longest = LEAST_LOOK_SECONDS if looks < LEAST_LOOKS else LONGEST_REST_SECONDS
@@ -184,6 +181,14 @@ class Watch:
         self.look()
         self._look_at_threads()
         self._count()
+
+    def once(self) -> None:
+        """One look at the connections and the programs, and at the counters where it is time."""
+        self.look()
+        self._look_at_threads()
+        if time.monotonic() >= self.count_at:
+            self._count()
+            self.count_at = time.monotonic() + COUNT_SECONDS
 
     def _look_at_threads(self) -> None:
         if self.serving:

@@ -1,0 +1,165 @@
+"""The copies that run on this host, anew each second: their rates, and where their time went.
+
+A process of its own watches them and works out their lines, so that few bytes pass between the two.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from bottleneck import sockets, watched
+from bottleneck.analysis.attribution.attribution import attribution_of
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.attribution.trace import read
+from bottleneck.analysis.finding import TimeShare
+from bottleneck.plan import Side
+from bottleneck.safe import safe
+from probes.host import live_copies
+from probes.host.child import Child, Tell, spawn
+from probes.host.live_copies import Live
+from probes.host.running_copies import Running, require, sends_more
+from probes.host.socket_watch import Observed
+from probes.stage import Refused, Unavailable
+
+COST_SECONDS = 10
+MOST_BYTES = 1 << 16
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class Line:
+    """One copy in the last seconds."""
+
+    name: str
+    """Safe: `push to 10.0.0.2, smbclient 4711`."""
+    bytes_per_second: float
+    """In the last second."""
+    time: tuple[TimeShare, ...]
+    """Where its time went, the largest share first; empty: too little was seen."""
+
+
+@dataclass
+class Feed:
+    """What the watch tells."""
+
+    child: Child
+    rest: bytes = b""
+    used: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=COST_SECONDS))
+    """The moments of the last seconds, and the CPU seconds of both processes by then."""
+
+    def take(self) -> list[Line] | None:
+        """The copies of the newest second; None: no whole one has come. Waits for some bytes.
+
+        Raises:
+            Refused, Unavailable: what the watch ended by.
+        """
+        chunk = os.read(self.child.events_fd, MOST_BYTES)
+        *lines, self.rest = (self.rest + chunk).split(b"\n")
+        if not lines:
+            if not chunk:
+                raise Unavailable("the watch ended")
+            return None
+        told = json.loads(lines[-1])
+        if "lines" not in told:
+            raise _ended(told)
+        self.used.append((time.monotonic(), told["cpu_seconds"] + time.process_time()))
+        return [
+            Line(name, rate, tuple(TimeShare(*each) for each in shares))
+            for name, rate, shares in told["lines"]
+        ]
+
+    @property
+    def cost_ratio(self) -> float:
+        """Of a core: what both processes took in the last seconds."""
+        (began, before), (now, after) = self.used[0], self.used[-1]
+        return (after - before) / max(1.0, now - began)
+
+
+def _ended(told: dict[str, Any]) -> Exception:
+    if "refused" in told:
+        return Refused(told["refused"]["kind"], told["refused"]["text"])
+    return Unavailable(str(told.get("skipped") or told.get("failed")))
+
+
+@contextmanager
+def feed(pid: int, address: str) -> Iterator[Feed]:
+    """Watches until left; pid, address: which copies (running_copies.Wanted).
+
+    Raises Unavailable: this system does not tell of other processes.
+    """
+    require()
+    # What is there by now stays: to go through it again and again would cost more than the looks.
+    gc.freeze()
+    child = spawn(lambda tell, control_fd: _watch(tell, control_fd, pid, address))
+    try:
+        yield Feed(child)
+    finally:
+        os.close(child.control_fd)
+        os.close(child.events_fd)
+        child.kill()
+        child.wait()
+        gc.unfreeze()
+
+
+def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
+    times: dict[str, list[list[Any]]] = {}
+
+    def told(copies: tuple[Live, ...], cpu_seconds: float) -> None:
+        for each in copies:
+            if each.observed is not None:
+                found = shares(each.running, each.observed)
+                times[str(each.running.link)] = [[e.component, e.side, e.ratio] for e in found]
+        lines = [
+            (_name(each.running), each.bytes_per_second, times.get(str(each.running.link), ()))
+            for each in copies
+        ]
+        tell({"lines": lines, "cpu_seconds": cpu_seconds})
+
+    live_copies.watch(told, control_fd, pid, address)
+
+
+def shares(running: Running, seen: Observed) -> tuple[TimeShare, ...]:
+    """Where the time of a copy went that one host watched; empty: too little was seen."""
+    here = watched.side_of(running)
+    moved = watched.moved_in(seen, here, running.link)
+    if moved is None:
+        return ()
+    sender: Side = "client" if moved.pushes else "server"
+    trace = read(watched.details_of({here: seen}, sender, moved, running.link), here)
+    if trace is None:
+        return ()
+    copy = TimedCopy(
+        trace=trace,
+        pull=sender != here,
+        asking=here,
+        serving=sockets.OTHER[here],
+        moved_bytes=moved.run[-1].moved_bytes,
+        flush_seconds=0.0,
+        usages={},
+        link_rates={},
+        flushes=None,
+        requests=0.0,
+        watched=True,
+    )
+    found = attribution_of(copy)
+    return () if found is None else found.shares
+
+
+def _name(running: Running) -> str:
+    """Which way the bytes go between this host and the other one, and what moves them."""
+    link = running.link
+    assert link is not None
+    sends = bool(sends_more(running))
+    verb = "push" if sends != link.serving else "pull"
+    program = running.program or ("mount" if link.kernel else f"port {link.own_port}")
+    number = f" {running.pids[0]}" if running.pids and not link.kernel else ""
+    way = "to" if sends else "from"
+    return safe(f"{verb} {way} {link.peer_address}, {program}{number}", LONGEST_NAME)

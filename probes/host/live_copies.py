@@ -1,0 +1,170 @@
+"""Watches all copies of this host at once, and tells each second what the last ones showed.
+
+Each connection that moves is a copy, with the programs that hold it. To find these costs most of
+all, so it is done once for each. Needs no privileges; moves no byte itself.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field, replace
+from typing import Callable, Dict, List, Optional, Tuple
+
+from probes.host import running_copies
+from probes.host.connection_track import Track
+from probes.host.running_copies import LEAST_BYTES, Running, Wanted, counted
+from probes.host.sock_diag import Seen, Sockets, parse
+from probes.host.socket_watch import Observed, Watch
+from probes.host.waiting import select
+
+TELL_SECONDS, SHOWN_SECONDS = 1.0, 5.0
+"""Between two reports, and the time before each that it tells of, at least."""
+SEARCH_SECONDS, FIND_SECONDS = 3.0, 0.2
+"""Between two searches for connections, and what it takes to find the programs of a new one: for
+that all others wait, so it is done for one at a time."""
+QUIET_SECONDS = 4.0
+"""What moves nothing for so long is shown no more."""
+LOOK_SECONDS, REST_RATIO = 0.12, 250
+"""Between two looks, and the least rest over the CPU time that one took."""
+MOST_COPIES, MOST_TOLD = 16, 1
+"""Of the copies, those of which one report tells what was seen: all have their turn."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """A copy in the last seconds."""
+
+    running: Running
+    bytes_per_second: float
+    """In the last second, both directions together."""
+    observed: Optional[Observed]
+    """None: as it was told last."""
+
+
+@dataclass
+class _Copy:
+    running: Running
+    watch: Watch
+    track: Track
+    counts: Tuple[int, int]
+    """Bytes that its connection had sent and received at `counted_at`."""
+    counted_at: float
+    began: float
+    moved_at: float
+    rate: float
+    told_at: float = 0.0
+
+    def count(self, now: float) -> None:
+        """Takes what the newest look says that it moved."""
+        look = self.track.looks[-1]
+        seen = parse(look.raw)
+        lasted = look.clock_seconds - self.counted_at
+        if seen is None or lasted <= 0:
+            return
+        counts = counted(seen)
+        grown = tuple(max(0, after - was) for after, was in zip(counts, self.counts))
+        self.rate = sum(grown) / lasted
+        self.counts, self.counted_at = counts, look.clock_seconds
+        if sum(grown) >= LEAST_BYTES:
+            self.moved_at, self.running = now, _moving(self.running, grown)
+
+    def told(self, now: float, whole: bool) -> Live:
+        if not whole:
+            return Live(self.running, self.rate, None)
+        began = max(self.began, min(now - SHOWN_SECONDS, self.told_at))
+        self.told_at = now
+        return Live(self.running, self.rate, self.watch.told(began, now))
+
+
+def watch(
+    tell: Callable[[Tuple[Live, ...], float], None], control_fd: int, pid: int, address: str
+) -> None:
+    """Watches until control_fd can be read; tells the copies, and the CPU seconds that this took.
+
+    pid, address: which copies, as running_copies.Wanted has them.
+
+    Raises:
+        Refused: no such process, or another user's.
+        Unavailable: this system does not tell what other processes do.
+    """
+    family, remotes = running_copies.family_of(pid)
+    with Sockets() as sockets:
+        live = _Live(sockets, Wanted(pid, address))
+        began, due = time.process_time(), time.monotonic()
+        while True:
+            if time.monotonic() >= max(due, live.search_at):
+                found = running_copies.candidates(sockets, live.wanted, family, remotes)
+                live.search(time.monotonic(), found)
+            if time.monotonic() >= due:
+                tell(live.told(time.monotonic()), time.process_time() - began)
+                due = max(due + TELL_SECONDS, time.monotonic())
+            used = time.process_time()
+            for each in live.copies.values():
+                each.watch.once()
+            rest = REST_RATIO * (time.process_time() - used)
+            pause = max(random.uniform(0.6, 1.4) * LOOK_SECONDS, rest)
+            left = max(0.0, due - time.monotonic())
+            if select.select([control_fd], [], [], min(pause, left))[0]:
+                return
+
+
+@dataclass
+class _Live:
+    """The connections of this host and those of them that carry copies."""
+
+    sockets: Sockets
+    wanted: Wanted
+    copies: Dict[bytes, _Copy] = field(default_factory=dict)
+    counts: Dict[bytes, Tuple[int, int]] = field(default_factory=dict)
+    """Bytes that each connection had sent and received at the last search."""
+    searched_at: float = 0.0
+    search_at: float = 0.0
+
+    def search(self, now: float, seen: List[Seen]) -> None:
+        """Takes the connections as they are now, of which one that moves may be a new copy."""
+        asked = {(each.own, each.peer) for each in seen}
+        # Of both ends of a connection on this host the one that asks is told.
+        twice = {e.identity for e in seen if running_copies.serves(e) and (e.peer, e.own) in asked}
+        known = {each.identity: each for each in seen if each.identity not in twice}
+        counts = {identity: counted(each) for identity, each in known.items()}
+        grown = {
+            each: tuple(now - was for now, was in zip(counts[each], self.counts[each]))
+            for each in counts.keys() & self.counts.keys()
+        }
+        first, self.counts = not self.counts, counts
+        lasted, self.searched_at = now - self.searched_at, now
+        self.copies = {each: copy for each, copy in self.copies.items() if each in known}
+        fresh = [e for e in grown if sum(grown[e]) >= LEAST_BYTES and e not in self.copies]
+        if fresh and len(self.copies) < MOST_COPIES:
+            most = max(fresh, key=lambda each: sum(grown[each]))
+            self.copies[most] = self._begun(known[most], grown[most], sum(grown[most]) / lasted)
+        again = first or len(fresh) > 1
+        self.search_at = now + (TELL_SECONDS / 2 if again else SEARCH_SECONDS)
+
+    def told(self, now: float) -> Tuple[Live, ...]:
+        """The copies as they are now."""
+        for identity, each in list(self.copies.items()):
+            each.count(now)
+            if now - each.moved_at > QUIET_SECONDS:
+                del self.copies[identity]
+        turn = sorted(self.copies.values(), key=lambda each: each.told_at)[:MOST_TOLD]
+        return tuple(each.told(now, each in turn) for each in self.copies.values())
+
+    def _begun(self, seen: Seen, grown: Tuple[int, ...], rate: float) -> _Copy:
+        pid, (own, peer) = self.wanted.pid, (seen.own, seen.peer)
+        running = running_copies.find(pid, "", *own, *peer, look_seconds=FIND_SECONDS)
+        running = _moving(running, grown)
+        found = Watch(running_copies.setting(running, 0.0), self.sockets)
+        track = found.tracks[seen.identity] = Track(seen, self.sockets.question(seen))
+        found.search_at = found.count_at = float("inf")
+        found.once()
+        now = time.monotonic()
+        newest = parse(track.looks[-1].raw) if track.looks else None
+        return _Copy(running, found, track, counted(newest or seen), now, now, now, rate)
+
+
+def _moving(running: Running, grown: Tuple[int, ...]) -> Running:
+    """With what its connection moved in a second: in less a slow one may move nothing."""
+    sent, received = grown
+    return replace(running, moved={"sent_bytes": sent, "received_bytes": received})
