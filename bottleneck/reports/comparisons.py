@@ -228,6 +228,7 @@ OF_COPIES = {
 
 
 SENTENCE_CHARACTERS = 1000
+MOST_MAPS = 8
 BAR_CELLS, WIDE_BAR_CELLS = 8, 30
 TABLES = {**OF_COPIES, **disks.TABLES, **tcp_tables.TABLES}
 """How each kind of comparison is shown."""
@@ -239,10 +240,14 @@ def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[documen
         yield from _kind(TABLES[about], list(found), verbose)
 
 
-def figures(about: str, found: Sequence[Comparison]) -> tuple[list[str], document.Table]:
-    """Of one kind the sentences, and all the figures behind them."""
+def figures(
+    about: str, found: Sequence[Comparison]
+) -> tuple[list[str], list[document.Heat], document.Table]:
+    """Of one kind the sentences, the maps, and all the figures behind them."""
+    form = TABLES[about]
     rows = [row for each in found for row in each.rows]
-    return [_sentence(each).text for each in found], _table(TABLES[about], rows, 0)
+    maps = [form.heat(each) for each in found[:MOST_MAPS]] if form.heat else []
+    return [_sentence(each).text for each in found], maps, _table(form, rows, 0)
 
 
 def _kind(

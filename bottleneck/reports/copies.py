@@ -1,8 +1,7 @@
-"""The copies of a run: a table, a grid of push and pull, where the time went, and the limits."""
+"""The copies of a run: a table, where the time of each went, and their limits."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from bottleneck import words
@@ -15,14 +14,10 @@ from bottleneck.safe import safe
 from bottleneck.units import bits_beside, link_text, percent_text, rate_text, size_text
 from probes.records import Measured
 
-LEAST_IN_GRID = 2
-LONGEST_BAR, SHORTEST_BAR = 40, 4
 LONGEST_SHARE, SHARE_COLUMNS = 45, 30
 """Of a bar, and of what stands beside it on its line."""
 LEAST_RUNGS = 2
-_NAME = re.compile(r"(server\.)?(push|pull)\.(cached|uncached)")
 _WIDE = document.VERY_WIDE
-VerbAndCache = tuple[str, str]
 
 
 def copies(diagnosis: Diagnosis) -> Iterator[document.Block]:
@@ -67,40 +62,6 @@ def cache_growth(report: Report) -> Iterator[document.Block]:
             grown = size_text(sender.memory_cached_growth_bytes)
             told.append(f"{words.stage_text(step)}: {grown} in one run")
     yield from document.points("Growth of the sender's page cache", told)
-
-
-def grid(diagnosis: Diagnosis) -> Iterator[document.Block]:
-    """Push and pull down, cached and uncached across, for each dialect and who starts the copy."""
-    groups: dict[str, dict[VerbAndCache, float]] = {}
-    for copy in diagnosis.copies:
-        named = _NAME.fullmatch(copy.copy)
-        if named and copy.bytes_per_second:
-            who = f"{words.dialect_text(copy.dialect)}{' by server' if named[1] else ''}"
-            # The first of a name is the one that was made in full.
-            groups.setdefault(who, {}).setdefault((named[2], named[3]), copy.bytes_per_second)
-    groups = {who: rates for who, rates in groups.items() if len(rates) >= LEAST_IN_GRID}
-    if not groups:
-        return
-    most = max(rate for rates in groups.values() for rate in rates.values())
-    names = max(map(len, groups))
-
-    def length(width: int) -> int:
-        return max(SHORTEST_BAR, min(LONGEST_BAR, (width - names - 2 * 13 - 16) // 2))
-
-    none, bars = document.Column(""), document.Column("", bar=length)
-    cached, uncached = (document.Column(each, right=True) for each in ("cached", "uncached"))
-    titles = (none, none, cached, bars, uncached, bars)
-    table = document.Table("Push and pull, cached and uncached", titles)
-    for who, rates in groups.items():
-        verbs = [verb for verb in ("push", "pull") if any(verb == each[0] for each in rates)]
-        for verb in verbs:
-            cells: list[document.Cell] = []
-            for cache in ("cached", "uncached"):
-                rate = rates.get((verb, cache))
-                drawn = "" if rate is None else document.Bar(rate, most)
-                cells += [words.known(rate_text, rate), drawn]
-            table.add(who if verb == verbs[0] else "", verb, *cells)
-    yield table
 
 
 def time(copy: CopyDiagnosis, most: int | None = None) -> Iterator[document.Table]:

@@ -24,8 +24,6 @@ from bottleneck.reports.document import (
 )
 from bottleneck.reports.fleet_together import LONGEST_NAME, name_of
 from bottleneck.reports.html import Group
-from bottleneck.reports.plots import charts
-from bottleneck.reports.plots.cells import MOST_COLUMNS, MOST_ROWS, heat_map
 from bottleneck.safe import safe
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 from bottleneck.words import cap_text
@@ -268,8 +266,8 @@ def page(result: Result) -> str:
     """The HTML page with the matrix as a heat map, the pairs of culprits framed."""
     sections = [Group("Details", tuple(details(result)), "details")]
     if result.found:
-        heat = _heat(result)
-        sections.insert(0, Group("Pairs", (heat, matrix(result, 200, 60)), "pairs"))
+        shown = (*_heat(result), matrix(result, 200, 60))
+        sections.insert(0, Group("Pairs", shown, "pairs"))
     skipped = tuple(points("", result.skipped, 200, 300))
     sections.append(Group("Files that were skipped", skipped, "skipped"))
     told = list(sentences(result))
@@ -287,10 +285,10 @@ def page(result: Result) -> str:
     return html.page(sections, top)
 
 
-def _heat(result: Result) -> charts.Plot:
+def _heat(result: Result) -> Iterator[Block]:
     found = result.found[0]
     clients, servers = _worst_first(result.fleet, found)
-    clients, servers = clients[:MOST_ROWS], servers[:MOST_COLUMNS]
+    clients, servers = clients[: html.MOST_HEAT_ROWS], servers[: html.MOST_HEAT_COLUMNS]
     slow, rates = explained(found), result.rates[found.copy]
     cells = tuple(
         HeatCell(row, column, rate, "", Pair(client, server) in slow)
@@ -308,9 +306,10 @@ def _heat(result: Result) -> charts.Plot:
     )
     told = f"{found.copy} of each pair; clients and servers of slow pairs come first."
     if len(cells) < found.measured:
-        told += f" {len(cells)} of {found.measured} pairs are drawn."
-    drawn = heat_map(heat) if cells else (1.0, [])
-    return charts.plot("fleet", "Rates of the pairs", told, drawn, ("pair", "rate"), ())
+        told += f" {len(cells)} of {found.measured} pairs are shown."
+    yield Text(told)
+    if cells:
+        yield heat
 
 
 def plan_blocks(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import chain, groupby
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -25,18 +25,27 @@ from bottleneck.reports import copies, stages
 from bottleneck.reports.answer import advice
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points, jobs
-from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim, points
+from bottleneck.reports.document import (
+    Block,
+    Facts,
+    Heat,
+    HeatCell,
+    Points,
+    Text,
+    Verbatim,
+    points,
+)
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.reports.plots.cells import cores
 from bottleneck.reports.plots.charts import Plot
 from bottleneck.reports.plots.copies import over_time, stack, trend_plots
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
-from bottleneck.reports.plots.stages import latencies, requests, sweeps, windows
+from bottleneck.reports.plots.stages import latencies, sweeps
 from bottleneck.reports.plots.zones import zones
 from bottleneck.reports.ticket import command_words
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
-from bottleneck.units import explorer_note, rate_text, seconds_text
+from bottleneck.units import explorer_note, megabytes_text, megabytes_unit, rate_text, seconds_text
 from bottleneck.words import cap_text, confidence_text, first_line, time_text
 
 TITLE_CHARACTERS = 80
@@ -46,6 +55,7 @@ LONGEST_TEXT = 4000
 MOST_POINTS = MOST_ROWS = 200
 """A run has tens of stages and copies; a stranger's report may have thousands."""
 MOST_COPIES = 64
+MOST_HEAT_ROWS, MOST_HEAT_COLUMNS, HEAT_LEVELS = 16, 8, 5
 MOST_PLOTS = 16
 SEEN_AGAIN = ("bottleneck", "explain", "REPORT.json", "--format", "html")
 
@@ -65,6 +75,16 @@ class Group:
 
 
 Part = Block | Plot | Group
+
+
+class Shade(NamedTuple):
+    """A cell of a heat map."""
+
+    step: int
+    """Of the style sheet, the lowest rate's is 0."""
+    text: str
+    second: str
+    framed: bool
 
 
 def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
@@ -87,6 +107,7 @@ def page(sections: Iterable[Group], top: dict[str, Any]) -> str:
             sections=[each for each in sections if each.blocks],
             most_points=MOST_POINTS,
             most_rows=MOST_ROWS,
+            rate_unit=megabytes_unit(),
             **top,
         )
     )
@@ -105,8 +126,29 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: safe(value, LONGEST_TEXT) if type(value) is str else value,
     )
+    found.filters["shaded"] = shaded
     found.filters["kind"] = lambda block: type(block).__name__
     return found
+
+
+def shaded(heat: Heat) -> tuple[list[str], list[tuple[str, list[Shade | None]]]]:
+    """A map as a table: titles of the columns, and each row by its name; at most 16 rows of 8."""
+    cells = {(each.row, each.column): each for each in heat.cells}
+    rows = sorted({row for row, _ in cells})[:MOST_HEAT_ROWS]
+    across = sorted({column for _, column in cells})[:MOST_HEAT_COLUMNS]
+    most = max((each.bytes_per_second for each in heat.cells), default=0.0) or 1.0
+
+    def shade(cell: HeatCell | None) -> Shade | None:
+        if cell is None:
+            return None
+        # Equal steps of the highest rate.
+        step = min(HEAT_LEVELS - 1, int(HEAT_LEVELS * cell.bytes_per_second / most))
+        return Shade(step, megabytes_text(cell.bytes_per_second), cell.second, cell.framed)
+
+    titles = [heat.column_text(each) for each in across]
+    return titles, [
+        (heat.row_text(row), [shade(cells.get((row, each))) for each in across]) for row in rows
+    ]
 
 
 def policy(style: str) -> str:
@@ -162,8 +204,7 @@ def _moment(started: str) -> str:
 def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> Iterator[Group]:
     chosen = diagnosis.chosen
     yield Group("Where the time went", tuple(_times(report, diagnosis)), "times")
-    made = (*copies.copies(diagnosis), *copies.grid(diagnosis))
-    yield Group("Copies", made, "copies")
+    yield Group("Copies", tuple(copies.copies(diagnosis)), "copies")
     if chosen is not None:
         limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
         yield Group("Limits", limits, "ladder")
@@ -200,8 +241,6 @@ def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
     found = chain(
         zones(report, diagnosis),
         cores(report, diagnosis),
-        windows(diagnosis),
-        requests(diagnosis),
         sweeps(report, diagnosis),
         latencies(report, diagnosis),
     )
@@ -225,9 +264,9 @@ def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:
 def _compared(diagnosis: Diagnosis) -> Iterator[Group]:
     """The sentences of each kind, and behind them the figures that they are made of."""
     for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
-        sentences, table = figures(about, list(found))
+        sentences, maps, table = figures(about, list(found))
         shown = Group("Figures", (table,), folded="shut")
-        yield Group(table.title, (Points("", tuple(sentences)), shown))
+        yield Group(table.title, (Points("", tuple(sentences)), *maps, shown))
 
 
 def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:

@@ -11,19 +11,17 @@ import pytest
 
 from bottleneck import units
 from bottleneck.analysis.finding import Verdict
-from bottleneck.reports.console import SECTIONS, print_report
+from bottleneck.reports.console import SECTIONS
 from bottleneck.reports.document import Table, columns
 from bottleneck.words import confidence_text
 from probes.host.smb_client import costly
 from tests import stored_reports
-from tests.stored_reports import diagnose
 
 TESTS = Path(__file__).parent.parent
 NAMES = ("server-disk", "no-agent", "server-quota", "strange", "comparisons")
 RUNS = ("example", "lab-no-agent")
 """Of real runs: the README's with an agent, and one without."""
 SGR = re.compile(r"\x1b\[([0-9;]*)m")
-GRID = "Push and pull, cached and uncached"
 
 
 def load(name):
@@ -63,14 +61,6 @@ def test_no_line_is_wider_than_the_terminal_or_ends_in_a_space(shown, name, widt
     for line in text.splitlines():
         assert len(line) <= width
         assert line == line.rstrip()
-
-
-def test_a_copy_alone_is_no_grid(shown):
-    report = load("server-disk")
-    diagnosis = diagnose(report)
-    told = type(diagnosis)(diagnosis.headline, (diagnosis.chosen,), "s")
-    alone = shown(lambda console: print_report(report, told, console, ("copies",)))
-    assert GRID not in alone and GRID in shown(report, sections=("copies",))
 
 
 @pytest.mark.parametrize(

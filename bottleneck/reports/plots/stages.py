@@ -1,24 +1,21 @@
-"""Sweeps of buffer sizes, what messages take, and heat maps of windows and of requests."""
+"""Sweeps of buffer sizes, and what messages take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Comparison, Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports.comparisons import TABLES
 from bottleneck.reports.document import Found
 from bottleneck.reports.plots import charts, shapes
-from bottleneck.reports.plots.cells import heat_map, within
 from bottleneck.reports.plots.shapes import WIDTH, label, text_width
 from bottleneck.reports.tcp_tables import buffer_text
 from bottleneck.safe import safe
 from bottleneck.units import count_text, range_text, rate_text, seconds_text, size_text
-from bottleneck.words import known
 
-MOST_SWEEPS, MOST_LATENCIES, MOST_MAPS = 4, 1, 2
+MOST_SWEEPS, MOST_LATENCIES = 4, 1
 MOST_POINTS = 400
 """Of a sweep or of a latency stage."""
 RIGHT = WIDTH - 8.0
@@ -31,8 +28,6 @@ WAYS: tuple[tuple[str, str, str, charts.Dot], ...] = (
     ("cold_two_seconds", "new connection, two round trips", "fill-series-4", shapes.diamond),
 )
 """The rows' times, in words, and how they are drawn."""
-WINDOWS = ("window", "connections", "rate", "RTT, idle", "RTT, loaded", "")
-REQUESTS = ("request size", "in flight", "bytes in flight", "rate")
 
 
 def sweeps(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
@@ -195,48 +190,3 @@ def _size(size: float) -> str:
         if size >= 0.9995 * scale:
             return f"{count_text(size / scale)} {unit}"
     return f"{count_text(size)} B"
-
-
-def windows(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
-    """A heat map for each matrix: the rate, the RTT under load, the knee framed."""
-    return _maps(diagnosis, "windows", ("window_bytes", "streams"), WINDOWS, _window_cells)
-
-
-def _window_cells(row: Found) -> tuple[str, ...]:
-    idle = known(seconds_text, row["rtt_unloaded_seconds"])
-    loaded = known(seconds_text, row["rtt_loaded_seconds"])
-    return rate_text(row["bytes_per_second"]), idle or "", loaded or "", row["standing"] or ""
-
-
-def requests(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
-    """A heat map for each smb-matrix, the fastest cell framed."""
-    return _maps(diagnosis, "requests", ("request_bytes", "depth"), REQUESTS, _request_cells)
-
-
-def _request_cells(row: Found) -> tuple[str, ...]:
-    return size_text(row["in_flight_bytes"]), rate_text(row["bytes_per_second"])
-
-
-def _maps(
-    diagnosis: Diagnosis,
-    about: str,
-    keys: tuple[str, str],
-    titles: tuple[str, ...],
-    cells: Callable[[Found], tuple[str, ...]],
-) -> Iterator[charts.Plot]:
-    """The map of each comparison of a kind, as its table has it; keys: of a row's two settings."""
-    down, across = keys
-    form = TABLES[about]
-    assert form.heat is not None
-    for at, each, sentence in charts.compared(diagnosis, about, MOST_MAPS):
-        measured = (row for row in each.rows if row.get("application") is None)
-        rows = {(row[down], row[across]): cells(row) for row in measured}
-        heat = form.heat(each)
-        shown = within(heat.cells)
-        table = [
-            (heat.row_text(one.row), heat.column_text(one.column), *rows[one.row, one.column])
-            for one in shown
-        ]
-        title = f"{form.heading}, {heat.verb}" if heat.verb else form.heading
-        told = sentence + charts.bounded(shown, heat.cells, "cells")
-        yield charts.plot(f"{about}{at}", title, told, heat_map(heat), titles, table)

@@ -13,7 +13,10 @@ import pytest
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import stages
+from bottleneck.reports.document import Heat, HeatCell
+from bottleneck.reports.html import HEAT_LEVELS, shaded
 from bottleneck.reports.html import document as html_text
+from bottleneck.reports.tcp_tables import windows_heat
 from bottleneck.units import explorer_text, shown_as
 from bottleneck.words import confidence_text, first_line
 from probes.records import Failed, Skipped
@@ -177,3 +180,23 @@ def test_rates_read_in_the_style_that_is_on(tree):
     body = words.replace(explorer_text(58e6), "")
     assert "464 Mbit/s" in body
     assert "MB/s" not in body
+
+
+def test_a_map_is_a_table_with_a_colour_for_each_step_of_the_highest_rate():
+    known = stored_reports.load(DATA / "report-v1-comparisons.json")
+    (windows,) = (e for e in diagnose(known).comparisons if e.about == "windows")
+    _, rows = shaded(windows_heat(windows))
+    cells = [cell for _, each in rows for cell in each if cell is not None]
+    assert len(cells) == len(windows.rows)
+    assert {cell.step for cell in cells} <= set(range(HEAT_LEVELS))
+    assert max(cell.step for cell in cells) == HEAT_LEVELS - 1
+    assert [cell.framed for cell in cells].count(True) == 1
+    page = html_text(known, diagnose(known))
+    assert page.count('class="heat-4 framed"') >= 1
+
+
+def test_a_large_map_is_bounded():
+    cells = tuple(HeatCell(at // 100, at % 100, 1e8, "12.3 ms") for at in range(10_000))
+    titles, rows = shaded(Heat(cells, "window", "streams", str, str))
+    assert (len(titles), len(rows)) == (8, 16)
+    assert shaded(Heat((), "window", "streams", str, str)) == ([], [])

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bottleneck.reports.plots.cells import HEAT_LEVELS
+from bottleneck.reports.html import HEAT_LEVELS
 from bottleneck.reports.plots.shapes import sheet
 
 GROUNDS = ("paper", "surface", "faint")

@@ -12,8 +12,6 @@ from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.report import median_run
-from bottleneck.reports.document import Heat, HeatCell
-from bottleneck.reports.plots.cells import heat_map, within
 from bottleneck.reports.plots.copies import rates, stack, trend_plots
 from bottleneck.trend import Point, Trend
 from probes.records import Measured, Sample
@@ -106,8 +104,6 @@ def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(drawn, repor
         (("sweep",), "sweep-1"),
         (("latency",), "latency-1"),
         (("disk",), "zones-1"),
-        (("matrix",), "windows-1"),
-        (("smb-matrix",), "requests-1"),
         (("smb-copy", "native-copy"), "time-1"),
     ],
 )
@@ -176,16 +172,3 @@ def test_one_run_is_no_trend_and_long_ones_are_bounded(drawing):
     assert len(plot.rows) == 120
     assert "the newest of 1000" in plot.sentence
     assert len(trend_plots((trend([1e8, 1e8], ["x", "x"]),) * 40)) == 8
-
-
-def test_a_large_map_is_bounded_and_stays_in_its_box(drawing):
-    cells = tuple(HeatCell(at // 100, at % 100, 1e8, "12.3 ms") for at in range(10_000))
-    heat = Heat(cells, "window", "streams", str, str, second="round trip", framed="the knee")
-    assert len(within(cells)) == 16 * 8
-    height, parts = heat_map(heat)
-    marks = drawing(
-        type("P", (), {"svg": f'<svg viewBox="0 0 330 {height}">{"".join(parts)}</svg>'})
-    )
-    assert all(each.left >= 0 and each.right <= 330.1 for each in marks.marks)
-    # So narrow a cell has no room for a second figure.
-    assert "12.3 ms" not in marks.words
