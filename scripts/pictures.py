@@ -1,4 +1,5 @@
-"""Makes the README's pictures from a real run: the terminal as SVG, the page as PNG.
+"""Makes the pictures of README and docs from real runs: the terminal and a copy's course as SVG,
+the page as PNG.
 
 Usage: .venv/bin/python scripts/pictures.py [REPORT.json]
 Without a report it takes the lab's run in examples/; `bottleneck diagnose ... --json F` or
@@ -8,6 +9,7 @@ chromium-headless-shell) and is left as it is where there is none.
 
 from __future__ import annotations
 
+import gzip
 import io
 import shutil
 import sys
@@ -20,10 +22,13 @@ from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.console import print_report
 from bottleneck.reports.html import document as html_text
+from bottleneck.reports.plots.copies import over_time
+from bottleneck.reports.plots.shapes import sheet
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs/pictures"
 EXAMPLE = ROOT / "examples/server-disk-read.json"
+TIMED, TIMED_COPY = ROOT / "tests/data/traces/sync-60.json.gz", "push.uncached"
 COLUMNS, LINES = 100, 40
 """Of the terminal that is shown."""
 WIDTH, HEIGHT = 1280, 1040
@@ -70,6 +75,16 @@ def terminal_svg(path: Path) -> str:
     return shown.export_svg(title="", code_format=FRAME, unique_id="terminal")
 
 
+def time_svg() -> str:
+    """The course of a copy, as the page draws it, in a file of its own."""
+    known = report.loads(gzip.decompress(TIMED.read_bytes()))
+    drawn = over_time(known, diagnose(known))
+    svg = next(plot.svg for copy, plot in drawn if copy.copy == TIMED_COPY)
+    alone = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"'
+    head, _, rest = svg.replace("<svg", alone, 1).partition(">")
+    return f"{head}>\n<style>{sheet('colours', 'plots')}</style>{rest}\n"
+
+
 def page_png(path: Path, picture: Path) -> bool:
     """Photographs the page of a report; False: there is no browser."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -90,10 +105,11 @@ def page_png(path: Path, picture: Path) -> bool:
 
 
 def main() -> None:
-    """Writes both pictures."""
+    """Writes the pictures."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else EXAMPLE
     PICTURES.mkdir(parents=True, exist_ok=True)
     (PICTURES / "terminal.svg").write_text(terminal_svg(path), encoding="utf-8")
+    (PICTURES / "time.svg").write_text(time_svg(), encoding="utf-8")
     if not page_png(path, PICTURES / "page.png"):
         print("no Chromium here: page.png is left as it is", file=sys.stderr)
 

@@ -163,6 +163,14 @@ def test_the_terminals_picture_is_what_the_program_prints():
     )
 
 
+def test_the_course_of_a_copy_is_what_the_page_draws():
+    drawing = (PICTURES / "time.svg").read_text()
+    assert drawing == script().time_svg(), f"docs/pictures/time.svg is {PICTURE_REMEDY}"
+    shown = " ".join(ElementTree.fromstring(drawing).itertext())
+    assert "who had work" in shown and "server disk" in shown
+    assert "url(" not in drawing and "@font-face" not in drawing and "href" not in drawing
+
+
 def test_the_terminals_picture_asks_for_nothing_outside_and_ends_with_a_whole_section():
     drawing = (PICTURES / "terminal.svg").read_text()
     assert "url(http" not in drawing and "@font-face" not in drawing and "href" not in drawing
