@@ -54,6 +54,10 @@ class Feed:
     rest: bytes = b""
     used: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=COST_SECONDS))
     """The moments of the last seconds, and the CPU seconds of both processes by then."""
+    more: int = 0
+    """Copies beside those that are told."""
+    ended: bool = False
+    """Whether the process that was named has ended."""
 
     def take(self) -> list[Line] | None:
         """The copies of the newest second; None: no whole one has come. Waits for some bytes.
@@ -68,8 +72,12 @@ class Feed:
                 raise Unavailable("the watch ended")
             return None
         told = json.loads(lines[-1])
+        self.ended = "ended" in told
+        if self.ended:
+            return None
         if "lines" not in told:
             raise _ended(told)
+        self.more = told["more"]
         self.used.append((time.monotonic(), told["cpu_seconds"] + time.process_time()))
         return [
             Line(name, rate, tuple(TimeShare(*each) for each in shares))
@@ -110,20 +118,23 @@ def feed(pid: int, address: str) -> Iterator[Feed]:
 
 
 def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
-    times: dict[str, list[list[Any]]] = {}
+    times: dict[bytes, list[list[Any]]] = {}
 
-    def told(copies: tuple[Live, ...], cpu_seconds: float) -> None:
+    def told(copies: tuple[Live, ...], more: int, cpu_seconds: float) -> None:
         for each in copies:
             if each.observed is not None:
                 found = shares(each.running, each.observed)
-                times[str(each.running.link)] = [[e.component, e.side, e.ratio] for e in found]
+                times[each.identity] = [[e.component, e.side, e.ratio] for e in found]
+        for identity in times.keys() - {each.identity for each in copies}:
+            del times[identity]
         lines = [
-            (_name(each.running), each.bytes_per_second, times.get(str(each.running.link), ()))
+            (_name(each.running), each.bytes_per_second, times.get(each.identity, ()))
             for each in copies
         ]
-        tell({"lines": lines, "cpu_seconds": cpu_seconds})
+        tell({"lines": lines, "more": more, "cpu_seconds": cpu_seconds})
 
     live_copies.watch(told, control_fd, pid, address)
+    tell({"ended": True})
 
 
 def shares(running: Running, seen: Observed) -> tuple[TimeShare, ...]:

@@ -33,16 +33,17 @@ def told() -> Iterator[tuple[Feed, Any]]:
     os.close(writing)
 
 
-def event(*lines: Any, cpu_seconds: float = 0.0) -> bytes:
-    return json.dumps({"lines": lines, "cpu_seconds": cpu_seconds}).encode() + b"\n"
+def event(*lines: Any, more: int = 0) -> bytes:
+    return json.dumps({"lines": lines, "more": more, "cpu_seconds": 0.1}).encode() + b"\n"
 
 
 def test_the_newest_whole_line_counts(told: tuple[Feed, Any]) -> None:
     feed, tell = told
     went = [["network", "path", 0.7], ["disk", "client", 0.3]]
-    whole = event(["push to nas", 5e6, went])
+    whole = event(["push to nas", 5e6, went], more=3)
     tell(event() + whole + event()[:9])
     (line,) = feed.take() or ()
+    assert feed.more == 3
     assert line == Line("push to nas", 5e6, tuple(TimeShare(*each) for each in went))
     tell(event()[9:-1])
     assert feed.take() is None
@@ -96,15 +97,25 @@ def test_lines_keep_the_shares_that_were_told_last(monkeypatch: pytest.MonkeyPat
     events: list[Any] = []
 
     def watching(tell: Any, control_fd: int, pid: int, address: str) -> None:
-        tell((Live(running(), 1.0, None),), 0.1)
-        tell((Live(running(), 2.0, seen),), 0.2)
-        tell((Live(running(), 3.0, None), Live(running(KERNEL), 4.0, None)), 0.3)
+        tell((Live(b"a", running(), 1.0, None),), 2, 0.1)
+        tell((Live(b"a", running(), 2.0, seen),), 0, 0.2)
+        tell((Live(b"a", running(), 3.0, None), Live(b"b", running(KERNEL), 4.0, None)), 0, 0.3)
+        tell((), 0, 0.4)
+        tell((Live(b"a", running(), 5.0, None),), 0, 0.5)
 
     monkeypatch.setattr(live.live_copies, "watch", watching)
     live._watch(events.append, -1, 0, "")
+    assert events.pop() == {"ended": True}
     told = [[(rate, list(went)) for _, rate, went in each["lines"]] for each in events]
     whole = [["network", "path", 1.0]]
-    assert told == [[(1.0, [])], [(2.0, whole)], [(3.0, whole), (4.0, [])]]
+    assert told == [[(1.0, [])], [(2.0, whole)], [(3.0, whole), (4.0, [])], [], [(5.0, [])]]
+    assert events[0]["more"] == 2
+
+
+def test_a_process_that_ended_ends_the_feed(told: tuple[Feed, Any]) -> None:
+    feed, tell = told
+    tell(b'{"ended": true}\n')
+    assert feed.take() is None and feed.ended
 
 
 def test_of_too_few_looks_nothing_is_told() -> None:

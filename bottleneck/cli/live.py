@@ -93,6 +93,8 @@ def _seconds(feed: Feed, view: View, keys: list[int], until: float | None) -> It
         copies = feed.take() if feed.child.events_fd in ready else None
         if copies is not None and not view.frozen:
             lines = copies
+        if feed.ended:
+            return
         if ready and not view.over:
             yield view.ordered(lines)
 
@@ -119,9 +121,15 @@ def _keys() -> Iterator[int]:
     before = termios.tcgetattr(fd)
     try:
         tty.setcbreak(fd)
+        own = termios.tcgetattr(fd)
+        # Stopped (Ctrl-Z), it would leave its screen to the shell.
+        own[6][termios.VSUSP] = b"\0"
+        termios.tcsetattr(fd, termios.TCSANOW, own)
         yield fd
     finally:
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+        # A terminal that is gone has no state.
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(fd, termios.TCSADRAIN, before)
 
 
 def _draw(console: Console, blocks: Iterator[document.Block]) -> None:
@@ -137,7 +145,8 @@ def _draw(console: Console, blocks: Iterator[document.Block]) -> None:
 
 def _blocks(feed: Feed, view: View, lines: list[Line]) -> Iterator[document.Block]:
     total = rate_text(sum(each.bytes_per_second for each in lines))
-    count = f"{len(lines)} {'copy' if len(lines) == 1 else 'copies'}, {total}"
+    beside = f" and {feed.more} more" if feed.more else ""
+    count = f"{len(lines)} {'copy' if len(lines) == 1 else 'copies'}{beside}, {total}"
     state = ", frozen" if view.frozen else ""
     yield Text(f"{count}{state}. {_cost(feed)}", "strong")
     wide = Table("", _columns(), [document.Row(_cells(each, 3)) for each in lines])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from bottleneck import units
@@ -246,7 +247,9 @@ def figures(
     """Of one kind the sentences, the maps, and all the figures behind them."""
     form = TABLES[about]
     rows = [row for each in found for row in each.rows]
-    maps = [form.heat(each) for each in found[:MOST_MAPS]] if form.heat else []
+    made = [form.heat(each) for each in found] if form.heat else []
+    several = enumerate((each for each in made if each.cells), 1)
+    maps = [replace(each, about=f"{at}" if at > 1 else "") for at, each in several][:MOST_MAPS]
     return [_sentence(each).text for each in found], maps, _table(form, rows, 0)
 
 

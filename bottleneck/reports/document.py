@@ -138,6 +138,8 @@ class Heat:
     framed: str = ""
     knee: bool = False
     """Whether what is framed is a knee: a terminal frames no other."""
+    about: str = ""
+    """What tells it from others of its settings in one document."""
     line: tuple[float, str] | None = None
     """A row's setting that stands between the others, and what it is."""
 

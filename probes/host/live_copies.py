@@ -6,6 +6,7 @@ all, so it is done once for each. Needs no privileges; moves no byte itself.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from probes.host.running_copies import LEAST_BYTES, Running, Wanted, counted
 from probes.host.sock_diag import Seen, Sockets, parse
 from probes.host.socket_watch import Observed, Watch
 from probes.host.waiting import select
+from probes.stage import Refused
 
 TELL_SECONDS, SHOWN_SECONDS = 1.0, 5.0
 """Between two reports, and the time before each that it tells of, at least."""
@@ -29,12 +31,16 @@ LOOK_SECONDS, REST_RATIO = 0.12, 250
 """Between two looks, and the least rest over the CPU time that one took."""
 MOST_COPIES, MOST_TOLD = 16, 1
 """Of the copies, those of which one report tells what was seen: all have their turn."""
+KEPT_LOOKS = 256
+"""Of a copy: it may last for days."""
 
 
 @dataclass(frozen=True)
 class Live:
     """A copy in the last seconds."""
 
+    identity: bytes
+    """Of its connection: no other one ever has it."""
     running: Running
     bytes_per_second: float
     """In the last second, both directions together."""
@@ -60,44 +66,61 @@ class _Copy:
         look = self.track.looks[-1]
         seen = parse(look.raw)
         lasted = look.clock_seconds - self.counted_at
+        if self.track.gone:
+            self.rate, self.moved_at = 0.0, now - QUIET_SECONDS - 1
         if seen is None or lasted <= 0:
             return
         counts = counted(seen)
         grown = tuple(max(0, after - was) for after, was in zip(counts, self.counts))
         self.rate = sum(grown) / lasted
         self.counts, self.counted_at = counts, look.clock_seconds
-        if sum(grown) >= LEAST_BYTES:
+        # As much as makes a copy of a connection that is searched.
+        if sum(grown) * SEARCH_SECONDS >= LEAST_BYTES * lasted:
             self.moved_at, self.running = now, _moving(self.running, grown)
 
     def told(self, now: float, whole: bool) -> Live:
+        found = Live(self.track.seen.identity, self.running, self.rate, None)
         if not whole:
-            return Live(self.running, self.rate, None)
+            return found
         began = max(self.began, min(now - SHOWN_SECONDS, self.told_at))
         self.told_at = now
-        return Live(self.running, self.rate, self.watch.told(began, now))
+        found = replace(found, observed=self.watch.told(began, now))
+        for looks in (self.track.looks, self.watch.thread_looks):
+            del looks[:-KEPT_LOOKS]
+        self.track.every = 1
+        return found
 
 
-def watch(
-    tell: Callable[[Tuple[Live, ...], float], None], control_fd: int, pid: int, address: str
-) -> None:
-    """Watches until control_fd can be read; tells the copies, and the CPU seconds that this took.
+Tell = Callable[[Tuple[Live, ...], int, float], None]
 
-    pid, address: which copies, as running_copies.Wanted has them.
+
+def watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
+    """Watches until control_fd can be read, or the process ends.
+
+    tell: takes the copies, how many more there are, and the CPU seconds that this took. pid,
+    address: which copies, as running_copies.Wanted has them.
 
     Raises:
         Refused: no such process, or another user's.
         Unavailable: this system does not tell what other processes do.
     """
-    family, remotes = running_copies.family_of(pid)
-    with Sockets() as sockets:
+    family = running_copies.family_of(pid)
+    with Sockets() as sockets, contextlib.ExitStack() as stack:
         live = _Live(sockets, Wanted(pid, address))
+        stack.callback(live.close)
         began, due = time.process_time(), time.monotonic()
         while True:
             if time.monotonic() >= max(due, live.search_at):
-                found = running_copies.candidates(sockets, live.wanted, family, remotes)
-                live.search(time.monotonic(), found)
+                try:
+                    family = running_copies.family_of(pid) if pid else family
+                    live.search(
+                        time.monotonic(), running_copies.candidates(sockets, live.wanted, *family)
+                    )
+                except Refused:
+                    return  # the process has ended
             if time.monotonic() >= due:
-                tell(live.told(time.monotonic()), time.process_time() - began)
+                if live.searches > 1:
+                    tell(live.told(time.monotonic()), live.more, time.process_time() - began)
                 due = max(due + TELL_SECONDS, time.monotonic())
             used = time.process_time()
             for each in live.copies.values():
@@ -120,48 +143,72 @@ class _Live:
     """Bytes that each connection had sent and received at the last search."""
     searched_at: float = 0.0
     search_at: float = 0.0
+    searches: int = 0
+    more: int = 0
+    """Connections that move and are not watched, or not yet."""
 
     def search(self, now: float, seen: List[Seen]) -> None:
         """Takes the connections as they are now, of which one that moves may be a new copy."""
         asked = {(each.own, each.peer) for each in seen}
         # Of both ends of a connection on this host the one that asks is told.
-        twice = {e.identity for e in seen if running_copies.serves(e) and (e.peer, e.own) in asked}
+        twice = {e.identity for e in seen if (e.peer, e.own) in asked and running_copies.serves(e)}
         known = {each.identity: each for each in seen if each.identity not in twice}
         counts = {identity: counted(each) for identity, each in known.items()}
         grown = {
             each: tuple(now - was for now, was in zip(counts[each], self.counts[each]))
             for each in counts.keys() & self.counts.keys()
         }
-        first, self.counts = not self.counts, counts
+        self.counts, self.searches = counts, self.searches + 1
         lasted, self.searched_at = now - self.searched_at, now
-        self.copies = {each: copy for each, copy in self.copies.items() if each in known}
+        for gone in self.copies.keys() - known.keys():
+            self._drop(gone)
         fresh = [e for e in grown if sum(grown[e]) >= LEAST_BYTES and e not in self.copies]
-        if fresh and len(self.copies) < MOST_COPIES:
+        room = len(self.copies) < MOST_COPIES
+        if fresh and room:
             most = max(fresh, key=lambda each: sum(grown[each]))
-            self.copies[most] = self._begun(known[most], grown[most], sum(grown[most]) / lasted)
-        again = first or len(fresh) > 1
+            begun = self._begun(known[most], grown[most], sum(grown[most]) / lasted)
+            if begun is not None:
+                self.copies[most] = begun
+        self.more = sum(each not in self.copies for each in fresh)
+        again = self.searches == 1 or (self.more and room)
         self.search_at = now + (TELL_SECONDS / 2 if again else SEARCH_SECONDS)
+
+    def close(self) -> None:
+        """Forgets all copies."""
+        for identity in list(self.copies):
+            self._drop(identity)
+
+    def _drop(self, identity: bytes) -> None:
+        self.copies.pop(identity).watch.threads.close()
 
     def told(self, now: float) -> Tuple[Live, ...]:
         """The copies as they are now."""
         for identity, each in list(self.copies.items()):
             each.count(now)
             if now - each.moved_at > QUIET_SECONDS:
-                del self.copies[identity]
+                self._drop(identity)
         turn = sorted(self.copies.values(), key=lambda each: each.told_at)[:MOST_TOLD]
         return tuple(each.told(now, each in turn) for each in self.copies.values())
 
-    def _begun(self, seen: Seen, grown: Tuple[int, ...], rate: float) -> _Copy:
+    def _begun(self, seen: Seen, grown: Tuple[int, ...], rate: float) -> Optional[_Copy]:
+        """None: the connection has ended meanwhile."""
         pid, (own, peer) = self.wanted.pid, (seen.own, seen.peer)
         running = running_copies.find(pid, "", *own, *peer, look_seconds=FIND_SECONDS)
+        link = running.link
+        ends = link and (link.own_address, link.own_port, link.peer_address, link.peer_port)
+        if ends != (*own, *peer):
+            return None
         running = _moving(running, grown)
         found = Watch(running_copies.setting(running, 0.0), self.sockets)
         track = found.tracks[seen.identity] = Track(seen, self.sockets.question(seen))
         found.search_at = found.count_at = float("inf")
         found.once()
-        now = time.monotonic()
         newest = parse(track.looks[-1].raw) if track.looks else None
-        return _Copy(running, found, track, counted(newest or seen), now, now, now, rate)
+        if newest is None:
+            found.threads.close()
+            return None
+        now = time.monotonic()
+        return _Copy(running, found, track, counted(newest), now, now, now, rate)
 
 
 def _moving(running: Running, grown: Tuple[int, ...]) -> Running:

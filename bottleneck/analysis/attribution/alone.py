@@ -15,7 +15,7 @@ from bottleneck.analysis.attribution.shares import (
     NETWORK,
     SATURATED_RATIO,
     UNKNOWN,
-    Instant,
+    Slice,
     ViewResult,
     shares_of_time,
 )
@@ -52,8 +52,9 @@ def _by_sockets(copy: TimedCopy, own: Connection) -> ViewResult:
     if copy.pull:
         quiet = [sockets.is_silent(e, e.since_received_seconds, copy.rate) for e in own.looks]
         ahead = sum(copy.keeps_up(each) for each in own.looks) / len(own.looks)
-        instants: list[Instant] = [(1.0, frozenset({UNKNOWN if e else NETWORK})) for e in quiet]
-        time = shares_of_time(instants, len(own.looks))
+        parts = (UNKNOWN if each else NETWORK for each in quiet)
+        slices: list[Slice] = [(1.0, [(1.0, frozenset({part}))]) for part in parts]
+        time = shares_of_time(slices, len(own.looks))
         full = time.uses.get(NETWORK, 0.0) > 1 - QUIET_RATIO and ahead >= KEEPS_UP_RATIO
     else:
         time = shares_of_time(Instants(copy, own).all(own.looks), len(own.looks))
@@ -72,7 +73,7 @@ def _by_thread(copy: TimedCopy) -> ViewResult:
     return ViewResult(time, time.first if full else UNKNOWN, ALONE.format(copy.asking))
 
 
-def _by_bins(copy: TimedCopy, disk: float, body: float) -> Iterator[Instant]:
+def _by_bins(copy: TimedCopy, disk: float, body: float) -> Iterator[Slice]:
     """What had work in each bin of the moving thread, as far as one end can tell.
 
     disk, body: shares of the whole copy of its disk, and of replies on their way.
@@ -83,12 +84,15 @@ def _by_bins(copy: TimedCopy, disk: float, body: float) -> Iterator[Instant]:
     more, less = disk / (own_disk or 1.0), body / (own_body or 1.0)
     for lasted, each in thread.timed:
         came = each.body + each.send
-        yield lasted * (each.disk + each.flush) * more, frozenset({("disk", copy.asking)})
-        yield lasted * each.cpu, frozenset({("cpu", copy.asking)})
-        yield lasted * came * less, frozenset({NETWORK})
-        yield lasted * (each.reply + came * (1 - less)), frozenset({UNKNOWN})
+        parts = {
+            ("disk", copy.asking): (each.disk + each.flush) * more,
+            ("cpu", copy.asking): each.cpu,
+            NETWORK: came * less,
+            UNKNOWN: each.reply + came * (1 - less),
+        }
+        yield lasted, [(lasted * share, frozenset({part})) for part, share in parts.items()]
     if not own_disk:
-        yield disk, frozenset({("disk", copy.asking)})
+        yield 0.0, [(disk, frozenset({("disk", copy.asking)}))]
 
 
 def _pull(copy: TimedCopy, own: Connection) -> ViewResult:

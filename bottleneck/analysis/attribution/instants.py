@@ -7,7 +7,13 @@ from functools import cached_property
 from statistics import mean
 
 from bottleneck.analysis.attribution import sockets
-from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Instant, split_by_chance
+from bottleneck.analysis.attribution.shares import (
+    NETWORK,
+    UNKNOWN,
+    Instant,
+    Slice,
+    split_by_chance,
+)
 from bottleneck.analysis.attribution.thread import Shares
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection, HostLooks, SocketLook, nearest
@@ -71,17 +77,19 @@ class Instants:
     server: Server | None = None
     """None: the file server's host has no agent."""
 
-    def all(self, moments: tuple[SocketLook, ...]) -> list[Instant]:
+    def all(self, moments: tuple[SocketLook, ...]) -> list[Slice]:
         """Returns the instants around some looks, weighted by the time between these."""
-        found: list[Instant] = []
+        slices: list[Slice] = []
         for at, moment in enumerate(moments):
             before, after = moments[max(0, at - 1)], moments[min(at + 1, len(moments) - 1)]
             lasted = (after.elapsed_seconds - before.elapsed_seconds) / 2
             look = nearest(self.sender.looks, moment.elapsed_seconds)
+            found: list[Instant] = []
             for state, share in _states(self.copy.thread.at(moment.elapsed_seconds)):
                 if look is not None:
                     found += self._of(look, moment.elapsed_seconds, state, lasted * share)
-        return found
+            slices.append((lasted, found))
+        return slices
 
     def _of(self, look: SocketLook, seconds: float, state: str, lasted: float) -> list[Instant]:
         copy = self.copy

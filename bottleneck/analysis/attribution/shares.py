@@ -11,6 +11,8 @@ from bottleneck.analysis.finding import Part
 UNKNOWN: Part = ("unknown", None)
 Instant = tuple[float, frozenset[Part]]
 """Its weight, and the components that had work in it."""
+Slice = tuple[float, list[Instant]]
+"""How long a look or a bin stands for, and its instants, whose order in it is not known."""
 NETWORK: Part = ("network", "path")
 BOTH, HIDDEN, ALONE = "both hosts", "both hosts, without the server's threads", "{} alone"
 """Views, by what could be seen; the last one of the host that makes the copy."""
@@ -31,7 +33,7 @@ class Time:
     """Utilization of each component; several can have work at once, so these exceed 1 in sum."""
     looks: int
     """Number of samples."""
-    instants: Sequence[Instant] = ()
+    slices: Sequence[Slice] = ()
     """In the order of the copy's time."""
 
     @property
@@ -41,15 +43,18 @@ class Time:
 
     def periods(self, count: int) -> list[dict[Part, float]]:
         """Shares of each of so many equal parts of the time, the first one first; they sum to 1."""
-        lasted = sum(weight for weight, _ in self.instants) / count
+        length = sum(lasted for lasted, _ in self.slices) / count
         found: list[dict[Part, float]] = [{} for _ in range(count)]
         began = 0.0
-        for weight, at_work in self.instants:
-            part = next((each for each in self.shares if each in at_work), UNKNOWN)
-            ended = began + weight
-            for at in range(int(began / lasted), min(count, math.ceil(ended / lasted))):
-                inside = min(ended, (at + 1) * lasted) - max(began, at * lasted)
-                found[at][part] = found[at].get(part, 0.0) + max(0.0, inside) / lasted
+        for lasted, instants in self.slices if length > 0 else ():
+            whole = sum(weight for weight, _ in instants)
+            ended = began + lasted
+            for at in range(int(began / length), min(count, math.ceil(ended / length))):
+                inside = min(ended, (at + 1) * length) - max(began, at * length)
+                for weight, at_work in instants if whole > 0 else ():
+                    part = next((each for each in self.shares if each in at_work), UNKNOWN)
+                    share = max(0.0, inside) / length * weight / whole
+                    found[at][part] = found[at].get(part, 0.0) + share
             began = ended
         return found
 
@@ -102,11 +107,12 @@ def split_by_chance(instant: Instant, ratios: Iterable[tuple[Part, float]]) -> l
     return pieces
 
 
-def shares_of_time(instants: Sequence[Instant], looks: int) -> Time:
+def shares_of_time(slices: Sequence[Slice], looks: int) -> Time:
     """Gives each instant to the busiest of its components, by utilization over the whole copy.
 
     Without any all of it is unknown.
     """
+    instants = [each for _, found in slices for each in found]
     if not sum(weight for weight, _ in instants) > 0:
         instants = [(1.0, frozenset({UNKNOWN}))]
     whole = sum(weight for weight, _ in instants)
@@ -121,4 +127,4 @@ def shares_of_time(instants: Sequence[Instant], looks: int) -> Time:
     rest = sum(weight for weight, _ in left) / whole
     if rest > 1e-9:
         shares[UNKNOWN] = shares.get(UNKNOWN, 0.0) + rest
-    return Time(shares, uses, looks, instants)
+    return Time(shares, uses, looks, slices)

@@ -31,7 +31,7 @@ SAMPLED = (OWN, SYSTEM, RUNNING)
 RIGHT = WIDTH - 6.0
 TOP, TALL, APART = 30.0, 84.0, 32.0
 """The first panel's top, each panel's height, and the room between two of them."""
-MOST_PERIODS, LOOKS_OF_PERIOD, MOST_LOOKS = 48, 2, 120
+MOST_PERIODS, SLICES_OF_PERIOD, MOST_LOOKS = 48, 2, 120
 COLOURS: dict[Part, str] = {
     ("network", "path"): "fill-series-1",
     ("disk", "server"): "fill-series-2",
@@ -128,7 +128,7 @@ def _over_time(
         panels.rate(known)
         told.append("the rate from sample to sample")
     if found:
-        panels.shares(found.time)
+        panels.shares(found.time, ends[1])
         told.append("who had work")
     if timed and panels.queues(timed):
         told.append("the bytes that waited in the sockets")
@@ -181,10 +181,10 @@ class _Panels:
         points = [(when, rate) for begin, end, rate in known for when in (begin, end)]
         made.curve(points, "line-accent")
 
-    def shares(self, time: Time) -> None:
-        """Who had work in each part of the time, one upon the other, the largest below."""
-        count = max(1, min(MOST_PERIODS, time.looks // LOOKS_OF_PERIOD))
-        periods, lasted = time.periods(count), self.seconds / count
+    def shares(self, time: Time, seconds: float) -> None:
+        """Who had work in each part of the watched time, one upon the other, the largest below."""
+        count = max(1, min(MOST_PERIODS, len(time.slices) // SLICES_OF_PERIOD))
+        periods, lasted = time.periods(count), seconds / count
         made = self._panel("who had work", charts.ticks_at((0.0, 0.5, 1.0), percent_text), 1.0)
         below = [0.0] * count
         for part in sorted(

@@ -12,14 +12,23 @@ from bottleneck.analysis.attribution.shares import (
     UNKNOWN,
     Instant,
     Time,
-    shares_of_time,
     split_by_chance,
+)
+from bottleneck.analysis.attribution.shares import (
+    shares_of_time as shares_of_slices,
 )
 
 STAGES = (("disk", "client"), ("disk", "server"), ("cpu", "server"), ("network", "path"))
 instants = st.lists(
     st.tuples(st.floats(0.01, 10), st.frozensets(st.sampled_from(STAGES))), min_size=1, max_size=30
 )
+
+
+def shares_of_time(found: list[Instant], looks: int) -> Time:
+    """Of instants, each of which is a slice of its own."""
+    return shares_of_slices([(weight, [(weight, parts)]) for weight, parts in found], looks)
+
+
 quick = settings(
     deadline=None,
     database=None,
@@ -96,6 +105,18 @@ def test_periods_have_the_shares_of_their_own_time() -> None:
     time = shares_of_time(found, 4)
     assert time.periods(2) == [{first: 1.0}, {first: 0.5, UNKNOWN: 0.5}]
     assert time.periods(1) == [{first: 0.75, UNKNOWN: 0.25}]
+
+
+def test_within_a_slice_no_order_is_made_up() -> None:
+    first, second = STAGES[:2]
+    half: list[Instant] = [(0.5, frozenset({first})), (0.5, frozenset({second}))]
+    time = shares_of_slices([(1.0, half), (1.0, half), (0.0, [(1.0, frozenset({first}))])], 2)
+    assert time.periods(4) == [{first: 0.5, second: 0.5}] * 4
+
+
+def test_of_times_too_small_to_be_divided_there_are_no_periods() -> None:
+    time = shares_of_time([(5e-324, frozenset({STAGES[0]}))], 1)
+    assert time.periods(48) == [{}] * 48
 
 
 @quick

@@ -118,11 +118,57 @@ def test_a_copy_that_rests_or_has_ended_is_shown_no_more(host: Host) -> None:
     assert told == ()
 
 
+def test_what_ends_while_its_programs_are_looked_for_is_no_copy(host: Host) -> None:
+    host.second()
+    pair = host.pairs[0]
+    pair.push()
+
+    def ending(**wanted: object) -> object:
+        pair.server.close()
+        pair.client.close()
+        return running_copies.Running(None, (), None, None, None, {})
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(running_copies, "find", lambda *given, **more: ending())
+        assert host.second() == ()
+
+
+def test_a_slow_copy_stays_and_what_was_forgotten_holds_no_descriptor(host: Host) -> None:
+    host.second()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        host.pairs[0].push()
+        host.second()
+    for _ in range(12):
+        host.pairs[0].client.sendall(bytes(1 << 15))
+        host.pairs[0].server.recv(1 << 15, socket.MSG_WAITALL)
+        assert len(host.second()) == 1
+    assert len(os.listdir("/proc/self/fd")) > before
+    for _ in range(int(QUIET_SECONDS) + 1):
+        told = host.second()
+    assert told == ()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_copy_that_lasts_for_days_keeps_few_looks(host: Host) -> None:
+    host.second()
+    for _ in range(2):
+        host.pairs[0].push()
+        host.second()
+    (copy,) = host.live.copies.values()
+    for _ in range(3000):
+        copy.watch.once()
+    copy.track.every = 64
+    host.pairs[0].push()
+    host.second()
+    assert len(copy.track.looks) <= live_copies.KEPT_LOOKS and copy.track.every == 1
+
+
 def test_a_process_that_is_none_is_refused() -> None:
     reading, writing = os.pipe()
     try:
         with pytest.raises(Refused, match="not found"):
-            watch(lambda copies, used: None, reading, NOBODY, "")
+            watch(lambda copies, more, used: None, reading, NOBODY, "")
     finally:
         os.close(reading)
         os.close(writing)
@@ -132,7 +178,7 @@ def test_a_watch_tells_until_its_descriptor_can_be_read() -> None:
     reading, writing = os.pipe()
     told: list[tuple[Live, ...]] = []
 
-    def tell(copies: tuple[Live, ...], cpu_seconds: float) -> None:
+    def tell(copies: tuple[Live, ...], more: int, cpu_seconds: float) -> None:
         told.append(copies)
         assert cpu_seconds >= 0
         os.close(writing)
