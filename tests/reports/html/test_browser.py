@@ -65,6 +65,8 @@ def files(page_of, tmp_path_factory) -> dict[str, Path]:
     found = {name: folder / f"{name}.html" for name in NAMES}
     for name, path in found.items():
         path.write_text(page_of(DATA / f"report-v1-{name}.json"), encoding="ascii")
+    found["timed"] = folder / "timed.html"
+    found["timed"].write_text(page_of(DATA / "traces/sync-60.json.gz"), encoding="ascii")
     return found
 
 
@@ -162,6 +164,7 @@ def test_all_is_seen_and_nothing_is_cut_off(browser, files, pictures, name, widt
         *(("thorough", width, scheme) for width in SIZES for scheme in SCHEMES),
         ("comparisons", 390, "light"),
         ("strange", 1280, "dark"),
+        *(("timed", width, scheme) for width in SIZES for scheme in SCHEMES),
     ],
 )
 def test_axe_finds_nothing_serious(browser, files, name, width, scheme):
@@ -174,6 +177,16 @@ def test_axe_finds_nothing_serious(browser, files, name, width, scheme):
             for node in each["nodes"][:3]
         ]
         assert told == []
+
+
+def test_a_key_opens_the_course_of_a_copy_without_a_network(browser, files):
+    with shown(browser, files["timed"], 390, "light") as seen:
+        bars = seen.page.locator("#times summary")
+        course = seen.page.locator("#times figure").first
+        assert bars.count() >= 4 and not course.is_visible()
+        bars.first.press("Enter")
+        assert course.is_visible() and "who had work" in course.text_content()
+    assert seen.requests == [files["timed"].as_uri()]
 
 
 def test_every_table_that_scrolls_is_reached_by_the_keyboard(browser, files):
