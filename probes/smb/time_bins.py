@@ -13,11 +13,11 @@ else of this program has left the processor's cache.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from probes.host.system import os
 from probes.records import Details
 
 KINDS = ("reply", "send", "read", "write", "flush")

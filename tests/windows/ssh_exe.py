@@ -14,12 +14,18 @@ import zipfile
 from contextlib import contextmanager, suppress
 
 PORT = "BOTTLENECK_TEST_SSH_PORT"
+SERVE = "serve"
+"""What this file is started with on this host."""
 CHUNK_BYTES = 1 << 16
 
 
 @contextmanager
-def planted(windows, ssh):
-    """ssh.exe where Windows has it; yields what its environment needs."""
+def planted(windows, ssh, enter=()):
+    """ssh.exe where Windows has it; yields what its environment needs.
+
+    ssh: the program that its streams are passed to. enter: a command that enters the network in
+    which the client is; empty: this one.
+    """
     from tests.windows.bed import windows_path
 
     program = windows.folder / "prefix/drive_c/windows/system32/OpenSSH/ssh.exe"
@@ -30,20 +36,29 @@ def planted(windows, ssh):
     starter = windows.folder / "python/Lib/pip/_vendor/distlib/t64.exe"
     first = f"#!{windows_path(windows.python)} -I\r\n".encode()
     program.write_bytes(starter.read_bytes() + first + packed.getvalue())
+    command = [*map(str, enter), sys.executable, __file__, SERVE, str(ssh)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     try:
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            threading.Thread(target=_serve, args=(listening, ssh), daemon=True).start()
-            yield {PORT: str(listening.getsockname()[1])}
-            listening.shutdown(socket.SHUT_RDWR)
+        with subprocess.Popen(command, text=True, **pipes) as serving:
+            yield {PORT: serving.stdout.readline().strip()}
+            serving.stdin.close()
     finally:
         program.unlink()
 
 
-def _serve(listening, ssh):
-    with suppress(OSError):
+def serve(ssh):
+    """Runs ssh for each ssh.exe that calls, until stdin closes; says the port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print(listening.getsockname()[1], flush=True)
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
         while True:
             both, errors = (listening.accept()[0] for _ in range(2))
             threading.Thread(target=_run, args=(both, errors, ssh), daemon=True).start()
+
+
+def _end_with_stdin():
+    sys.stdin.read()
+    os._exit(0)
 
 
 def _run(both, errors, ssh):
@@ -76,4 +91,6 @@ def main():
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == [SERVE]:
+        serve(sys.argv[2])
     main()

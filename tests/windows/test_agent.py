@@ -1,19 +1,16 @@
 """An agent on the server, from a Windows client under wine: by ssh, whose program is a stand-in
-that passes its streams to this host's ssh and a real sshd (ssh_exe.py), and by TLS."""
+that passes its streams to this host's ssh and a real sshd (ssh_exe.py)."""
 
 import json
 import signal
 import subprocess
-from contextlib import contextmanager
 
 import psutil
 import pytest
 
 from bottleneck.bootstrap import STARTER
-from bottleneck.credentials import TOKEN_VARIABLE
 from tests.conftest import PASSWORD, target_of
 from tests.living import until
-from tests.test_listening import started
 from tests.windows import bed, ssh_exe
 from tests.windows.test_worlds import (
     INTERRUPTED_SECONDS,
@@ -25,7 +22,6 @@ from tests.windows.test_worlds import (
 )
 
 pytestmark = pytest.mark.long
-WAYS = ("ssh", "tcp")
 
 
 @pytest.fixture
@@ -53,16 +49,6 @@ def ssh(windows, sshd):
         yield variables
 
 
-@contextmanager
-def agent(way, ssh, folder):
-    """Option and variables of an agent that is reached this way."""
-    if way == "ssh":
-        yield ("--agent", "ssh://nas"), ssh
-        return
-    with started(folder, "--idle", "60") as listener:
-        yield ("--agent", listener.spec), {TOKEN_VARIABLE: listener.token}
-
-
 def measured(report, stage, **setting):
     return [
         each["outcome"]
@@ -73,26 +59,22 @@ def measured(report, stage, **setting):
     ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_server_is_measured_by_its_agent(windows, samba, ssh, agents, tmp_path, way):
+def test_the_server_is_measured_by_its_agent(windows, samba, ssh, agents, tmp_path):
     server, _ = samba
     file = tmp_path / "report.json"
-    with agent(way, ssh, tmp_path) as (option, variables):
-        code, told = ended(
-            *(windows, target_of(server), server.username, PASSWORD),
-            *(*option, "--json", bed.windows_path(file)),
-            **variables,
-        )
-        assert code in (0, 3), told
-        report = json.loads(file.read_text())
-        broken = [each for each in report["steps"] if each["outcome"]["kind"] == "failed"]
-        assert not broken
+    code, told = ended(
+        *(windows, target_of(server), server.username, PASSWORD),
+        *("--agent", "ssh://nas", "--budget", "60", "--json", bed.windows_path(file)),
+        **ssh,
+    )
+    assert code in (0, 3), told
+    report = json.loads(file.read_text())
+    assert not [each for each in report["steps"] if each["outcome"]["kind"] == "failed"]
     assert report["hosts"]["server"]["system"].startswith("Linux")
     for verb in ("push", "pull"):
         (alone, *_) = measured(report, "tcp", verb=verb)
         assert alone["usage"]["server"]["busiest_core_ratio"] > 0
         assert alone["details"]["limits"]
-    assert measured(report, "disk", side="server")
     copies = measured(report, "smb-copy")
     assert copies and all(each["usage"]["server"] for each in copies)
     assert not kept(windows) and not running(windows)
@@ -117,18 +99,6 @@ def test_a_login_that_ssh_refuses_ends_with_69_and_sshs_words(
     complaints = [line for line in told.splitlines() if line.startswith("bottleneck: ")]
     assert code == 69 and len(complaints) == 1 and said in complaints[0], told
     assert not kept(windows) and not running(windows) and not agents()
-
-
-def test_a_wrong_token_ends_with_77_and_a_closed_port_with_69(windows, samba, tmp_path):
-    server, _ = samba
-    base = (windows, target_of(server), server.username, PASSWORD, "--agent")
-    with started(tmp_path, "--idle", "60") as listener:
-        last = "b" if listener.token[-1] == "a" else "a"
-        wrong = {TOKEN_VARIABLE: listener.token[:-1] + last}
-        code, told = ended(*base, listener.spec, **wrong)
-        assert code == 77 and "wrong token" in told, told
-        code, told = ended(*base, "tcp://127.0.0.1:9", **wrong)
-        assert code == 69 and "the agent at 127.0.0.1 port 9" in told, told
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 nothing behind. The path is real, the cards and disks are the host's."""
 
 import json
-import re
 import signal
 import socket
 import subprocess
@@ -14,10 +13,8 @@ from functools import partial
 import psutil
 import pytest
 
-from bottleneck.credentials import TOKEN_VARIABLE
 from tests.conftest import PASSWORD, target_of
-from tests.living import until
-from tests.windows import bed
+from tests.windows import bed, ssh_exe
 
 sys.path.append(str(bed.ROOT / "tests" / "lab"))
 import experiment  # noqa: E402
@@ -29,7 +26,7 @@ import world as lab  # noqa: E402
 LINK_RATIO = 0.03
 """By which a link may be told wrongly."""
 SECONDS = 60
-INTERRUPTED_SECONDS, ENDED_SECONDS = 20, 60
+INTERRUPTED_SECONDS, ENDED_SECONDS = 20, 120
 
 pytestmark = pytest.mark.lab
 
@@ -52,18 +49,18 @@ def running(windows):
 
 
 @contextmanager
-def listening(made):
-    """Option and variables of an agent that listens on the lab's server."""
-    command = [sys.executable, "-m", "bottleneck", "agent", "--listen", f"{made.server_address}:0"]
-    log = made.work / "agent.log"
-    with made.server.running(command, log):
-        assert until(lambda: "token: " in log.read_text())
-        port, token = re.search(r":(\d+) until[^\n]*\ntoken: (\S+)", log.read_text()).groups()
-        yield ("--agent", f"tcp://{made.server_address}:{port}"), {TOKEN_VARIABLE: token}
+def by_ssh(windows, made):
+    """Option and variables of an agent on the lab's server, where the stand-in for ssh leads."""
+    ssh = made.work / "ssh"
+    # As ssh does: its last word is for the shell there.
+    ssh.write_text(f'#!/bin/sh\nfor last; do :; done\nexec {made.server.script} sh -c "$last"\n')
+    ssh.chmod(0o755)
+    with ssh_exe.planted(windows, ssh, [made.client.script]) as variables:
+        yield ("--agent", "ssh://nas"), variables
 
 
 @contextmanager
-def nobody(made):
+def nobody(windows, made):
     """Without an agent."""
     yield (), {}
 
@@ -72,14 +69,14 @@ def nobody(made):
     ("name", "agent"),
     [
         *((name, nobody) for name in ("link-10", "link-100", "link-1000", "rtt-20-credits")),
-        *((name, listening) for name in ("link-100", "server-read", "server-quota")),
+        *((name, by_ssh) for name in ("link-100", "server-read", "server-quota")),
     ],
 )
 def test_a_windows_client_names_the_planted_cap(windows, name, agent):
     if lacks := lab.missing():
         pytest.skip("NOT TESTED: " + "; ".join(lacks))
     chosen = truth.WORLDS[name]
-    with lab.world(chosen.plant) as made, agent(made) as (option, variables):
+    with lab.world(chosen.plant) as made, agent(windows, made) as (option, variables):
         file = made.work / "report.json"
         command = windows.command(
             *("diagnose", made.share.target, "--user", made.share.user, "--yes", "--quiet"),
@@ -91,7 +88,7 @@ def test_a_windows_client_names_the_planted_cap(windows, name, agent):
         told = json.loads(file.read_text())
         left = experiment.left_behind(made)
     assert not left and not kept(windows)
-    terms = experiment.Terms(agent=agent is listening, beside=False)
+    terms = experiment.Terms(agent=agent is by_ssh, beside=False)
     ran = experiment.judged(chosen, told, terms)
     assert {each.grade for each in ran.verdicts} - {judge.NOT_COUNTED} == {judge.RIGHT}, ran
     assert not ran.unlawful
