@@ -14,10 +14,10 @@ import sys
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
-from bottleneck import __version__, agent_limits, agent_requests, typed, wire
-from bottleneck.agent_checks import MOST_AT_ONCE, Session, check, plain_address
+from bottleneck import __version__, agent_requests, typed, wire
+from bottleneck.agent_checks import MOST_AT_ONCE, Named, Session, check
 from probes import STAGES
 from probes.host import counters, tools
 from probes.host.child import Child, Event, Tell, Work, failure, keep_private, spawn
@@ -76,17 +76,17 @@ class Requests:
         return unread[skipped:]
 
 
-def work_of(do: str, request: wire.Message, peer: str) -> Work:
-    """What a child does for a request; peer: of the session."""
+def work_of(do: str, request: wire.Message) -> Work:
+    """What a child does for a request."""
     wanted = agent_requests.takes(do, request["name"])
     if do == "hold" and request["name"] in STAGES:
-        return agent_requests.respond(request, wanted, peer)
+        return agent_requests.respond(request, wanted)
     return WORK[do](request, wanted)
 
 
-def perform(do: str, request: wire.Message, peer: str, tell: Tell, control_fd: int) -> None:
+def perform(do: str, request: wire.Message, tell: Tell, control_fd: int) -> None:
     """The same, in a child."""
-    work_of(do, request, peer)(tell, control_fd)
+    work_of(do, request)(tell, control_fd)
 
 
 def _event(line: bytes) -> Event:
@@ -155,8 +155,8 @@ class Agent:
 
     def timeout_seconds(self) -> Optional[float]:
         """Seconds until the next deadline; None: there is none."""
-        soonest = min([self.session.ends(), *(task.deadline for task in self.tasks.values())])
-        return None if soonest == float("inf") else max(0.0, soonest - time.monotonic())
+        soonest = min((task.deadline for task in self.tasks.values()), default=None)
+        return None if soonest is None else max(0.0, soonest - time.monotonic())
 
     def reply_bytes(self, line: bytes) -> None:
         """Writes a line to the coordinator; its absence closes us.
@@ -171,7 +171,7 @@ class Agent:
             if now >= until:
                 raise Ended(f"its replies were not read for {WRITE_SECONDS:.0f} s")
             ahead = (each.deadline for each in self.tasks.values() if each.deadline > now)
-            soonest = min([until, self.session.ends(), *ahead])
+            soonest = min([until, *ahead])
             # So much does not block where a little can be written (pipe(7)).
             if select.select([], [self.replies_fd], [], soonest - now)[1]:
                 try:
@@ -233,7 +233,7 @@ class Agent:
             raise Refused("permission", f"more than {MOST_AT_ONCE} requests at once of an agent")
         # Here, once: what it imports a forked child has then.
         agent_requests.takes(do, request["name"]).imported()
-        child = spawn(partial(perform, do, request, self.session.peer))
+        child = spawn(partial(perform, do, request))
         deadline = time.monotonic() + float(request["seconds"])
         task = Task(number, do, request["name"], child, deadline)
         self.tasks[number] = task
@@ -299,9 +299,7 @@ class Agent:
                 os.write(task.child.control_fd, b".")
 
     def kill_overdue(self, now: float) -> None:
-        """Kills what has not ended in its time. Errors: Ended, the session's is over."""
-        if now >= self.session.ends():
-            raise Ended(f"its session has ended; see seconds in {agent_limits.PATH} there")
+        """Kills what has not ended in its time."""
         for task in self.tasks.values():
             if now >= task.deadline:
                 task.child.kill()
@@ -332,24 +330,17 @@ class Agent:
             task.child.kill()
 
 
-def main(*arguments: str) -> None:
+def main(named: Optional[Named] = None) -> None:
     """Serves one coordinator over stdin and stdout.
 
-    arguments: `--peer ADDRESS` of a listener, which started it for that caller: it may call nobody
-    else. Without it whoever started it may say, as far as the host's limits go.
+    named: what the command line of an installed agent names; None: its caller's rights are its own.
     """
     keep_private()
-    peer = _peer_of(arguments)
     tools.keep_to_safe_folders()
     replies_fd = os.dup(1)
     # Nothing but replies may reach the stream: what a library prints goes to stderr.
     os.dup2(2, 1)
-    try:
-        agent = Agent(0, replies_fd, Session(agent_limits.load(), peer))
-    except agent_limits.Untrusted as error:
-        text = f"{socket.gethostname()}: {error}"
-        os.write(replies_fd, wire.refusal("permission", text))
-        raise SystemExit(77) from None
+    agent = Agent(0, replies_fd, Session(named))
 
     def close(*_: Any) -> None:
         raise SystemExit(0)
@@ -365,13 +356,3 @@ def main(*arguments: str) -> None:
     except SystemExit:
         agent.end_all()
         raise
-
-
-def _peer_of(arguments: Tuple[str, ...]) -> str:
-    """ADDRESS of `--peer ADDRESS`, all that this program takes. Errors: SystemExit."""
-    if not arguments:
-        return ""
-    if len(arguments) != 2 or arguments[0] != "--peer" or not plain_address(arguments[1]):
-        print("agent: the only option is --peer ADDRESS (an IP address)", file=sys.stderr)
-        raise SystemExit(64)
-    return arguments[1]

@@ -1,8 +1,9 @@
 """Whether an agent may carry out a request: decided by the agent itself, whatever its caller says.
 
-One that a listener started for a caller (--peer) calls nobody but that caller, and works only with
-folders and files that it handed out itself; the limits file of the host binds every agent. Runs on
-Python 3.9 with the standard library alone.
+An installed one (`bottleneck agent --folder DIR`, for ssh's forced commands) works only with what
+its own command line names and what it handed out itself, and runs no command. One that a caller
+started for himself has his rights anyway: it is guarded against mistakes alone. Runs on Python 3.9
+with the standard library alone.
 """
 
 from __future__ import annotations
@@ -13,12 +14,10 @@ import re
 import socket
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterable, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from bottleneck import agent_requests, typed, wire
-from bottleneck.agent_limits import PATH, Limits
 from bottleneck.agent_requests import ENVELOPES, Takes
-from probes import STAGES
 from probes.host.child import NoAnswer, answered
 from probes.host.counters import Watched
 from probes.meaning import Keys, keys
@@ -32,39 +31,33 @@ MOST_TASKS = 20_000
 MOST_COUNT = 1 << 30
 MOST_TEXT = 4096
 MOST_ITEMS = 1000
-MOST_PEER_BYTES = 1 << 40
-"""The sizes of a session in all, for an agent that has a peer and no limit in the file."""
 FOLDER_SECONDS = 5.0
 _INTERFACE = re.compile(r"[0-9A-Za-z_.-]{1,15}")
 """A network interface's name as it is in use (IFNAMSIZ of linux/if.h)."""
 
 
+@dataclass(frozen=True)
+class Named:
+    """What the command line of an installed agent names."""
+
+    folders: Tuple[str, ...] = ()
+    """That may be worked in, with what lies below them."""
+    devices: Tuple[str, ...] = ()
+    """That may be read."""
+
+
 @dataclass
 class Session:
-    """What one agent has handed out in one session, whom it serves and what its host allows."""
+    """What one agent has handed out in one session, and what its command line allows."""
 
-    limits: Limits = field(default_factory=Limits)
-    peer: str = ""
-    """The only address that it calls; empty: whoever started it may say."""
-    began: float = field(default_factory=time.monotonic)
+    named: Optional[Named] = None
+    """None: its caller may choose what this host reads and writes."""
     tasks: int = 0
-    named_bytes: int = 0
     folders: Set[str] = field(default_factory=set)
     """Of runs, found by their name."""
     leftovers: Set[str] = field(default_factory=set)
-    held: Dict[int, Tuple[str, int]] = field(default_factory=dict)
-    """By the hold's number the file or folder, and the port, that it handed out."""
-
-    @property
-    def narrow(self) -> bool:
-        """Whether its caller may not choose what this host reads and writes."""
-        return bool(self.peer) or self.limits.folders is not None
-
-    def ends(self) -> float:
-        """When the session is over, by time.monotonic()."""
-        most = MOST_SECONDS if self.peer else float("inf")
-        seconds = self.limits.seconds
-        return self.began + (most if seconds is None else min(most, seconds))
+    held: Dict[int, str] = field(default_factory=dict)
+    """By the hold's number the file or folder that it handed out."""
 
     def hand_out(self, number: int, do: str, name: str, event: Dict[str, Any]) -> None:
         """Remembers what an event tells the caller of, for the requests that come back with it."""
@@ -76,7 +69,7 @@ class Session:
             told, gives = event["endpoint"], agent_requests.takes("hold", name).gives
             # Its other fields may be what the caller's request held: not ours to hand out.
             path = told["facts"].get("local_path") if gives == "local_path" else told.get(gives)
-            self.held[number] = (path or "", told["port"] if name in STAGES else 0)
+            self.held[number] = path or ""
 
     def take_back(self, number: int) -> None:
         """A hold is over: another child may have its descriptor's number next."""
@@ -99,10 +92,7 @@ def plain_address(address: str) -> str:
 
 
 def check(request: wire.Message, session: Session) -> None:
-    """Raises Refused ("usage" or "permission") where a request may not be carried out.
-
-    What it counts (sizes, tasks) is counted then; nothing else happens.
-    """
+    """Raises Refused ("usage" or "permission") where a request may not be carried out."""
     checked = _Checked(session)
     try:
         do = typed.text(request.get("do"), "do")
@@ -123,14 +113,13 @@ def check(request: wire.Message, session: Session) -> None:
                 typed.number(each, "window")
         elif "seconds" in ENVELOPES[do]:
             _check_work(request, agent_requests.takes(do, request["name"]), checked)
-            _count(session, checked.size_bytes)
+            _count(session)
     except typed.NotTyped as error:
         raise Refused("usage", f"the agent refuses a request: {error}") from None
 
 
 def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
     do, session = request["do"], checked.session
-    checked.responds = do == "hold" and request["name"] in STAGES
     checked.value("seconds", request.get("seconds"), "seconds")
     given = request.get("arguments" if do == "ask" else "setting")
     checked.keys(takes.keys, given, "a setting")
@@ -139,21 +128,10 @@ def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
         # One that is left out would be what nobody has checked: its default.
         if key not in given:
             raise typed.NotTyped(f"a setting lacks {key!r}")
-    bound = session.peer or session.limits.peers is not None
-    if takes.strays and do == "initiate" and bound:
-        what = f"{request['name']} may call others than its peer"
-        raise _limited("peers", what)
-    if "parts" in given and isinstance(given["parts"], list) and session.narrow:
+    if "parts" in given and isinstance(given["parts"], list) and session.named is not None:
         checked.below(given["folder"], given["parts"])
-    checked.size_bytes *= max(1, given.get("files", 1))
-    on_loopback = given.get("over") == "loopback"
     if "peer" in ENVELOPES[do]:
         checked.keys(keys(Endpoint), request.get("peer"), "peer")
-        if not checked.responds:
-            checked.called("own" if on_loopback else takes.calls, request["peer"])
-    calm = given.get("load") is False or on_loopback
-    if session.limits.rate is not None and takes.unpaced and not calm:
-        raise _limited("rate", f"nothing paces {request['name']}")
 
 
 def _closed(given: Dict[str, Any], known: Iterable[str], where: str) -> None:
@@ -162,24 +140,14 @@ def _closed(given: Dict[str, Any], known: Iterable[str], where: str) -> None:
             raise typed.NotTyped(f"{where} has an unknown key {key[:40]!r}")
 
 
-def _count(session: Session, size_bytes: int) -> None:
+def _count(session: Session) -> None:
     if session.tasks >= MOST_TASKS:
         raise _refused(f"more than {MOST_TASKS} requests in one session of an agent")
-    limit = session.limits.bytes
-    most = limit if limit is not None else MOST_PEER_BYTES if session.peer else None
-    if most is not None and session.named_bytes + size_bytes > most:
-        what = f"{session.named_bytes + size_bytes} bytes were requested in this session"
-        raise _limited("bytes", f"{what}, {most} are allowed")
     session.tasks += 1
-    session.named_bytes += size_bytes
 
 
 def _refused(what: str) -> Refused:
-    return Refused("permission", what)
-
-
-def _limited(name: str, what: str) -> Refused:
-    return _refused(f"{socket.gethostname()}: {what}; see {name} in {PATH} there")
+    return Refused("permission", f"{socket.gethostname()}: {what}")
 
 
 class _Checked:
@@ -187,9 +155,6 @@ class _Checked:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.responds = False
-        """Whether it only answers: whom its setting names it does not call."""
-        self.size_bytes = 0
 
     def keys(self, known: Keys, given: object, where: str) -> None:
         """All of them, and no others."""
@@ -221,21 +186,8 @@ class _Checked:
 
     def seconds(self, value: Any, where: str) -> None:
         """A time that a request may take."""
-        limit = self.session.limits.seconds
         if typed.number(value, where) > MOST_SECONDS:
             raise typed.NotTyped(f"{where} is more than {MOST_SECONDS:.0f}")
-        if limit is not None and value > limit:
-            raise _limited("seconds", f"{value:.0f} s were requested")
-
-    def rate(self, value: Any, where: str) -> None:
-        """A pace that is kept to."""
-        limit = self.session.limits.rate
-        if typed.number(value, where) > (float("inf") if limit is None else limit):
-            raise _limited("rate", f"{value:.0f} bytes/s were requested")
-
-    def size(self, value: Any, where: str) -> None:
-        """Bytes that are read or written."""
-        self.size_bytes += typed.whole(value, where)
 
     def hex(self, value: Any, where: str) -> None:
         """The id of a run."""
@@ -248,61 +200,25 @@ class _Checked:
             raise typed.NotTyped(f"{where} is not a name")
 
     def address(self, value: Any, where: str) -> None:
-        """An address that nobody calls; a name would be looked up."""
+        """An address that stands in a configuration; a name would be looked up."""
         text = self.text(value, where)
-        bound = self.session.narrow or self.session.limits.peers is not None
-        if bound and text and not plain_address(text):
+        if self.session.named is not None and text and not plain_address(text):
             raise _refused(f"{where}: {text[:100]!r} is not an IP address")
 
-    def called_address(self, value: Any, where: str) -> None:
-        """An address that is called; of a responder it is where it listens."""
-        text = self.text(value, where)
-        peers, peer = self.session.limits.peers, self.session.peer
-        if self.responds:
-            self.address(value, where)
-            return
-        if peer and plain_address(text) != plain_address(peer):
-            raise _refused(
-                f"{socket.gethostname()}: its agent connects to its caller's address {peer} "
-                f"only, not to {text[:100]!r}"
-            )
-        if peers is not None and not any(_in_network(plain_address(text), each) for each in peers):
-            raise _limited("peers", f"connecting to {text[:100]!r} is not allowed")
-
-    def called(self, calls: str, peer: Dict[str, Any]) -> None:
-        """A request's peer, by what the request does with it."""
-        host, port = peer.get("host", ""), peer.get("port", 0)
-        if calls == "own":
-            limited = self.session.narrow or self.session.limits.peers is not None
-            own = port in {each for _, each in self.session.held.values()}
-            if limited and not (own and host in ("", "127.0.0.1", "::1")):
-                raise _refused("the agent connects to no port of its own host except its own")
-        elif calls == "called" or calls and peer.get("share"):
-            self.called_address(host, "host")
-
     def _is_handed(self, path: str) -> bool:
-        held = {at for at, _ in self.session.held.values()}
-        return path != "" and (path in self.session.folders or path in held)
+        return path in self.session.folders or path in self.session.held.values()
 
     def folder(self, value: Any, where: str) -> None:
         """A folder that is read from or written to, or a run's own folder."""
-        path, limit = self.text(value, where), self.session.limits.folders
-        if limit is not None:
-            if not _is_below(path, limit):
-                raise _limited("folders", f"{path} is not in any of them")
-        elif self.session.peer and not self._is_handed(path):
-            raise _refused(
-                f"{path} on {socket.gethostname()}: a listening agent uses the folder of its "
-                f"run only; list others under folders in {PATH} there",
-            )
+        path, named = self.text(value, where), self.session.named
+        if named is not None and not self._is_handed(path) and not _is_below(path, named.folders):
+            raise _refused(f"{path!r} is in no folder that its agent was started with (--folder)")
 
     def below(self, folder: str, parts: List[str]) -> None:
-        """A file by its way down from a folder, no link on which leads out of what is allowed."""
-        path, allowed = os.path.join(folder, *parts), self.session.limits.folders  # noqa: PTH118 - any bytes
-        if not (os.path.lexists(path) and _is_below(path, allowed or (folder,))):  # noqa: PTH110 - any bytes
-            raise _refused(
-                f"{path} on {socket.gethostname()}: not found, or a link leads to another folder",
-            )
+        """A file by its way down from a folder, no link on which leads out of it."""
+        path = os.path.join(folder, *parts)  # noqa: PTH118 - any bytes
+        if not (os.path.lexists(path) and _is_below(path, (folder,))):  # noqa: PTH110 - any bytes
+            raise _refused(f"{path!r} was not found, or a link leads to another folder")
 
     def file(self, value: Any, where: str) -> None:
         """A file that is read here; empty: none."""
@@ -313,27 +229,25 @@ class _Checked:
     def handed(self, value: Any, where: str) -> None:
         """A file whose content may leave this host; empty: none."""
         path = self.text(value, where)
-        if path and self.session.narrow and not self._is_handed(path):
-            raise _refused(
-                f"{path} on {socket.gethostname()}: its agent copies only files that it made",
-            )
+        if path and self.session.named is not None and not self._is_handed(path):
+            raise _refused("its agent copies only files that it made")
 
     def device(self, value: Any, where: str) -> None:
         """A block device that is read; empty: none."""
-        node, limit = self.text(value, where), self.session.limits.devices
-        if node and (self.session.narrow or limit is not None) and node not in (limit or ()):
-            raise _limited("devices", f"reading {node} is not allowed")
+        node, named = self.text(value, where), self.session.named
+        if node and named is not None and node not in named.devices:
+            raise _refused(f"its agent was not started with --device {node}")
 
     def command(self, value: Any, where: str) -> None:
         """A word of a command that is run: what that does nobody here can bound."""
-        if self.text(value, where) and (self.session.peer or self.session.limits != Limits()):
-            raise _refused(f"{socket.gethostname()}: its agent runs no command of its caller")
+        if self.text(value, where) and self.session.named is not None:
+            raise _refused("its agent runs no command of its caller")
 
     def leftover(self, value: Any, where: str) -> None:
         """Something that a look for leftovers told of."""
         path = self.text(value, where)
-        if self.session.narrow and path not in self.session.leftovers:
-            raise _refused(f"{path}: not a leftover that the agent listed")
+        if self.session.named is not None and path not in self.session.leftovers:
+            raise _refused(f"{path!r} is not a leftover that the agent listed")
 
 
 def _at_most(most: int, value: Any, where: str) -> None:
@@ -349,12 +263,12 @@ _KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
     "any": lambda checked, value, where: None,
     "port": lambda checked, value, where: _at_most(65535, value, where),
     "seconds": _Checked.seconds,
-    "rate": _Checked.rate,
-    "size": _Checked.size,
+    "rate": lambda checked, value, where: typed.number(value, where),
+    "size": lambda checked, value, where: typed.whole(value, where),
     "hex": _Checked.hex,
     "name": _Checked.name,
     "address": _Checked.address,
-    "called": _Checked.called_address,
+    "called": _Checked.text,
     "folder": _Checked.folder,
     "file": _Checked.file,
     "handed": _Checked.handed,
@@ -362,13 +276,6 @@ _KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
     "leftover": _Checked.leftover,
     "command": _Checked.command,
 }
-
-
-def _in_network(plain: str, network: str) -> bool:
-    try:
-        return ipaddress.ip_address(plain) in ipaddress.ip_network(network, strict=False)
-    except ValueError:
-        return False
 
 
 def _is_below(path: str, folders: Tuple[str, ...]) -> bool:

@@ -30,16 +30,10 @@ class Takes:
     module: str
     function: str = "Setting"
     """That carries a question out; of all else the record of what is wanted."""
-    calls: str = ""
-    """Whom its peer's address and port are: own, called, called? (where it has a share)."""
-    unpaced: bool = False
-    """It fills the network as fast as that goes."""
     gives: str = ""
     """What a hold's endpoint hands out: path, folder, local_path."""
     record: str = ""
     """Where its record stands, if its module cannot be imported without an SMB library."""
-    strays: bool = False
-    """It goes where its peer sends it, as smbclient follows DFS referrals."""
 
     @property
     def keys(self) -> Keys:
@@ -83,18 +77,18 @@ ASKS = {
 HOLDS = {
     "mounted-folder": Takes("probes.host.own_folder", gives="folder"),
     "source-file": Takes("probes.host.source_file", gives="path"),
-    "run-folder": Takes("probes.smb.run_folder", calls="called"),
-    "client-share": Takes("probes.smb.client_share", calls="called" + "?", gives="local_path"),
-    "visit": Takes("probes.smb.offered", calls="called"),
-    "leftovers": Takes("probes.smb.leftovers", "OnShare", "called", record="probes.host.leftovers"),
+    "run-folder": Takes("probes.smb.run_folder"),
+    "client-share": Takes("probes.smb.client_share", gives="local_path"),
+    "visit": Takes("probes.smb.offered"),
+    "leftovers": Takes("probes.smb.leftovers", "OnShare", record="probes.host.leftovers"),
 }
 """What a host can hold for a run beside the responders of its stages."""
 OBSERVERS = {"sockets": Takes("probes.host.socket_watch")}
 """What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
 ENGINES = {
-    "smbclient-copy": Takes("probes.smbclient_copy", calls="called", unpaced=True, strays=True),
-    "iperf3": Takes("probes.drivers.iperf3", calls="called", unpaced=True),
-    "ttcp": Takes("probes.tcp_by_ttcp", calls="called", unpaced=True),
+    "smbclient-copy": Takes("probes.smbclient_copy"),
+    "iperf3": Takes("probes.drivers.iperf3"),
+    "ttcp": Takes("probes.tcp_by_ttcp"),
 }
 """Other ways to run a stage, by programs that a host has."""
 LISTED = {
@@ -131,10 +125,7 @@ def takes(do: str, name: str) -> Takes:
     """
     if name in LISTED[do]:
         return LISTED[do][name]
-    stage = module_of(name).STAGE
-    return Takes(
-        module_of(name).__name__, calls=stage.calls, unpaced=stage.unpaced, strays=stage.strays
-    )
+    return Takes(module_of(name).__name__)
 
 
 # -- what a child does: one piece of work for each kind of request --------------------------------
@@ -164,12 +155,12 @@ def hold(request: wire.Message, takes: Takes) -> Work:
     return work
 
 
-def respond(request: wire.Message, takes: Takes, peer: str) -> Work:
-    """A stage's passive end, until it is closed; peer: of the session, empty: whoever it is."""
+def respond(request: wire.Message, takes: Takes) -> Work:
+    """A stage's passive end, until it is closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
         told, module = _peer(request), takes.imported()
-        callers.expect(told.host, peer)
+        callers.expect(told.host)
         held = module.respond(wire.from_plain(module.Setting, request["setting"]))
         _keep(held, told, tell, control_fd)
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import bottleneck
 import probes
-from bottleneck import credentials, dialling, own_modules
+from bottleneck import gone, own_modules
 from probes.host import tools
 from probes.stage import Refused
 
@@ -30,7 +30,7 @@ TRAVELS_ALL_THE_SAME = tuple(
 )
 
 CARRIED = (
-    *("__init__", "agent", "agent_checks", "agent_limits", "agent_requests"),
+    *("__init__", "agent", "agent_checks", "agent_requests"),
     *("bounded", "typed", "wire"),
 )
 """The modules of the coordinator's package that the agent needs."""
@@ -194,16 +194,11 @@ def program() -> bytes:
 def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
     """The command that starts an agent where SPEC says; the travelling one, or an INSTALLED.
 
-    SPEC is `ssh://[user@]host[:port]`, `tcp://host:port` or `exec:PREFIX`; the prefix is split as a
-    shell would.
+    SPEC is `ssh://[user@]host[:port]` or `exec:PREFIX`; the prefix is split as a shell would.
 
-    Raises:
-        Refused: kind "usage", a spec that is none or that would be taken for an option; "login",
-            where an agent that listens wants a token and nobody tells one.
+    Raises Refused, kind "usage": a spec that is none or that would be taken for an option.
     """
-    if spec.startswith(dialling.SCHEME):
-        credentials.token()
-        return dialling.command(spec)
+    gone.refuse("tcp://", spec.startswith("tcp://"))
     if spec.startswith("exec:"):
         try:
             prefix = shlex.split(spec.removeprefix("exec:"))
@@ -213,7 +208,7 @@ def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
     if not spec.startswith("ssh://"):
         raise Refused(
             "usage",
-            "--agent: must be one of ssh://[user@]host[:port], tcp://host:port, exec:PREFIX, none",
+            "--agent: must be one of ssh://[user@]host[:port], exec:PREFIX, none",
         )
     user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
     if ":" in user:

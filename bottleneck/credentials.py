@@ -1,17 +1,9 @@
-"""Where login and token come from: a file, the environment, or a prompt; never an argument.
-
-The token of an agent that listens says which certificate it shows, and what a caller proves.
-"""
+"""Where a login comes from: a file, the environment, or a prompt; never an argument."""
 
 from __future__ import annotations
 
-import base64
-import getpass
-import re
 import stat
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from probes.host.child import overwrite_variable
@@ -21,24 +13,19 @@ from probes.smb import kerberos
 from probes.stage import Refused
 
 PASSWORD_VARIABLE = "BOTTLENECK_PASSWORD"
-TOKEN_VARIABLE = "BOTTLENECK_AGENT_TOKEN"
-TOKEN_FILE_VARIABLE = "BOTTLENECK_AGENT_TOKEN_FILE"
-PART_BYTES = 15
-"""Of each half, 120 bits: nobody finds a second certificate for one, or guesses the other."""
 _taken: dict[str, str] = {}
 """By variable, the secrets that stood in the environment."""
 
 
 def take_from_environment() -> None:
-    """Takes password and token out of the environment: no process that we start inherits them.
+    """Takes the password out of the environment: no process that we start inherits it.
 
     /proc/PID/environ shows the block that this process began with, whatever os.environ says by
-    now: there they are overwritten.
+    now: there it is overwritten.
     """
-    for name in (PASSWORD_VARIABLE, TOKEN_VARIABLE):
-        if name in os.environ:
-            overwrite_variable(os.fsencode(name))
-            _taken[name] = os.environ.pop(name)
+    if PASSWORD_VARIABLE in os.environ:
+        overwrite_variable(os.fsencode(PASSWORD_VARIABLE))
+        _taken[PASSWORD_VARIABLE] = os.environ.pop(PASSWORD_VARIABLE)
 
 
 def read_auth_file(path: Path) -> dict[str, str]:
@@ -136,60 +123,3 @@ def access(
             "--auth-file FILE, or run at a terminal",
         )
     return Access(username, password, domain or told.get("domain", ""), allow_guest)
-
-
-# -- the token of an agent that listens -----------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Token:
-    """What is shown at the listener and typed at the caller."""
-
-    fingerprint: bytes
-    """Of the listener's certificate: the first bytes of its SHA-256."""
-    secret: bytes = field(repr=False)
-
-    @property
-    def text(self) -> str:
-        """In groups that a person can read out: abcd-efgh-..."""
-        letters = base64.b32encode(self.fingerprint + self.secret).decode().lower()
-        return "-".join(letters[at : at + 4] for at in range(0, len(letters), 4))
-
-    @property
-    def name(self) -> str:
-        """The server name that the caller's TLS asks for (RFC 6066): of the public half alone."""
-        return f"{self.fingerprint.hex()}.bottleneck"
-
-
-def parse_token(text: str) -> Token:
-    """A token, however it was typed. Raises Refused, "login"."""
-    letters = re.sub(r"[\s-]", "", text).upper()
-    try:
-        both = base64.b32decode(letters)
-    except ValueError:
-        both = b""
-    if len(both) != 2 * PART_BYTES:
-        raise Refused("login", "agent token: must be 12 groups of 4 letters and digits")
-    return Token(both[:PART_BYTES], both[PART_BYTES:])
-
-
-def token() -> Token:
-    """What the environment or its file told, or what somebody at the terminal types, once.
-
-    Raises Refused, "login", where nobody tells one, and "usage" for a file that others may read.
-    """
-    take_from_environment()
-    file = os.environ.get(TOKEN_FILE_VARIABLE)
-    if TOKEN_VARIABLE not in _taken and file:
-        _taken[TOKEN_VARIABLE] = private_text(Path(file), TOKEN_FILE_VARIABLE)
-    if TOKEN_VARIABLE not in _taken and sys.stdin.isatty():
-        _taken[TOKEN_VARIABLE] = getpass.getpass("Token of the listening agent: ")
-    text = _taken.get(TOKEN_VARIABLE, "")
-    if not text.strip():
-        raise Refused(
-            "login",
-            "--agent tcp://: no token; set "
-            f"{TOKEN_VARIABLE} to the token that `bottleneck agent --listen` prints, or "
-            f"{TOKEN_FILE_VARIABLE} to a file of mode 0600 with it, or run at a terminal",
-        )
-    return parse_token(text)

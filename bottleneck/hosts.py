@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
-from bottleneck import __version__, bootstrap, credentials, dialling, replies, wire
+from bottleneck import __version__, bootstrap, replies, wire
 from bottleneck.replies import AgentLost, StageError, Stream
 from probes.host import tools
 from probes.host.child import apart, uninterrupted
@@ -356,19 +356,11 @@ def start_here() -> Host:
 
 
 def start_there(spec: str) -> Host:
-    """The agent that travels to the server, or the one that listens there.
-
-    Raises:
-        AgentLost: none answers as one.
-        Refused: nobody listens there ("unreachable"), or not for this token ("login").
-    """
-    command = bootstrap.command_for(spec)
-    if not spec.startswith(dialling.SCHEME):
-        try:
-            return Host.start("server", command, bootstrap.program())
-        except AgentLost as lost:
-            raise AgentLost(*bootstrap.explained(spec, lost.text, lost.said)) from None
-    return Host.start("server", command, dialling.first_line(credentials.token()))
+    """The agent that travels to the server. Raises AgentLost: none answers as one."""
+    try:
+        return Host.start("server", bootstrap.command_for(spec), bootstrap.program())
+    except AgentLost as lost:
+        raise AgentLost(*bootstrap.explained(spec, lost.text, lost.said)) from None
 
 
 def start_installed(spec: str) -> Host:

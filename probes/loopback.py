@@ -13,9 +13,7 @@ from probes import tcp
 from probes.records import SIDES, Endpoint
 from probes.stage import Known, Running, Stage, Turn
 
-STAGE = Stage(
-    "loopback", measures="the limit of this tool on that host", explains=False, calls="own"
-)
+STAGE = Stage("loopback", measures="the limit of this tool on that host", explains=False)
 ADDRESS = "127.0.0.1"
 
 Setting = tcp.OneWay

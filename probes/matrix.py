@@ -26,8 +26,6 @@ STAGE = Stage(
     usual_seconds=8.0,
     needs=("server", "rate"),
     by_agent=True,
-    calls="called",
-    unpaced=True,
     optional=True,
     from_budget_seconds=LONG_BUDGET_SECONDS,
 )

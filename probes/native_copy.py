@@ -41,7 +41,6 @@ STAGE = Stage(
     measures="the copy as a user makes it",
     explains=False,
     needs=("mount",),
-    unpaced=True,
     writes=True,
     varying=("size_bytes", "seconds", "command"),
 )

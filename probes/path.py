@@ -31,7 +31,6 @@ STAGE = Stage(
     usual_seconds=3.2,
     needs=("server",),
     by_agent=True,
-    unpaced=True,
     speaks_of=("network/mtu", "network/loss", "network/delay"),
 )
 GRACE_SECONDS = 40.0

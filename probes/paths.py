@@ -30,9 +30,6 @@ STAGE = Stage(
     usual_seconds=3.0,
     needs=("server",),
     by_agent=True,
-    calls="called",
-    unpaced=True,
-    strays=True,
     optional=True,
     refines=("network/link-rate", "network/loss", "network/delay", "network/contention"),
 )

@@ -29,8 +29,6 @@ STAGE = Stage(
     measures="the time per small file",
     usual_seconds=1.8,
     needs=("share",),
-    calls="called",
-    unpaced=True,
     writes=True,
     varying=("size_bytes", "folder"),
 )

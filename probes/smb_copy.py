@@ -44,8 +44,6 @@ STAGE = Stage(
     measures="the copy as a user makes it",
     explains=False,
     needs=("share",),
-    calls="called",
-    unpaced=True,
     writes=True,
     varying=(
         *("size_bytes", "seconds", "fill_source", "file", "most_seconds", "lasting"),

@@ -83,7 +83,6 @@ Need = Literal["server", "share", "mount", "rate", "source"]
 run's source file on the share, where it pulls."""
 Peer = Literal["", "agent", "own", "share"]
 """Who answers: nobody, the other host's agent, the initiator's own, the file server."""
-Calls = Literal["", "own", "called"]
 """Whom an initiator calls: nobody by its peer, a port that its own agent opened, somebody else."""
 LEAST_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, LONG_BUDGET_SECONDS = 30.0, 60.0, 180.0
 NO_ROOM = "not enough free space on the share for a file of 2 MiB"
@@ -111,11 +110,6 @@ class Stage:
     needs: Tuple[Need, ...] = ()
     by_agent: bool = False
     """Without an agent on the server it tells nothing, or less, of what lies between the hosts."""
-    calls: Calls = ""
-    unpaced: bool = False
-    """It fills the network as fast as that goes."""
-    strays: bool = False
-    """Its initiator may call others than its peer, where the peer leads it."""
     writes: bool = False
     """It writes files of its own on a disk, which a person is asked about first."""
     explains: bool = True

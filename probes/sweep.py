@@ -26,8 +26,6 @@ STAGE = Stage(
     measures="the effect of the buffer size",
     usual_seconds=5.0,
     by_agent=True,
-    calls="called",
-    unpaced=True,
     optional=True,
     from_budget_seconds=LONG_BUDGET_SECONDS,
 )

@@ -17,8 +17,6 @@ STAGE = Stage(
     explains=False,
     needs=("server",),
     by_agent=True,
-    calls="called",
-    unpaced=True,
 )
 
 

@@ -29,7 +29,6 @@ STAGE = Stage(
     usual_seconds=4.0,
     needs=("server", "rate"),
     by_agent=True,
-    calls="called",
     optional=True,
     from_budget_seconds=LONG_BUDGET_SECONDS,
 )

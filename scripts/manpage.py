@@ -47,11 +47,6 @@ ENVIRONMENT = (
         "program.",
     ),
     (
-        credentials.TOKEN_VARIABLE,
-        "Token that bottleneck agent --listen prints, for --agent tcp://.",
-    ),
-    (credentials.TOKEN_FILE_VARIABLE, "Name of a file of mode 0600 with that token."),
-    (
         configuration.FILE_VARIABLE,
         "Configuration file to read instead of those of the user and the system; empty: none.",
     ),

@@ -9,16 +9,15 @@ import secrets
 import shlex
 import subprocess
 import sys
-import tomllib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
+import psutil
 import pytest
 
-from bottleneck import agent_checks, agent_limits, bootstrap, hosts, wire
-from bottleneck.agent_checks import Session, check
-from bottleneck.agent_limits import Limits
+from bottleneck import agent_checks, hosts, wire
+from bottleneck.agent_checks import Named, Session, check
 from bottleneck.agent_requests import LISTED, OF_STAGES, takes
-from probes import STAGES, loopback, meaning, smb_copy, smbclient_copy, tcp
+from probes import STAGES, loopback, meaning, smb_copy, tcp
 from probes.host import open_files, source_file
 from probes.records import Endpoint
 from probes.stage import Refused
@@ -33,10 +32,6 @@ EXAMPLES = {
 }  # fmt: skip
 """A value of each kind that a narrow agent takes."""
 FOREIGN = {
-    "called": (
-        *(OTHER, "localhost", "127.0.0.1", "::1", f"::ffff:{OTHER}", "nas.example", "", "0"),
-        *(f"{CALLER}%x.localhost", f"{CALLER}%\n.localhost"),
-    ),
     "address": ("nas.example", "127.0.0.1%\nlog file = /x\n#.localhost"),
     "folder": ("/etc", "/", "/run-folder/..", "run-folder", ""),
     "file": ("/etc/shadow", "/proc/self/environ", "/proc/1/fd/3"),
@@ -57,10 +52,9 @@ def example(kind):
 
 
 def session():
-    found = Session(peer=CALLER)
+    found = Session(Named())
     found.folders.add("/run-folder")
     found.leftovers.add("/left")
-    found.held[1] = ("", 5)
     return found
 
 
@@ -70,8 +64,7 @@ def request_for(do, name):
     made = {"id": 1, "do": do, "name": name, "seconds": 5.0}
     made["arguments" if do == "ask" else "setting"] = given
     if do in ("hold", "initiate"):
-        host = "" if wanted.calls == "own" else CALLER
-        made["peer"] = {**wire.endpoint_to_plain(Endpoint(host=host, port=5, share="s"))}
+        made["peer"] = {**wire.endpoint_to_plain(Endpoint(host=CALLER, port=5, share="s"))}
     return made, given
 
 
@@ -96,27 +89,17 @@ def test_a_key_that_nobody_gave_a_meaning_is_refused_to_everybody(monkeypatch):
 
 
 @pytest.mark.parametrize(("do", "name"), EVERY)
-def test_what_leads_to_other_hosts_and_paths_is_refused_in_every_request(do, name, monkeypatch):
+def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, name, monkeypatch):
     """Each key in turn; what the caller itself was handed passes."""
     monkeypatch.setattr(agent_checks._Checked, "below", lambda *_: None)  # has a test of its own
     made, given = request_for(do, name)
-    if do == "initiate" and takes(do, name).strays:
-        with pytest.raises(Refused, match="others than its peer"):
-            check(made, session())
-        return
     check(made, session())
     tried = [(given, key, kind) for key, kind in takes(do, name).keys.items()]
     if "peer" in made:
         tried.append((made["peer"], "path", "handed"))
-        calls = takes(do, name).calls.rstrip("?")
-        if calls and not (do == "hold" and name in STAGES):
-            tried.append((made["peer"], "host", "called" if calls == "called" else "own"))
     for where, key, kind in tried:
         plain = kind.rstrip("?*")
-        foreign = (OTHER, CALLER, "nas") if kind == "own" else FOREIGN.get(plain, ())
-        if plain == "called" and do == "hold" and name in STAGES:
-            foreign = FOREIGN["address"]  # where a responder listens
-        for each in foreign:
+        for each in FOREIGN.get(plain, ()):
             if not each and kind != plain:
                 continue
             before, where[key] = where[key], [each] if kind.endswith("*") else each
@@ -147,37 +130,30 @@ def test_a_caller_on_this_hosts_own_pipe_names_what_it_likes():
     check(request, Session())
 
 
-@pytest.mark.parametrize(("limits", "do", "name", "key", "good", "bad"), [
-    (Limits(bytes=10), "hold", "source-file", "size_bytes", 10, 11),
-    (Limits(seconds=10), "hold", "source-file", "seconds", 10, 11),
-    (Limits(rate=10), "initiate", "udp", "bytes_per_second", 10, 11),
-    (Limits(rate=10), "initiate", "path", "load", False, True),
-    (Limits(folders=("/usr",)), "hold", "source-file", "folder", "/usr/lib", "/usr/../etc"),
-    (Limits(folders=("/usr",)), "initiate", "disk", "device", "", "/dev/sda"),
-    (Limits(devices=("/dev/sda",)), "ask", "readable-device", "node", "/dev/sda", "/dev/sdb"),
-    (Limits(peers=("192.0.2.0/24",)), "ask", "reach", "host", CALLER, OTHER),
-    (Limits(peers=("192.0.2.0/24",)), "ask", "offered", "host", CALLER, "nas.example"),
+NAMED = Named(("/usr",), ("/dev/sda",))
+
+
+@pytest.mark.parametrize(("named", "do", "name", "key", "good", "bad", "said"), [
+    (NAMED, "hold", "source-file", "folder", "/usr/lib", "/usr/../etc", "--folder"),
+    (NAMED, "ask", "usable-bytes", "folder", "/usr", "/", "--folder"),
+    (Named(("/usr",)), "initiate", "disk", "device", "", "/dev/sda", "--device /dev/sda"),
+    (NAMED, "ask", "readable-device", "node", "/dev/sda", "/dev/sdb", "--device /dev/sdb"),
+    (Named((), ("/dev/sda",)), "ask", "usable-bytes", "folder", None, "/usr", "--folder"),
+    (NAMED, "ask", "remove-leftover", "path", None, "/usr/lib/a", "listed"),
 ])  # fmt: skip
-def test_the_limits_of_a_host_bind_its_own_users_agents_too(limits, do, name, key, good, bad):
+def test_an_installed_agent_touches_only_what_its_command_line_names(
+    named, do, name, key, good, bad, said
+):
     request, given = request_for(do, name)
     kinds = takes(do, name).keys.items()
     given.update({each: "/usr" for each, kind in kinds if kind.startswith("folder")})
-    given[key] = good
-    check(request, Session(limits))
+    if good is not None:
+        given[key] = good
+        check(request, Session(named))
     given[key] = bad
-    (named,) = (each for each, limit in dataclasses.asdict(limits).items() if limit is not None)
-    named = "devices" if key == "device" else named
-    with pytest.raises(Refused, match=f"{named} in {agent_limits.PATH}"):
-        check(request, Session(limits))
-
-
-def test_the_bytes_of_a_session_add_up():
-    request, given = request_for("initiate", "small-files")
-    given.update(files=5, file_bytes=10, size_bytes=0)
-    limited = Session(Limits(bytes=99))
-    check(request, limited)
-    with pytest.raises(Refused, match="100 bytes"):
-        check(request, limited)
+    with pytest.raises(Refused, match=said):
+        check(request, Session(named))
+    check(request, Session())
 
 
 def test_a_session_has_a_bound_on_its_requests(monkeypatch):
@@ -217,7 +193,7 @@ def test_a_link_leads_out_of_no_folder_that_is_allowed(tmp_path):
     (allowed / "link").symlink_to(secret)
     request, given = request_for("ask", "user-file")
     given.update(folder=str(allowed), parts=["file"])
-    limited = Session(Limits(folders=(str(allowed),)))
+    limited = Session(Named((str(allowed),)))
     check(request, limited)
     for parts in (["link", "file"], ["LINK", "file"], ["FILE"]):
         given["parts"] = parts
@@ -226,41 +202,41 @@ def test_a_link_leads_out_of_no_folder_that_is_allowed(tmp_path):
 
 
 @contextmanager
-def agent_for(peer):
-    """The product's agent as a listener starts it."""
-    command = bootstrap.command_here("--peer", peer)
-    with hosts.Host.start("server", command) as host:
+def installed(*options):
+    """The agent as a forced command of ssh starts it: the program that would travel is left."""
+    forced = shlex.join([sys.executable, "-m", "bottleneck", "agent", *map(str, options)])
+    with hosts.start_there(f"exec:sh -c {shlex.quote(f'exec {forced}')}") as host:
         yield host
 
 
-def test_a_token_reads_no_file_of_the_agents_user(tmp_path):
-    """A file of its choice for the caller's own share, a folder to work in, a third host."""
-    secret = tmp_path / "secret"
+@pytest.mark.long
+def test_an_installed_agent_reads_no_file_of_its_user_and_runs_no_command(tmp_path):
+    secret, media = tmp_path / "secret", tmp_path / "media"
     secret.write_text("the host's own")
-    copied = smbclient_copy.Setting("push.cached", "3.1.1", 14, 5.0, "got", folder="")
+    media.mkdir()
     by_us = smb_copy.Setting("push.cached", "3.1.1", "memory", 14, 5.0, folder="")
     peer = Endpoint(host="127.0.0.1", port=9, share="mine", path=str(secret))
-    held = source_file.Setting(str(tmp_path), 1, 1.0, "00")
-    with agent_for("127.0.0.1") as host:
-        with pytest.raises(Refused, match="others than its peer"):
-            host.initiate("smbclient-copy", copied, peer, 5.0)
+    outside = source_file.Setting(str(tmp_path), 1, 1.0, "00")
+    with installed("--folder", media) as host:
         with pytest.raises(Refused, match="only files that it made"):
             host.initiate("smb-copy", by_us, peer, 5.0)
         with (
-            pytest.raises(Refused, match="folder of its run"),
-            host.hold("source-file", held, Endpoint(), 5),
+            pytest.raises(Refused, match="--folder"),
+            host.hold("source-file", outside, Endpoint(), 5),
         ):
             pass
-        with pytest.raises(Refused, match="connects to its caller's address"):
-            host.ask("reach", host="127.0.0.2", port=9, wait_seconds=1.0)
-        assert not below(host.process.pid)
-    assert list(tmp_path.iterdir()) == [secret]
+        inside = source_file.Setting(str(media), 1 << 12, 5.0, "00")
+        with host.hold("source-file", inside, Endpoint(), 20):
+            assert host.ask("usable-bytes", folder=str(media)) > 0
+        assert until(lambda: not below(host.process.pid))
+    assert sorted(tmp_path.iterdir()) == [media, secret] and not list(media.iterdir())
 
 
+@pytest.mark.long
 def test_what_an_agent_found_by_the_runs_own_folder_may_be_worked_in(tmp_path):
     folder = tmp_path / f"bottleneck-{secrets.token_hex(8)}"
     folder.mkdir()
-    with agent_for("127.0.0.1") as host:
+    with installed("--device", "/dev/null") as host:
         found = host.ask("locate", folder_name=folder.name, hint=str(tmp_path))
         assert found == str(folder)
         setting = source_file.Setting(found, 1 << 12, 5.0, "00")
@@ -271,8 +247,6 @@ def test_what_an_agent_found_by_the_runs_own_folder_may_be_worked_in(tmp_path):
                 host.initiate("loopback", loopback.Setting(seconds=0.1), peer, 20)
             except hosts.PartlyRan as error:  # begun, on a host that then stood still
                 assert "nothing arrived after the warm-up" in str(error)
-        with pytest.raises(Refused, match="own"):
-            host.initiate("loopback", loopback.Setting(), Endpoint(port=22), 20)
 
 
 def test_so_many_requests_at_once_and_no_more():
@@ -287,60 +261,6 @@ def test_so_many_requests_at_once_and_no_more():
 def settings():
     made, _ = request_for("hold", "disk")
     return {"setting": made["setting"], "peer": wire.endpoint_to_plain(Endpoint())}
-
-
-def write(path, text, mode=0o644):
-    path.write_text(text)
-    path.chmod(mode)
-    return str(path)
-
-
-LIMITS = """# of this host
-bytes = 10_000_000_000
-seconds = 600   # ten minutes
-folders = ["/srv/media", "/srv/b"]
-peers = []
-"""
-
-
-def test_limits_are_read_as_any_reader_of_toml_reads_them(tmp_path):
-    found = agent_limits.load(write(tmp_path / "limits.toml", LIMITS))
-    expected = {k: tuple(v) if isinstance(v, list) else v for k, v in tomllib.loads(LIMITS).items()}
-    assert {k: v for k, v in dataclasses.asdict(found).items() if v is not None} == expected
-    assert agent_limits.load(str(tmp_path / "none.toml")) == Limits()
-
-
-@pytest.mark.parametrize("text", [
-    "bytes = ten", "byte = 10", "bytes = 1\nbytes = 2", "folders = [srv]", 'folders = ["srv"]',
-    "bytes = [1]", "folders = 5", "seconds = -5", "[limits]", "seconds = 1.5", "bytes 5", "\0",
-])  # fmt: skip
-def test_limits_that_are_not_understood_serve_nobody(tmp_path, text):
-    with pytest.raises(agent_limits.Untrusted, match="line"):
-        agent_limits.load(write(tmp_path / "limits.toml", text))
-
-
-def test_limits_that_others_may_change_serve_nobody(tmp_path):
-    path = tmp_path / "limits.toml"
-    with pytest.raises(agent_limits.Untrusted, match="other users can change"):
-        agent_limits.load(write(path, LIMITS, 0o664))
-    path.chmod(0o644)
-    tmp_path.chmod(0o777)
-    with pytest.raises(agent_limits.Untrusted, match="other users can change"):
-        agent_limits.load(str(path))
-    tmp_path.chmod(0o755)
-    path.rename(tmp_path / "other")
-    path.symlink_to(tmp_path / "other")
-    with pytest.raises(agent_limits.Untrusted, match="cannot be read"):
-        agent_limits.load(str(path))
-
-
-def test_an_agent_whose_limits_cannot_be_trusted_says_so_and_serves_nobody(tmp_path):
-    path = write(tmp_path / "limits.toml", "nonsense")
-    start = f"from bottleneck import agent, agent_limits; agent_limits.PATH = {path!r}; "
-    start += "agent_limits.load.__defaults__ = (agent_limits.PATH,); agent.main()"
-    with pytest.raises(Refused, match="line 1: not a limit") as refused:
-        hosts.Host.start("server", [sys.executable, "-c", start])
-    assert refused.value.kind == "permission"
 
 
 @pytest.mark.long
@@ -369,26 +289,16 @@ def test_a_caller_that_reads_no_replies_is_left():
     os.close(read)
 
 
-def test_a_session_ends_when_its_host_says_so():
-    program = "from bottleneck import agent, agent_limits as limits; "
-    program += "limits.load = lambda: limits.Limits(seconds=0.2); agent.main()"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:
-        assert process.wait() == 70
-        assert b"its session has ended; see seconds in /etc" in process.stderr.read()
-
-
 COUNTERS = b"".join(wire.encode({"id": n, "do": "counters"}) for n in range(2, 1500))
 
 
 @pytest.fixture
 def agent_beside():
-    """An agent with a session of so many seconds, to be written to and read from by hand."""
+    """An agent, to be written to and read from by hand."""
     started = []
 
-    def start(seconds="None"):
-        program = "from bottleneck import agent, agent_limits as limits; "
-        program += f"limits.load = lambda: limits.Limits(seconds={seconds}); agent.main()"
+    def start():
+        program = "from bottleneck import agent; agent.main()"
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         started.append(subprocess.Popen([sys.executable, "-c", program], bufsize=0, **pipes))
         assert b"version" in started[0].stdout.readline()
@@ -400,14 +310,6 @@ def agent_beside():
         for end in (each.stdin, each.stdout, each.stderr):
             end.close()
         each.wait()
-
-
-def test_a_session_ends_although_nobody_reads_its_replies(agent_beside):
-    process = agent_beside("0.5")
-    with suppress(BrokenPipeError):  # it has ended by now
-        process.stdin.write(COUNTERS[:60_000])
-    assert process.wait() == 70
-    assert b"its session has ended" in process.stderr.read()
 
 
 @pytest.mark.long
@@ -428,3 +330,14 @@ def test_an_agent_whose_caller_has_gone_does_nothing_more(agent_beside):
     process.stdin.close()
     process.stdout.close()
     process.wait()
+
+
+def test_no_agent_listens():
+    """A test's data port is its child's, for its seconds."""
+    with hosts.start_here() as host:
+        with host.hold("tcp", tcp.Setting(), Endpoint(host="127.0.0.1"), 20) as held:
+            assert held.port
+            assert not psutil.Process(host.process.pid).net_connections()
+        children = below(host.process.pid)
+        assert until(lambda: not below(host.process.pid)), children
+        assert until(lambda: not open_files.listeners("127.0.0.1", held.port))

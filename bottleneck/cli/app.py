@@ -26,6 +26,7 @@ from bottleneck.cli.explain import compare, explain, history
 from bottleneck.cli.fleet import fleet
 from bottleneck.cli.options import grouped
 from bottleneck.cli.watch import watch
+from bottleneck.gone import instead_of
 from probes.stage import Refused
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ EXAMPLES = {
         "fleet --reports runs/ --html fleet.html",
         "fleet hosts.yml --share //nas1/media --share //nas2/media --plan",
     ),
-    "agent": ("agent --listen 192.0.2.10:5300", "agent --listen 192.0.2.10:5300 --idle 3600"),
+    "agent": ("agent --folder /srv/media", "agent --folder /srv/media --device /dev/sda"),
     "schema": ("schema", "schema > report.schema.json"),
     "history": ("history", "history runs.sqlite --most 100 --format json"),
     "config": ("config", "config diagnose"),
@@ -287,5 +288,7 @@ def _usage(error: Exception) -> tuple[int, str]:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text)
         return exits.USAGE, ""
+    if told := instead_of(getattr(error, "option_name", "")):
+        return exits.USAGE, told
     command = " ".join(("bottleneck", command_line.now().line.command)).rstrip()
     return exits.USAGE, f"{text[:1].lower()}{text[1:].rstrip('.')}; see '{command} --help'"

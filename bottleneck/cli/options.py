@@ -133,8 +133,7 @@ class Ends:
 
     agent: str = value(
         "SPEC",
-        "Measure on the server too, through ssh://[user@]host[:port], exec:COMMAND or "
-        "tcp://host:port.",
+        "Measure on the server too, through ssh://[user@]host[:port] or exec:COMMAND.",
         "none",
     )
     # A right that is missing is no wrong usage.

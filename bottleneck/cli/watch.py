@@ -32,8 +32,7 @@ class Watching:
 
     agent: str = options.value(
         "SPEC",
-        "Observe the other host too, through ssh://[user@]host[:port], exec:COMMAND or "
-        "tcp://host:port.",
+        "Observe the other host too, through ssh://[user@]host[:port] or exec:COMMAND.",
         "none",
     )
     seconds: float | None = options.value(

@@ -126,7 +126,7 @@ def _client(seen: Looked) -> Iterator[Check]:
         if "ssh" in ready.programs:
             yield _ok(CLIENT, "ssh", f"ssh {ready.programs['ssh']}")
         else:
-            text = "ssh not found: --agent can only use exec: or tcp://"
+            text = "ssh not found: --agent can only use exec:"
             yield _costs(CLIENT, "ssh", text, install("ssh", ready.families), *BETWEEN_HOSTS)
     if agent != "none" and "smbd" not in ready.programs:
         text = (

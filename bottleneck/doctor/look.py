@@ -11,7 +11,6 @@ from importlib import metadata
 from typing import Any
 
 from bottleneck import __version__, hosts, wire
-from bottleneck.dialling import SCHEME
 from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target import Target, no_mount
 from probes import tcp
@@ -217,9 +216,7 @@ def _server(client: Host, wanted: Wanted, address: str) -> dict[str, Any]:
         return {"agent_trouble": _trouble(error)}
     ahead = max(0.0, ready.clock_seconds - ended) - max(0.0, began - ready.clock_seconds)
     found: dict[str, Any] = {"server": ready, "ahead_seconds": ahead, **ports}
-    if wanted.agent.startswith(SCHEME):
-        found["installed"] = True
-    elif "smbclient" not in ready.programs:
+    if "smbclient" not in ready.programs:
         found["installed"] = _installed(wanted.agent)
     return found
 

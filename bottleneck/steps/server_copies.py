@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from bottleneck import dialling, hosts, plan
+from bottleneck import hosts, plan
 from bottleneck.bench import Bench
 from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.steps import files
@@ -78,10 +78,6 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
             OPENING_SECONDS,
         )
     )
-    own = bench.facts["client"].interface
-    if bench.options.agent.startswith(dialling.SCHEME) and own is not None:
-        # An agent that listens looks up no names: it calls its caller's address alone.
-        share = replace(share, host=own.address)
     server = share.facts["engine_server"]
     if engine == OWN and server == client_share.IMPACKET:
         # Its handles do not survive what ours ask of them.

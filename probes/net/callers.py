@@ -10,29 +10,21 @@ from typing import Any, Iterable, Iterator, List
 _MAPPED = "::ffff:"
 _peer: List[str] = []
 """Empty: whoever knows the session's nonce."""
-_pinned: List[str] = []
-"""By a listener: it alone, whatever it says of itself."""
 
 
-def expect(told: str, peer: str) -> None:
+def expect(told: str) -> None:
     """Has every port that this process opens from now on answer one peer, and this host itself.
 
-    peer: the listener's caller, empty where ssh or another command started the agent. Then it is
-    whom the coordinator names where ssh saw the same address; where nobody can be sure, as behind
-    an address translation, the nonce alone decides.
+    It is whom the coordinator names where ssh saw the same address; where nobody can be sure, as
+    behind an address translation, the nonce alone decides.
     """
     seen = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
-    one = peer or (told if told == seen else "")
-    _peer[:] = [plain(one)] if one else []
-    _pinned[:] = [plain(peer)] if peer else []
+    _peer[:] = [plain(told)] if told and told == seen else []
 
 
 def also(addresses: Iterable[str]) -> None:
-    """Lets the session's peer call from more addresses of its own, as it names them.
-
-    Not where a listener pinned it: what it says of itself may be another host's.
-    """
-    if _peer and not _pinned:
+    """Lets the session's peer call from more addresses of its own, as it names them."""
+    if _peer:
         _peer.extend(plain(each) for each in addresses)
 
 

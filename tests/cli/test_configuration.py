@@ -305,7 +305,7 @@ def test_config_moves_no_cursor(bottleneck, configuration):
 
 def test_the_example_of_the_documentation_is_taken(tmp_path):
     page = (Path(__file__).parents[2] / "docs/configuration.md").read_text()
-    example, _ = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)  # the other: an agent's limits
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "config.toml"
     path.write_text(example)
     path.chmod(0o600)

@@ -56,8 +56,6 @@ def place(text: str) -> None:
 
 def agent(spec: str) -> None:
     """A command of which no word of the spec's becomes an option, or a refusal."""
-    if spec.startswith("tcp://"):
-        return  # asks for a token, which is no part of it
     try:
         command = bootstrap.command_for(spec)
     except Refused as error:

@@ -81,7 +81,6 @@ def try_one(place: Place, name: str, run: Run, traced: bool = True) -> Ended:
         environment["PYTHONPATH"] = f"{place.sshd.folder}/site"
     if run.by == "env":
         environment["BOTTLENECK_PASSWORD"] = secret.password
-        environment["BOTTLENECK_AGENT_TOKEN"] = secret.marked
     names = {"target": place.target, "shared": str(place.shared), "auth": str(hidden / "auth")}
     start = ["-c", STARTER] if run.by == "starter" else ["-m", "bottleneck"]
     return watch(

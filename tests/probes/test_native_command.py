@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.agent_checks import Session, check
-from bottleneck.agent_limits import Limits
+from bottleneck.agent_checks import Named, Session, check
 from bottleneck.cli import exits
 from bottleneck.cli.app import run as run_command
 from probes import native_copy
@@ -180,8 +179,8 @@ def test_the_words_are_as_a_shell_split_them_and_braces_are_replaced_once():
     assert hidden.name == "send ... {source} {target}"
 
 
-@pytest.mark.parametrize("session", [Session(peer="192.0.2.1"), Session(Limits(rate=1e9))])
-def test_an_agent_with_a_peer_or_limits_runs_no_command(session):
+@pytest.mark.parametrize("session", [Session(Named()), Session(Named(("/nowhere",)))])
+def test_an_installed_agent_runs_no_command(session):
     given = {"id": 1, "do": "initiate", "name": "native-copy", "seconds": 5.0}
     folders = {"folder": "/", "target_folder": "/", "seed": "", "copy": "push.cached"}
     sizes = {"size_bytes": 1, "seconds": 1.0}

@@ -77,15 +77,11 @@ def test_a_port_that_nobody_opened_is_unavailable(run_stage):
         run_stage(paths, Setting("127.0.0.1", 1, 1.0), Endpoint("127.0.0.1", 9, nonce="0" * 32))
 
 
-def test_a_peer_that_a_listener_pinned_names_no_further_callers(monkeypatch):
-    monkeypatch.delenv("SSH_CONNECTION", raising=False)
-    callers.expect("10.0.0.1", "10.0.0.1")
-    callers.also(["10.0.0.2"])
-    assert callers._peer == ["10.0.0.1"]
+def test_a_peer_that_ssh_saw_names_further_callers_of_its_own(monkeypatch):
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.9 22")
-    callers.expect("10.0.0.1", "")
+    callers.expect("10.0.0.1")
     callers.also(["10.0.0.2"])
     assert callers._peer == ["10.0.0.1", "10.0.0.2"]
-    callers.expect("", "")
+    callers.expect("")
     callers.also(["10.0.0.2"])
     assert callers._peer == []

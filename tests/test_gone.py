@@ -1,0 +1,28 @@
+"""What went is refused by one line that names its successor."""
+
+from __future__ import annotations
+
+import pytest
+
+from bottleneck import gone
+from bottleneck.cli import exits
+from bottleneck.cli.app import run
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["agent", "--listen", "127.0.0.1:0"], "--agent ssh://[user@]host"),
+        (["agent", "--idle", "60"], "together with --listen"),
+        (["agent", "--any-address"], "together with --listen"),
+        (
+            ["diagnose", "//127.0.0.1:9/share", "--allow-guest", "--yes", "--agent", "tcp://nas:5"],
+            "use ssh://[user@]host, or exec:COMMAND",
+        ),
+    ],
+)
+def test_what_went_names_its_successor_in_one_line(typed, told, capsys):
+    assert run(typed) == exits.USAGE
+    said = capsys.readouterr().err
+    assert told in said and said.count("\n") == 1
+    assert any(each in said for each in gone.INSTEAD.values())
