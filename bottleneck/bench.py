@@ -306,13 +306,12 @@ class Bench:
         seconds: float,
         both: bool = True,
         engine: str = "",
-        by: Host | None = None,
         finish: Callable[[], float] | None = None,
     ) -> Ran:
         """One run of a step, started by the step's initiator.
 
-        engine: what runs it, where that is not the stage itself (agent_requests.ENGINES). by:
-        another agent of the initiator's host. finish: see Host.initiate.
+        engine: what runs it, where that is not the stage itself (agent_requests.ENGINES). finish:
+        see Host.initiate.
         """
         side: plan.Side = "client" if step.initiator == "client" else "server"
         other: plan.Side = "server" if side == "client" else "client"
@@ -324,7 +323,7 @@ class Bench:
             self.tell(step.stage, sample=sample)
 
         with watching(self, step, peer, seconds) as watches:
-            ran = (by or self.reached[side]).initiate(
+            ran = self.reached[side].initiate(
                 engine or step.stage,
                 setting,
                 peer,

@@ -71,8 +71,6 @@ STARTER = (
 
 # -I: no module of the folder where it starts, of the user's or of a variable's.
 TRAVELLING = ("python3", "-I", "-c", STARTER)
-# Whoever installs for himself has it in ~/.local/bin, which a login without a terminal forgets.
-INSTALLED = ("sh", "-c", 'PATH="$PATH:$HOME/.local/bin"; exec bottleneck agent')
 
 SSH_OPTIONS = (
     "BatchMode=yes",
@@ -191,8 +189,8 @@ def program() -> bytes:
     return b"%d\n" % packed.tell() + packed.getvalue()
 
 
-def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
-    """The command that starts an agent where SPEC says; the travelling one, or an INSTALLED.
+def command_for(spec: str) -> list[str]:
+    """The command that starts the travelling agent where SPEC says.
 
     SPEC is `ssh://[user@]host[:port]` or `exec:PREFIX`; the prefix is split as a shell would.
 
@@ -204,7 +202,7 @@ def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
             prefix = shlex.split(spec.removeprefix("exec:"))
         except ValueError as error:
             raise Refused("usage", f"--agent exec:PREFIX: {error}") from None
-        return [*prefix, *starter]
+        return [*prefix, *TRAVELLING]
     if not spec.startswith("ssh://"):
         raise Refused(
             "usage",
@@ -230,7 +228,7 @@ def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
         options += ["-l", unquote(user)]
     # ssh hands one string to the other side's shell: it is quoted here for that shell.
     ssh = tools.find("ssh") or "ssh"
-    return [ssh, "-T", "-a", "-x", *options, "--", host, shlex.join(starter)]
+    return [ssh, "-T", "-a", "-x", *options, "--", host, shlex.join(TRAVELLING)]
 
 
 def command_here(*arguments: str) -> list[str]:

@@ -33,8 +33,6 @@ LONGEST_VERSION = 80
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
-INSTALLED_SECONDS = 6.0
-"""For the greeting of what may be another program of that name."""
 
 Progress = Callable[[Sample], None]
 
@@ -361,14 +359,3 @@ def start_there(spec: str) -> Host:
         return Host.start("server", bootstrap.command_for(spec), bootstrap.program())
     except AgentLost as lost:
         raise AgentLost(*bootstrap.explained(spec, lost.text, lost.said)) from None
-
-
-def start_installed(spec: str) -> Host:
-    """The agent of this product where it is installed on the server, in the same version.
-
-    Raises:
-        AgentLost: there is none.
-    """
-    return Host.start(
-        "server", bootstrap.command_for(spec, bootstrap.INSTALLED), b"", INSTALLED_SECONDS
-    )

@@ -10,7 +10,6 @@ import json
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,10 +19,9 @@ from typing import Any
 
 import pytest
 
-from bottleneck import __version__, bootstrap, hosts, plan
+from bottleneck import plan
 from bottleneck.cli import running
 from bottleneck.cli.options import Ends, Others
-from bottleneck.hosts import AgentLost
 from probes.drivers.samba import Samba, private_samba
 from probes.stage import Refused
 from tests.living import alive, below, ended, until
@@ -197,57 +195,6 @@ def test_smbclient_makes_all_four_on_one_host(one_host: Pair) -> None:
     all_measured(one_host.run(), "smbclient", "samba")
 
 
-@pytest.mark.long
-def test_what_is_installed_there_copies_by_its_own_path(one_host: Pair, tmp_path: Path) -> None:
-    command = tmp_path / "bottleneck"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m bottleneck "$@"\n')
-    command.chmod(0o755)
-    agent = f"exec:env PATH={tmp_path}:{os.environ['PATH']} PYTHONPATH={ROOT}"
-    told = Pair(one_host.folder, one_host.target, agent).run()
-    all_measured(told, "own", "samba")
-    for step in told["steps"]:
-        assert step["details"]["in_flight_bytes"] > 0
-
-
-@pytest.mark.long
-def test_another_version_there_is_noted_and_smbclient_copies(
-    one_host: Pair, tmp_path: Path
-) -> None:
-    greeting = '{"protocol":1,"version":"0.0.7","python":"3.9.2","host":"nas"}'
-    command = tmp_path / "bottleneck"
-    command.write_text(f"#!/bin/sh\necho 'copy-bottleneck-agent {greeting}'\nread x\n")
-    command.chmod(0o755)
-    agent = f"exec:env PATH={tmp_path}:{os.environ['PATH']}"
-    told = Pair(one_host.folder, one_host.target, agent).run()
-    (note,) = told["notes"]
-    assert "0.0.7" in note and __version__ in note and "smbclient" in note
-    all_measured({**told, "notes": []}, "smbclient", "samba")
-
-
-@pytest.mark.long
-def test_an_installed_agent_that_goes_takes_its_copies_alone(
-    one_host: Pair, tmp_path: Path
-) -> None:
-    """It answers what prepares a copy and ends in the first: the run's own agents are there."""
-    about = {"protocol": 1, "version": __version__, "python": "3.11.2", "host": "nas"}
-    lines = [f"copy-bottleneck-agent {json.dumps(about)}"]
-    lines += [json.dumps({"id": number, "answer": None}) for number in (1, 2)]
-    command = tmp_path / "bottleneck"
-    command.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\nread x\n" for line in lines))
-    command.chmod(0o755)
-    agent = f"exec:env PATH={tmp_path}:{os.environ['PATH']}"
-    told = Pair(one_host.folder, one_host.target, agent).run()
-    assert all("the agent ended" in text for text in texts(told, "Failed"))
-
-
-def test_a_program_of_that_name_which_is_no_agent_is_not_waited_for_long(tmp_path: Path) -> None:
-    command = tmp_path / "bottleneck"
-    command.write_text("#!/bin/sh\necho 'opening bottles'\nexit 2\n")
-    command.chmod(0o755)
-    with pytest.raises(AgentLost, match="opening bottles"):
-        hosts.start_installed(f"exec:env PATH={tmp_path}:{os.environ['PATH']}")
-
-
 @contextlib.contextmanager
 def share_of_the_client(
     folder: Path, password: str = PASSWORD, options: tuple[str, ...] = ()
@@ -299,7 +246,7 @@ def test_without_smbclient_the_remedy_is_named(two_hosts: Pair) -> None:
     agent = two_hosts.agent.replace("exec:", hidden)
     told = Pair(two_hosts.folder, two_hosts.target, agent, two_hosts.client).run()
     (text,) = texts(told, "Skipped")
-    assert "install smbclient or copy-bottleneck on the server" in text
+    assert "install smbclient on the server" in text
 
 
 @pytest.mark.long
@@ -417,13 +364,3 @@ def test_what_is_no_share_is_refused_before_anything_starts(tmp_path: Path, shar
     with pytest.raises(Refused, match="--client-share") as refused:
         running.choose("//nas/media", 60.0, Ends(folder=tmp_path), others=Others(share))
     assert refused.value.kind == "usage"
-
-
-def test_the_installed_agent_is_asked_for_by_the_same_way() -> None:
-    assert bootstrap.command_for("exec:docker exec -i nas", bootstrap.INSTALLED)[:5] == [
-        *("docker", "exec", "-i", "nas"),
-        "sh",
-    ]
-    with socket.socket() as _:
-        command = bootstrap.command_for("ssh://me@nas", bootstrap.INSTALLED)
-    assert command[0].endswith("/ssh") and command[-1].endswith("exec bottleneck agent'")

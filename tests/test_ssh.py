@@ -65,7 +65,7 @@ def test_nothing_of_the_users_is_lent_to_the_server_and_no_connection_stays(
             f"  ControlMaster auto\n  ControlPath {tmp_path}/master\n  ControlPersist 10m\n"
             f"  PermitLocalCommand yes\n  LocalCommand touch {tmp_path}/ran\n"
         )
-    asked = bootstrap.command_for("ssh://nas", ("sh", "-c", "env; echo ready; read end"))
+    asked = [*bootstrap.command_for("ssh://nas")[:-1], "env; echo ready; read end"]
     there = subprocess.Popen(
         asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -129,10 +129,7 @@ def _client(seen: Looked) -> Iterator[Check]:
             text = "ssh not found: --agent can only use exec:"
             yield _costs(CLIENT, "ssh", text, install("ssh", ready.families), *BETWEEN_HOSTS)
     if agent != "none" and "smbd" not in ready.programs:
-        text = (
-            "Samba not found here: the share for copies started by the server uses impacket, "
-            "which is slow, if installed"
-        )
+        text = "Samba not found here: copies started by the server are skipped"
         remedy = "--client-share //CLIENT/SHARE"
         if "win32" not in ready.families:
             remedy = f"{install('smbd', ready.families)}, or {remedy}"
@@ -230,10 +227,8 @@ def _server(seen: Looked) -> Iterator[Check]:
 def _copies_there(seen: Looked, ready: Readiness) -> Check:
     if "smbclient" in ready.programs:
         return _ok(SERVER, "smbclient", f"smbclient {ready.programs['smbclient']}")
-    if seen.installed:
-        return _ok(SERVER, "smbclient", "copy-bottleneck is installed there and can start copies")
     text = "no program on the server can start copies"
-    remedy = f"there: {install('smbclient', ready.families)}, or install copy-bottleneck"
+    remedy = f"there: {install('smbclient', ready.families)}"
     return _missing(SERVER, "smbclient", text, remedy, STARTED_THERE)
 
 

@@ -87,8 +87,6 @@ class Looked:
     login_trouble: Trouble | None = None
     server: Readiness | None = None
     agent_trouble: Trouble | None = None
-    installed: bool | None = None
-    """Whether this product answers at the server, where it was asked for."""
     ahead_seconds: float = 0.0
     """How far the server's clock is ahead of this host's, at least; below zero: behind."""
     there: str | None = None
@@ -216,8 +214,6 @@ def _server(client: Host, wanted: Wanted, address: str) -> dict[str, Any]:
         return {"agent_trouble": _trouble(error)}
     ahead = max(0.0, ready.clock_seconds - ended) - max(0.0, began - ready.clock_seconds)
     found: dict[str, Any] = {"server": ready, "ahead_seconds": ahead, **ports}
-    if "smbclient" not in ready.programs:
-        found["installed"] = _installed(wanted.agent)
     return found
 
 
@@ -232,14 +228,6 @@ def _reached(holder: Host, address: str, caller: Host, called_from: str) -> str 
             return str(caller.ask("reach", 3 * REACH_SECONDS, **place))
     except (StageError, Unavailable, Refused):
         return None
-
-
-def _installed(agent: str) -> bool:
-    try:
-        hosts.start_installed(agent).close()
-    except (AgentLost, StageError, Unavailable, Refused):
-        return False
-    return True
 
 
 def _own_address(address: str) -> str:

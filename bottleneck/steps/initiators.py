@@ -1,7 +1,6 @@
 """The copies that the server starts: the same bytes the same way, begun by the other host.
 
-The server's agent pushes to and pulls from a share of the client's: with our own path where this
-product is installed there, else with its smbclient.
+The server's smbclient pushes to and pulls from a share of the client's.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ from typing import Any
 
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
-from bottleneck.hosts import AgentLost, Ran, StageError
+from bottleneck.hosts import Ran, StageError
 from bottleneck.report import Step
 from bottleneck.steps import disks, files, server_copies
 from bottleneck.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_copies
 from probes import smbclient_copy
 from probes.host.free_space import beyond_reserve_bytes
 from probes.records import Details, Endpoint, Failed, Skipped
-from probes.smb import run_folder
 from probes.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
 
 SET_UP_SECONDS = 1.2
@@ -60,11 +58,6 @@ def measure_initiators(bench: Bench) -> None:
         except (StageError, Refused) as error:
             # A login that was refused is not tried again for the copies that are left.
             _end(bench, left, Failed(str(error)))
-        except AgentLost as error:
-            if any(host.lost for host in bench.reached.values()):
-                raise
-            # Only the installed agent went: what the run is made with is still there.
-            _end(bench, left, Failed(str(error)))
 
 
 def _seconds_each(bench: Bench, copies: int) -> float | None:
@@ -94,7 +87,7 @@ def _step(bench: Bench, copy: str, dialect: str, engine: str, agreed: Details) -
 
 def _copy(served: ServerCopies, copy: str) -> None:
     bench = served.bench
-    step = _step(bench, copy, served.dialect, served.engine, served.share.facts)
+    step = _step(bench, copy, served.dialect, SMBCLIENT, served.share.facts)
     with bench.outcome(step, f"server.{copy} {served.dialect}"):
         bench.need()
         verb = copy.partition(".")[0]
@@ -137,15 +130,7 @@ def _room(served: ServerCopies, verb: str) -> int:
 
 
 def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
-    bench, first = served.bench, not served.good_bytes
-    if served.by is not None:
-        peer = replace(served.share, path=bench.sources["server"].path)
-        ran = _run_own(served, step, copy, size, peer, fill_source=first)
-        cache = {**ran.details["cache"], "side": "server"}
-        bench.take(step, ran, {"cache": cache, **_about(served)})
-        if first and ran.details["hash_ok"]:
-            served.name, served.good_bytes = run_folder.SOURCE, size
-        return
+    bench = served.bench
     size, path = server_copies.whole_source(served, size)
     name = f"pushed-{secrets.token_hex(8)}"
     known: dict[str, Any] = {}
@@ -176,26 +161,8 @@ def _pull(served: ServerCopies, step: Step, copy: str, size: int) -> None:
     if size < plan.MIB:
         raise Unavailable("no source file on the client's share")
     about = {"cache": server_copies.client_cache(served, copy, size), **_about(served)}
-    if served.by is not None:
-        ran = _run_own(served, step, copy, size, served.share)
-    else:
-        ran = _run_smbclient(served, step, copy, size, served.share, served.name)
+    ran = _run_smbclient(served, step, copy, size, served.share, served.name)
     served.bench.take(step, ran, about)
-
-
-def _run_own(
-    served: ServerCopies, step: Step, copy: str, size: int, peer: Endpoint, **more: Any
-) -> Ran:
-    bench = served.bench
-    seconds = max(USEFUL_SECONDS, bench.left())
-    given = {
-        "folder": bench.test_file_folder("server"),
-        "size_bytes": size,
-        "seconds": seconds,
-        **more,
-    }
-    setting = files.copy_setting(bench, copy, served.dialect, **given)
-    return bench.run(step, setting, peer, seconds + GRACE_SECONDS, by=served.by)
 
 
 def _run_smbclient(
@@ -226,7 +193,7 @@ def _run_smbclient(
 def _about(served: ServerCopies) -> dict[str, Any]:
     facts = served.share.facts
     return {
-        "engine": served.engine,
+        "engine": SMBCLIENT,
         "engine_server": facts["engine_server"],
         "on_folder_disk": facts["on_folder_disk"],
     }

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from bottleneck import hosts, plan
+from bottleneck import plan
 from bottleneck.bench import Bench
-from bottleneck.hosts import AgentLost, Host, StageError
+from bottleneck.hosts import Host, StageError
 from bottleneck.steps import files
 from bottleneck.target import parse
 from probes.drivers.smbclient import REMEDY
 from probes.records import Details, Endpoint
-from probes.smb import client_share, run_folder
+from probes.smb import client_share
 from probes.stage import Refused, Unavailable
 
 LABEL = "copies started by the server"
-OWN, SMBCLIENT = "own", "smbclient"
-"""Engines: this product where it is installed there, and Samba's client."""
+SMBCLIENT = "smbclient"
+"""Who makes them there."""
 OPENING_SECONDS = 30.0
 REACH_SECONDS = 4.0
 RESIZE_GRACE_SECONDS = 12.0
@@ -34,9 +34,6 @@ class ServerCopies:
 
     bench: Bench
     stack: ExitStack
-    engine: str
-    by: Host | None
-    """The installed agent there; None: the travelling one runs smbclient."""
     share: Endpoint
     """The run's folder on the client's share."""
     seconds: float
@@ -67,7 +64,9 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
     """
     if bench.server_path is None:
         raise Unavailable("the share's folder was not found there (use --server-folder DIR)")
-    engine, by = _engine(bench, stack)
+    assert bench.server is not None
+    if bench.server.ask("smbclient") is None:
+        raise Unavailable(f"the server has no program to copy with ({REMEDY})")
     own_share = bench.options.client_share
     share = stack.enter_context(
         bench.client.hold(
@@ -78,18 +77,14 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
             OPENING_SECONDS,
         )
     )
-    server = share.facts["engine_server"]
-    if engine == OWN and server == client_share.IMPACKET:
-        # Its handles do not survive what ours ask of them.
-        engine, by = _smbclient(bench), None
     _reach(bench, share)
-    if server == client_share.GIVEN:
+    if share.facts["engine_server"] == client_share.GIVEN:
         _watch(bench, bench.client, "client", file_server=True)
         stack.callback(_watch, bench, bench.client, "client", file_server=False)
         _compare_protection(bench, share)
         if not share.facts["local_path"]:
             bench.note("the client's agent cannot find the folder of --client-share here")
-    return ServerCopies(bench, stack, engine, by, share, seconds)
+    return ServerCopies(bench, stack, share, seconds)
 
 
 def _compare_protection(bench: Bench, share: Endpoint) -> None:
@@ -103,32 +98,6 @@ def _compare_protection(bench: Bench, share: Endpoint) -> None:
             f"copies with the client's share are {own}, copies with the server's share "
             f"{there}: they differ in more than who starts them"
         )
-
-
-def _engine(bench: Bench, stack: ExitStack) -> tuple[str, Host | None]:
-    """What makes the copies there."""
-    assert bench.server is not None
-    # An installed agent makes them itself: another session would not know this one's files. One
-    # that travelled has not what it takes.
-    with suppress(StageError, Refused):
-        bench.server.tell("preload", name="smb-copy")
-        return OWN, bench.server
-    try:
-        host = stack.enter_context(hosts.start_installed(bench.options.agent))
-        host.tell("preload", name="smb-copy")
-    except (AgentLost, StageError, Refused) as error:
-        if "version" in str(error):
-            bench.note(f"{LABEL}: by smbclient: {error}")
-        return _smbclient(bench), None
-    _watch(bench, host, "server", file_server=True)
-    return OWN, host
-
-
-def _smbclient(bench: Bench) -> str:
-    assert bench.server is not None
-    if bench.server.ask("smbclient") is None:
-        raise Unavailable(f"the server has no program to copy with ({REMEDY})")
-    return SMBCLIENT
 
 
 def _setting(bench: Bench) -> client_share.Setting:
@@ -220,8 +189,7 @@ def source_of(served: ServerCopies, size: int) -> int:
     if not served.path:
         return served.good_bytes
     bench = served.bench
-    own = served.engine == OWN
-    name = served.name or (run_folder.SOURCE if own else f"pushed-{secrets.token_hex(8)}")
+    name = served.name or f"pushed-{secrets.token_hex(8)}"
     asked: dict[str, Any] = {"path": served.path, "file_name": name, "seed": bench.seed}
     asked |= {
         "limit_seconds": bench.times.fill,

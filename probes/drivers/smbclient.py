@@ -22,7 +22,7 @@ from probes.records import Access, Endpoint
 from probes.stage import Refused, Unavailable
 
 PROGRAM = "smbclient"
-REMEDY = "install smbclient or copy-bottleneck on the server"
+REMEDY = "install smbclient on the server"
 SMB_PORT = 445
 LOGIN_SECONDS = 20.0
 CLOSING_SECONDS = 1.0

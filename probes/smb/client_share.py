@@ -22,15 +22,15 @@ from probes.host.own_folder import OwnFolder, own_folder
 from probes.host.system import os
 from probes.host.waiting import signal
 from probes.meaning import Address, Called, Folder, Hex, Text
-from probes.records import Access, Details, Endpoint
+from probes.records import Access, Endpoint
 from probes.smb import run_folder
-from probes.smb.impacket_server import DIALECT, impacket_server
 from probes.stage import Refused, Unavailable
 
 SHARE = "bottleneck"
 USER = "bottleneck"
-GIVEN, SAMBA, IMPACKET = "given", "samba", "impacket"
-"""Who serves the share: the user's server, a private Samba, impacket's server."""
+GIVEN, SAMBA = "given", "samba"
+"""Who serves the share: the user's server, a private Samba."""
+REMEDY = "install samba, or use --client-share"
 WATCH_SECONDS = 0.02
 MOST_INODES = 1000
 """Of all that a run makes there, many times over."""
@@ -63,7 +63,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
 
     peer: the user's share (host, port, share, folder, access), or empty for a private one. Yields
     where the server finds it, with the login, and facts: dialect, signing and encryption that it
-    demands, free_bytes, total_bytes, engine_server (GIVEN, SAMBA, IMPACKET), local_path (of the
+    demands, free_bytes, total_bytes, engine_server (GIVEN, SAMBA), local_path (of the
     folder on this host; empty: not found), on_folder_disk (whether it is known to lie on the file
     system of the client's folder). Raises Refused and Unavailable with the remedy.
     """
@@ -117,6 +117,8 @@ def _in_run_folder(setting: Setting, peer: Endpoint, outlived: bool) -> Iterator
 
 @contextmanager
 def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]:
+    if find_smbd() is None:
+        raise Unavailable(f"Samba was not found on this host ({REMEDY})")
     access = Access(USER, secrets.token_urlsafe(24))
     allow = tuple(map(single_address, setting.allow))
     free_space.fitting(free_space.LEAST_BYTES, setting.folder)
@@ -126,10 +128,6 @@ def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]
             vanishing_folder("bottleneck-share-", setting.folder, remedy)
         )
         kept = _Reserve(made, setting.folder)
-        if find_smbd() is None:
-            opened = stack.enter_context(_by_impacket(setting, root, name, access, allow, kept))
-            yield opened, IMPACKET, str(root / name)
-            return
         options = [f"hosts allow = {' '.join(allow)}"]
         options += ["restrict anonymous = 2", "server max protocol = SMB3_11"]
         if setting.signed:
@@ -151,40 +149,6 @@ def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]
         stack.enter_context(kept.watched())
         held = stack.enter_context(_in_run_folder(setting, served.endpoint, outlived=False))
         yield held, SAMBA, str(root / name)
-
-
-@contextmanager
-def _by_impacket(
-    setting: Setting,
-    root: Path,
-    name: str,
-    access: Access,
-    allow: tuple[str, ...],
-    kept: _Reserve,
-) -> Iterator[Endpoint]:
-    if setting.signed or setting.encrypted:
-        raise Unavailable(
-            "copies with this server are signed or encrypted, which only Samba supports "
-            "(install samba on the client, or use --client-share)"
-        )
-    (root / name).mkdir(mode=0o700)
-    with (
-        impacket_server(root, share=SHARE, access=access, address=setting.address, allow=allow) as (
-            served,
-            kept.end,
-        ),
-        kept.watched(),
-    ):
-        # Its answers about free space are not those that a session of ours asks for.
-        told = os.statvfs(root)
-        facts: Details = {
-            "dialect": DIALECT,
-            "signing": None,
-            "encryption": None,
-            "free_bytes": told.f_bavail * told.f_frsize,
-            "total_bytes": told.f_blocks * told.f_frsize,
-        }
-        yield replace(served, folder=name, facts=facts)
 
 
 class _Reserve:

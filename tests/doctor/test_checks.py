@@ -90,7 +90,6 @@ HOST = {
 }
 NO_IMPACKET = replace(PROGRAM, packages={"smbprotocol": "1.17"})
 SEEN_OTHERWISE = {
-    "installed there": {"server": replace(READY, programs={"fio": "3.33"}), "installed": True},
     "no agent": {"wanted": replace(WANTED, agent="none"), "server": None},
     "wrong password": {
         "session": None,

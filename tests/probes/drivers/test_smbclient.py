@@ -115,7 +115,7 @@ def test_without_smbclient_the_reason_names_the_remedy(
 ) -> None:
     monkeypatch.setattr(tools, "find", lambda name: None)
     assert smbclient.version() is None
-    with pytest.raises(Unavailable, match="install smbclient or copy-bottleneck on the server"):
+    with pytest.raises(Unavailable, match="install smbclient on the server"):
         entered(smbclient.connected(peer, "3.1.1"))
 
 

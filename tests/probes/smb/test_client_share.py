@@ -165,28 +165,12 @@ with client_share.hold(setting, given if port else Endpoint()) as held:
         assert [each.name for each in shared.iterdir()] == ["users own"]
 
 
-@pytest.mark.long
-def test_where_there_is_no_smbd_impacket_serves(
-    tmp_path: Path, local: Path, monkeypatch: pytest.MonkeyPatch
+def test_where_there_is_no_smbd_there_is_no_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_share, "find_smbd", lambda: None)
-    folder = tmp_path / "client's own"
-    folder.mkdir()
-    with client_share.hold(setting(folder), Endpoint()) as peer:
-        assert peer.facts["engine_server"] == client_share.IMPACKET
-        assert peer.facts["dialect"] == "2.0.2" and peer.facts["free_bytes"] > 0
-        put(peer, local)
-        assert Path(peer.facts["local_path"], NAME).read_bytes() == local.read_bytes()
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("more", [{"signed": True}, {"encrypted": True}])
-def test_impacket_is_no_match_for_what_is_protected(
-    tmp_path: Path, more: dict[str, bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client_share, "find_smbd", lambda: None)
-    with pytest.raises(client_share.Unavailable, match="install samba on the client"):
-        entered(client_share.hold(setting(tmp_path, **more), Endpoint()))
+    with pytest.raises(client_share.Unavailable, match="install samba, or use --client-share"):
+        entered(client_share.hold(setting(tmp_path), Endpoint()))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -228,13 +212,8 @@ def nearly_full(tmp_path: Path, spare_bytes: int, more: str = "") -> Iterator[Pa
 
 
 @needs_root
-@pytest.mark.parametrize(("smbd", "spare"), [(True, 24 << 20), (False, 6 << 20)])
-def test_it_ends_when_what_is_written_to_it_comes_to_the_reserve(
-    tmp_path: Path, smbd: bool, spare: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not smbd:
-        monkeypatch.setattr(client_share, "find_smbd", lambda: None)
-    with nearly_full(tmp_path, spare) as folder:
+def test_it_ends_when_what_is_written_to_it_comes_to_the_reserve(tmp_path: Path) -> None:
+    with nearly_full(tmp_path, 24 << 20) as folder:
         large = tmp_path / "large"
         with large.open("wb") as file:
             file.truncate(4 << 30)
