@@ -20,6 +20,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from probes.host.tcp_info import wait_at_most
@@ -35,6 +36,9 @@ MOST_CONNECTIONS = 64
 """Of one meeting."""
 MOST_REQUEST_BYTES = 4096
 MOST_TOLD_BYTES = 4 << 20
+MOST_LEVELS, MOST_DIGITS = 16, 64
+"""Of a message: arrays and objects inside each other, and characters of one number."""
+_NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
 _HELLO = struct.Struct("!8s32sIH")
 """Magic, nonce, number of the meeting, index of the connection in it."""
 _MAGIC = b"cb-data2"
@@ -369,21 +373,24 @@ def _received(connection: socket.socket, most_bytes: int, seconds: float) -> byt
 
 
 def _message(line: bytes) -> Details:
-    """The object in a line. Raises ValueError where there is none, or a number is not finite."""
-    try:
-        told = json.loads(line, parse_constant=_finite, parse_float=_finite)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
+    """The object in a line. Raises ValueError: none, nested too deep, or a number too long."""
+    steps = (1 if each in b"[{" else -1 for each in line.translate(None, _NO_BRACKETS))
+    if max(accumulate(steps), default=0) > MOST_LEVELS:
+        raise ValueError("nested too deep")
+    told = json.loads(line, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     if not isinstance(told, dict):
         raise ValueError("no object")
     return told
 
 
 def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:20]} is not a number")
-    return value
+    if len(text) > MOST_DIGITS or not math.isfinite(float(text)):
+        raise ValueError(f"{text[:20]} is no finite number of {MOST_DIGITS} characters")
+    return float(text)
+
+
+def _whole(text: str) -> int:
+    return int(text) if _finite(text) else 0
 
 
 def _prepare(connection: socket.socket) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import math
 import secrets
 import socket
 import statistics
@@ -181,6 +182,8 @@ KEEP_SECONDS = 2.0
 _TOKEN_BYTES = 32
 _ACCEPTING = 8
 """Threads that wait for connections: starting one would be a part of the time."""
+_TOKEN_SECONDS = 0.2
+"""For the rest of a token whose beginning is there: it comes in one segment."""
 
 Trips = Tuple[int, int]
 """Message bytes, round trips."""
@@ -224,6 +227,10 @@ def taking_cold(beside: socket.socket) -> Iterator[Tuple[int, str]]:
         if beside.family == socket.AF_INET6:
             # The address may be one of IPv4 in the form of IPv6.
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        with contextlib.suppress(AttributeError, OSError):
+            # Who says nothing is not handed over, and holds no thread (tcp(7)).
+            seconds = math.ceil(port.HELLO_SECONDS)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, seconds)
         listener.bind((host, 0, *scope))
         listener.listen(_ACCEPTING)
         for _ in range(_ACCEPTING):
@@ -238,7 +245,7 @@ def _take(listener: socket.socket, token: bytes) -> None:
     for connection in accepted(listener):
         # A stranger, or an initiator that is gone: there is nobody to tell.
         with connection, contextlib.suppress(OSError, EOFError, ValueError):
-            until = time.monotonic() + port.HELLO_SECONDS
+            until = time.monotonic() + _TOKEN_SECONDS
             if hmac.compare_digest(port.read_exactly(connection, _TOKEN_BYTES, until), token):
                 connection.settimeout(port.STALL_SECONDS)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

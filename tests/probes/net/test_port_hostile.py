@@ -380,3 +380,20 @@ def test_silence_is_told_as_what_it_is(monkeypatch):
         pytest.raises(RuntimeError, match=HERE),
     ):
         port.meet(peer, {"word": "hello"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"a":' + b"[" * 20 + b"]" * 20 + b"}", "nested"),
+        (b"[" * 100_000, "nested"),
+        (b'{"a":' + b"9" * 65 + b"}", "no finite number"),
+        (b'{"a":0.' + b"9" * 65 + b"}", "no finite number"),
+        (b'{"a":1e999}', "no finite number"),
+        (b"5", "no object"),
+    ],
+)
+def test_a_message_is_bounded_before_it_costs_anything(line, why):
+    with pytest.raises(ValueError, match=why):
+        port._message(line)
+    assert port._message(b'{"a":[1,2.5,"[[["]}') == {"a": [1, 2.5, "[[["]}
