@@ -124,12 +124,6 @@ SCENARIOS = (
         budget_seconds=7,
         weight=10,
     ),
-    Scenario(
-        "folder",
-        ("coordinator", "agent", "everything"),
-        lambda at: ["diagnose", str(at.share), "--folder", str(at.client), "--size", "32MiB"],
-        weight=5,
-    ),
 )
 
 
