@@ -36,14 +36,53 @@ _INTERFACE = re.compile(r"[0-9A-Za-z_.-]{1,15}")
 """A network interface's name as it is in use (IFNAMSIZ of linux/if.h)."""
 
 
+INSTALLED = {
+    "ask": frozenset(
+        (
+            *("facts", "samba-config", "locate", "set-cache", "mount", "writable-folder"),
+            *("usable-bytes", "user-file", "readable-device", "reach", "readiness", "smbclient"),
+            *("leftovers", "remove-leftover", "running-copies"),
+        )
+    ),
+    "hold": frozenset(
+        ("source-file", "tcp", "latency", "udp", "matrix", "path", "paths", "sweep", "loopback")
+    ),
+    "initiate": frozenset(
+        (
+            *("tcp", "latency", "udp", "matrix", "path", "paths", "sweep", "loopback"),
+            *("disk", "smbclient-copy"),
+        )
+    ),
+    "observe": frozenset(("sockets",)),
+}
+"""What an installed agent does: what the server's end of a run needs, and no other login."""
+
+
 @dataclass(frozen=True)
 class Named:
-    """What the command line of an installed agent names."""
+    """What the command line of an installed agent names, as absolute paths without links."""
 
     folders: Tuple[str, ...] = ()
     """That may be worked in, with what lies below them."""
     devices: Tuple[str, ...] = ()
     """That may be read."""
+
+    def holds(self, path: str) -> bool:
+        """Whether a path, with its links followed, is one of the folders or in one of them."""
+        return path.startswith("/") and _is_below(path, self.folders)
+
+
+def named_by(folders: Iterable[str], devices: Iterable[str]) -> Named:
+    """What a command line names. Raises Refused, "usage": a path is not absolute, or not there."""
+    real = []
+    for each in folders:
+        if not os.path.isabs(each) or not os.path.isdir(each):  # noqa: PTH112, PTH117 - as typed
+            raise Refused("usage", f"--folder {each or '(empty)'}: not the full path of a folder")
+        real.append(os.path.realpath(each))
+    for each in devices:
+        if not os.path.isabs(each):  # noqa: PTH117 - as typed
+            raise Refused("usage", f"--device {each or '(empty)'}: not the full path of a device")
+    return Named(tuple(real), tuple(devices))
 
 
 @dataclass
@@ -53,23 +92,25 @@ class Session:
     named: Optional[Named] = None
     """None: its caller may choose what this host reads and writes."""
     tasks: int = 0
-    folders: Set[str] = field(default_factory=set)
-    """Of runs, found by their name."""
     leftovers: Set[str] = field(default_factory=set)
     held: Dict[int, str] = field(default_factory=dict)
-    """By the hold's number the file or folder that it handed out."""
+    """By the hold's number the file that it made and handed out."""
 
     def hand_out(self, number: int, do: str, name: str, event: Dict[str, Any]) -> None:
-        """Remembers what an event tells the caller of, for the requests that come back with it."""
-        if (do, name) == ("ask", "locate") and isinstance(event.get("answer"), str):
-            self.folders.add(event["answer"])
-        elif (do, name) == ("ask", "leftovers") and "answer" in event:
+        """Remembers what an event tells the caller of, for the requests that come back with it.
+
+        Leftovers elsewhere than an installed agent may work are taken out of it.
+        """
+        if (do, name) == ("ask", "leftovers") and "answer" in event:
+            if self.named is not None:
+                event["answer"] = [e for e in event["answer"] if self.named.holds(e["path"])]
             self.leftovers.update(each["path"] for each in event["answer"])
         elif do == "hold" and "endpoint" in event:
-            told, gives = event["endpoint"], agent_requests.takes("hold", name).gives
+            gives = agent_requests.takes("hold", name).gives
             # Its other fields may be what the caller's request held: not ours to hand out.
-            path = told["facts"].get("local_path") if gives == "local_path" else told.get(gives)
-            self.held[number] = path or ""
+            path = event["endpoint"].get(gives) if gives else None
+            if path:
+                self.held[number] = path
 
     def take_back(self, number: int) -> None:
         """A hold is over: another child may have its descriptor's number next."""
@@ -103,6 +144,8 @@ def check(request: wire.Message, session: Session) -> None:
             name = typed.text(request.get("name"), "name")
             if not agent_requests.is_known(do, name):
                 raise typed.NotTyped(f"unknown {do} {name[:40]!r}")
+            if session.named is not None and name not in INSTALLED.get(do, (name,)):
+                raise _refused(f"an installed agent does not {do} {name}")
         if do == "watch":
             checked.keys(keys(Watched), request.get("watched"), "watched")
         elif do == "close" and request.get("window") is not None:
@@ -120,6 +163,7 @@ def check(request: wire.Message, session: Session) -> None:
 
 def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
     do, session = request["do"], checked.session
+    checked.reads_only = request["name"] == "disk"
     checked.value("seconds", request.get("seconds"), "seconds")
     given = request.get("arguments" if do == "ask" else "setting")
     checked.keys(takes.keys, given, "a setting")
@@ -128,6 +172,11 @@ def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
         # One that is left out would be what nobody has checked: its default.
         if key not in given:
             raise typed.NotTyped(f"a setting lacks {key!r}")
+    if session.named is not None and do != "ask" and not given.get("device"):
+        for key, kind in takes.keys.items():
+            # The current folder is nobody's choice.
+            if kind.startswith("folder") and not given[key]:
+                raise _refused(f"{request['name']} needs a folder")
     if "parts" in given and isinstance(given["parts"], list) and session.named is not None:
         checked.below(given["folder"], given["parts"])
     if "peer" in ENVELOPES[do]:
@@ -155,6 +204,8 @@ class _Checked:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.reads_only = False
+        """Whether no content of what is named leaves this host."""
 
     def keys(self, known: Keys, given: object, where: str) -> None:
         """All of them, and no others."""
@@ -205,13 +256,10 @@ class _Checked:
         if self.session.named is not None and text and not plain_address(text):
             raise _refused(f"{where}: {text[:100]!r} is not an IP address")
 
-    def _is_handed(self, path: str) -> bool:
-        return path in self.session.folders or path in self.session.held.values()
-
     def folder(self, value: Any, where: str) -> None:
-        """A folder that is read from or written to, or a run's own folder."""
+        """A folder that is read from or written to."""
         path, named = self.text(value, where), self.session.named
-        if named is not None and not self._is_handed(path) and not _is_below(path, named.folders):
+        if named is not None and not named.holds(path):
             raise _refused(f"{path!r} is in no folder that its agent was started with (--folder)")
 
     def below(self, folder: str, parts: List[str]) -> None:
@@ -222,14 +270,14 @@ class _Checked:
 
     def file(self, value: Any, where: str) -> None:
         """A file that is read here; empty: none."""
-        path = self.text(value, where)
-        if path and not self._is_handed(path):
+        if self.text(value, where):
             self.folder(value, where)
 
     def handed(self, value: Any, where: str) -> None:
         """A file whose content may leave this host; empty: none."""
         path = self.text(value, where)
-        if path and self.session.named is not None and not self._is_handed(path):
+        named, made = self.session.named, self.session.held.values()
+        if path and named and path not in made and not (self.reads_only and named.holds(path)):
             raise _refused("its agent copies only files that it made")
 
     def device(self, value: Any, where: str) -> None:
@@ -237,11 +285,6 @@ class _Checked:
         node, named = self.text(value, where), self.session.named
         if node and named is not None and node not in named.devices:
             raise _refused(f"its agent was not started with --device {node}")
-
-    def command(self, value: Any, where: str) -> None:
-        """A word of a command that is run: what that does nobody here can bound."""
-        if self.text(value, where) and self.session.named is not None:
-            raise _refused("its agent runs no command of its caller")
 
     def leftover(self, value: Any, where: str) -> None:
         """Something that a look for leftovers told of."""
@@ -274,7 +317,7 @@ _KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
     "handed": _Checked.handed,
     "device": _Checked.device,
     "leftover": _Checked.leftover,
-    "command": _Checked.command,
+    "command": _Checked.text,
 }
 
 

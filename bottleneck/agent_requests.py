@@ -31,7 +31,7 @@ class Takes:
     function: str = "Setting"
     """That carries a question out; of all else the record of what is wanted."""
     gives: str = ""
-    """What a hold's endpoint hands out: path, folder, local_path."""
+    """The file that a hold makes, as its endpoint has it: path; empty: none."""
     record: str = ""
     """Where its record stands, if its module cannot be imported without an SMB library."""
 
@@ -75,10 +75,10 @@ ASKS = {
 }
 """Questions."""
 HOLDS = {
-    "mounted-folder": Takes("probes.host.own_folder", gives="folder"),
+    "mounted-folder": Takes("probes.host.own_folder"),
     "source-file": Takes("probes.host.source_file", gives="path"),
     "run-folder": Takes("probes.smb.run_folder"),
-    "client-share": Takes("probes.smb.client_share", gives="local_path"),
+    "client-share": Takes("probes.smb.client_share"),
     "visit": Takes("probes.smb.offered"),
     "leftovers": Takes("probes.smb.leftovers", "OnShare", record="probes.host.leftovers"),
 }

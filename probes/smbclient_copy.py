@@ -1,4 +1,4 @@
-"""A copy that this host starts with Samba's smbclient, where the product is not installed.
+"""A copy that this host starts with Samba's smbclient.
 
 What smb_copy is to the client, for the server's travelling agent: the same file, the same window,
 from the first byte asked for or sent until all is durable here; login, cache and check lie

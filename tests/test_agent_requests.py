@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import secrets
 import shlex
 import subprocess
 import sys
@@ -15,9 +14,9 @@ import psutil
 import pytest
 
 from bottleneck import agent_checks, hosts, wire
-from bottleneck.agent_checks import Named, Session, check
+from bottleneck.agent_checks import INSTALLED, Named, Session, check, named_by
 from bottleneck.agent_requests import LISTED, OF_STAGES, takes
-from probes import STAGES, loopback, meaning, smb_copy, tcp
+from probes import STAGES, meaning, smb_copy, smbclient_copy, tcp
 from probes.host import open_files, source_file
 from probes.records import Endpoint
 from probes.stage import Refused
@@ -33,14 +32,13 @@ EXAMPLES = {
 """A value of each kind that a narrow agent takes."""
 FOREIGN = {
     "address": ("nas.example", "127.0.0.1%\nlog file = /x\n#.localhost"),
-    "folder": ("/etc", "/", "/run-folder/..", "run-folder", ""),
+    "folder": ("/etc", "/", "/run-folder/..", "run-folder", "", "/run-folder-2"),
     "file": ("/etc/shadow", "/proc/self/environ", "/proc/1/fd/3"),
     "handed": ("/etc/shadow", "/run-folder/../etc/shadow"),
     "device": ("/dev/sda", "/dev/null"),
     "leftover": ("/tmp/bottleneck-0123456789abcdef", "/etc"),
     "name": ("../shadow", "..", "/etc/shadow"),
     "hex": ("../../etc",),
-    "command": ("/bin/sh", "rm"),
 }
 """What leads elsewhere, by the kind of value that it would be."""
 
@@ -52,8 +50,7 @@ def example(kind):
 
 
 def session():
-    found = Session(Named())
-    found.folders.add("/run-folder")
+    found = Session(Named(("/run-folder",)))
     found.leftovers.add("/left")
     return found
 
@@ -93,6 +90,13 @@ def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, 
     """Each key in turn; what the caller itself was handed passes."""
     monkeypatch.setattr(agent_checks._Checked, "below", lambda *_: None)  # has a test of its own
     made, given = request_for(do, name)
+    for key, kind in takes(do, name).keys.items():
+        given[key] = "/run-folder" if kind == "folder?" else given[key]
+    if name not in INSTALLED[do]:
+        with pytest.raises(Refused, match=f"does not {do} {name}"):
+            check(made, session())
+        check(made, Session())
+        return
     check(made, session())
     tried = [(given, key, kind) for key, kind in takes(do, name).keys.items()]
     if "peer" in made:
@@ -100,7 +104,7 @@ def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, 
     for where, key, kind in tried:
         plain = kind.rstrip("?*")
         for each in FOREIGN.get(plain, ()):
-            if not each and kind != plain:
+            if not each and kind != plain and do == "ask":
                 continue
             before, where[key] = where[key], [each] if kind.endswith("*") else each
             with pytest.raises(Refused):
@@ -139,6 +143,8 @@ NAMED = Named(("/usr",), ("/dev/sda",))
     (Named(("/usr",)), "initiate", "disk", "device", "", "/dev/sda", "--device /dev/sda"),
     (NAMED, "ask", "readable-device", "node", "/dev/sda", "/dev/sdb", "--device /dev/sdb"),
     (Named((), ("/dev/sda",)), "ask", "usable-bytes", "folder", None, "/usr", "--folder"),
+    (NAMED, "initiate", "smbclient-copy", "folder", "/usr", "", "needs a folder"),
+    (NAMED, "initiate", "disk", "folder", "/usr", "", "needs a folder"),
     (NAMED, "ask", "remove-leftover", "path", None, "/usr/lib/a", "listed"),
 ])  # fmt: skip
 def test_an_installed_agent_touches_only_what_its_command_line_names(
@@ -214,11 +220,14 @@ def test_an_installed_agent_reads_no_file_of_its_user_and_runs_no_command(tmp_pa
     secret, media = tmp_path / "secret", tmp_path / "media"
     secret.write_text("the host's own")
     media.mkdir()
+    copied = smbclient_copy.Setting("push.cached", "3.1.1", 14, 5.0, "got", folder=str(media))
     by_us = smb_copy.Setting("push.cached", "3.1.1", "memory", 14, 5.0, folder="")
     peer = Endpoint(host="127.0.0.1", port=9, share="mine", path=str(secret))
     outside = source_file.Setting(str(tmp_path), 1, 1.0, "00")
     with installed("--folder", media) as host:
         with pytest.raises(Refused, match="only files that it made"):
+            host.initiate("smbclient-copy", copied, peer, 5.0)
+        with pytest.raises(Refused, match="does not initiate smb-copy"):
             host.initiate("smb-copy", by_us, peer, 5.0)
         with (
             pytest.raises(Refused, match="--folder"),
@@ -232,21 +241,53 @@ def test_an_installed_agent_reads_no_file_of_its_user_and_runs_no_command(tmp_pa
     assert sorted(tmp_path.iterdir()) == [media, secret] and not list(media.iterdir())
 
 
-@pytest.mark.long
-def test_what_an_agent_found_by_the_runs_own_folder_may_be_worked_in(tmp_path):
-    folder = tmp_path / f"bottleneck-{secrets.token_hex(8)}"
-    folder.mkdir()
-    with installed("--device", "/dev/null") as host:
-        found = host.ask("locate", folder_name=folder.name, hint=str(tmp_path))
-        assert found == str(folder)
-        setting = source_file.Setting(found, 1 << 12, 5.0, "00")
-        with host.hold("source-file", setting, Endpoint(), 20):
-            assert host.ask("usable-bytes", folder=found) > 0
-        with host.hold("loopback", loopback.Setting(seconds=0.1), Endpoint(), 20) as peer:
-            try:
-                host.initiate("loopback", loopback.Setting(seconds=0.1), peer, 20)
-            except hosts.PartlyRan as error:  # begun, on a host that then stood still
-                assert "nothing arrived after the warm-up" in str(error)
+def test_a_file_below_its_folder_is_timed_by_an_installed_agent_and_not_copied():
+    for name, allowed in (("disk", True), ("smbclient-copy", False)):
+        made, given = request_for("initiate", name)
+        given["folder"] = "/run-folder"
+        made["peer"]["path"] = "/run-folder/film.mkv"
+        if allowed:
+            check(made, session())
+            made["peer"]["path"] = "/etc/shadow"
+        with pytest.raises(Refused, match="only files that it made"):
+            check(made, session())
+
+
+def test_after_a_hold_that_hands_out_nothing_no_path_is_handed_out():
+    """As that of a data port: its empty path is none."""
+    found = session()
+    event = {"endpoint": wire.endpoint_to_plain(Endpoint(host="", port=5, path=""))}
+    found.hand_out(1, "hold", "tcp", event)
+    found.hand_out(2, "hold", "source-file", event)
+    assert not found.held
+    request, given = request_for("ask", "usable-bytes")
+    for given["folder"] in ("", ".", "bottleneck-0123456789abcdef"):
+        with pytest.raises(Refused, match="--folder"):
+            check(request, found)
+
+
+def test_leftovers_elsewhere_are_neither_told_nor_removed(tmp_path):
+    found = Session(Named((str(tmp_path),)))
+    paths = [
+        str(tmp_path / "bottleneck-0123456789abcdef"),
+        "/srv/other/bottleneck-0123456789abcdef",
+    ]
+    event = {"answer": [{"path": each} for each in paths]}
+    found.hand_out(1, "ask", "leftovers", event)
+    assert event["answer"] == [{"path": paths[0]}] and found.leftovers == {paths[0]}
+    free = Session()
+    free.hand_out(1, "ask", "leftovers", {"answer": [{"path": each} for each in paths]})
+    assert free.leftovers == set(paths)
+
+
+@pytest.mark.parametrize("typed", ["", "media", "/no/such/folder", "/etc/passwd"])
+def test_a_folder_of_the_command_line_is_a_full_path_that_is_there(typed, tmp_path):
+    with pytest.raises(Refused, match="--folder"):
+        named_by([typed], [])
+    (tmp_path / "link").symlink_to("/usr")
+    assert named_by([str(tmp_path / "link")], ["/dev/sda"]) == Named(("/usr",), ("/dev/sda",))
+    with pytest.raises(Refused, match="--device"):
+        named_by([], ["sda"])
 
 
 def test_so_many_requests_at_once_and_no_more():

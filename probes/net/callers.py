@@ -49,7 +49,8 @@ def is_stranger(connection: socket.socket) -> bool:
 
 
 def plain(address: str) -> str:
-    """An IP address, of IPv4 where it only looks like IPv6 (RFC 4291 section 2.5.5.2)."""
+    """An IP address without its zone, of IPv4 where it only looks like IPv6 (RFC 4291, 2.5.5.2)."""
+    address = address.partition("%")[0]
     return address[len(_MAPPED) :] if address.lower().startswith(_MAPPED) else address
 
 

@@ -1,7 +1,7 @@
 """A share on the client, held for a run, so that the server can start copies as well.
 
 The user's own one (--client-share); else a private Samba on the client's address towards the
-server, for the server alone and gone with the run; else, where there is no smbd, impacket's.
+server, for the server alone and gone with the run.
 """
 
 from __future__ import annotations

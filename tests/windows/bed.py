@@ -39,7 +39,7 @@ NEEDED = {
     "mvn": "maven",
 }
 """Program and Debian's package."""
-TESTING = ("pytest", "pytest-timeout", "jsonschema", "xmlschema")
+TESTING = ("pytest", "pytest-timeout", "hypothesis", "jsonschema", "xmlschema")
 DLL = "x86_64-w64-mingw32-"
 FORWARDED = {
     # The stable interface, which wheels ask for; this build comes without it.
