@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Dict, List, Optional
 
 from bottleneck import __version__, agent_requests, typed, wire
-from bottleneck.agent_checks import MOST_AT_ONCE, Named, Session, check
+from bottleneck.agent_checks import MOST_AT_ONCE, AllowedPaths, Session, check
 from probes import STAGES
 from probes.host import counters, tools
 from probes.host.child import Child, Event, Tell, Work, failure, keep_private, spawn
@@ -330,17 +330,17 @@ class Agent:
             task.child.kill()
 
 
-def main(named: Optional[Named] = None) -> None:
+def main(allowed: Optional[AllowedPaths] = None) -> None:
     """Serves one coordinator over stdin and stdout.
 
-    named: what the command line of an installed agent names; None: its caller's rights are its own.
+    allowed: by the command line of an installed agent; None: it has its caller's own rights.
     """
     keep_private()
     tools.keep_to_safe_folders()
     replies_fd = os.dup(1)
     # Nothing but replies may reach the stream: what a library prints goes to stderr.
     os.dup2(2, 1)
-    agent = Agent(0, replies_fd, Session(named))
+    agent = Agent(0, replies_fd, Session(allowed))
 
     def close(*_: Any) -> None:
         raise SystemExit(0)

@@ -36,7 +36,7 @@ _INTERFACE = re.compile(r"[0-9A-Za-z_.-]{1,15}")
 """A network interface's name as it is in use (IFNAMSIZ of linux/if.h)."""
 
 
-INSTALLED = {
+INSTALLED_REQUESTS = {
     "ask": frozenset(
         (
             *("facts", "samba-config", "locate", "set-cache", "mount", "writable-folder"),
@@ -59,8 +59,8 @@ INSTALLED = {
 
 
 @dataclass(frozen=True)
-class Named:
-    """What the command line of an installed agent names, as absolute paths without links."""
+class AllowedPaths:
+    """What the command line of an installed agent allows, as absolute paths without links."""
 
     folders: Tuple[str, ...] = ()
     """That may be worked in, with what lies below them."""
@@ -72,8 +72,8 @@ class Named:
         return path.startswith("/") and _is_below(path, self.folders)
 
 
-def named_by(folders: Iterable[str], devices: Iterable[str]) -> Named:
-    """What a command line names. Raises Refused, "usage": a path is not absolute, or not there."""
+def allowed_paths(folders: Iterable[str], devices: Iterable[str]) -> AllowedPaths:
+    """What a command line allows. Raises Refused, "usage": a path is not absolute, or not there."""
     real = []
     for each in folders:
         if not os.path.isabs(each) or not os.path.isdir(each):  # noqa: PTH112, PTH117 - as typed
@@ -82,14 +82,14 @@ def named_by(folders: Iterable[str], devices: Iterable[str]) -> Named:
     for each in devices:
         if not os.path.isabs(each):  # noqa: PTH117 - as typed
             raise Refused("usage", f"--device {each or '(empty)'}: not the full path of a device")
-    return Named(tuple(real), tuple(devices))
+    return AllowedPaths(tuple(real), tuple(devices))
 
 
 @dataclass
 class Session:
     """What one agent has handed out in one session, and what its command line allows."""
 
-    named: Optional[Named] = None
+    allowed: Optional[AllowedPaths] = None
     """None: its caller may choose what this host reads and writes."""
     tasks: int = 0
     leftovers: Set[str] = field(default_factory=set)
@@ -102,15 +102,11 @@ class Session:
         Leftovers elsewhere than an installed agent may work are taken out of it.
         """
         if (do, name) == ("ask", "leftovers") and "answer" in event:
-            if self.named is not None:
-                event["answer"] = [e for e in event["answer"] if self.named.holds(e["path"])]
+            if self.allowed is not None:
+                event["answer"] = [e for e in event["answer"] if self.allowed.holds(e["path"])]
             self.leftovers.update(each["path"] for each in event["answer"])
-        elif do == "hold" and "endpoint" in event:
-            gives = agent_requests.takes("hold", name).gives
-            # Its other fields may be what the caller's request held: not ours to hand out.
-            path = event["endpoint"].get(gives) if gives else None
-            if path:
-                self.held[number] = path
+        elif (do, name) == ("hold", "source-file") and event.get("endpoint", {}).get("path"):
+            self.held[number] = event["endpoint"]["path"]
 
     def take_back(self, number: int) -> None:
         """A hold is over: another child may have its descriptor's number next."""
@@ -144,7 +140,7 @@ def check(request: wire.Message, session: Session) -> None:
             name = typed.text(request.get("name"), "name")
             if not agent_requests.is_known(do, name):
                 raise typed.NotTyped(f"unknown {do} {name[:40]!r}")
-            if session.named is not None and name not in INSTALLED.get(do, (name,)):
+            if session.allowed is not None and name not in INSTALLED_REQUESTS.get(do, (name,)):
                 raise _refused(f"an installed agent does not {do} {name}")
         if do == "watch":
             checked.keys(keys(Watched), request.get("watched"), "watched")
@@ -172,12 +168,12 @@ def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
         # One that is left out would be what nobody has checked: its default.
         if key not in given:
             raise typed.NotTyped(f"a setting lacks {key!r}")
-    if session.named is not None and do != "ask" and not given.get("device"):
+    if session.allowed is not None and do != "ask" and not given.get("device"):
         for key, kind in takes.keys.items():
             # The current folder is nobody's choice.
             if kind.startswith("folder") and not given[key]:
                 raise _refused(f"{request['name']} needs a folder")
-    if "parts" in given and isinstance(given["parts"], list) and session.named is not None:
+    if "parts" in given and isinstance(given["parts"], list) and session.allowed is not None:
         checked.below(given["folder"], given["parts"])
     if "peer" in ENVELOPES[do]:
         checked.keys(keys(Endpoint), request.get("peer"), "peer")
@@ -253,13 +249,13 @@ class _Checked:
     def address(self, value: Any, where: str) -> None:
         """An address that stands in a configuration; a name would be looked up."""
         text = self.text(value, where)
-        if self.session.named is not None and text and not plain_address(text):
+        if self.session.allowed is not None and text and not plain_address(text):
             raise _refused(f"{where}: {text[:100]!r} is not an IP address")
 
     def folder(self, value: Any, where: str) -> None:
         """A folder that is read from or written to."""
-        path, named = self.text(value, where), self.session.named
-        if named is not None and not named.holds(path):
+        path, allowed = self.text(value, where), self.session.allowed
+        if allowed is not None and not allowed.holds(path):
             raise _refused(f"{path!r} is in no folder that its agent was started with (--folder)")
 
     def below(self, folder: str, parts: List[str]) -> None:
@@ -276,20 +272,22 @@ class _Checked:
     def handed(self, value: Any, where: str) -> None:
         """A file whose content may leave this host; empty: none."""
         path = self.text(value, where)
-        named, made = self.session.named, self.session.held.values()
-        if path and named and path not in made and not (self.reads_only and named.holds(path)):
+        allowed, made = self.session.allowed, self.session.held.values()
+        if path == "" or allowed is None or path in made:
+            return
+        if not (self.reads_only and allowed.holds(path)):
             raise _refused("its agent copies only files that it made")
 
     def device(self, value: Any, where: str) -> None:
         """A block device that is read; empty: none."""
-        node, named = self.text(value, where), self.session.named
-        if node and named is not None and node not in named.devices:
+        node, allowed = self.text(value, where), self.session.allowed
+        if node and allowed is not None and node not in allowed.devices:
             raise _refused(f"its agent was not started with --device {node}")
 
     def leftover(self, value: Any, where: str) -> None:
         """Something that a look for leftovers told of."""
         path = self.text(value, where)
-        if self.session.named is not None and path not in self.session.leftovers:
+        if self.session.allowed is not None and path not in self.session.leftovers:
             raise _refused(f"{path!r} is not a leftover that the agent listed")
 
 
@@ -306,18 +304,15 @@ _KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
     "any": lambda checked, value, where: None,
     "port": lambda checked, value, where: _at_most(65535, value, where),
     "seconds": _Checked.seconds,
-    "rate": lambda checked, value, where: typed.number(value, where),
     "size": lambda checked, value, where: typed.whole(value, where),
     "hex": _Checked.hex,
     "name": _Checked.name,
     "address": _Checked.address,
-    "called": _Checked.text,
     "folder": _Checked.folder,
     "file": _Checked.file,
     "handed": _Checked.handed,
     "device": _Checked.device,
     "leftover": _Checked.leftover,
-    "command": _Checked.text,
 }
 
 

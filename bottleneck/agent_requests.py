@@ -30,8 +30,6 @@ class Takes:
     module: str
     function: str = "Setting"
     """That carries a question out; of all else the record of what is wanted."""
-    gives: str = ""
-    """The file that a hold makes, as its endpoint has it: path; empty: none."""
     record: str = ""
     """Where its record stands, if its module cannot be imported without an SMB library."""
 
@@ -76,7 +74,7 @@ ASKS = {
 """Questions."""
 HOLDS = {
     "mounted-folder": Takes("probes.host.own_folder"),
-    "source-file": Takes("probes.host.source_file", gives="path"),
+    "source-file": Takes("probes.host.source_file"),
     "run-folder": Takes("probes.smb.run_folder"),
     "client-share": Takes("probes.smb.client_share"),
     "visit": Takes("probes.smb.offered"),

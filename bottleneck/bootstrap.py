@@ -16,7 +16,8 @@ from urllib.parse import unquote
 
 import bottleneck
 import probes
-from bottleneck import gone, own_modules
+from bottleneck import own_modules
+from bottleneck.gone import SUCCESSORS
 from probes.host import tools
 from probes.stage import Refused
 
@@ -196,7 +197,8 @@ def command_for(spec: str) -> list[str]:
 
     Raises Refused, kind "usage": a spec that is none or that would be taken for an option.
     """
-    gone.refuse("tcp://", spec.startswith("tcp://"))
+    if spec.startswith("tcp://"):
+        raise Refused("usage", SUCCESSORS["tcp://"])
     if spec.startswith("exec:"):
         try:
             prefix = shlex.split(spec.removeprefix("exec:"))

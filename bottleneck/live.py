@@ -24,8 +24,8 @@ from bottleneck.plan import Side
 from bottleneck.safe import safe
 from probes.host import live_copies
 from probes.host.child import Child, Tell, spawn
-from probes.host.live_copies import Live
-from probes.host.running_copies import Running, require, sends_more
+from probes.host.live_copies import LiveCopy
+from probes.host.running_copies import Running, require_procfs, sends_more
 from probes.host.socket_watch import Observed
 from probes.stage import Refused, Unavailable
 
@@ -48,14 +48,14 @@ class Line:
 
 @dataclass
 class Feed:
-    """What the watch tells."""
+    """What the watch reports."""
 
     child: Child
     rest: bytes = b""
     used: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=COST_SECONDS))
     """The moments of the last seconds, and the CPU seconds of both processes by then."""
-    more: int = 0
-    """Copies beside those that are told."""
+    unwatched: int = 0
+    """Connections that move and are not watched, or not yet."""
     ended: bool = False
     """Whether the process that was named has ended."""
 
@@ -71,17 +71,17 @@ class Feed:
             if not chunk:
                 raise Unavailable("the watch ended")
             return None
-        told = json.loads(lines[-1])
-        self.ended = "ended" in told
+        event = json.loads(lines[-1])
+        self.ended = "ended" in event
         if self.ended:
             return None
-        if "lines" not in told:
-            raise _ended(told)
-        self.more = told["more"]
-        self.used.append((time.monotonic(), told["cpu_seconds"] + time.process_time()))
+        if "lines" not in event:
+            raise _ended(event)
+        self.unwatched = event["unwatched"]
+        self.used.append((time.monotonic(), event["cpu_seconds"] + time.process_time()))
         return [
             Line(name, rate, tuple(TimeShare(*each) for each in shares))
-            for name, rate, shares in told["lines"]
+            for name, rate, shares in event["lines"]
         ]
 
     @property
@@ -91,10 +91,10 @@ class Feed:
         return (after - before) / max(1.0, now - began)
 
 
-def _ended(told: dict[str, Any]) -> Exception:
-    if "refused" in told:
-        return Refused(told["refused"]["kind"], told["refused"]["text"])
-    return Unavailable(str(told.get("skipped") or told.get("failed")))
+def _ended(event: dict[str, Any]) -> Exception:
+    if "refused" in event:
+        return Refused(event["refused"]["kind"], event["refused"]["text"])
+    return Unavailable(str(event.get("skipped") or event.get("failed")))
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def feed(pid: int, address: str) -> Iterator[Feed]:
 
     Raises Unavailable: this system does not tell of other processes.
     """
-    require()
+    require_procfs()
     # What is there by now stays: to go through it again and again would cost more than the looks.
     gc.freeze()
     child = spawn(lambda tell, control_fd: _watch(tell, control_fd, pid, address))
@@ -120,7 +120,7 @@ def feed(pid: int, address: str) -> Iterator[Feed]:
 def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
     times: dict[bytes, list[list[Any]]] = {}
 
-    def told(copies: tuple[Live, ...], more: int, cpu_seconds: float) -> None:
+    def emit(copies: tuple[LiveCopy, ...], unwatched: int, cpu_seconds: float) -> None:
         for each in copies:
             if each.observed is not None:
                 found = shares(each.running, each.observed)
@@ -131,9 +131,9 @@ def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
             (_name(each.running), each.bytes_per_second, times.get(each.identity, ()))
             for each in copies
         ]
-        tell({"lines": lines, "more": more, "cpu_seconds": cpu_seconds})
+        tell({"lines": lines, "unwatched": unwatched, "cpu_seconds": cpu_seconds})
 
-    live_copies.watch(told, control_fd, pid, address)
+    live_copies.watch(emit, control_fd, pid, address)
     tell({"ended": True})
 
 

@@ -22,16 +22,12 @@ Text = Annotated[str, "text"]
 Number = Annotated[float, "number"]
 Count = Annotated[int, "count"]
 Size = Annotated[int, "size"]
-"""Bytes that are written or read: they count."""
+"""Bytes that are written or read."""
 Seconds = Annotated[float, "seconds"]
 """A time that a request may take."""
-Rate = Annotated[float, "rate"]
-"""A pace that is kept to."""
 Port = Annotated[int, "port"]
 Address = Annotated[str, "address"]
-"""Spoken of or listened on, never called."""
-Called = Annotated[str, "called"]
-"""Somebody whom this host will call."""
+"""Part of a configuration: a name would be looked up."""
 Folder = Annotated[str, "folder"]
 FolderOrNone = Annotated[str, "folder?"]
 File = Annotated[str, "file"]
@@ -41,8 +37,6 @@ Handed = Annotated[str, "handed"]
 LeftoverPath = Annotated[str, "leftover"]
 Name = Annotated[str, "name"]
 """One step of a path, downwards."""
-Command = Annotated[str, "command"]
-"""A word of a command that this host will run."""
 Hex = Annotated[str, "hex"]
 """A run's id, part of a folder's name."""
 

@@ -32,7 +32,7 @@ from probes.host.folders import read_mount
 from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
 from probes.host.served_file import SOURCE, check_name
 from probes.host.system import os
-from probes.meaning import Command, Folder, Seconds, Size, Text
+from probes.meaning import Folder, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.stage import COPIES, Running, Stage, Window, no_agent, requested
 
@@ -69,7 +69,7 @@ class Setting:
     """Deadline of this one run, from the opening of its window."""
     seed: Text = ""
     """Of the payload, hex."""
-    command: Tuple[Command, ...] = ()
+    command: Tuple[Text, ...] = ()
     """The user's, in place of cp: its words, with {source} and {target} for the two files."""
 
 

@@ -16,7 +16,7 @@ from typing import Callable, Dict, Iterator, Optional, TypeVar
 
 from probes.host.child import NoAnswer, answered
 from probes.host.interface import interface_facts
-from probes.meaning import Called, Port, Seconds
+from probes.meaning import Port, Seconds, Text
 from probes.net import black_hole, callers, icmp, port, rtt, transfer
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
@@ -62,7 +62,7 @@ PATH_MTU, LOAD = "path-mtu", "load"
 class Setting:
     """Which path, and how long to look at it."""
 
-    host: Called
+    host: Text
     """The share's host as the client reaches it, an IP address."""
     port: Port
     """Its SMB port."""

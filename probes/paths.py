@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Dict, Iterator, List, Tuple
 
 from probes.host import rtnetlink
-from probes.meaning import Address, Called, Port, Seconds
+from probes.meaning import Address, Port, Seconds, Text
 from probes.net import callers, port, transfer
 from probes.net.port import Meeting
 from probes.net.transfer import Shape
@@ -52,7 +52,7 @@ NEAR_SCOPES = (253, 254)
 class Setting:
     """How the server is reached, and how long all ways may take together."""
 
-    host: Called
+    host: Text
     """The share's host as the client reaches it, an IP address."""
     port: Port
     """Its SMB port."""

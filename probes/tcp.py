@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from probes.meaning import Address, Count, Rate, Seconds, Text
+from probes.meaning import Address, Count, Number, Seconds, Text
 from probes.net import transfer, windows
 from probes.net.transfer import Shape
 from probes.records import Details, Endpoint
@@ -32,7 +32,7 @@ class OneWay:
     """The responder's address to listen on; empty, or not one of its own: every address."""
     window_bytes: Count = 0
     """SO_SNDBUF of the sender and SO_RCVBUF of the receiver; 0: autotuned."""
-    bytes_per_second: Rate = 0.0
+    bytes_per_second: Number = 0.0
     """The sender's kernel paces all streams together to it; 0: as fast as it goes."""
 
     def __post_init__(self) -> None:

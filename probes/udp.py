@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Iterator, List, Optional
 
-from probes.meaning import Address, Count, Rate, Seconds, Text
+from probes.meaning import Address, Count, Number, Seconds, Text
 from probes.net import datagrams, port, windows
 from probes.net.datagrams import HEADER, MOST_DATAGRAMS
 from probes.net.paced import MOST_PAYLOAD_BYTES, SILENCE_SECONDS, Pace, Receiver, Sender
@@ -51,7 +51,7 @@ class Setting:
 
     verb: Text = "push"
     """push: the initiator sends; pull: it receives."""
-    bytes_per_second: Rate = 1e6
+    bytes_per_second: Number = 1e6
     """Of payload; never exceeded."""
     payload_bytes: Count = 1448
     """Of a datagram, the 32 bytes of its header included; less where the sender's MTU is small.

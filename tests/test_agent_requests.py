@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from bottleneck import agent_checks, hosts, wire
-from bottleneck.agent_checks import INSTALLED, Named, Session, check, named_by
+from bottleneck.agent_checks import INSTALLED_REQUESTS, AllowedPaths, Session, allowed_paths, check
 from bottleneck.agent_requests import LISTED, OF_STAGES, takes
 from probes import STAGES, meaning, smb_copy, smbclient_copy, tcp
 from probes.host import open_files, source_file
@@ -22,12 +22,11 @@ from probes.records import Endpoint
 from probes.stage import Refused
 from tests.living import below, until, within
 
-CALLER, OTHER = "192.0.2.7", "198.51.100.9"
+CALLER = "192.0.2.7"
 EXAMPLES = {
     "text": "a", "truth": True, "number": 1.0, "count": 1, "any": {}, "port": 5, "seconds": 1.0,
-    "rate": 1.0, "size": 1, "hex": "0" * 16, "name": "a", "address": "", "called": CALLER,
+    "size": 1, "hex": "0" * 16, "name": "a", "address": "",
     "folder": "/run-folder", "file": "", "handed": "", "device": "", "leftover": "/left",
-    "command": "",
 }  # fmt: skip
 """A value of each kind that a narrow agent takes."""
 FOREIGN = {
@@ -50,7 +49,7 @@ def example(kind):
 
 
 def session():
-    found = Session(Named(("/run-folder",)))
+    found = Session(AllowedPaths(("/run-folder",)))
     found.leftovers.add("/left")
     return found
 
@@ -92,7 +91,7 @@ def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, 
     made, given = request_for(do, name)
     for key, kind in takes(do, name).keys.items():
         given[key] = "/run-folder" if kind == "folder?" else given[key]
-    if name not in INSTALLED[do]:
+    if name not in INSTALLED_REQUESTS[do]:
         with pytest.raises(Refused, match=f"does not {do} {name}"):
             check(made, session())
         check(made, Session())
@@ -134,31 +133,31 @@ def test_a_caller_on_this_hosts_own_pipe_names_what_it_likes():
     check(request, Session())
 
 
-NAMED = Named(("/usr",), ("/dev/sda",))
+ALLOWED = AllowedPaths(("/usr",), ("/dev/sda",))
 
 
-@pytest.mark.parametrize(("named", "do", "name", "key", "good", "bad", "said"), [
-    (NAMED, "hold", "source-file", "folder", "/usr/lib", "/usr/../etc", "--folder"),
-    (NAMED, "ask", "usable-bytes", "folder", "/usr", "/", "--folder"),
-    (Named(("/usr",)), "initiate", "disk", "device", "", "/dev/sda", "--device /dev/sda"),
-    (NAMED, "ask", "readable-device", "node", "/dev/sda", "/dev/sdb", "--device /dev/sdb"),
-    (Named((), ("/dev/sda",)), "ask", "usable-bytes", "folder", None, "/usr", "--folder"),
-    (NAMED, "initiate", "smbclient-copy", "folder", "/usr", "", "needs a folder"),
-    (NAMED, "initiate", "disk", "folder", "/usr", "", "needs a folder"),
-    (NAMED, "ask", "remove-leftover", "path", None, "/usr/lib/a", "listed"),
+@pytest.mark.parametrize(("allowed", "do", "name", "key", "good", "bad", "said"), [
+    (ALLOWED, "hold", "source-file", "folder", "/usr/lib", "/usr/../etc", "--folder"),
+    (ALLOWED, "ask", "usable-bytes", "folder", "/usr", "/", "--folder"),
+    (AllowedPaths(("/usr",)), "initiate", "disk", "device", "", "/dev/sda", "--device /dev/sda"),
+    (ALLOWED, "ask", "readable-device", "node", "/dev/sda", "/dev/sdb", "--device /dev/sdb"),
+    (AllowedPaths((), ("/dev/sda",)), "ask", "usable-bytes", "folder", None, "/usr", "--folder"),
+    (ALLOWED, "initiate", "smbclient-copy", "folder", "/usr", "", "needs a folder"),
+    (ALLOWED, "initiate", "disk", "folder", "/usr", "", "needs a folder"),
+    (ALLOWED, "ask", "remove-leftover", "path", None, "/usr/lib/a", "listed"),
 ])  # fmt: skip
 def test_an_installed_agent_touches_only_what_its_command_line_names(
-    named, do, name, key, good, bad, said
+    allowed, do, name, key, good, bad, said
 ):
     request, given = request_for(do, name)
     kinds = takes(do, name).keys.items()
     given.update({each: "/usr" for each, kind in kinds if kind.startswith("folder")})
     if good is not None:
         given[key] = good
-        check(request, Session(named))
+        check(request, Session(allowed))
     given[key] = bad
     with pytest.raises(Refused, match=said):
-        check(request, Session(named))
+        check(request, Session(allowed))
     check(request, Session())
 
 
@@ -199,7 +198,7 @@ def test_a_link_leads_out_of_no_folder_that_is_allowed(tmp_path):
     (allowed / "link").symlink_to(secret)
     request, given = request_for("ask", "user-file")
     given.update(folder=str(allowed), parts=["file"])
-    limited = Session(Named((str(allowed),)))
+    limited = Session(AllowedPaths((str(allowed),)))
     check(request, limited)
     for parts in (["link", "file"], ["LINK", "file"], ["FILE"]):
         given["parts"] = parts
@@ -267,7 +266,7 @@ def test_after_a_hold_that_hands_out_nothing_no_path_is_handed_out():
 
 
 def test_leftovers_elsewhere_are_neither_told_nor_removed(tmp_path):
-    found = Session(Named((str(tmp_path),)))
+    found = Session(AllowedPaths((str(tmp_path),)))
     paths = [
         str(tmp_path / "bottleneck-0123456789abcdef"),
         "/srv/other/bottleneck-0123456789abcdef",
@@ -283,11 +282,13 @@ def test_leftovers_elsewhere_are_neither_told_nor_removed(tmp_path):
 @pytest.mark.parametrize("typed", ["", "media", "/no/such/folder", "/etc/passwd"])
 def test_a_folder_of_the_command_line_is_a_full_path_that_is_there(typed, tmp_path):
     with pytest.raises(Refused, match="--folder"):
-        named_by([typed], [])
+        allowed_paths([typed], [])
     (tmp_path / "link").symlink_to("/usr")
-    assert named_by([str(tmp_path / "link")], ["/dev/sda"]) == Named(("/usr",), ("/dev/sda",))
+    assert allowed_paths([str(tmp_path / "link")], ["/dev/sda"]) == AllowedPaths(
+        ("/usr",), ("/dev/sda",)
+    )
     with pytest.raises(Refused, match="--device"):
-        named_by([], ["sda"])
+        allowed_paths([], ["sda"])
 
 
 def test_so_many_requests_at_once_and_no_more():

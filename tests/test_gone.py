@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bottleneck import gone
 from bottleneck.cli import exits
 from bottleneck.cli.app import run
+from bottleneck.gone import SUCCESSORS
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_what_went_names_its_successor_in_one_line(typed, told, capsys):
     assert run(typed) == exits.USAGE
     said = capsys.readouterr().err
     assert told in said and said.count("\n") == 1
-    assert any(each in said for each in gone.INSTEAD.values())
+    assert any(each in said for each in SUCCESSORS.values())

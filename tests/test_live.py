@@ -14,7 +14,7 @@ from bottleneck.analysis.finding import TimeShare
 from bottleneck.live import Feed, Line, shares
 from bottleneck.sockets import observed
 from probes.host.child import Child
-from probes.host.live_copies import Live
+from probes.host.live_copies import LiveCopy
 from probes.host.running_copies import Link, Running
 from probes.stage import Refused, Unavailable
 from tests.test_watched import LINK, running, sent
@@ -34,7 +34,7 @@ def told() -> Iterator[tuple[Feed, Any]]:
 
 
 def event(*lines: Any, more: int = 0) -> bytes:
-    return json.dumps({"lines": lines, "more": more, "cpu_seconds": 0.1}).encode() + b"\n"
+    return json.dumps({"lines": lines, "unwatched": more, "cpu_seconds": 0.1}).encode() + b"\n"
 
 
 def test_the_newest_whole_line_counts(told: tuple[Feed, Any]) -> None:
@@ -43,7 +43,7 @@ def test_the_newest_whole_line_counts(told: tuple[Feed, Any]) -> None:
     whole = event(["push to nas", 5e6, went], more=3)
     tell(event() + whole + event()[:9])
     (line,) = feed.take() or ()
-    assert feed.more == 3
+    assert feed.unwatched == 3
     assert line == Line("push to nas", 5e6, tuple(TimeShare(*each) for each in went))
     tell(event()[9:-1])
     assert feed.take() is None
@@ -97,11 +97,15 @@ def test_lines_keep_the_shares_that_were_told_last(monkeypatch: pytest.MonkeyPat
     events: list[Any] = []
 
     def watching(tell: Any, control_fd: int, pid: int, address: str) -> None:
-        tell((Live(b"a", running(), 1.0, None),), 2, 0.1)
-        tell((Live(b"a", running(), 2.0, seen),), 0, 0.2)
-        tell((Live(b"a", running(), 3.0, None), Live(b"b", running(KERNEL), 4.0, None)), 0, 0.3)
+        tell((LiveCopy(b"a", running(), 1.0, None),), 2, 0.1)
+        tell((LiveCopy(b"a", running(), 2.0, seen),), 0, 0.2)
+        tell(
+            (LiveCopy(b"a", running(), 3.0, None), LiveCopy(b"b", running(KERNEL), 4.0, None)),
+            0,
+            0.3,
+        )
         tell((), 0, 0.4)
-        tell((Live(b"a", running(), 5.0, None),), 0, 0.5)
+        tell((LiveCopy(b"a", running(), 5.0, None),), 0, 0.5)
 
     monkeypatch.setattr(live.live_copies, "watch", watching)
     live._watch(events.append, -1, 0, "")
@@ -109,7 +113,7 @@ def test_lines_keep_the_shares_that_were_told_last(monkeypatch: pytest.MonkeyPat
     told = [[(rate, list(went)) for _, rate, went in each["lines"]] for each in events]
     whole = [["network", "path", 1.0]]
     assert told == [[(1.0, [])], [(2.0, whole)], [(3.0, whole), (4.0, [])], [], [(5.0, [])]]
-    assert events[0]["more"] == 2
+    assert events[0]["unwatched"] == 2
 
 
 def test_a_process_that_ended_ends_the_feed(told: tuple[Feed, Any]) -> None:

@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "37 to 42", "lines": 715, "lines of tests": 1506, "modules": 17}
+ALLOWANCE = {"issue": "37 to 42", "lines": 686, "lines of tests": 1511, "modules": 17}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

@@ -32,9 +32,9 @@ def agent(folder: Folders = None, device: Devices = None) -> int:
     On stdin and stdout, until stdin closes; also as a forced command of ssh.
     """
     from bottleneck import agent as served
-    from bottleneck.agent_checks import named_by
+    from bottleneck.agent_checks import allowed_paths
 
     # Without an option it is its caller's own, who has a shell here.
     limited = folder is not None or device is not None
-    served.main(named_by(folder or (), device or ()) if limited else None)
+    served.main(allowed_paths(folder or (), device or ()) if limited else None)
     return exits.DONE

@@ -26,7 +26,7 @@ from bottleneck.cli.explain import compare, explain, history
 from bottleneck.cli.fleet import fleet
 from bottleneck.cli.options import grouped
 from bottleneck.cli.watch import watch
-from bottleneck.gone import instead_of
+from bottleneck.gone import SUCCESSORS
 from probes.stage import Refused
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def _usage(error: Exception) -> tuple[int, str]:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text)
         return exits.USAGE, ""
-    if told := instead_of(getattr(error, "option_name", "")):
-        return exits.USAGE, told
+    if (option := getattr(error, "option_name", "")) in SUCCESSORS:
+        return exits.USAGE, SUCCESSORS[option]
     command = " ".join(("bottleneck", command_line.now().line.command)).rstrip()
     return exits.USAGE, f"{text[:1].lower()}{text[1:].rstrip('.')}; see '{command} --help'"

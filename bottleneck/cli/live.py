@@ -145,7 +145,7 @@ def _draw(console: Console, blocks: Iterator[document.Block]) -> None:
 
 def _blocks(feed: Feed, view: View, lines: list[Line]) -> Iterator[document.Block]:
     total = rate_text(sum(each.bytes_per_second for each in lines))
-    beside = f" and {feed.more} more" if feed.more else ""
+    beside = f" and {feed.unwatched} more" if feed.unwatched else ""
     count = f"{len(lines)} {'copy' if len(lines) == 1 else 'copies'}{beside}, {total}"
     state = ", frozen" if view.frozen else ""
     yield Text(f"{count}{state}. {_cost(feed)}", "strong")

@@ -66,8 +66,7 @@ def watch(
     pid, host = _named(what)
     if watching.live:
         if agent != "none" or output.asked or output.history or output.redaction:
-            told = "--live: use it without --agent, --redact and files to write"
-            raise Refused("usage", told)
+            raise Refused("usage", "--live: use it without --agent, --redact and files to write")
         return _live(pid, host, watching.seconds, output.units)
     wanted = Options(pid, host, agent, seconds)
     began = time.monotonic()

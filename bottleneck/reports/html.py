@@ -36,9 +36,9 @@ from bottleneck.reports.document import (
     points,
 )
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
-from bottleneck.reports.plots.cells import cores
 from bottleneck.reports.plots.charts import Plot
 from bottleneck.reports.plots.copies import over_time, stack, trend_plots
+from bottleneck.reports.plots.cores import cores
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
 from bottleneck.reports.plots.stages import latencies, sweeps
 from bottleneck.reports.plots.zones import zones

@@ -17,7 +17,7 @@ from typing import Any
 
 from probes.host import tools
 from probes.host.child import end_with_parent
-from probes.meaning import Count, Rate, Seconds, Text
+from probes.meaning import Count, Number, Seconds, Text
 from probes.net.windows import window_rates
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
@@ -47,7 +47,7 @@ class Setting:
     peer: Text = ""
     """As the user named it."""
     window_bytes: Count = 0
-    bytes_per_second: Rate = 0.0
+    bytes_per_second: Number = 0.0
     """Of all streams together; 0 of both: as it comes."""
 
 

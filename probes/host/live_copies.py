@@ -1,4 +1,4 @@
-"""Watches all copies of this host at once, and tells each second what the last ones showed.
+"""Watches all copies of this host at once, and reports each second what the last ones showed.
 
 Each connection that moves is a copy, with the programs that hold it. To find these costs most of
 all, so it is done once for each. Needs no privileges; moves no byte itself.
@@ -20,8 +20,8 @@ from probes.host.socket_watch import Observed, Watch
 from probes.host.waiting import select
 from probes.stage import Refused
 
-TELL_SECONDS, SHOWN_SECONDS = 1.0, 5.0
-"""Between two reports, and the time before each that it tells of, at least."""
+REPORT_SECONDS, SHOWN_SECONDS = 1.0, 5.0
+"""Between two reports, and the time before each that it covers, at least."""
 SEARCH_SECONDS, FIND_SECONDS = 3.0, 0.2
 """Between two searches for connections, and what it takes to find the programs of a new one: for
 that all others wait, so it is done for one at a time."""
@@ -29,14 +29,14 @@ QUIET_SECONDS = 4.0
 """What moves nothing for so long is shown no more."""
 LOOK_SECONDS, REST_RATIO = 0.12, 250
 """Between two looks, and the least rest over the CPU time that one took."""
-MOST_COPIES, MOST_TOLD = 16, 1
-"""Of the copies, those of which one report tells what was seen: all have their turn."""
+MOST_COPIES, MOST_REPORTED = 16, 1
+"""Of the copies, those whose observations one report holds: all have their turn."""
 KEPT_LOOKS = 256
 """Of a copy: it may last for days."""
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveCopy:
     """A copy in the last seconds."""
 
     identity: bytes
@@ -45,7 +45,7 @@ class Live:
     bytes_per_second: float
     """In the last second, both directions together."""
     observed: Optional[Observed]
-    """None: as it was told last."""
+    """None: as in the report before."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class _Copy:
     began: float
     moved_at: float
     rate: float
-    told_at: float = 0.0
+    reported_at: float = 0.0
 
     def count(self, now: float) -> None:
         """Takes what the newest look says that it moved."""
@@ -78,12 +78,12 @@ class _Copy:
         if sum(grown) * SEARCH_SECONDS >= LEAST_BYTES * lasted:
             self.moved_at, self.running = now, _moving(self.running, grown)
 
-    def told(self, now: float, whole: bool) -> Live:
-        found = Live(self.track.seen.identity, self.running, self.rate, None)
+    def snapshot(self, now: float, whole: bool) -> LiveCopy:
+        found = LiveCopy(self.track.seen.identity, self.running, self.rate, None)
         if not whole:
             return found
-        began = max(self.began, min(now - SHOWN_SECONDS, self.told_at))
-        self.told_at = now
+        began = max(self.began, min(now - SHOWN_SECONDS, self.reported_at))
+        self.reported_at = now
         found = replace(found, observed=self.watch.told(began, now))
         for looks in (self.track.looks, self.watch.thread_looks):
             del looks[:-KEPT_LOOKS]
@@ -91,13 +91,13 @@ class _Copy:
         return found
 
 
-Tell = Callable[[Tuple[Live, ...], int, float], None]
+Emit = Callable[[Tuple[LiveCopy, ...], int, float], None]
 
 
-def watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
+def watch(emit: Emit, control_fd: int, pid: int, address: str) -> None:
     """Watches until control_fd can be read, or the process ends.
 
-    tell: takes the copies, how many more there are, and the CPU seconds that this took. pid,
+    emit: takes the copies, how many more there are, and the CPU seconds that this took. pid,
     address: which copies, as running_copies.Wanted has them.
 
     Raises:
@@ -120,8 +120,12 @@ def watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
                     return  # the process has ended
             if time.monotonic() >= due:
                 if live.searches > 1:
-                    tell(live.told(time.monotonic()), live.more, time.process_time() - began)
-                due = max(due + TELL_SECONDS, time.monotonic())
+                    emit(
+                        live.snapshots(time.monotonic()),
+                        live.unwatched,
+                        time.process_time() - began,
+                    )
+                due = max(due + REPORT_SECONDS, time.monotonic())
             used = time.process_time()
             for each in live.copies.values():
                 each.watch.once()
@@ -144,7 +148,7 @@ class _Live:
     searched_at: float = 0.0
     search_at: float = 0.0
     searches: int = 0
-    more: int = 0
+    unwatched: int = 0
     """Connections that move and are not watched, or not yet."""
 
     def search(self, now: float, seen: List[Seen]) -> None:
@@ -169,9 +173,9 @@ class _Live:
             begun = self._begun(known[most], grown[most], sum(grown[most]) / lasted)
             if begun is not None:
                 self.copies[most] = begun
-        self.more = sum(each not in self.copies for each in fresh)
-        again = self.searches == 1 or (self.more and room)
-        self.search_at = now + (TELL_SECONDS / 2 if again else SEARCH_SECONDS)
+        self.unwatched = sum(each not in self.copies for each in fresh)
+        again = self.searches == 1 or (self.unwatched and room)
+        self.search_at = now + (REPORT_SECONDS / 2 if again else SEARCH_SECONDS)
 
     def close(self) -> None:
         """Forgets all copies."""
@@ -181,14 +185,14 @@ class _Live:
     def _drop(self, identity: bytes) -> None:
         self.copies.pop(identity).watch.threads.close()
 
-    def told(self, now: float) -> Tuple[Live, ...]:
+    def snapshots(self, now: float) -> Tuple[LiveCopy, ...]:
         """The copies as they are now."""
         for identity, each in list(self.copies.items()):
             each.count(now)
             if now - each.moved_at > QUIET_SECONDS:
                 self._drop(identity)
-        turn = sorted(self.copies.values(), key=lambda each: each.told_at)[:MOST_TOLD]
-        return tuple(each.told(now, each in turn) for each in self.copies.values())
+        turn = sorted(self.copies.values(), key=lambda each: each.reported_at)[:MOST_REPORTED]
+        return tuple(each.snapshot(now, each in turn) for each in self.copies.values())
 
     def _begun(self, seen: Seen, grown: Tuple[int, ...], rate: float) -> Optional[_Copy]:
         """None: the connection has ended meanwhile."""

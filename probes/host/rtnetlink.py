@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Dict, Optional, Tuple
 
-from probes.meaning import Called, Port, Seconds
+from probes.meaning import Port, Seconds, Text
 
 FAMILY = getattr(socket, "AF_NETLINK", None)
 """None: this system has no rtnetlink."""
@@ -155,7 +155,7 @@ _SAYINGS = {
 }
 
 
-def reach(host: Called, port: Port, wait_seconds: Seconds) -> str:
+def reach(host: Text, port: Port, wait_seconds: Seconds) -> str:
     """Empty where a connection is taken within so many seconds, else why not, in a few words.
 
     The connection is closed at once and nothing is sent.

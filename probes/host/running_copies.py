@@ -132,7 +132,7 @@ def counted(seen: Seen) -> Tuple[int, int]:
     return int(figures.get("acknowledged_bytes", 0)), int(figures.get("received_bytes", 0))
 
 
-def require() -> None:
+def require_procfs() -> None:
     """Raises Unavailable: this system does not tell of other processes."""
     if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - where it may not be looked at, it is none
         raise Unavailable("this system does not show what other processes do")
@@ -143,9 +143,9 @@ def family_of(pid: int) -> Tuple[_Family, List[Place]]:
 
     Raises:
         Refused: there is none, or it is another user's.
-        Unavailable: as require().
+        Unavailable: as require_procfs().
     """
-    require()
+    require_procfs()
     family = _family(pid) if pid else _Family()
     return family, _remotes(family)
 

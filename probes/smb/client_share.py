@@ -21,7 +21,7 @@ from probes.host import free_space, removal, served_file
 from probes.host.own_folder import OwnFolder, own_folder
 from probes.host.system import os
 from probes.host.waiting import signal
-from probes.meaning import Address, Called, Folder, Hex, Text
+from probes.meaning import Address, Folder, Hex, Text
 from probes.records import Access, Endpoint
 from probes.smb import run_folder
 from probes.stage import Refused, Unavailable
@@ -49,7 +49,7 @@ class Setting:
     """The client's folder; a private share lies in a folder of its own below it."""
     address: Address = ""
     """Private share: where it listens."""
-    allow: tuple[Called, ...] = ()
+    allow: tuple[Text, ...] = ()
     """Private share: the addresses that it answers."""
     signed: bool = False
     """Private share: it requires signing, as the server's share does."""

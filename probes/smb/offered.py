@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from probes.meaning import Called, Port, Text
+from probes.meaning import Port, Text
 from probes.records import DIALECTS, Details, Endpoint
 from probes.smb.facts import NUMBERS, security_mode
 from probes.smb.frames import Broken, Wire
@@ -64,7 +64,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     yield replace(peer, access=None, facts=facts)
 
 
-def offered(host: Called, port: Port) -> Details:
+def offered(host: Text, port: Port) -> Details:
     """What a server says to one question per dialect.
 
     Returns dialects (names, oldest first), signing (of the newest: "signing required", "signing

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.agent_checks import Named, Session, check
+from bottleneck.agent_checks import AllowedPaths, Session, check
 from bottleneck.cli import exits
 from bottleneck.cli.app import run as run_command
 from probes import native_copy
@@ -182,7 +182,7 @@ def test_the_words_are_as_a_shell_split_them_and_braces_are_replaced_once():
 def test_an_installed_agent_runs_no_command():
     request = {"id": 1, "do": "initiate", "name": "native-copy", "seconds": 5.0}
     with pytest.raises(Refused, match="does not initiate native-copy"):
-        check({**request, "setting": {}, "peer": {}}, Session(Named(("/",))))
+        check({**request, "setting": {}, "peer": {}}, Session(AllowedPaths(("/",))))
 
 
 @pytest.mark.parametrize(

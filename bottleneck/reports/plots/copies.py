@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.attribution.attribution import attribute, timed_copy
+from bottleneck.analysis.attribution.attribution import attribution_of, timed_copy
 from bottleneck.analysis.attribution.shares import Time
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part, TimeShare
@@ -115,8 +115,8 @@ def _over_time(
 ) -> charts.Plot | None:
     """Panels one below the other on one axis of time; None: nothing is known of it."""
     assert copy.made is not None
-    found = attribute(report, copy) if diagnosed.time else None
-    timed = timed_copy(report, copy) if found else None
+    timed = timed_copy(report, copy) if diagnosed.time else None
+    found = attribution_of(timed) if timed else None
     run = median_run(copy.made.outcome)
     known = rates(run) if copy.engine in SAMPLED and len(run) > 1 else []
     ends = [known[-1][1] if known else 0.0, timed.seconds if timed else 0.0]

@@ -141,12 +141,6 @@ def diamond(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
     return area(((x, y - r), (x + r, y), (x, y + r), (x - r, y)), name, tip)
 
 
-def triangle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
-    """A dot with three corners."""
-    r = 1.2 * radius
-    return area(((x, y - r), (x + r, y + r), (x - r, y + r)), name, tip)
-
-
 def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str:
     """An upright range with a stop at both ends, on a ground of its own: it shows on a bar too."""
     stem = f"M{number(x)} {number(low)}V{number(high)}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from probes.host import live_copies, running_copies
-from probes.host.live_copies import QUIET_SECONDS, Live, Wanted, watch
+from probes.host.live_copies import QUIET_SECONDS, LiveCopy, Wanted, watch
 from probes.host.sock_diag import Sockets
 from probes.stage import Refused
 from tests.living import FakeClock
@@ -42,7 +42,7 @@ class Host:
     live: live_copies._Live
     clock: FakeClock
 
-    def second(self) -> tuple[Live, ...]:
+    def second(self) -> tuple[LiveCopy, ...]:
         """What one second tells, with a search and a look at each copy before."""
         self.clock.time += 1.0
         wanted = self.live.wanted
@@ -52,7 +52,7 @@ class Host:
         self.live.search(self.clock.now(), seen)
         for each in self.live.copies.values():
             each.watch.once()
-        return self.live.told(self.clock.now())
+        return self.live.snapshots(self.clock.now())
 
 
 @pytest.fixture
@@ -176,9 +176,9 @@ def test_a_process_that_is_none_is_refused() -> None:
 
 def test_a_watch_tells_until_its_descriptor_can_be_read() -> None:
     reading, writing = os.pipe()
-    told: list[tuple[Live, ...]] = []
+    told: list[tuple[LiveCopy, ...]] = []
 
-    def tell(copies: tuple[Live, ...], more: int, cpu_seconds: float) -> None:
+    def tell(copies: tuple[LiveCopy, ...], more: int, cpu_seconds: float) -> None:
         told.append(copies)
         assert cpu_seconds >= 0
         os.close(writing)
