@@ -173,8 +173,8 @@ def test_without_a_terminal_there_are_plain_lines_until_the_time_is_over(begin, 
 
 @pytest.mark.long
 @pytest.mark.parametrize("more", [("--agent", "exec:"), ("--json", "x.json"), ("--redact",)])
-def test_what_a_live_watch_cannot_do_is_refused(begin, watched, more):
-    process = begin("watch", "--live", *more)
+def test_what_a_live_watch_cannot_do_is_refused(begin, watched, more, tmp_path):
+    process = begin("watch", "--live", *more, cwd=tmp_path)
     _, (complaint,) = watched.finish(process)
     assert process.returncode == 64
     assert "--live: use it without" in complaint
