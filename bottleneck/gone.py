@@ -4,6 +4,10 @@ SUCCESSORS = {
     "tcp://": "--agent tcp:// was removed: use ssh://[user@]host, or exec:COMMAND",
     "--listen": "agent --listen was removed: use --agent ssh://[user@]host on the client",
     "--any-address": "agent --any-address was removed together with --listen",
+    "--history": "--history was removed: write reports with --json into a folder, and use "
+    "bottleneck compare FOLDER",
+    "history": "bottleneck history was removed: use bottleneck compare FOLDER, of reports that "
+    "--json wrote",
     "--idle": "agent --idle was removed together with --listen",
 }
 """By what was typed."""

@@ -1,24 +1,31 @@
-"""The rates of one kind of copy over many runs, as a history knows them; pure."""
+"""The rate of each copy over several reports of one path, and which reports are unusual; pure."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Any, Literal
 
-from bottleneck.analysis import noise
+from bottleneck.analysis import noise, steps
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.report import Report
+from bottleneck.wire import to_plain
+from probes.records import Spread
 
-LEAST_BEFORE = 3
-"""Runs before the last one, from which on they show how far runs lie apart by themselves."""
+SCHEMA = "copy-bottleneck/trend/1"
+LEAST_OTHERS = 2
+"""Reports that show how far runs lie apart by themselves."""
+ENOUGH_OTHERS = 3
+"""The same, from which on a smaller difference counts."""
 LEAST_TO_TRIM = 5
 """The same, from which on the lowest and the highest may be mishaps."""
-
-Standing = Literal["lower", "higher", "usual", "unknown"]
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run."""
+    """A copy in one report."""
 
     started: str
     """ISO 8601 with its offset."""
@@ -31,62 +38,114 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Unusual:
+    """A report whose rate lies outside of what the others show."""
+
+    started: str
+    bytes_per_second: float
+    standing: Literal["lower", "higher"]
+    usual_low_bytes_per_second: float
+    usual_high_bytes_per_second: float
+
+
+@dataclass(frozen=True)
 class Trend:
-    """All that a history has of one copy between the same two ends."""
+    """One copy in all reports that have it."""
 
     copy: str
     dialect: str
     points: tuple[Point, ...]
     """The oldest first; at least one."""
+    unusual: tuple[Unusual, ...] = ()
 
 
 @dataclass(frozen=True)
-class Kept:
-    """One run of a history, with the copy that its summary speaks of."""
+class Trends:
+    """Several reports of the path of the last one."""
 
+    reports: int
     started: str
-    share: str
-    client: str
-    server: str | None
-    status: str
-    copy: str | None
-    """None: no copy was made."""
-    dialect: str | None
-    bytes_per_second: float | None
-    cap: str | None
-    confidence: float | None
+    ended: str
+    """When the first and the last report began."""
+    copies: tuple[Trend, ...]
+    """The copies of the last report first."""
+    left_out: tuple[str, ...]
+    """Reports of another path: when each began, and what differs."""
 
 
-def usual_range(trend: Trend) -> tuple[float, float] | None:
-    """Lowest and highest rate of the runs before the last one, bytes per second.
+def began(report: Report) -> datetime:
+    """When its run began; a time without an offset is taken for UTC."""
+    when = datetime.fromisoformat(report.started)
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
-    Of many the outermost one at each end is left out: one bad night widens nothing. None: there
-    are too few of them.
+
+def another_path(first: Report, other: Report) -> tuple[str, str, str] | None:
+    """What of two reports' paths differs (share, client or server), and both; None: nothing."""
+    for what, one, two in (
+        ("share", first.target.get("share"), other.target.get("share")),
+        ("client", first.client and first.client.name, other.client and other.client.name),
+        ("server", first.server and first.server.name, other.server and other.server.name),
+    ):
+        if one is not None and two is not None and one != two:
+            return what, str(one), str(two)
+    return None
+
+
+def trends(reports: Sequence[Report]) -> Trends:
+    """The copies of several reports, in the order in which their runs began.
+
+    Reports of another path than the last one's are left out.
     """
-    before = trend.points[:-1]
-    if len(before) < LEAST_BEFORE:
-        return None
-    left_out = 1 if len(before) >= LEAST_TO_TRIM else 0
-    lows = sorted(point.low_bytes_per_second for point in before)
-    highs = sorted(point.high_bytes_per_second for point in before)
-    return lows[left_out], highs[-1 - left_out]
+    ordered = sorted(reports, key=began)
+    differ = [(each, another_path(ordered[-1], each)) for each in ordered]
+    same = [each for each, what in differ if what is None]
+    found: dict[tuple[str, str], list[Point]] = {}
+    for report in reversed(same):
+        for key, point in _points(report).items():
+            found.setdefault(key, []).insert(0, point)
+    copies = (Trend(*key, tuple(points), tuple(unusual(points))) for key, points in found.items())
+    left_out = tuple(f"{each.started}: {what[0]} {what[2]}" for each, what in differ if what)
+    return Trends(len(same), same[0].started, same[-1].started, tuple(copies), left_out)
 
 
-def standing(trend: Trend) -> Standing:
-    """Where the last run lies: outside of what the runs before it did by themselves, or not.
+def _points(report: Report) -> dict[tuple[str, str], Point]:
+    """Each copy that has a rate; of several by one name the first, as a diagnosis speaks of it."""
+    made = steps.made_copies(report)
+    found: dict[tuple[str, str], Point] = {}
+    for copy in diagnose(report).copies:
+        rate = copy.bytes_per_second
+        if rate is None:
+            continue
+        step = made.get((copy.copy, copy.dialect, copy.initiator, rate))
+        spread = Spread(rate, rate, rate, 1) if step is None else step.rate
+        cap, sure = copy.verdict.words, copy.verdict.confidence
+        point = Point(report.started, rate, spread.low, spread.high, cap, sure)
+        found.setdefault((copy.copy, copy.dialect), point)
+    return found
 
-    "unknown": there are too few of them to tell.
+
+def unusual(points: Sequence[Point]) -> list[Unusual]:
+    """The reports further outside of the range of all others than that is wide, the oldest first.
+
+    Of many others the outermost one at each end is left out: one bad night hides no other.
     """
-    usual = usual_range(trend)
-    if usual is None:
-        return "unknown"
-    last = trend.points[-1]
-    middle = statistics.median(point.bytes_per_second for point in trend.points[:-1])
-    if noise.factor(middle, last.bytes_per_second) <= noise.REPEATED_RATIO:
-        return "usual"
-    if last.high_bytes_per_second < usual[0]:
-        return "lower"
-    return "higher" if last.low_bytes_per_second > usual[1] else "usual"
+    found = []
+    for at, each in enumerate(points):
+        others = [*points[:at], *points[at + 1 :]]
+        if len(others) < LEAST_OTHERS:
+            return []
+        trimmed = 1 if len(others) >= LEAST_TO_TRIM else 0
+        low = sorted(other.low_bytes_per_second for other in others)[trimmed]
+        high = sorted(other.high_bytes_per_second for other in others)[-1 - trimmed]
+        middle = statistics.median(other.bytes_per_second for other in others)
+        least = noise.REPEATED_RATIO if len(others) >= ENOUGH_OTHERS else noise.SINGLE_RATIO
+        if noise.factor(middle, each.bytes_per_second) <= least:
+            continue
+        if each.high_bytes_per_second < low - (high - low):
+            found.append(Unusual(each.started, each.bytes_per_second, "lower", low, high))
+        elif each.low_bytes_per_second > high + (high - low):
+            found.append(Unusual(each.started, each.bytes_per_second, "higher", low, high))
+    return found
 
 
 def cap_change(trend: Trend) -> tuple[Point, Point] | None:
@@ -97,3 +156,9 @@ def cap_change(trend: Trend) -> tuple[Point, Point] | None:
     named = [point for point in trend.points if not point.cap.startswith("unknown/")]
     pairs = zip(named, named[1:], strict=False)
     return next((pair for pair in reversed(list(pairs)) if pair[0].cap != pair[1].cap), None)
+
+
+def to_json(found: Trends) -> dict[str, Any]:
+    """The document: plain values, bytes per second and ratios."""
+    plain: dict[str, Any] = to_plain(found)
+    return {"schema": SCHEMA, **plain}

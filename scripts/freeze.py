@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ("tests/data/report-v1*.json", "examples/*.json", "examples/*.toml")
 COMMANDS = (
     *("diagnose", "demo", "probe", "watch", "explain", "check", "compare", "estimate"),
-    *("agent", "schema", "history", "config", "doctor", "cleanup"),
+    *("agent", "schema", "config", "doctor", "cleanup"),
 )
 DOCUMENTS = ("text", "html", "ticket", "json", "junit", "svg")
 GATE = ("text", "nagios", "junit", "openmetrics", "github", "json")
@@ -42,7 +42,7 @@ WRONG: tuple[list[str], ...] = (
     ["diagnose", "//127.0.0.1:1/share", "--allow-guest", "--yes", "--quick"],
     ["probe", "nonsense"],
     ["probe", "tcp", "--agent", "nowhere"],
-    ["explain", "tests/data/history-v1.sql"],
+    ["explain", "tests/data/junit-10.xsd"],
     ["explain", "missing.json"],
     ["compare", "missing.json", "missing.json"],
     ["check"],

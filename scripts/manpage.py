@@ -70,7 +70,6 @@ agent = "exec:..." starts a program. Passwords are not allowed; use auth-file.""
 
 CONFIGURATION_EXAMPLE = """[defaults]
 units = "iec"
-history = "default"
 
 [diagnose]
 user = "alice"
@@ -82,10 +81,8 @@ FILES = (
     ("~/.config/copy-bottleneck/config.toml", "Configuration of the user ($XDG_CONFIG_HOME)."),
     ("/etc/xdg/copy-bottleneck/config.toml", "Configuration of the system ($XDG_CONFIG_DIRS)."),
     (
-        "~/.local/state/copy-bottleneck/history.sqlite",
-        "Figures of each run with --history default, without passwords ($XDG_STATE_HOME). The "
-        "file of another program is never changed. Runs with --redact are stored with their "
-        "tokens and have no trend, because another server has the same tokens.",
+        "~/.local/state/copy-bottleneck/last.json",
+        "Report of the last diagnosis, which explain reads ($XDG_STATE_HOME).",
     ),
 )
 
@@ -96,10 +93,11 @@ EXAMPLES = (
         "bottleneck diagnose //nas/media --user alice --agent ssh://nas",
     ),
     (
-        "Also write an HTML page and a ticket without names, and show the trend of all runs:",
+        "Also write a report, an HTML page and a ticket without names:",
         "bottleneck diagnose //nas/media --user alice --yes --redact \\\n"
-        "    --html report.html --ticket ticket.md --history default",
+        "    --json report.json --html report.html --ticket ticket.md",
     ),
+    ("Show how the copies changed over the reports of a folder:", "bottleneck compare runs/"),
     ("Diagnose a report again, offline:", "bottleneck explain report.json --verbose"),
     ("Complete commands and options in bash:", "source <(bottleneck --show-completion bash)"),
 )

@@ -14,6 +14,8 @@ from bottleneck.gone import SUCCESSORS
     [
         (["agent", "--listen", "127.0.0.1:0"], "--agent ssh://[user@]host"),
         (["agent", "--idle", "60"], "together with --listen"),
+        (["diagnose", "//nas/x", "--history", "default"], "bottleneck compare FOLDER"),
+        (["history"], "bottleneck compare FOLDER"),
         (["agent", "--any-address"], "together with --listen"),
         (
             ["diagnose", "//127.0.0.1:9/share", "--allow-guest", "--yes", "--agent", "tcp://nas:5"],

@@ -156,7 +156,7 @@ def ours(line: Line, world: World, folder: Path) -> list[float]:
     )
     words = [sys.executable, "-m", "bottleneck", *shlex.split(told)[1:]]
     json_out = [] if "--format json" in line.ours else ["--json", str(report)]
-    printed = world.run([*words, *json_out, "--history", "none"])
+    printed = world.run([*words, *json_out])
     known = json.loads(report.read_text() if json_out else printed)
     return [rate for step in known["steps"] if figure(step) == line.figure for rate in rates(step)]
 

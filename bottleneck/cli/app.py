@@ -22,7 +22,7 @@ from bottleneck.cli.demo import demo
 from bottleneck.cli.diagnose import diagnose, probe
 from bottleneck.cli.doctor import doctor
 from bottleneck.cli.estimate import estimate
-from bottleneck.cli.explain import compare, explain, history
+from bottleneck.cli.explain import compare, explain
 from bottleneck.cli.fleet import fleet
 from bottleneck.cli.options import grouped
 from bottleneck.cli.watch import watch
@@ -46,7 +46,7 @@ EXAMPLES = {
         "check //nas/media --user alice --yes --crit 'headline < 50MB/s'",
         "check --report 'runs/*.json' --max-age 26h --format nagios",
     ),
-    "compare": ("compare before.json after.json", "compare before.json after.json --format json"),
+    "compare": ("compare before.json after.json", "compare runs/ --format json"),
     "estimate": (
         "estimate pull --link 1Gbit/s --rtt 20ms --disk-read hdd",
         "estimate push --link 10Gbit/s --mtu 9000 --disk-write nvme",
@@ -57,7 +57,6 @@ EXAMPLES = {
     ),
     "agent": ("agent --folder /srv/media", "agent --folder /srv/media --device /dev/sda"),
     "schema": ("schema", "schema > report.schema.json"),
-    "history": ("history", "history runs.sqlite --most 100 --format json"),
     "config": ("config", "config diagnose"),
     "doctor": ("doctor", f"doctor {NAS}"),
     "cleanup": ("cleanup --dry-run", "cleanup //nas/media --user alice --older-than 86400"),
@@ -130,7 +129,7 @@ def schema() -> int:
 
 COMMANDS = (
     *(diagnose, demo, probe, watch, explain, check, compare, estimate),
-    *(fleet, agent, schema, history, config, doctor, cleanup),
+    *(fleet, agent, schema, config, doctor, cleanup),
 )
 for command in COMMANDS:
     app.command(cls=Command, epilog=examples(command.__name__))(grouped(command))
@@ -288,7 +287,8 @@ def _usage(error: Exception) -> tuple[int, str]:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text)
         return exits.USAGE, ""
-    if (option := getattr(error, "option_name", "")) in SUCCESSORS:
-        return exits.USAGE, SUCCESSORS[option]
+    typed = getattr(error, "option_name", "") or "".join(command_line.now().line.arguments[:1])
+    if typed in SUCCESSORS:
+        return exits.USAGE, SUCCESSORS[typed]
     command = " ".join(("bottleneck", command_line.now().line.command)).rstrip()
     return exits.USAGE, f"{text[:1].lower()}{text[1:].rstrip('.')}; see '{command} --help'"

@@ -65,7 +65,7 @@ def check(
     others: options.Others,
     copies: options.Copies,
     time: Time,
-    shown: options.Kept,
+    shown: options.Documents,
     yes: options.Yes = False,
     quiet: options.Quiet,
 ) -> int:

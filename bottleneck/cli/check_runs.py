@@ -17,7 +17,7 @@ from bottleneck.cli import command_line, documents, exits, loading, running
 from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Expected, Time
 from bottleneck.gate import expectation, judged
-from bottleneck.gate.baseline import ENOUGH_RUNS, suspects
+from bottleneck.gate.baseline import ENOUGH_RUNS, suspects, together
 from bottleneck.gate.expectation import Expectation
 from bottleneck.gate.judged import EXIT_CODES, Judgement
 from bottleneck.gate.judging import judge, nothing_to_judge
@@ -42,7 +42,7 @@ class Terms:
     """What a report is judged by."""
 
     expectations: tuple[Expectation, ...]
-    baseline: Report | None
+    baselines: tuple[Report, ...]
     tolerance: float
     max_age_seconds: float | None
     verified: bool = False
@@ -51,13 +51,11 @@ class Terms:
     @property
     def asked(self) -> bool:
         """Whether anything is expected at all."""
-        return bool(self.expectations) or self.baseline is not None
+        return bool(self.expectations or self.baselines)
 
     def shown_by(self, output: Output) -> Terms:
-        """The same with the names in the baseline as the report's own are shown."""
-        if self.baseline is None:
-            return self
-        return replace(self, baseline=output.showable(self.baseline))
+        """The same with the names in the baselines as the report's own are shown."""
+        return replace(self, baselines=tuple(map(output.showable, self.baselines)))
 
     def judge(self, report: Report, diagnosis: Diagnosis, age_seconds: float) -> Judgement:
         """A report judged by them."""
@@ -65,7 +63,7 @@ class Terms:
             report,
             diagnosis,
             self.expectations,
-            self.baseline,
+            self.baselines,
             tolerance=self.tolerance,
             age_seconds=age_seconds,
             max_age_seconds=self.max_age_seconds,
@@ -85,7 +83,7 @@ def terms(expected: Expected) -> Terms:
     baseline, age = expected.baseline, expected.max_age
     return Terms(
         tuple(found),
-        None if baseline is None else loading.load(baseline),
+        () if baseline is None else tuple(loading.each_of(baseline)),
         _read("--tolerance", expectation.share, expected.tolerance),
         None if age is None else _read("--max-age", expectation.age, age),
         expected.verified,
@@ -116,7 +114,7 @@ def plan(wanted: Time, repeat: int, terms: Terms) -> Plan:
     """
     if not 1 <= repeat <= MOST_REPEATED:
         raise Refused("usage", f"--repeat: must be from 1 to {MOST_REPEATED}")
-    usual = ENOUGH_RUNS if terms.baseline is not None else 1
+    usual = ENOUGH_RUNS if terms.baselines else 1
     default = EACH_SECONDS * max(repeat, usual)
     total = running.budget_seconds(wanted, default)
     most = max(repeat, ENOUGH_RUNS if terms.asked else 1)
@@ -135,7 +133,7 @@ def measured(
     """
     began = time.monotonic()
     # The documents are of all runs, and come at the end.
-    quietly = replace(output, asked=(), history=None)
+    quietly = replace(output, asked=())
     reports: list[Report] = []
     while True:
         start = time.monotonic()
@@ -162,7 +160,9 @@ def _again(reports: list[Report], planned: Plan, terms: Terms) -> bool:
     judgement = terms.judge(known, diagnosis, 0.0)
     if any(each.state in ("warning", "critical") for each in judgement.judged):
         return True
-    return terms.baseline is not None and bool(suspects(known, diagnosis, terms.baseline))
+    return bool(terms.baselines) and bool(
+        suspects(known, diagnosis, together(terms.baselines, known))
+    )
 
 
 DOCUMENTS = ("nagios", "junit", "openmetrics", "github")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 MEASURING = ("diagnose", "demo", "probe", "watch", "check")
-SHOWING = frozenset((*KINDS, "history", "units", "redact", "quiet", "verbose"))
+SHOWING = frozenset((*KINDS, "units", "redact", "quiet", "verbose"))
 """Options that say how a run is shown: what repeats it goes without."""
 REACHING = frozenset(("docker", "podman", "sudo", "ip", "kubectl", "lxc", "nsenter"))
 """Programs whose arguments in exec:PREFIX are shown; others' may hold a secret."""

@@ -48,7 +48,7 @@ _TRUTHS = {
 }
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
-UNTOUCHED = frozenset(("agent", "config", "demo", "estimate", "history", "schema"))
+UNTOUCHED = frozenset(("agent", "config", "demo", "estimate", "schema"))
 """Commands that are what their arguments say, on every host and for everybody."""
 
 Options = Mapping[str, Option]

@@ -49,7 +49,7 @@ def demo(
     planted: Planted,
     copies: options.Copies,
     time: DemoTime,
-    shown: options.Kept,
+    shown: options.Documents,
     screen: options.Screen,
 ) -> int:
     """Diagnose a private share with a known limit, and compare.

@@ -36,7 +36,7 @@ def diagnose(
     time: options.Time,
     wanted: options.Wanted,
     *,
-    shown: options.Kept,
+    shown: options.Documents,
     yes: options.Yes = False,
     screen: options.Screen,
 ) -> int:
@@ -95,7 +95,7 @@ def probe(
     repeats: options.Repeats,
     time: options.Time,
     format: ProbeFormat = "text",
-    shown: options.Kept,
+    shown: options.Documents,
     yes: options.Yes = False,
     screen: options.Screen,
 ) -> int:

@@ -19,20 +19,18 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, exits, streams
 from bottleneck.cli.command_line import STDOUT
-from bottleneck.cli.options import USUAL_SCREEN, Documents, Kept, Quiet, Reading, Screen
+from bottleneck.cli.options import USUAL_SCREEN, Documents, Quiet, Reading, Screen
 from bottleneck.report import Report
 from bottleneck.reports import formats, terminal
 from bottleneck.reports.answer import verdict
 from bottleneck.reports.console import print_report
 from bottleneck.reports.formats import KINDS
-from bottleneck.reports.trend import print_trend
 from probes.stage import Refused
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from bottleneck.redaction import Redaction
-    from bottleneck.trend import Trend
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,6 @@ class Output:
     units: units.Style = "si"
     redaction: Redaction | None = None
     """None: names are shown."""
-    history: str | None = None
     keeps: bool = False
     """Whether the report is kept as the last one."""
     interval_seconds: float | None = None
@@ -102,7 +99,6 @@ def output(wanted: Documents | Reading, screen: Quiet = USUAL_SCREEN) -> Output:
     completion.checked("--units", wanted.units, units.STYLES)
     redaction = command_line.now().redact() if wanted.redact else None
     style = next(each for each in units.STYLES if each == wanted.units)
-    history = wanted.history if isinstance(wanted, Kept) else None
     asked = in_order(wanted.files if isinstance(wanted, Documents) else {})
     seen: dict[str, str] = {}
     for kind, path in asked:
@@ -113,7 +109,7 @@ def output(wanted: Documents | Reading, screen: Quiet = USUAL_SCREEN) -> Output:
             told = f"--{seen[place]} {path} and --{kind} {path}"
             raise Refused("usage", f"{told}: cannot write both to {what}; use another FILE")
         seen[place] = kind
-    return Output(asked, screen.quiet, shown_too, style, redaction, history)
+    return Output(asked, screen.quiet, shown_too, style, redaction)
 
 
 def _sections(screen: Screen) -> tuple[str, ...]:
@@ -157,19 +153,13 @@ def diagnosed(known: Report) -> tuple[Diagnosis, str]:
         return diagnose(replace(known, entries=())), exits.of_error(error)[1]
 
 
-def text_of(
-    kind: str,
-    known: Report,
-    diagnosis: Diagnosis,
-    style: units.Style = "si",
-    trends: tuple[Trend, ...] = (),
-) -> str:
+def text_of(kind: str, known: Report, diagnosis: Diagnosis, style: units.Style = "si") -> str:
     """A document of one of KINDS; figures for persons in the style."""
     if kind == "json":
         return report.dumps(known, diagnosis)
     with units.shown_as(style):
         read = diagnosis if style == "si" else diagnosed(known)[0]
-        return formats.text_of(kind, known, read, trends)
+        return formats.text_of(kind, known, read)
 
 
 @dataclass
@@ -207,13 +197,13 @@ def written(
     nothing is said of what the system does not let write.
     """
     command_line.now().documents = {}
-    trends, done = _kept(known, diagnosis, output)
+    done = True
     keeps = output.keeps and bool(known.entries)
     kept = keeps and last_report.keep(text_of("json", known, diagnosis))
 
     def text(kind: str) -> str:
         made = (texts or {}).get(kind)
-        return text_of(kind, known, diagnosis, output.units, trends) if made is None else made
+        return text_of(kind, known, diagnosis, output.units) if made is None else made
 
     for kind, path in output.asked:
         if path != STDOUT:
@@ -221,7 +211,7 @@ def written(
     if output.on_stdout is not None or texts:
         on_stdout = output.on_stdout or ""
         return shown(lambda: to_stdout(text(on_stdout)), quietly) and done
-    return shown(lambda: _print(known, diagnosis, output, trends, kept), quietly) and done
+    return shown(lambda: _print(known, diagnosis, output, kept), quietly) and done
 
 
 def saved(option: str, path: str, text: Callable[[], str], quietly: bool = False) -> bool:
@@ -238,19 +228,6 @@ def saved(option: str, path: str, text: Callable[[], str], quietly: bool = False
     else:
         return True
     return False
-
-
-def _kept(known: Report, diagnosis: Diagnosis, output: Output) -> tuple[tuple[Trend, ...], bool]:
-    """The trends of a history with this run, and whether it could be kept there."""
-    if output.history is None or not known.entries:
-        return (), True
-    from bottleneck import history
-
-    try:
-        return history.keep(output.history, known, diagnosis), True
-    except history.HistoryError as error:
-        exits.complain(f"--history {error}; the result is complete without it")
-        return (), False
 
 
 def shown(write: Callable[[], object], quietly: bool = False) -> bool:
@@ -293,9 +270,7 @@ def to_stdout(text: str) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
 
 
-def _print(
-    known: Report, diagnosis: Diagnosis, output: Output, trends: tuple[Trend, ...], kept: bool
-) -> None:
+def _print(known: Report, diagnosis: Diagnosis, output: Output, kept: bool) -> None:
     """The console's words."""
     if not known.entries and exits.said:
         return  # the line on stderr has said why nothing was measured
@@ -306,7 +281,6 @@ def _print(
             terminal.show(console, verdict(known, told))
             return
         print_report(known, told, console, output.sections, kept)
-        print_trend(trends, console)
 
 
 def settle(status: str, sentence: str) -> None:

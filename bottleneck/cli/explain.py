@@ -1,8 +1,8 @@
-"""The commands on what is stored: `explain` and `compare` reports, `history`."""
+"""The commands on stored reports: `explain` and `compare`."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +14,9 @@ from bottleneck.reports.formats import KINDS
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from bottleneck.cli.documents import Output
+    from bottleneck.report import Report
 
 File = Annotated[
     Path | None,
@@ -70,38 +73,61 @@ def explain(
 
 
 LONGEST_NOTE = 600
-Before = Annotated[Path, typer.Argument(metavar="BEFORE.json", help="Earlier report or ticket.")]
-After = Annotated[Path, typer.Argument(metavar="AFTER.json", help="Later report or ticket.")]
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="REPORTS",
+        help="Reports or tickets, the earlier one first; or a folder or 'pattern*' of reports.",
+    ),
+]
 
 
 def compare(
-    before: Before,
-    after: After,
+    files: Files,
     format: options.TextOrJson = "text",
     *,
     shown: options.Shown,
     screen: options.Verbose,
 ) -> int:
-    """Show what changed between two reports.
+    """Show what changed between reports.
 
-    A difference counts only if it exceeds the noise of both reports.
+    Of two reports, a difference counts only if it exceeds the noise of both. Of more, the trend of
+    each copy and the unusual reports are shown.
     """
     with interrupts.held():
-        from bottleneck.analysis import changes
+        from bottleneck import trend
         from bottleneck.cli import documents, loading
-        from bottleneck.reports import terminal
-        from bottleneck.reports.compare import print_change, to_json
-        from bottleneck.reports.document import points
+        from bottleneck.reports.trend import print_trends
+        from probes.stage import Refused
 
     output = documents.output(shown)
-    first, second = (output.showable(loading.load(each)) for each in (before, after))
+    reports = [output.showable(each) for named in files for each in loading.each_of(named)]
+    if len(reports) < 2:
+        raise Refused("usage", "compare: use two reports or more, or a folder of them")
+    if len(reports) == 2:
+        first, second = reports if len(files) == 2 else sorted(reports, key=trend.began)
+        return _compare_two(first, second, format, output, screen.verbose)
+
+    found = trend.trends(reports)
+    words = partial(print_trends, found)
+    done = documents.answered(format, trend.to_json(found), words, output.units)
+    return exits.DONE if done and found.copies else exits.INCOMPLETE
+
+
+def _compare_two(first: Report, second: Report, format: str, output: Output, verbose: bool) -> int:
+    """Writes what changed from one report to another; the exit code."""
+    from bottleneck.analysis import changes
+    from bottleneck.cli import documents
+    from bottleneck.reports import terminal
+    from bottleneck.reports.compare import print_change, to_json
+    from bottleneck.reports.document import points
 
     found = changes.compare(first, second)
 
     def words(console: Console) -> None:
         # Anew, since its sentences are made of rates.
         told = found if output.units == "si" else changes.compare(first, second)
-        print_change(told, console, screen.verbose)
+        print_change(told, console, verbose)
         for when, each in (("before", first), ("after", second)):
             if "ticket" in each.tool:
                 title = f"The report {when} is a ticket"
@@ -110,55 +136,3 @@ def compare(
     done = documents.answered(format, to_json(found), words, output.units)
     made = [e for e in found.copies if e.before_bytes_per_second and e.after_bytes_per_second]
     return exits.DONE if done and made else exits.INCOMPLETE
-
-
-MOST_LISTED = 10_000
-Kept = Annotated[
-    str | None, typer.Argument(metavar="[FILE]", help="FILE of --history [default: as configured].")
-]
-
-
-@options.group("Output")
-class Listed(options.Reading):
-    """Which runs are listed, and how."""
-
-    most: int = options.value("N", "Number of runs to list, newest first.", 30)
-
-
-def history(
-    context: typer.Context,
-    file: Kept = None,
-    format: options.TextOrJson = "text",
-    *,
-    listed: Listed,
-) -> int:
-    """List stored runs.
-
-    Shows when each run began, its slowest copy and what limited that copy.
-    """
-    with interrupts.held():
-        import os
-
-        from bottleneck import history as kept
-        from bottleneck.cli import configuration, documents
-        from bottleneck.reports.trend import print_runs
-        from probes.stage import Refused
-
-    if not 1 <= listed.most <= MOST_LISTED:
-        raise Refused("usage", f"--most: must be from 1 to {MOST_LISTED}")
-    style = documents.output(listed).units
-    if file is None:
-        known = configuration.commands(context.find_root().command)
-        told = configuration.settings("diagnose", known, os.environ)
-        file = str(told["history"].value) if "history" in told else kept.USUAL
-    try:
-        path = kept.path_of(file)
-        if path is None:
-            raise Refused("usage", "--history none: no runs are stored")
-        runs = kept.History(path).runs(listed.most)
-    except kept.HistoryError as error:
-        raise Refused("usage", str(error)) from None
-
-    plain = {"runs": [asdict(each) for each in runs]}
-    done = documents.answered(format, plain, partial(print_runs, runs), style)
-    return exits.DONE if done else exits.INCOMPLETE

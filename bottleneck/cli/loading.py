@@ -5,11 +5,13 @@ from __future__ import annotations
 import glob
 import math
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bottleneck import observations, report, ticket_figures, units
 from bottleneck.report import Report
+from bottleneck.trend import began
 from probes.stage import Refused
 
 MOST_LOADED = 32
@@ -57,26 +59,31 @@ def newest(named: str) -> Report:
 
     Errors: Refused, "usage": there is none, or the file is no report.
     """
+    # One by one: a folder of the largest ones that are read would not fit into memory.
+    return max(each_of(named), key=began)
+
+
+def each_of(named: str) -> Iterator[Report]:
+    """The report in a file; of a folder (its *.json) or a pattern the files changed last.
+
+    Errors: Refused, "usage": there is none, or the file is no report.
+    """
     path = Path(named)
     if path.is_dir():
         found = [each for each in path.glob("*.json") if each.is_file()]
     elif _PATTERN & set(named) and not path.exists():
         found = [Path(each) for each in glob.glob(named)]  # noqa: PTH207 - absolute ones too
     else:
-        return load(path)
-    youngest = sorted(found, key=_changed, reverse=True)[:MOST_LOADED]
-    # One by one: a folder of the largest ones that are read would not fit into memory.
-    reports = (told for each in youngest if (told := _report(each)) is not None)
-    youngest_run = max(reports, key=began, default=None)
-    if youngest_run is None:
+        yield load(path)
+        return
+    none = True
+    for each in sorted(found, key=_changed, reverse=True)[:MOST_LOADED]:
+        report = _report(each)
+        if report is not None:
+            none = False
+            yield report
+    if none:
         raise Refused("usage", f"{named}: no report found")
-    return youngest_run
-
-
-def began(report: Report) -> datetime:
-    """When its run began; a time without an offset is taken for UTC."""
-    told = datetime.fromisoformat(report.started)
-    return told if told.tzinfo else told.replace(tzinfo=UTC)
 
 
 def age_seconds(report: Report) -> float:

@@ -113,10 +113,10 @@ class Expected:
         "Expected bottleneck, as [COPY=]component[/side[/cause]]. CRITICAL if another one is found "
         "with high confidence (repeatable).",
     )
-    baseline: Path | None = value(
+    baseline: str | None = value(
         "FILE",
-        "Compare with an earlier report: WARNING if significantly slower, CRITICAL if slower by a "
-        "third or more.",
+        "Compare with an earlier report, or with all of a folder or 'pattern*': WARNING if "
+        "significantly slower, CRITICAL if slower by a third or more.",
     )
     tolerance: str = value(
         "SHARE",
@@ -297,15 +297,6 @@ class Documents:
     """By the format of each document; an option each, as for all of `named`."""
     units: str = _units()
     redact: bool = _redact()
-
-
-@group("Output")
-class Kept(Documents):
-    """The same of a run, whose figures can be kept."""
-
-    history: str | None = value(
-        "FILE", "Store the figures of the run in FILE, 'default' or 'none', and show their trend."
-    )
 
 
 @group("Output")

@@ -44,7 +44,7 @@ class Watching:
 
 
 def watch(
-    what: What = None, *, watching: Watching, shown: options.Kept, screen: options.Screen
+    what: What = None, *, watching: Watching, shown: options.Documents, screen: options.Screen
 ) -> int:
     """Diagnose a copy that is already running (passive).
 
@@ -65,7 +65,7 @@ def watch(
         command_for(agent)
     pid, host = _named(what)
     if watching.live:
-        if agent != "none" or output.asked or output.history or output.redaction:
+        if agent != "none" or output.asked or output.redaction:
             raise Refused("usage", "--live: use it without --agent, --redact and files to write")
         return _live(pid, host, watching.seconds, output.units)
     wanted = Options(pid, host, agent, seconds)

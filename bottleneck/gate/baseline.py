@@ -30,7 +30,7 @@ only where there is time or doubt is compared where both have it.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis import changes, noise, sentences, steps
@@ -39,7 +39,9 @@ from bottleneck.analysis.finding import OWN_COPIES, Diagnosis
 from bottleneck.gate import metrics
 from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
+from bottleneck.gate.pooled import pooled
 from bottleneck.report import Report
+from bottleneck.trend import another_path, began
 from bottleneck.units import percent_text, range_text, rate_text
 from probes.records import SIDES, Spread
 
@@ -100,6 +102,16 @@ class Compared:
         return self.differs and self.lost > tolerance
 
 
+def together(baselines: Sequence[Report], report: Report) -> Report:
+    """Several baselines as one, with the noise of them all.
+
+    Those that began before the report, and are of its path, count; the first where none is.
+    """
+    earlier = (each for each in baselines if began(each) < began(report))
+    same = [each for each in earlier if another_path(each, report) is None]
+    return pooled(sorted(same, key=began)) if same else baselines[0]
+
+
 def judged_by(
     report: Report, diagnosis: Diagnosis, baseline: Report, tolerance: float = USUAL_TOLERANCE
 ) -> Iterator[Judged]:
@@ -107,9 +119,11 @@ def judged_by(
 
     A baseline of another path is one line with the reason, and its state is "unknown".
     """
-    other = _another_path(baseline, report)
-    if other:
-        yield Judged("the same path as in the baseline", "baseline", "unknown", other)
+    other = another_path(baseline, report)
+    if other is not None:
+        what, before, now = other
+        told = f"the baseline has another {what}: {before}, this report has {now}"
+        yield Judged("the same path as in the baseline", "baseline", "unknown", told)
         return
     found = tuple(compared(report, diagnosis, baseline))
     if not found:
@@ -132,7 +146,7 @@ def judged_by(
 
 def suspects(report: Report, diagnosis: Diagnosis, baseline: Report) -> tuple[str, ...]:
     """Metrics that look slower than the baseline and have few runs: to be measured again."""
-    if _another_path(baseline, report):
+    if another_path(baseline, report) is not None:
         return ()
     return tuple(
         each.metric
@@ -142,18 +156,6 @@ def suspects(report: Report, diagnosis: Diagnosis, baseline: Report) -> tuple[st
         and each.lost > SUSPECT_RATIO
         and each.after.runs < ENOUGH_RUNS
     )
-
-
-def _another_path(before: Report, after: Report) -> str:
-    """Why the two are not of one path; empty: they are."""
-    for what, old, new in (
-        ("share", before.target.get("share"), after.target.get("share")),
-        ("client", before.client and before.client.name, after.client and after.client.name),
-        ("server", before.server and before.server.name, after.server and after.server.name),
-    ):
-        if old is not None and new is not None and old != new:
-            return f"the baseline has another {what}: {old}, this report has {new}"
-    return ""
 
 
 def compared(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator[Compared]:

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from bottleneck.analysis.doubts import is_clear
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.unknown import ALTERED, FAILED
-from bottleneck.gate import baseline as baselines
-from bottleneck.gate import metrics
+from bottleneck.gate import baseline, metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
 from bottleneck.gate.judged import ORDER, Judged, Judgement, State, quantity_text
 from bottleneck.gate.metrics import Reading
@@ -34,19 +33,19 @@ def judge(
     report: Report,
     diagnosis: Diagnosis,
     expectations: Sequence[Expectation] = (),
-    baseline: Report | None = None,
+    baselines: Sequence[Report] = (),
     *,
-    tolerance: float = baselines.USUAL_TOLERANCE,
+    tolerance: float = baseline.USUAL_TOLERANCE,
     age_seconds: float | None = None,
     max_age_seconds: float | None = None,
     verified: bool = False,
 ) -> Judgement:
     """What a gate says of a report, the lines in the order in which they were asked for.
 
-    Without expectations and baseline: a line for each copy, and one for each stage that failed or
+    Without expectations and baselines: a line for each copy, and one for each stage that failed or
     was skipped; OK where the run is complete and the headline's cap is known.
 
-    baseline: an earlier report of the same path. tolerance: what may be lost against it, as a
+    baselines: earlier reports of the same path. tolerance: what may be lost against it, as a
     share. age_seconds: since the report's start; older than max_age_seconds it says nothing of
     now, and the judgement has that one line. verified: a copy whose source was not shown to be in
     the sender's cache, or out of it, counts as not measured.
@@ -55,15 +54,16 @@ def judge(
     if stale is not None:
         return _judgement([stale], report, diagnosis, age_seconds)
     judged = [*_run(report, diagnosis)]
-    if not expectations and baseline is None:
+    if not expectations and not baselines:
         judged += [] if judged and not report.entries else [*_all(report, diagnosis)]
     else:
         found = metrics.readings(report, diagnosis, verified)
         caps = [each for each in expectations if isinstance(each, Cap)]
         judged += _limits(expectations, found)
         judged += [_cap(each, metrics.reading(found, each.copy)) for each in caps]
-    if baseline is not None:
-        judged += baselines.judged_by(report, diagnosis, baseline, tolerance)
+    if baselines:
+        before = baseline.together(baselines, report)
+        judged += baseline.judged_by(report, diagnosis, before, tolerance)
     return _judgement(judged, report, diagnosis, age_seconds)
 
 

@@ -89,7 +89,7 @@ MOUNT_NAMES = {
 }
 ROLES = {"--user": "user", "--domain": "domain"}
 PATH_OPTIONS = frozenset(
-    ("--folder", "--server-folder", "--auth-file", "--file", "--tree", "--cold-from", "--history")
+    ("--folder", "--server-folder", "--auth-file", "--file", "--tree", "--cold-from")
 )
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
 

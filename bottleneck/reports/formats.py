@@ -1,6 +1,6 @@
 """The formats of a report that a run or `explain` writes: a module and a word each.
 
-A format's module has `document(report, diagnosis, trends)`, the whole text; it is loaded where it
+A format's module has `document(report, diagnosis)`, the whole text; it is loaded where it
 is asked for.
 """
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bottleneck.analysis.finding import Diagnosis
     from bottleneck.report import Report
-    from bottleneck.trend import Trend
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,8 @@ SECTIONS = (
 """A diagnosis' sections in the order in which console.py shows them."""
 
 
-def text_of(kind: str, known: Report, diagnosis: Diagnosis, trends: tuple[Trend, ...] = ()) -> str:
+def text_of(kind: str, known: Report, diagnosis: Diagnosis) -> str:
     """A document of one of KINDS."""
     module = next(each.module for each in FORMATS if each.name == kind)
-    text: str = import_module(f"bottleneck.reports.{module}").document(known, diagnosis, trends)
+    text: str = import_module(f"bottleneck.reports.{module}").document(known, diagnosis)
     return text

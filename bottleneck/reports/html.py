@@ -37,14 +37,13 @@ from bottleneck.reports.document import (
 )
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.reports.plots.charts import Plot
-from bottleneck.reports.plots.copies import over_time, stack, trend_plots
+from bottleneck.reports.plots.copies import over_time, stack
 from bottleneck.reports.plots.cores import cores
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
 from bottleneck.reports.plots.stages import latencies, sweeps
 from bottleneck.reports.plots.zones import zones
 from bottleneck.reports.ticket import command_words
 from bottleneck.safe import safe
-from bottleneck.trend import Trend
 from bottleneck.units import explorer_note, megabytes_text, megabytes_unit, rate_text, seconds_text
 from bottleneck.words import cap_text, confidence_text, first_line, time_text
 
@@ -87,12 +86,9 @@ class Shade(NamedTuple):
     framed: bool
 
 
-def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
-    """The page of a diagnosis as ASCII text: the same report gives the same bytes.
-
-    trends: of the same two ends, as a history knows them; none: there is no such section.
-    """
-    return page(_sections(report, diagnosis, trends), _top(report, diagnosis))
+def document(report: Report, diagnosis: Diagnosis) -> str:
+    """The page of a diagnosis as ASCII text: the same report gives the same bytes."""
+    return page(_sections(report, diagnosis), _top(report, diagnosis))
 
 
 def page(sections: Iterable[Group], top: dict[str, Any]) -> str:
@@ -201,7 +197,7 @@ def _moment(started: str) -> str:
     return f"{when:%Y-%m-%d %H:%M}{offset if zone else ''}"
 
 
-def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> Iterator[Group]:
+def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
     chosen = diagnosis.chosen
     yield Group("Where the time went", tuple(_times(report, diagnosis)), "times")
     yield Group("Copies", tuple(copies.copies(diagnosis)), "copies")
@@ -211,7 +207,6 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")
     yield Group("Plots", _group("plots", plots(report, diagnosis)), "drawings")
     yield Group("Comparisons", _group("columns", _compared(diagnosis)), "comparisons")
-    yield Group("History", _group("plots", trend_plots(trends)), "trend")
     hosts = (
         Group("Client", (host_facts(report.client),)),
         Group("Server", (host_facts(report.server),)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -14,12 +14,11 @@ from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, va
 from bottleneck.gate.judging import judge
 from bottleneck.report import Report, started_utc
 from bottleneck.safe import safe
-from bottleneck.trend import Trend
 
 LONGEST_PROPERTY = 200
 
 
-def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
+def document(report: Report, diagnosis: Diagnosis) -> str:
     """See formats: the copies of a report, of which nothing was expected."""
     return junit_text(judge(report, diagnosis))
 

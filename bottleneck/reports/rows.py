@@ -9,13 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report, Step, median_run
 from bottleneck.safe import safe
-from bottleneck.trend import Trend
 from probes.records import SIDES, Failed, Outcome, Skipped, rates
 
 COLUMNS = (
@@ -32,7 +31,7 @@ FORMULA = ("=", "+", "-", "@")
 """A cell that begins so a spreadsheet would carry out."""
 
 
-def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
+def document(report: Report, diagnosis: Diagnosis) -> str:
     """See formats: a header, then the steps in the report's order; without any, why."""
     text = io.StringIO()
     table = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")

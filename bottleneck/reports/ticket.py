@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from bottleneck import ticket_figures, units
 from bottleneck.analysis import rtt, steps
@@ -16,7 +16,6 @@ from bottleneck.reports.document import Block, Table, Verbatim, columns, points
 from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.safe import safe
-from bottleneck.trend import Trend
 from bottleneck.words import cap_text, confidence_text, dialect_text, first_line, time_text
 from probes.records import HostFacts, Usage
 
@@ -31,7 +30,7 @@ NAME_CHARACTERS = 60
 LONGEST_COMMAND = 300
 
 
-def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
+def document(report: Report, diagnosis: Diagnosis) -> str:
     """The ticket: verdict, first step, figures, hosts, gaps, command, and figures to compare.
 
     At most MOST_LINES lines of at most WIDTH columns, apart from the figures' own lines, which mail

@@ -1,46 +1,62 @@
-"""The rate of each copy from run to run, on a terminal: a line a copy, then what is unusual."""
+"""The rate of each copy from report to report: a line a copy, then what is unusual."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from bottleneck import trend as trends_of
 from bottleneck.analysis.finding import Verdict, WordError
 from bottleneck.analysis.rules.registry import check_words
 from bottleneck.reports import terminal
-from bottleneck.reports.document import Block, Table, Text, columns
+from bottleneck.reports.document import Block, Table, Text, columns, points
 from bottleneck.safe import safe
-from bottleneck.trend import Kept, Trend
+from bottleneck.trend import Trend, Trends, cap_change
 from bottleneck.units import count_text, percent_text, range_text, rate_text
-from bottleneck.words import cap_text, dialect_text, known
+from bottleneck.words import cap_text, dialect_text
 
 DIGITS = "_.:-=+*#"
 """Levels of a sparkline in rising order, with an encoding that has no blocks."""
 LONGEST_LINE = 24
-"""Runs that a sparkline shows, the latest ones."""
+"""Reports that a sparkline shows, the latest ones."""
 WIDE_COLUMNS = 110
-DATE_CHARACTERS, MINUTE_CHARACTERS = 10, 16
+MOST_UNUSUAL = 3
+"""Sentences on one copy, of the latest reports."""
+DATE_CHARACTERS = 10
+MINUTE_CHARACTERS = 16
 
 
-def print_trend(trends: Sequence[Trend], console: Console) -> None:
-    """Writes a line for each copy that has two runs or more, and nothing where none has."""
+def print_trends(found: Trends, console: Console) -> None:
+    """Writes the result in one sentence, a line for each copy, and what is unusual."""
     width = LONGEST_LINE if console.width >= WIDE_COLUMNS else LONGEST_LINE // 2
-    terminal.show(console, _trend(trends, width, terminal.signs_of(console)))
+    terminal.show(console, _trends(found, width, terminal.signs_of(console)))
 
 
-def _trend(trends: Sequence[Trend], width: int, signs: terminal.Signs) -> Iterator[Block]:
-    told = [each for each in trends if len(each.points) > 1]
-    if not told:
-        return
-    most = max(len(each.points) for each in told)
-    since = min(each.points[0].started for each in told)
-    titles = ("copy", "dialect", "runs", "first", "last", "change", "last run")
-    heading = f"Trend: {count_text(most)} runs since {_date(since)}"
+def summary(found: Trends) -> str:
+    """Which copies are unusual in the last report, or how many reports are, in one sentence."""
+    last = [
+        f"{each.copy} is {each.unusual[-1].standing}"
+        for each in found.copies
+        if each.unusual and each.unusual[-1].started == each.points[-1].started
+    ]
+    if last:
+        return f"Unusual in the last report: {', '.join(last)} than in the others"
+    named = [each for each in found.copies if each.unusual]
+    when = {unusual.started for each in named for unusual in each.unusual}
+    if named:
+        many = f"{count_text(len(when))} of {count_text(found.reports)} reports"
+        return f"Unusual: {', '.join(each.copy for each in named)} in {many}"
+    return "Nothing unusual" if found.copies else "Not comparable: the reports have no copy"
+
+
+def _trends(found: Trends, width: int, signs: terminal.Signs) -> Iterator[Block]:
+    yield Text(safe(summary(found), 2000), "strong")
+    heading = f"{count_text(found.reports)} reports since {_day(found.started)}"
+    titles = ("copy", "dialect", "reports", "first", "last", "change", "last report")
     table = Table(heading, columns(*titles, right="3 4 5"))
-    for each in told:
+    for each in found.copies:
         first, last = each.points[0].bytes_per_second, each.points[-1].bytes_per_second
+        standing = _standing(each)
         table.add(
             safe(each.copy, 40),
             dialect_text(each.dialect),
@@ -48,11 +64,18 @@ def _trend(trends: Sequence[Trend], width: int, signs: terminal.Signs) -> Iterat
             rate_text(first),
             rate_text(last),
             _change(first, last),
-            trends_of.standing(each),
-            mark="chosen" if trends_of.standing(each) == "lower" else "",
+            standing,
+            mark="chosen" if standing == "lower" else "",
         )
-    yield table
-    yield from (Text(sentence, hanging="- ") for sentence in remarks(told))
+    if table.rows:
+        yield table
+    yield from (Text(sentence, hanging="- ") for each in found.copies for sentence in remarks(each))
+    yield from points("Reports of another path, left out", found.left_out)
+
+
+def _standing(trend: Trend) -> str:
+    last = trend.unusual[-1] if trend.unusual else None
+    return last.standing if last and last.started == trend.points[-1].started else "usual"
 
 
 def sparkline(rates: Sequence[float], width: int, signs: terminal.Signs) -> str:
@@ -66,41 +89,21 @@ def sparkline(rates: Sequence[float], width: int, signs: terminal.Signs) -> str:
     return "".join(levels[round(rate / most * (len(levels) - 1))] for rate in shown)
 
 
-def remarks(trends: Iterable[Trend]) -> Iterator[str]:
-    """Sentences on the copies whose last run is unusual, or whose bottleneck changed."""
-    for each in trends:
-        name = f"{safe(each.copy, 40)} ({dialect_text(each.dialect)})"
-        place = trends_of.standing(each)
-        usual = trends_of.usual_range(each)
-        if usual is not None and place in ("lower", "higher"):
-            last = rate_text(each.points[-1].bytes_per_second)
-            before = len(each.points) - 1
-            yield (
-                f"{name}: the last run, {last}, is {place} than the usual range of the "
-                f"{count_text(before)} runs before ({range_text(*usual)})."
-            )
-        changed = trends_of.cap_change(each)
-        if changed is not None:
-            was, now = changed
-            caps = f"from {_cap(was.cap)} to {_cap(now.cap)}"
-            yield f"{name}: the bottleneck changed on {_date(now.started)} {caps}."
-
-
-def print_runs(runs: Sequence[Kept], console: Console) -> None:
-    """Writes a line for each run, in the given order."""
-    titles = ("share", "started", "status", "copy", "rate", "limited by")
-    table = Table("", columns(*titles, right="4"))
-    none = terminal.signs_of(console).none
-    for each in runs:
-        table.add(
-            safe(f"{each.share or none} ({each.client or none})", 80),
-            safe(each.started[:MINUTE_CHARACTERS].replace("T", " ")),
-            safe(each.status, 12),
-            known(lambda copy: safe(copy, 24), each.copy or None),
-            known(rate_text, each.bytes_per_second),
-            known(_cap, each.cap),
+def remarks(trend: Trend) -> Iterator[str]:
+    """Sentences on the reports in which a copy is unusual, and on a bottleneck that changed."""
+    name = f"{safe(trend.copy, 40)} ({dialect_text(trend.dialect)})"
+    others = len(trend.points) - 1
+    for each in trend.unusual[-MOST_UNUSUAL:]:
+        usual = range_text(each.usual_low_bytes_per_second, each.usual_high_bytes_per_second)
+        yield (
+            f"{name}: {rate_text(each.bytes_per_second)} on {_minute(each.started)} is "
+            f"{each.standing} than in the {count_text(others)} other reports ({usual})."
         )
-    terminal.show(console, [table])
+    changed = cap_change(trend)
+    if changed is not None:
+        was, now = changed
+        caps = f"from {_cap(was.cap)} to {_cap(now.cap)}"
+        yield f"{name}: the bottleneck changed on {_day(now.started)} {caps}."
 
 
 def _change(first: float, last: float) -> str:
@@ -109,8 +112,12 @@ def _change(first: float, last: float) -> str:
     return f"{sign}{text}"
 
 
-def _date(started: str) -> str:
+def _day(started: str) -> str:
     return safe(started[:DATE_CHARACTERS])
+
+
+def _minute(started: str) -> str:
+    return safe(started[:MINUTE_CHARACTERS].replace("T", " "))
 
 
 def _cap(cap: str) -> str:

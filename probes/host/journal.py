@@ -339,7 +339,7 @@ def made() -> Optional[int]:
 def tidy() -> None:
     """Removes the folders of entries, and the one of ours around them, where they are empty."""
     for path in _paths():
-        with contextlib.suppress(OSError):  # there are more entries, or a history
+        with contextlib.suppress(OSError):  # there are more entries, or a report
             os.rmdir(path)  # noqa: PTH106 - any bytes
             if path.endswith("/copy-bottleneck/runs"):
                 os.rmdir(os.path.dirname(path))  # noqa: PTH106, PTH120 - any bytes

@@ -140,8 +140,6 @@ def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed
         (("doctor", "x", "y"), ""),
         *((("cleanup", *more), "") for more in (("--older-than", "-1"), ("--older-than", "nan"))),
         (("cleanup", "//x"), ""),
-        (("history", "missing"), "No such file"),
-        *((("history", "missing", "--most", most), "--most") for most in (0, 10**30)),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_64(bottleneck, tmp_path, arguments, says):

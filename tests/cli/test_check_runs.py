@@ -69,7 +69,7 @@ def measure(monkeypatch):
 
 
 def expecting(*warn, baseline=None):
-    return terms(Expected(warn=list(warn), baseline=baseline))
+    return terms(Expected(warn=list(warn), baseline=baseline and str(baseline)))
 
 
 def test_what_looks_as_before_is_measured_once(measure, baseline):

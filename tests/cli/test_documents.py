@@ -120,7 +120,7 @@ def test_what_contradicts_itself_is_refused_before_anything_is_written(
 def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatch, capsys):
     from bottleneck.reports import ticket
 
-    def burns(known, diagnosis, trends):
+    def burns(known, diagnosis):
         raise ZeroDivisionError("burnt")
 
     monkeypatch.setattr(ticket, "document", burns)
@@ -271,7 +271,7 @@ def test_compare_and_explain_load_tickets(tmp_path, capsys):
     [
         ("diagnose //a/b --user u --yes -q", "diagnose //a/b --user u --yes"),
         ("diagnose //a/b --json=x --html - --ticket y --redact", "diagnose //a/b"),
-        ("diagnose --units iec --history h //a/b -v --quick", "diagnose //a/b --quick"),
+        ("diagnose --units iec //a/b -v --quick", "diagnose //a/b --quick"),
         ("probe tcp //a/b --agent exec:docker", "probe tcp //a/b --agent exec:docker"),
         ("probe tcp //a/b --agent=exec:x", "probe tcp //a/b --agent=exec:..."),
         ("watch --agent ssh://u@h --seconds 3", "watch --agent ssh://u@h --seconds 3"),

@@ -86,8 +86,9 @@ def changed():
 def judged():
     """Judges a report, with what it means."""
 
-    def made(known, *expectations, **more):
-        return judge(known, diagnose(known), expectations, **more)
+    def made(known, *expectations, baseline=None, baselines=(), **more):
+        before = baselines if baseline is None else (baseline,)
+        return judge(known, diagnose(known), expectations, before, **more)
 
     return made
 

@@ -201,3 +201,36 @@ def test_twenty_unchanged_checks_of_seven_metrics_give_no_alarm_and_15_percent_i
 def test_a_skipped_step_of_the_baseline_is_not_asked_for(as_if, says):
     known = as_if(gone=("tcp.pull", "pull.uncached", "disk.server.read"))
     says(as_if(), baseline=known)
+
+
+def nights(as_if, *uncached):
+    """Reports of nights in a row, with one run of an uncached pull each."""
+    return [
+        replace(as_if({"pull.uncached": (rate,)}), started=f"2026-11-0{night}T02:00:00+00:00")
+        for night, rate in enumerate(uncached, 1)
+    ]
+
+
+def test_several_baselines_have_the_noise_of_them_all(judged, as_if, line):
+    now = replace(as_if({"pull.uncached": (0.85,)}), started="2026-11-09T02:00:00+00:00")
+    quiet, noisy = nights(as_if, 1.0, 1.01, 0.99), nights(as_if, 1.0, 0.8, 1.1)
+    assert line(judged(now, baselines=quiet), "pull.uncached").state == "ok"  # a single run now
+    lower = replace(as_if({"pull.uncached": (0.7,)}), started=now.started)
+    assert line(judged(lower, baselines=quiet), "pull.uncached").state == "warning"
+    assert line(judged(now, baselines=noisy), "pull.uncached").state == "ok"
+
+
+def test_one_bad_night_of_many_hides_no_other(judged, as_if, line):
+    now = replace(as_if({"pull.uncached": (0.6,)}), started="2026-11-09T02:00:00+00:00")
+    for count, state in ((3, "ok"), (4, "critical")):
+        bad = nights(as_if, 0.5, *(1 + at / 100 for at in range(count - 1)))
+        assert line(judged(now, baselines=bad), "pull.uncached").state == state
+
+
+def test_of_several_baselines_earlier_ones_of_the_same_path_count(as_if):
+    first, second, third = nights(as_if, 1.0, 0.5, 0.25)
+    elsewhere = replace(first, target={**first.target, "share": "//other/x"})
+    found = baseline.together([third, elsewhere, first, second], third)
+    assert found.started == first.started
+    assert len(suspects(third, diagnose(third), found)) > 0
+    assert baseline.together([third, elsewhere], first) is third

@@ -41,7 +41,7 @@ def test_foreign_names_move_no_cursor_and_begin_no_line(judged, as_if):
     hostile = "\x1b[31m\n\u202e|evil"
     found = judged(
         as_if(target={**known.target, "share": hostile}, status="failed", notes=(hostile,)),
-        baseline=replace(known, client=replace(known.client, name=hostile)),
+        baselines=(replace(known, client=replace(known.client, name=hostile)),),
     )
     shown = text(found)
     assert not {"\x1b", "\u202e"} & set(shown)

@@ -127,13 +127,13 @@ def test_whatever_a_report_holds_it_is_judged(judged, recorded, path):
     known = loading.load(path)
     limits = [limit(f"{metric}=0:", "warning") for metric in metrics.UNITS]
     caps = [cap("network"), cap("push.cached=disk/client/write")]
-    for baseline in (None, recorded, known):
-        found = judged(known, *limits, *caps, baseline=baseline)
+    for baselines in ((), (recorded,), (known,), (recorded, known)):
+        found = judged(known, *limits, *caps, baselines=baselines)
         names = {each.metric for each in found.judged}
         assert {*metrics.UNITS} <= names
         assert all(each.message and each.metric.isascii() for each in found.judged)
         assert not any(" " in each.metric for each in found.judged)
-    assert judged(recorded, baseline=known).judged
+    assert judged(recorded, baselines=(known,)).judged
     assert judged(known).judged
 
 

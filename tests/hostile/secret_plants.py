@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -66,12 +65,6 @@ def _sent(data: bytes, scattered: bool = False) -> None:
             connection.sendall(data)
 
 
-def _journal(text: str) -> None:
-    with sqlite3.connect(Path.home() / "history.db") as journal:
-        journal.execute("create table copies (note text)")
-        journal.execute("insert into copies values (?)", (text,))
-
-
 def _traceback(secret: str) -> None:
     try:
         raise ValueError(f"wrong password {secret!r}")
@@ -103,7 +96,6 @@ SEEN: dict[str, Plant] = {
     "report as JSON": lambda secret: _file("report.json", json.dumps({"note": secret})),
     "page": lambda secret: _file("page.html", f"<p>{escape(secret)}</p>"),
     "ticket, base64 behind 1 byte": lambda secret: _file("ticket.md", _base64(secret, 1)),
-    "journal": _journal,
     "temporary file, base64 behind 2 bytes": lambda secret: _file(
         "state", _base64(secret, 2), tempfile.gettempdir()
     ),

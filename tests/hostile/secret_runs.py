@@ -147,7 +147,7 @@ LOGIN = ("--user", USER)
 AT = ("{target}", *LOGIN)
 EVERYTHING = (
     *("--verbose", "--json", "run.json", "--html", "run.html", "--ticket", "run.md"),
-    *("--junit", "run.xml", "--history", "history.db"),
+    *("--junit", "run.xml"),
 )
 HERE = ("--server-folder", "{shared}")
 

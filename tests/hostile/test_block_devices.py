@@ -234,14 +234,15 @@ def test_what_takes_a_pipes_place_at_the_last_moment_is_seen_on_the_descriptor(
     """The name leads to a pipe when it is looked at, and to the device when it is opened."""
     path = tmp_path / "report.json"
     os.mkfifo(path)
-    look = document_file._check
+    look = document_file.check
 
     def exchanged(place):
-        look(place)
+        found = look(place)
         path.unlink()
         os.mknod(path, 0o600 | 0o060000, device.number)
+        return found
 
-    monkeypatch.setattr(document_file, "_check", exchanged)
+    monkeypatch.setattr(document_file, "check", exchanged)
     with pytest.raises(OSError, match="a block device is never written to"):
         document_file.write(path, "a report")
 

@@ -21,7 +21,6 @@ def test_planted_leaks_are_found_in_files_processes_and_what_was_said(tmp_path: 
         ("file run.log", "utf-8"),
         ("file report.json", "utf-8"),
         ("file page.html", "utf-8"),
-        ("file history.db", "utf-8"),
         ("file .smbpasswd", "NT hash HEX"),
         ("name of a file", "utf-8"),
         ("file out", "utf-8"),

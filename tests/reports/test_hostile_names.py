@@ -33,8 +33,8 @@ from bottleneck.reports.nagios import nagios_text
 from bottleneck.reports.openmetrics import openmetrics_text
 from bottleneck.reports.plots.zones import zone_curves_svg
 from bottleneck.reports.ticket import document as ticket_text
-from bottleneck.reports.trend import print_trend
-from bottleneck.trend import Point, Trend
+from bottleneck.reports.trend import print_trends
+from bottleneck.trend import Point, Trend, Trends, Unusual
 
 ROOT = Path(__file__).parents[2]
 HARMLESS = "nas"
@@ -140,7 +140,8 @@ def trend_of(name):
         Point(f"2026-11-2{at}T00:00:00+00:00", 1e8 * at, 1e8 * at, 1e8 * at, name, 0.9)
         for at in (1, 2)
     )
-    return (Trend(name, name, points),)
+    unusual = Unusual(name, 1e8, "lower", 2e8, 3e8)
+    return Trends(2, name, name, (Trend(name, name, points, (unusual,)),), (name,))
 
 
 def on_terminal(write):
@@ -154,7 +155,7 @@ def as_text(known, diagnosis, name):
 
 
 def as_trend(known, diagnosis, name):
-    return on_terminal(lambda console: print_trend(trend_of(name), console))
+    return on_terminal(lambda console: print_trends(trend_of(name), console))
 
 
 def as_json(known, diagnosis, name):
@@ -166,7 +167,7 @@ def as_ticket(known, diagnosis, name):
 
 
 def as_html(known, diagnosis, name):
-    return html_text(known, diagnosis, trend_of(name))
+    return html_text(known, diagnosis)
 
 
 def as_svg(known, diagnosis, name):

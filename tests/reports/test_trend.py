@@ -1,72 +1,41 @@
-"""The trend on a terminal: what is remarkable is said, noise and foreign text are not."""
+"""The trend on a terminal: the result first, a line a copy, and what is unusual."""
 
 from __future__ import annotations
 
 import pytest
 
 from bottleneck.reports import terminal
-from bottleneck.reports.trend import print_trend, sparkline
-from bottleneck.trend import Point, Trend, cap_change, standing, usual_range
+from bottleneck.reports.trend import print_trends, sparkline, summary
+from bottleneck.trend import Trends
+from tests.test_trend import DISK, LINK, trend
 
-DISK, LINK, NONE = "disk/server/read", "network/path/link-rate", "unknown/inconclusive"
 
-
-def trend(*rates: float, caps: tuple[str, ...] = (), copy: str = "pull.uncached") -> Trend:
-    """Runs a day apart, in MB/s, each with a spread of 1 % to both sides."""
-    points = tuple(
-        Point(
-            f"2026-11-{day:02d}T02:00:00+00:00",
-            rate * 1e6,
-            rate * 0.99e6,
-            rate * 1.01e6,
-            caps[day - 1] if caps else DISK,
-            0.97,
-        )
-        for day, rate in enumerate(rates, 1)
-    )
-    return Trend(copy, "3.1.1", points)
+def trends(*copies, left_out=()):
+    points = copies[0].points
+    return Trends(len(points), points[0].started, points[-1].started, copies, left_out)
 
 
 @pytest.fixture
 def printed(shown):
     """What a terminal gets of trends."""
 
-    def of(*trends: Trend, **terminal) -> str:
-        return shown(lambda console: print_trend(trends, console), color_system=None, **terminal)
+    def of(*copies, left_out=(), **terminal) -> str:
+        found = trends(*copies, left_out=left_out)
+        return shown(lambda console: print_trends(found, console), color_system=None, **terminal)
 
     return of
-
-
-@pytest.mark.parametrize(
-    ("rates", "found"),
-    [
-        ((100, 103, 98, 101, 70), "lower"),
-        ((100, 103, 98, 101, 140), "higher"),
-        ((100, 80, 120, 101, 85), "usual"),
-        ((100, 100, 100, 91), "usual"),
-        ((100, 100, 20), "unknown"),
-        ((100, 101, 30, 99, 100, 60), "lower"),
-    ],
-    ids=("below", "above", "among", "a-tenth-or-less", "too-few", "one-bad-night-hides-no-other"),
-)
-def test_a_run_stands_where_those_before_it_have_it(rates, found):
-    assert standing(trend(*rates)) == found
-    assert (usual_range(trend(*rates)) is None) == (found == "unknown")
-
-
-def test_a_change_of_cap_is_found_past_runs_that_named_none() -> None:
-    found = cap_change(trend(100, 99, 98, 60, caps=(LINK, LINK, NONE, DISK)))
-    assert found is not None
-    assert (found[0].cap, found[1].cap) == (LINK, DISK)
-    assert cap_change(trend(100, 99, caps=(LINK, NONE))) is None
 
 
 def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary(printed):
     text = printed(
         trend(100, 103, 98, 101, 70, caps=(LINK, LINK, LINK, LINK, DISK)),
         trend(50, 50, 50, 50, 50, copy="push.cached"),
+        left_out=("2026-11-03T02:00:00+00:00: share //other/x",),
     )
-    assert "Trend: 5 runs since 2026-11-01" in text
+    assert text.splitlines()[0] == (
+        "Unusual in the last report: pull.uncached is lower than in the others"
+    )
+    assert "5 reports since 2026-11-01" in text
     lines = [
         " ".join(line.split()) for line in text.splitlines() if line.startswith(("pull", "push"))
     ]
@@ -75,15 +44,16 @@ def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary(prin
         "push.cached SMB 3.1.1 █████ 50.0 MB/s 50.0 MB/s 0% usual",
     ]
     flat = " ".join(text.split())
-    told = "70.0 MB/s, is lower than the usual range of the 4 runs before (97.0–104 MB/s)"
+    told = "70.0 MB/s on 2026-11-05 02:00 is lower than in the 4 other reports (97.0–104 MB/s)"
     assert told in flat
     assert "bottleneck changed on 2026-11-05 from network: link speed to server disk: read" in flat
+    assert "share //other/x" in flat
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_one_run_alone_is_no_trend(printed):
-    assert printed(trend(100)) == ""
-    assert printed() == ""
+def test_the_result_counts_unusual_reports_before_the_last() -> None:
+    assert summary(trends(trend(100, 50, 101))) == "Unusual: pull.uncached in 1 of 3 reports"
+    assert summary(trends(trend(100, 99, 101))) == "Nothing unusual"
 
 
 def test_a_terminal_without_blocks_has_a_sparkline_of_its_own(printed):
@@ -92,7 +62,7 @@ def test_a_terminal_without_blocks_has_a_sparkline_of_its_own(printed):
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_a_long_history_stays_within_the_width(printed, width):
+def test_a_long_trend_stays_within_the_width(printed, width):
     text = printed(trend(*range(100, 128), copy="server.push.uncached"), width=width)
     assert max(map(len, text.splitlines())) <= width
 

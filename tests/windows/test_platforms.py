@@ -32,7 +32,6 @@ OFFLINE = (
     ("explain", REPORT, "--redact", "--format", "json"),
     ("compare", REPORT, REPORT),
     ("check", "--report", REPORT, "--format", "nagios"),
-    ("history", "nowhere/there-is-none.sqlite"),
 )
 NAMES = sorted(commands_of(tree()))
 COMMANDS = [*([name, "--help"] for name in NAMES), *map(list, OFFLINE)]

@@ -21,11 +21,7 @@ OFFLINE_TESTS = (
     ("tests/analysis", "tests/gate", "tests/doctor", "tests/fleet/test_reports.py"),
     (
         *("tests/reports", "tests/test_examples.py", "tests/cli/test_compare.py"),
-        *(
-            "tests/cli/test_estimate.py",
-            "tests/cli/test_check_runs.py",
-            "tests/cli/test_history.py",
-        ),
+        *("tests/cli/test_estimate.py", "tests/cli/test_check_runs.py"),
     ),
 )
 """Those of the offline commands with all their goldens, in two halves, one beside the other."""

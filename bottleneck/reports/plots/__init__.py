@@ -1,1 +1,1 @@
-"""The drawings of a page: SVG from a report, its diagnosis and the history of its copies."""
+"""The drawings of a page: SVG from a report and its diagnosis."""

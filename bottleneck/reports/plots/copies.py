@@ -1,10 +1,9 @@
-"""A copy over time: its rate, who had work, and its queues; the rate of a copy over its runs."""
+"""A copy over time: its rate, who had work, and its queues."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 from itertools import pairwise
 
 from bottleneck.analysis import steps
@@ -15,10 +14,9 @@ from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part, TimeShar
 from bottleneck.analysis.steps import NATIVE, OWN, RUNNING, SYSTEM, Copy
 from bottleneck.report import Report, median_run
 from bottleneck.reports.plots import charts, shapes
-from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
+from bottleneck.reports.plots.shapes import WIDTH, text_width
 from bottleneck.safe import safe
-from bottleneck.trend import Point, Trend
-from bottleneck.units import percent_text, range_text, rate_text, size_text
+from bottleneck.units import percent_text, rate_text, size_text
 from bottleneck.words import LEAST_SHARE, dialect_text, share_name
 from probes.records import Run
 
@@ -51,8 +49,6 @@ QUEUES = (
     ("receiver", "unread_bytes", "not read yet", "line-series-4"),
 )
 """Whose socket, its field, in words, and the line's class."""
-MOST_TRENDS, MOST_RUNS, MOST_CAPS = 8, 120, 8
-TREND_TOP, TREND_BOTTOM = 36.0, 176.0
 
 
 def rates(run: Run) -> list[tuple[float, float, float]]:
@@ -252,80 +248,3 @@ def _size_ticks(most: float) -> tuple[charts.Tick, ...]:
     unit = next((u for u in (2**40, 2**30, 2**20, 2**10) if most >= u), 1)
     rounded = charts.round_ticks(most / unit, 2)
     return charts.ticks_at(tuple(each * unit for each in rounded), size_text)
-
-
-def trend_plots(trends: Sequence[Trend]) -> tuple[charts.Plot, ...]:
-    """A drawing for each trend of two runs and more, the newest runs of long ones."""
-    told = [each for each in trends if len(each.points) > 1]
-    drawn = charts.numbered(told, MOST_TRENDS)
-    return tuple(_trend_plot(f"trend-{at}", each, more) for at, each, more in drawn)
-
-
-def _trend_plot(name: str, trend: Trend, more: str) -> charts.Plot:
-    points = trend.points[-MOST_RUNS:]
-    # Of each new cap the first run, the very first run's too; bounded, the newest.
-    changes = [at for at, each in enumerate(points) if at == 0 or each.cap != points[at - 1].cap]
-    changes = changes[-MOST_CAPS:]
-    title = f"{safe(trend.copy, 40)}, {dialect_text(trend.dialect)}, over {len(points)} runs"
-    sentence = _trend_sentence(trend, points, changes) + more
-    rows = (
-        (
-            safe(each.started, 40),
-            rate_text(each.bytes_per_second),
-            range_text(each.low_bytes_per_second, each.high_bytes_per_second),
-            safe(each.cap, 60),
-        )
-        for each in points
-    )
-    titles = ("run", "rate", "range", "bottleneck")
-    return charts.plot(name, title, sentence, _trend(points, changes), titles, rows)
-
-
-def _trend_sentence(trend: Trend, points: Sequence[Point], changes: list[int]) -> str:
-    rates = [each.bytes_per_second for each in points]
-    told = f"{len(points)} runs at {range_text(min(rates), max(rates))}"
-    if len(points) < len(trend.points):
-        told += f", the newest of {len(trend.points)}"
-    turns = sum(at > 0 for at in changes)
-    many = "once" if turns == 1 else f"{turns} times"
-    return f"{told}. The bottleneck {f'changed {many}' if turns else 'is the same in all runs'}."
-
-
-def _trend(points: Sequence[Point], changes: list[int]) -> charts.Drawn:
-    most = 1.05 * max(max(each.high_bytes_per_second, each.bytes_per_second) for each in points)
-    runs, box = (0.0, float(len(points) - 1)), (TREND_TOP, RIGHT, TREND_BOTTOM)
-    made = charts.chart(*charts.rate_ticks(most), runs, (0.0, most), box, inset=8)
-    made.curve(enumerate(each.bytes_per_second for each in points), "line-series-1")
-    for at, each in enumerate(points):
-        made.whisker(at, each.low_bytes_per_second, each.high_bytes_per_second, 2)
-        tip = f"{safe(each.started, 40)}: {rate_text(each.bytes_per_second)}, {safe(each.cap, 60)}"
-        made.dot(at, each.bytes_per_second, "fill-series-1", tip)
-    free = 0.0
-    for number, at in enumerate(changes, 1):
-        place = made.x.at(at)
-        if at:
-            # Between the last run with the old cap and the first with the new one.
-            place = (place + made.x.at(at - 1)) / 2
-            made.add(shapes.line(place, TREND_TOP - 6, place, TREND_BOTTOM, "guide turn"))
-        if place >= free:
-            made.add(label(place, TREND_TOP - 10, f"{number}", "strong", "middle"))
-            free = place + text_width("00")
-    left = made.x.start - 8
-    half, below = (RIGHT - left) / 2 - 4, TREND_BOTTOM + 16
-    made.add(label(left, below, _day(points[0]), "muted", width=half))
-    made.add(label(RIGHT, below, _day(points[-1]), "muted", "end", half))
-    below += 8 + LINE
-    made.add(label(0, below - 3, "bottleneck", "muted"))
-    for number, at in enumerate(changes, 1):
-        below += LINE
-        since = f"{number}  from {_day(points[at])}: {safe(points[at].cap, 60)}"
-        made.add(label(0, below - 3, since))
-    return below + 4, made.parts
-
-
-def _day(point: Point) -> str:
-    """The day of a run: `2026-11-20`."""
-    try:
-        return datetime.fromisoformat(point.started).date().isoformat()
-    except ValueError:
-        return safe(point.started, 24)

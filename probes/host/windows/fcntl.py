@@ -10,7 +10,7 @@ import errno
 import msvcrt
 import os
 
-LOCK_SH, LOCK_EX, LOCK_NB, LOCK_UN = 1, 2, 4, 8
+LOCK_EX, LOCK_NB = 2, 4
 _FAR = 1 << 30
 
 

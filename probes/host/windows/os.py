@@ -286,10 +286,6 @@ def fchmod(fd: int, mode: int) -> None:
     """A file here has the rights of its folder."""
 
 
-def fchown(fd: int, uid: int, gid: int) -> None:
-    """A file here is whose who made it."""
-
-
 def fsync(fd: int) -> None:
     """A folder needs none."""
     if fd not in _folders:

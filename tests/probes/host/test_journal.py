@@ -85,11 +85,11 @@ def test_the_end_of_another_run_takes_no_folder_from_under_an_entry(runs, monkey
     assert len(os.listdir(runs)) == 1
 
 
-def test_a_history_beside_the_entries_stays(runs):
+def test_a_report_beside_the_entries_stays(runs):
     runs.mkdir(0o700, parents=True)
-    (runs.parent / "history.sqlite").touch()
+    (runs.parent / "last.json").touch()
     journal.enter(removal.RUN, "/", NAME).close(gone=True)
-    assert os.listdir(runs.parent) == ["history.sqlite"]
+    assert os.listdir(runs.parent) == ["last.json"]
 
 
 def test_a_run_that_lives_keeps_its_folder(tmp_path):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bottleneck.reports.html import document as html_text
-from bottleneck.trend import Point, Trend
 from tests import stored_reports
 from tests.stored_reports import diagnose
 
@@ -79,19 +78,8 @@ def tree():
 def page_of():
     """The page of a stored report."""
 
-    def made(path: Path, *trends: Trend) -> str:
+    def made(path: Path) -> str:
         known = stored_reports.load(path)
-        return html_text(known, diagnose(known), trends)
+        return html_text(known, diagnose(known))
 
     return made
-
-
-@pytest.fixture
-def trend():
-    """A copy over nine nights, whose cap became another one."""
-    caps = ["disk/server/read"] * 6 + ["network/path/link-rate"] * 3
-    points = (
-        Point(f"2026-11-{day:02}T02:00:00+00:00", 2.4e7, 2.3e7, 2.5e7, cap, 0.97)
-        for day, cap in enumerate(caps, 10)
-    )
-    return Trend("pull.uncached", "3.1.1", tuple(points))

@@ -166,13 +166,6 @@ def test_the_command_that_repeats_the_run_is_quoted_for_a_shell(tree):
     assert "bottleneck explain REPORT.json --format html" in words
 
 
-def test_the_trend_is_there_where_a_history_has_one(page_of, trend, tree):
-    path = DATA / "report-v1-lab-with-agent.json"
-    assert "History" not in page_of(path)
-    found = tree(page_of(path, trend))
-    assert "History" in found.words
-
-
 def test_rates_read_in_the_style_that_is_on(tree):
     known = stored_reports.load(DATA / "report-v1-comparisons.json")
     with shown_as("bits"):

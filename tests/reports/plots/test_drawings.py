@@ -12,8 +12,7 @@ from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.report import median_run
-from bottleneck.reports.plots.copies import rates, stack, trend_plots
-from bottleneck.trend import Point, Trend
+from bottleneck.reports.plots.copies import rates, stack
 from probes.records import Measured, Sample
 from tests.reports.plots.conftest import every_plot
 
@@ -67,11 +66,6 @@ def test_every_drawing_is_as_it_was_looked_at(golden, request, name):
     known = change(request.getfixturevalue(which))
     found = every_plot(known)
     golden(f"plots/{name}", "\n".join(shown(e) for e in found if e.name.startswith(begin)))
-
-
-def test_trends_are_as_they_were_looked_at(golden):
-    told = trend([1e8, 1.1e8, 6e7], ["network/path/link-rate"] * 2 + ["disk/server/read"])
-    golden("plots/trend", "\n".join(map(shown, trend_plots((told, trend([1e8] * 2, ["x"] * 2))))))
 
 
 def without(report, *stages):
@@ -154,21 +148,3 @@ def test_samples_close_together_are_no_rate_of_their_own():
     run += [Sample(3.0, 70), Sample(4.0, 80), Sample(4.001, 100)]
     *_, last = rates(tuple(run))
     assert last == (3.0, 4.001, pytest.approx(30 / 1.001))
-
-
-def trend(figures, caps, copy="pull.uncached"):
-    points = [
-        Point(f"2026-11-{at + 1:02}T02:00:00+00:00", rate, 0.9 * rate, 1.1 * rate, cap, 0.9)
-        for at, (rate, cap) in enumerate(zip(figures, caps, strict=True))
-    ]
-    return Trend(copy, "3.1.1", tuple(points))
-
-
-def test_one_run_is_no_trend_and_long_ones_are_bounded(drawing):
-    assert trend_plots(()) == ()
-    assert trend_plots((trend([1e8], ["x"]),)) == ()
-    long = Trend("pull.cached", "3.1.1", trend([1e8], ["x"]).points * 1000)
-    (plot,) = trend_plots((long,))
-    assert len(plot.rows) == 120
-    assert "the newest of 1000" in plot.sentence
-    assert len(trend_plots((trend([1e8, 1e8], ["x", "x"]),) * 40)) == 8

@@ -1,0 +1,69 @@
+"""The trend over reports: what is unusual is named, noise and other paths are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bottleneck.trend import Point, Trend, cap_change, trends, unusual
+from tests import stored_reports
+
+DATA = Path(__file__).parent / "data"
+DISK, LINK, NONE = "disk/server/read", "network/path/link-rate", "unknown/inconclusive"
+
+
+def trend(*rates: float, caps: tuple[str, ...] = (), copy: str = "pull.uncached") -> Trend:
+    """Reports a day apart, in MB/s, each with a spread of 1 % to both sides."""
+    points = tuple(
+        Point(
+            f"2026-11-{day:02d}T02:00:00+00:00",
+            rate * 1e6,
+            rate * 0.99e6,
+            rate * 1.01e6,
+            caps[day - 1] if caps else DISK,
+            0.97,
+        )
+        for day, rate in enumerate(rates, 1)
+    )
+    return Trend(copy, "3.1.1", points, tuple(unusual(points)))
+
+
+@pytest.mark.parametrize(
+    ("rates", "found"),
+    [
+        ((100, 103, 98, 101, 70), {70: "lower"}),
+        ((100, 103, 98, 101, 140), {140: "higher"}),
+        ((100, 50, 101), {50: "lower"}),
+        ((100, 80, 120, 101, 85), {}),
+        ((100, 100, 100, 91), {}),
+        ((100, 85, 101), {}),
+        ((100, 20), {}),
+        ((100, 101, 30, 99, 100, 60), {30: "lower", 60: "lower"}),
+    ],
+    ids=(
+        *("below", "above", "one-of-three", "among-the-others", "a-tenth-or-less"),
+        *("a-fifth-of-few", "too-few", "of-many-each-bad-night"),
+    ),
+)
+def test_a_report_is_unusual_outside_of_what_the_others_show(rates, found):
+    assert {e.bytes_per_second / 1e6: e.standing for e in trend(*rates).unusual} == found
+
+
+def test_a_change_of_cap_is_found_past_runs_that_named_none() -> None:
+    found = cap_change(trend(100, 99, 98, 60, caps=(LINK, LINK, NONE, DISK)))
+    assert found is not None
+    assert (found[0].cap, found[1].cap) == (LINK, DISK)
+    assert cap_change(trend(100, 99, caps=(LINK, NONE))) is None
+
+
+def test_reports_are_in_the_order_of_their_runs_and_of_the_path_of_the_last() -> None:
+    known = stored_reports.load(DATA / "report-v1-lab-with-agent.json")
+    first, last = (replace(known, started=f"2026-11-0{day}T00:00:00+00:00") for day in (1, 3))
+    other = replace(first, started="2026-11-02T00:00:00", target={"share": "//other/x"})
+    found = trends([last, other, first])
+    assert (found.reports, found.started, found.ended) == (2, first.started, last.started)
+    assert found.left_out == ("2026-11-02T00:00:00: share //other/x",)
+    assert {len(each.points) for each in found.copies} == {2}
+    assert all(each.unusual == () for each in found.copies)
