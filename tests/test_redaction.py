@@ -19,15 +19,23 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli.documents import text_of
 from bottleneck.redaction import Redaction, redacted
 from probes import STAGES
-from probes.records import FolderFacts, HostFacts, HostSetting, InterfaceFacts
+from probes.records import SIDES, FolderFacts, HostFacts, HostSetting, InterfaceFacts
 
 ROOT = Path(__file__).parents[1]
 RECORDED = [
     *sorted((ROOT / "tests/data").glob("report-v1-*.json")),
     ROOT / "examples/server-disk-read.json",
 ]
+SENTENCES = table._keys(
+    """
+    reason error why remedy value option words refused notes sentence summary evidence advice
+    altered unknown not_measured program process tool client title peer url detail command
+    healthy interface server_interface
+    """
+)
+"""Keys of free text, in which known names and shapes are replaced."""
 CLASSIFIED = frozenset().union(
-    *(table.WORDS, table.TECHNICAL, table.TECHNICAL_TABLES, table.SENTENCES, table.PATHS),
+    *(table.STAY, table.STAYING_TABLES, SENTENCES, table.PATHS),
     *(table.PLACES, table.DEVICES, table.MOUNTS, table.MODELS, table.TOKENS),
     ("name", "source", "share", "command"),
 )
@@ -82,26 +90,28 @@ def test_two_runs_of_one_setup_have_the_same_tokens():
 CANARY = "qvxcanary"
 ADDRESSES = ("203.0.113.77", "2001:db8::c0de:77", "02:ca:fe:77:66:55")
 FOREIGN = (
-    f" {CANARY}1 at //{CANARY}2/{CANARY}3/{CANARY}4, \\\\{CANARY}2\\{CANARY}3,"
+    f" {CANARY}host refused {CANARY}user of {CANARY}corp, //{CANARY}host/{CANARY} share is gone,"
+    f" at //{CANARY}2/{CANARY}3/{CANARY}4, \\\\{CANARY}2\\{CANARY}3,"
     f" smb://{CANARY}5@{CANARY}2/{CANARY}3 ssh://{CANARY}5@{CANARY}2:22, /home/{CANARY}5/{CANARY}6,"
     f" C:\\{CANARY}7\\x, {ADDRESSES[0]}, [{ADDRESSES[1]}]:445, {ADDRESSES[2]},"
-    f" {CANARY}5@{CANARY}2.example.com, '{CANARY}8', {CANARY}9.mkv, exec:docker exec {CANARY}10"
+    f" {CANARY}5@{CANARY}2.example.com, '{CANARY}user', {CANARY} film.mkv, {CANARY}host's disk"
 )
 PARSED = frozenset(("schema", "status", "initiator", "kind", "started", "stage", "copy", "side"))
 """Keys whose texts a reader of the report insists on."""
 
 
-def planted(value, kept, key=""):
+def planted(value, kept, key="", above=""):
     """The same with a canary in every text that is not a system's or a driver's own.
 
     kept: keys whose texts stay as they are.
     """
     if isinstance(value, dict):
-        skipped = key in table.TECHNICAL_TABLES
-        return {k: v if skipped else planted(v, kept, k) for k, v in value.items()}
+        skipped = key in table.STAYING_TABLES
+        return {k: v if skipped else planted(v, kept, k, key) for k, v in value.items()}
     if isinstance(value, list):
-        return [planted(each, kept, key) for each in value]
-    if not isinstance(value, str) or key in kept:
+        return [planted(each, kept, key, above) for each in value]
+    named = key != "name" or above in (*table.NAMED_DISKS, *SIDES, "interface", "lower")
+    if not isinstance(value, str) or key in kept or not named:
         return value
     if key in table.PATHS:
         return f"/home/{CANARY}user/{CANARY}{value.strip('/')}"
@@ -111,21 +121,27 @@ def planted(value, kept, key=""):
         return f"//{CANARY}host:4445/{CANARY} share/{CANARY}folder"
     if key in table.MOUNTS:
         return f"{value},username={CANARY},addr={ADDRESSES[0]},upperdir=/{CANARY}/x,odd={CANARY}"
-    return f"{value}{FOREIGN}" if key in table.SENTENCES else f"{CANARY}{value}"
+    return f"{value}{FOREIGN}" if key in SENTENCES else f"{CANARY}{value}"
 
 
-def with_canaries(path, kept=PARSED | table.TECHNICAL):
+def with_canaries(path, kept=PARSED | table.STAY):
     document = json.loads(path.read_text())
     del document["diagnosis"]
     document = planted(document, kept)
     document["tool"]["command"] = [
         *("bottleneck", "diagnose", f"//{CANARY}host/{CANARY} share", "--user", f"{CANARY}user"),
-        *(f"--domain={CANARY}", "--agent", f"ssh://{CANARY}a@{CANARY}b", "--folder", f"{CANARY}/x"),
+        *(
+            f"--domain={CANARY}corp",
+            "--agent",
+            f"ssh://{CANARY}a@{CANARY}b",
+            "--folder",
+            f"{CANARY}/x",
+        ),
         *("--agent", f"exec:docker exec -i {CANARY}", "--file", f"{CANARY} film.mkv"),
     ]
-    document["notes"] = [FOREIGN, f"printed before the server's agent started: {CANARY} Ltd"]
+    document["notes"] = [FOREIGN]
     document["target"].update(
-        novel=f"{CANARY}!", deep=[{"novel": FOREIGN, f"{CANARY}é": 1}], server_guid=f"{CANARY}"
+        novel=FOREIGN, deep=[{"novel": FOREIGN, f"{CANARY}é": 1}], server_guid=f"{CANARY}"
     )
     document["steps"].append(
         {
@@ -136,8 +152,8 @@ def with_canaries(path, kept=PARSED | table.TECHNICAL):
     )
     document["steps"].append(
         {
-            **{"stage": "tcp", "initiator": "client", "setting": {"peer": f"ttcp://{CANARY}"}},
-            "outcome": {"kind": "skipped", "reason": f"{CANARY}: {FOREIGN}"},
+            **{"stage": "tcp", "initiator": "client", "setting": {"peer": f"iperf3://{CANARY}"}},
+            "outcome": {"kind": "skipped", "reason": f"{CANARY}host: {FOREIGN}"},
         }
     )
     return document
@@ -167,7 +183,7 @@ def test_no_canary_is_left_in_any_document(path):
 )
 def test_canaries_change_no_verdict(hint):
     (path,) = [each for each in RECORDED if each.stem in hint]
-    kept = PARSED | table.TECHNICAL | table.WORDS | table.DEVICES | table.MOUNTS | {"name"}
+    kept = PARSED | table.STAY | table.DEVICES | table.MOUNTS | {"name"}
     known = report.from_json(with_canaries(path, kept))
     assert meaning(diagnose(Redaction().report(known))) == meaning(diagnose(known))
 
@@ -179,7 +195,7 @@ def text_keys(value, key=""):
     """The keys of all texts in a plain value."""
     if isinstance(value, dict):
         for name, each in value.items():
-            yield from text_keys(each, key if key in table.TECHNICAL_TABLES else name)
+            yield from text_keys(each, key if key in table.STAYING_TABLES else name)
     elif isinstance(value, list):
         for each in value:
             yield from text_keys(each, key)
@@ -254,7 +270,8 @@ def redaction_of(**more):
         ("nas: the name cannot be resolved", "server-host: the name cannot be resolved"),
         ("NAS.example.lan refused the login of data", "server-host refused the login of user-1"),
         ("no password for data: set it", "no password for user-1: set it"),
-        ("the nasal and the media-nas are slow", "the [redacted] and the [redacted] are slow"),
+        ("the nasal and the media-nas are slow", "the nasal and the [redacted] are slow"),
+        ("the nas's disk is on, on and on", "the server-host's disk is on, on and on"),
         ("//nas/media and \\\\NAS\\media", "//server-host/share-1 and \\\\server-host\\share-1"),
         ("smb://data@nas:4455/media", "smb://user-1@server-host:4455/share-1"),
         ("write //host/share, or --agent ssh://HOST", "write //host/share, or --agent ssh://HOST"),
@@ -266,11 +283,12 @@ def redaction_of(**more):
         ("at 16:22:25 it took 3.5 s, 24.5 MB/s", "at 16:22:25 it took 3.5 s, 24.5 MB/s"),
         ("STATUS_ACCESS_DENIED (0xc0000022)", "STATUS_ACCESS_DENIED (0xc0000022)"),
         ("a 256MiB file, SMB 3.1.1, AES-128-GCM", "a 256MiB file, SMB 3.1.1, AES-128-GCM"),
-        ("This host belongs to Brmblfx Ltd.", "This host belongs to [redacted]."),
+        ("This host belongs to Brmblfx Ltd.", "This host belongs to Brmblfx Ltd."),
+        ("in /etc/samba and /home/anna/x", "in /etc/samba and path-N"),
     ],
 )
 def test_names_are_replaced_as_whole_words(sentence, shown):
-    assert re.sub(r"address-\d+", "address-N", redaction_of().text(sentence)) == shown
+    assert re.sub(r"(address|path)-\d+", r"\1-N", redaction_of().text(sentence)) == shown
 
 
 @pytest.mark.parametrize("name", ["disk", "read", "server", "client", "cached", "smb"])
@@ -311,6 +329,24 @@ def test_the_command_keeps_its_options_and_loses_its_names():
         *("--yes", "--budget", "60", "--agent", "ssh://user-1@server-host", "--folder=path-2"),
         "--quick",
     ]
+
+
+def test_a_mount_option_names_nothing_that_a_sentence_could_hold():
+    """Overlay's `uuid=on` is in every container."""
+    found = Redaction()
+    options = found._mount_options("rw,uuid=on,upperdir=/x/y,username=anna,addr=10.1.2.3,vers=3.1")
+    assert options == "rw,uuid=on,upperdir=option-1,username=user-1,addr=address-1,vers=3.1"
+    assert found.text("on it goes, for anna") == "on it goes, for user-1"
+
+
+def test_what_only_the_login_and_a_configuration_tell_is_hidden_too():
+    found = Redaction()
+    found.options({"user": "CORP\\anna", "server_folder": "/srv/films", "budget": 20})
+    found.learn("domain", "acme")
+    found.learn("user", "root")
+    assert found.text("anna of corp and acme, /srv/films, run it as root") == (
+        "user-1 of domain-1 and domain-2, path-1, run it as root"
+    )
 
 
 def test_a_serial_number_in_a_model_goes_and_the_model_stays():

@@ -278,8 +278,11 @@ def _defaults() -> dict[str, dict[str, Value]]:
 
         # It imports what knows the folders, too.
         configuration.sources(os.environ)
-    command_line.now().settings = configuration.of_line(tree(), line)
-    return {line.command: command_line.now().settings}
+    asked = command_line.now()
+    asked.settings = configuration.of_line(tree(), line)
+    if asked.redaction is not None:
+        asked.redaction.options(asked.settings)
+    return {line.command: asked.settings}
 
 
 def _usage(error: Exception) -> tuple[int, str]:

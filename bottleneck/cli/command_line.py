@@ -227,6 +227,8 @@ class Pending:
             from bottleneck.redaction import Redaction
 
             self.redaction = Redaction()
+            if self.line.command in MEASURING and "report" not in self.line.given:
+                self.redaction.learn_this_host()
             self.redaction.arguments(self.line.arguments)
             exits.hide_by(self.redaction.text)
         return self.redaction

@@ -302,8 +302,11 @@ def hidden(found: Any, known: Fleet | None) -> Fleet:
     servers = dict.fromkeys((*known.servers, *(each.server for each in pairs)))
     names = {name: f"client-{at}" for at, name in enumerate(clients, 1)}
     stores = {name: f"server-{at}" for at, name in enumerate(servers, 1)}
+    redaction = command_line.now().redact()
+    for name in (*clients, *servers):
+        redaction.learn("host", name)
     renamed = {pair: Pair(names[pair.client], stores[pair.server]) for pair in pairs}
-    found.rename(renamed, command_line.now().redact().text)
+    found.rename(renamed, redaction.text)
     segments = tuple(
         Segment(
             Node(each.node.kind, f"site-{at}"),

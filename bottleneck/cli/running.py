@@ -176,7 +176,11 @@ def log_in_as(who: options.Login, where: Target) -> Access:
         return Access()
     prompt = getpass.getpass if sys.stdin.isatty() else None
     user = who.user or where.username
-    return credentials.access(user, who.domain, who.auth_file, who.allow_guest, prompt)
+    access = credentials.access(user, who.domain, who.auth_file, who.allow_guest, prompt)
+    if (hidden := command_line.now().redaction) is not None:
+        hidden.learn("user", access.username)
+        hidden.learn("domain", access.domain)
+    return access
 
 
 def ask_first(chosen: plan.Options, yes: bool) -> None:

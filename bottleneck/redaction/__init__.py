@@ -1,13 +1,17 @@
 """A report's document with tokens in the place of names: what each key holds decides.
 
-A key that is not in the table is treated as a sentence of unknown origin: its words stay only where
-they are the program's own. Figures, and the words that rules compare, stay as they are.
+Names are learned from the keys that hold one; sentences of errors and notes have those replaced,
+and what has the shape of a name (an address, a path). The diagnosis is then made again of what is
+left, so that its own sentences are never searched. Figures, and the words that rules compare, stay.
 """
 
 from __future__ import annotations
 
+import getpass
 import re
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -18,48 +22,33 @@ from bottleneck.redaction.texts import (
     Names,
     Texts,
     TooManyNames,
-    is_address,
-    is_figure,
+    address,
     is_interface,
     is_token,
-    may_stay,
 )
 from bottleneck.report import Report
+from probes import STAGES
 
 
 def _keys(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-WORDS = _keys(
+STAY = _keys(
     """
     status stage initiator copy verb cache requested side pattern end engine security dialect
     signing encryption signing_required_by encryption_required_by security_mode capabilities
     share_flags share_capabilities over connection ended_by by rtt_by kind matters_for
     engine_server told_by raid_level headline component cause standing about states
     sender better duplex bond_mode cold_source view kinds requests
-    """
-)
-"""Keys of words that rules compare: they stay where they are the program's, and are injective."""
-TECHNICAL = _keys(
-    """
     system distribution python virtual driver qdisc scheduler transport write_cache filesystem
     subtype usb_version congestion_control version fio_version server_time started observations
     schema ticket server_kind
     """
 )
-"""Keys of what kernels, drivers and packages call themselves."""
-TECHNICAL_TABLES = frozenset(("socket_buffers", "tools", "tool", "smb_client"))
+"""Keys of words that rules compare, and of what kernels, drivers and packages call themselves."""
+STAYING_TABLES = frozenset(("socket_buffers", "tools", "tool", "smb_client"))
 """Objects whose texts are all of that kind."""
-TECHNICAL_TEXT = re.compile(r"[\w .,:+()/@~#;-]{0,120}")
-SENTENCES = _keys(
-    """
-    reason error why remedy value option words refused notes sentence summary evidence advice
-    altered unknown not_measured program process tool client title peer url detail job command
-    healthy interface server_interface
-    """
-)
-"""Keys of free text, ours or somebody's."""
 PATHS = _keys(
     """
     path folder target_folder server_folder backing_file local_path group file file_name cold_from
@@ -76,6 +65,12 @@ TOKENS = {"serial": "serial", "server_guid": "guid", "uuid": "guid", "mac": "add
 """Keys whose whole text is replaced, with the role of what replaces it."""
 NAMED_DISKS = frozenset(("layers", "disks"))
 """Lists whose objects' `name` is a disk's or a file system's."""
+FILE_SYSTEM = re.compile(r"(tmp|ram)fs|overlay|zfs|btrfs|nfs4?|cifs|smb3|9p|fuse\.[a-z0-9_-]{1,32}")
+"""What is mounted without a device that has a name."""
+FIGURE_OR_SWITCH = re.compile(r"[\d.,:x]+[kKMGTB]{0,2}|on|off|auto|none|default")
+"""Values of a mount option that name nothing."""
+EVERYBODYS = frozenset(("", "root", "guest", "administrator"))
+"""Users that every host has."""
 KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.:\[\] /-]{0,63}")
 MOUNT_WORDS = _keys(
     """
@@ -109,6 +104,27 @@ class Redaction:
         self.names = Names()
         self.texts = Texts(self.names)
 
+    def learn(self, role: str, name: str) -> None:
+        """A name that no report holds in a field of its own: of a user, a domain or a host."""
+        if role == "host":
+            self._share(name) if name.startswith("//") else self.texts.host(name)
+            return
+        for at, part in enumerate(reversed(re.split(r"[\\/@]", name))):
+            if part.casefold() not in EVERYBODYS:
+                self.names.token("domain" if at else role, part)
+
+    def learn_this_host(self) -> None:
+        """This host and its user, which errors tell before any report does."""
+        self.texts.host(socket.gethostname(), "client-host")
+        with suppress(KeyError, OSError):
+            self.learn("user", getpass.getuser())
+
+    def options(self, settings: Mapping[str, Any]) -> None:
+        """Learns the names in options of a configuration, by their parameters' names."""
+        for name, value in settings.items():
+            if isinstance(value, str):
+                self._argument(f"--{name.replace('_', '-')}", value)
+
     def text(self, sentence: str) -> str:
         """A sentence for a person."""
         try:
@@ -132,28 +148,35 @@ class Redaction:
 
     def arguments(self, arguments: Sequence[str]) -> list[str]:
         """A command line: its options stay, what they are given is replaced."""
-        found, option = [], ""
-        for at, each in enumerate(arguments):
+        found: list[str] = []
+        option = command = ""
+        for each in arguments:
             name, equals, value = each.partition("=")
-            if each.startswith("-"):
+            if found in ([], ["bottleneck"]):
+                command = each
+                found.append(each)
+            elif each.startswith("-"):
                 found.append(f"{name}={self._argument(name, value)}" if equals else each)
                 option = "" if equals else name
-            elif at == 0 and each.isalpha():
-                found.append(each)
             else:
-                found.append(self._argument(option or "TARGET", each))
+                named = command not in ("explain", "compare")
+                found.append(self._argument(option or "TARGET" if named else option, each))
                 option = ""
         return found
 
     def _argument(self, option: str, text: str) -> str:
         if option in ROLES:
-            return self.names.token(ROLES[option], text)
+            self.learn(ROLES[option], text)
+            return self.text(text)
+        if text.startswith("exec:") or option == "--native-command":
+            return f"exec:{GONE}" if text.startswith("exec:") else GONE
         if text.startswith(("//", "\\\\")):
             return self.texts.unc(text, "server-host")
         if option in PATH_OPTIONS:
             return self.names.token("path", text)
-        if option in PLACE_OPTIONS and "/" in text and "://" not in text:
-            return self.names.token("path", text)
+        plain = text.isdecimal() or text in STAGES or "://" in text
+        if option in PLACE_OPTIONS and not plain:
+            return self.names.token("path", text) if "/" in text else self.texts.place(text)
         return self.text(text)
 
     def _learn(self, document: dict[str, Any]) -> None:
@@ -200,17 +223,12 @@ class Redaction:
             return self._how_named(place)
         if place[:1] == ("target",) and key == "share":
             return self._share
-        if any(each in TECHNICAL_TABLES for each in place[-2:-1]) or key in TECHNICAL:
-            return self._technical
-        if place[:1] == ("diagnosis",) and key not in DEVICES:
-            return self._word if key in WORDS else self.text
-        if key == "client" and "cache" not in place or key in SENTENCES:
-            return self.text
+        if key in STAY or any(each in STAYING_TABLES for each in place[-2:-1]):
+            return str
         return self._how_in_details(key)
 
     def _how_in_details(self, key: str) -> Callable[[str], str]:
         ways = (
-            (WORDS, self._word),
             (FILES, self._file),
             (PATHS, self._path),
             (PLACES, self.texts.place),
@@ -232,18 +250,6 @@ class Redaction:
             return self._interface
         return self._device if above in NAMED_DISKS else self.text
 
-    def _word(self, text: str) -> str:
-        return text if may_stay(text) else self._split(text)
-
-    def _split(self, text: str) -> str:
-        """Several words, or somebody's: one token for them all, so that two stay two."""
-        if all(may_stay(each) for each in re.split(r"[\s,]+", text) if each):
-            return text
-        return self.names.token("word", text)
-
-    def _technical(self, text: str) -> str:
-        return text if TECHNICAL_TEXT.fullmatch(text) else self.text(text)
-
     def _path(self, text: str) -> str:
         if not text or text == "." or is_token(text):
             return text
@@ -263,10 +269,7 @@ class Redaction:
         return text if is_interface(text) else self.names.token("interface", text)
 
     def _device(self, text: str) -> str:
-        filesystem = re.fullmatch(r"[a-z][a-z0-9]{1,11}(\.[a-z0-9_-]{1,32})?", text)
-        if filesystem and may_stay(text.partition(".")[0]):
-            return text
-        return self.texts.device(text)
+        return text if FILE_SYSTEM.fullmatch(text) else self.texts.device(text)
 
     def _model(self, text: str) -> str:
         """Of a disk; what looks like a serial number in it is replaced."""
@@ -289,13 +292,12 @@ class Redaction:
         key, equals, value = text.partition("=")
         if not re.fullmatch(r"[a-z][a-z0-9_-]{0,30}", key):
             return GONE
-        if not equals or is_figure(value) and not is_address(value):
-            return text
-        if is_address(value):
+        if address(value) is not None:
             return f"{key}={self.texts.place(value)}"
         if key in MOUNT_NAMES:
             role = MOUNT_NAMES[key]
             known = self.texts.place(value) if role == "address" else None
             return f"{key}={known or self.names.token(role, value)}"
-        stays = key in MOUNT_WORDS and may_stay(value)
-        return f"{key}={value if stays else self.names.token('path', value)}"
+        if not equals or key in MOUNT_WORDS or FIGURE_OR_SWITCH.fullmatch(value):
+            return text
+        return f"{key}={self.names.token('option', value)}"

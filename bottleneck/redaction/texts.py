@@ -1,20 +1,13 @@
-"""Texts of unknown origin with names, addresses and paths replaced, and no word that may be one.
+"""Tokens for names, and sentences in which known names and what has the shape of one are replaced.
 
-A name has one token wherever it stands, numbered by what it names.
-
-An error or a note may repeat anything that a server, a system or a person said. What is to stay is
-therefore told, not what is to go: the words of words.txt, figures, and what systems call things.
+A name has one token wherever it stands, numbered by what it names. Other words stay as they are.
 """
 
 from __future__ import annotations
 
-import errno
 import ipaddress
-import os
 import re
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.analysis.rules.registry import CAUSES
@@ -41,11 +34,7 @@ _PATTERNS = re.compile(
     """,
     re.VERBOSE,
 )
-_WORD = re.compile(r"[^\W_][\w.'-]*|_[\w.'-]*")
-_KERNEL_PATH = re.compile(
-    r"/proc/sys(/[a-z0-9_.]+)*|/proc/(pressure|diskstats|mounts|self)(/[a-z]+)*"
-    r"|/sys/fs/cgroup(/[a-z_,]+)?|/sys/(class|block|module)|/etc/samba/smb\.conf|/dev/(null|shm)"
-)
+_SYSTEM_PATH = re.compile(r"/(proc|sys|etc|usr|bin|sbin|lib|dev/(null|shm))(/[\w.,@+-]+)*")
 _DISK = re.compile(
     r"(sd|vd|xvd|hd)[a-z]{1,3}\d{0,3}|nvme\d+n\d+(p\d+)?|(loop|md|dm-|sr|zram|ram|nbd|bcache)\d+"
     r"|mmcblk\d+(p\d+)?|disk\d+(s\d+)*|PhysicalDrive\d+"
@@ -58,41 +47,15 @@ _DOMAINS = re.compile(
     r"(local|lan|home|internal|intranet|corp|localdomain|arpa|com|net|org|edu|gov|info|io|eu|de|at|ch"
     r"|fr|nl|be|uk|us|ca|au|it|es|pl|se|no|dk|fi|cz|ru|jp|cn|in|br|box)"
 )
-_SYSTEM_CODE = re.compile(r"(NT_)?STATUS_[A-Z0-9_]{2,60}|E[A-Z0-9]{2,14}|0x[0-9a-fA-F]{1,8}")
-_FIGURE = re.compile(
-    r"x?\d[\d.,:+TZ-]*(th|nd|st|x|B|[kKMGT]i?B|[kMG]?bit|[num]?s|min|h|d)?|[.'_-]+", re.ASCII
-)
-_STATES = "measured skipped failed complete partial interrupted agent path pull push cached"
-_ANY = ("host", "share", "folder", "localhost", "uncached")
 
 
 @cache
 def schema_words() -> frozenset[str]:
-    """Words that the report's own fields consist of: a name that is one of them tells nothing."""
-    told = [*CAUSES, *(cause for each in CAUSES.values() for cause in each), *ABOUTS, *STAGES]
-    told += [*DIALECTS, *SIDES, *_ANY, *_STATES.split()]
-    return frozenset(part for each in told for part in (each, *re.split(r"[-.]", each)) if part)
-
-
-@cache
-def _words() -> frozenset[str]:
-    """Words of the program's own texts, and of the system's messages, in lower case."""
-    listed = Path(__file__).with_name("words.txt").read_text("ascii").split()
-    system = " ".join(map(os.strerror, errno.errorcode)).lower()
-    return schema_words() | {*listed, *re.findall(r"[a-z]{2,}", system), *"aisptnxo", "µs"}
-
-
-def is_figure(word: str) -> bool:
-    """Whether it is a number, with or without its unit, a version, a time or a sign."""
-    return _FIGURE.fullmatch(word) is not None
-
-
-def may_stay(word: str) -> bool:
-    """Whether a word, or each of its parts, is one of the program's or the system's."""
-    if is_figure(word) or _SYSTEM_CODE.fullmatch(word):
-        return True
-    parts = re.split(r"[.'_-]+|(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", word)
-    return all(part.lower() in _words() or part.isdecimal() for part in parts if part)
+    """Words of the report's own fields: in a sentence they name nothing."""
+    words = [*CAUSES, *(cause for each in CAUSES.values() for cause in each), *ABOUTS, *STAGES]
+    words += [*DIALECTS, *SIDES, "host", "share", "folder", "localhost", "uncached", "measured"]
+    words += ["skipped", "failed", "complete", "partial", "agent", "path", "pull", "push", "cached"]
+    return frozenset(part for each in words for part in (each, *re.split(r"[-.]", each)) if part)
 
 
 def is_interface(name: str) -> bool:
@@ -100,12 +63,8 @@ def is_interface(name: str) -> bool:
     return _INTERFACE.fullmatch(name) is not None
 
 
-def is_address(text: str) -> bool:
-    """Whether it is an IP address."""
-    return _address(text) is not None
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The IP address that a text is, with brackets and scope; None: it is none."""
     try:
         return ipaddress.ip_address(text.strip("[]").partition("%")[0])
     except ValueError:
@@ -117,9 +76,13 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 UNNUMBERED = ("client-host", "server-host")
 """Roles of which there is one; a second name of theirs is numbered from 2 on."""
 _TOKEN = re.compile(
-    r"(client-host|server-host)(-\d{1,6})?|(word|key|host|share|user|domain|address|path|file|device"
-    r"|interface|serial|guid)-\d{1,6}"
+    r"(client-host|server-host)(-\d{1,6})?|(key|host|share|user|domain|address|path|file|device"
+    r"|interface|serial|guid|option)-\d{1,6}"
 )
+FAMILIES = ("host", "share", "user", "domain", "file", "path", "address", "device", "interface")
+"""Of roles, in the order in which a word of a sentence is looked up."""
+MOST_NAMES = 2_000
+"""Of one report: each sentence is searched for all of them."""
 
 
 def is_token(text: str) -> bool:
@@ -127,16 +90,8 @@ def is_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
 
 
-MOST_NAMES = 2_000
-"""Of one report: each sentence is searched for all of them."""
-
-
 class TooManyNames(ValueError):
     """More than a report of a run has; one line."""
-
-
-FAMILIES = ("host", "share", "user", "domain", "file", "path", "address", "device", "interface")
-"""Of roles, in the order in which a word of a sentence is looked up."""
 
 
 def _family(role: str) -> str:
@@ -179,20 +134,24 @@ class Names:
         if name and not is_token(name):
             self._tokens.setdefault((_family(role), name.casefold()), token)
 
-    def spaced(self) -> Iterator[str]:
+    def spaced(self) -> list[str]:
         """Names of more than one word, the longest first."""
-        found = {name for _, name in self._tokens if re.search(r"[^\w.'-]", name)}
-        return iter(sorted(found, key=lambda name: (-len(name), name)))
+        found = {
+            name
+            for family, name in self._tokens
+            if family in FAMILIES and re.search(r"[^\w.'-]", name)
+        }
+        return sorted(found, key=lambda name: (-len(name), name))
 
 
 class Texts:
-    """Replaces in free text what names have tokens, and what only looks like one."""
+    """Replaces in free text what names have tokens, and what has the shape of one."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
 
     def redacted(self, text: str) -> str:
-        """The text: known names and what has the shape of one as tokens, other words GONE."""
+        """The text with tokens in the place of names."""
         cut = text[:LONGEST]
         spaced = [re.escape(name) for name in self.names.spaced()]
         if not spaced:
@@ -204,8 +163,7 @@ class Texts:
         return "".join(pieces)
 
     def _part(self, text: str) -> str:
-        found = _PATTERNS.sub(self._replaced, text)
-        return re.sub(rf"{re.escape(GONE)}([\s,.]+{re.escape(GONE)})+", GONE, found)
+        return _PATTERNS.sub(self._replaced, text)
 
     def _replaced(self, match: re.Match[str]) -> str:
         kind, text = match.lastgroup or "word", match[0]
@@ -220,10 +178,8 @@ class Texts:
                 return text if self._stands_for_any(text[2:]) else self.unc(text)
             case "address" | "guid":
                 return self.names.token(kind, text)
-            case "ip" if is_address(text):
+            case "ip" if address(text) is not None:
                 return self.place(text)
-            case "ip":
-                return _WORD.sub(lambda match: self._word(match[0]), text)
             case "mail":
                 user, _, host = text.rpartition("@")
                 return f"{self.names.token('user', user)}@{self.place(host)}"
@@ -243,10 +199,10 @@ class Texts:
         bracketed = re.fullmatch(r"\[([^]]*)\](:\d{1,5})?", text)
         if bracketed is not None:
             return f"[{self.place(bracketed[1], role)}]{bracketed[2] or ''}"
-        address = _address(text)
-        if address is not None:
+        found = address(text)
+        if found is not None:
             # Every host has these: 127.0.0.1, ::1, 0.0.0.0.
-            everybodys = address.is_loopback or address.is_unspecified
+            everybodys = found.is_loopback or found.is_unspecified
             return text if everybodys else self.names.token("address", text)
         name, colon, port = text.partition(":")
         if colon and re.fullmatch(r"\d{1,5}", port):
@@ -276,13 +232,17 @@ class Texts:
 
     def _stands_for_any(self, text: str) -> bool:
         """Whether a sentence of ours shows with it how something is written: //host/share."""
-        host = re.split(r"[/\\:]", text)[0]
-        return host in ("host", "HOST", "CLIENT", "SERVER", "TARGET") and not self.names.known(host)
+        host = re.split(r"[/\\:]", text)[0].rpartition("@")[2]
+        shown = ("host", "HOST", "CLIENT", "SERVER", "TARGET")
+        return host.strip("[]") in shown and not self.names.known(host)
 
     def path(self, text: str) -> str:
-        """A path as one token; the kernel's and the system's own stay."""
+        """A path as one token; the system's own stay."""
         body = text.rstrip("/") or text
-        if is_token(body) or _KERNEL_PATH.fullmatch(body) or body in ("/", "."):
+        known = self.names.known(body, "path")
+        if known is not None:
+            return known
+        if is_token(body) or _SYSTEM_PATH.fullmatch(body) or body in ("/", "."):
             return text
         if body.startswith("/dev/"):
             return f"/dev/{self.device(body[5:])}"
@@ -300,7 +260,7 @@ class Texts:
 
     def _url(self, text: str) -> str:
         scheme, _, rest = text.partition("://")
-        if self._stands_for_any(rest) and may_stay(scheme):
+        if self._stands_for_any(rest):
             return text
         authority, slash, path = rest.partition("/")
         user, at, place = authority.rpartition("@")
@@ -309,18 +269,18 @@ class Texts:
         else:
             found = self.place(place) + (f"/{self.names.token('path', path)}" if path else slash)
         who = f"{self.names.token('user', user)}@" if at else ""
-        return f"{scheme if may_stay(scheme) else GONE}://{who}{found}"
+        return f"{scheme}://{who}{found}"
 
     def _word(self, word: str) -> str:
+        if word.endswith("'s"):
+            return f"{self._word(word[:-2])}'s"
         known = self.names.known(word)
         if known is not None and word.casefold() not in schema_words():
             return known
-        if is_token(word) or _DISK.fullmatch(word) or is_interface(word):
-            return word
         if "." in word and _DOMAINS.fullmatch(word.rpartition(".")[2].lower()):
             return self.place(word)
         parts = [part for part in re.split(r"[.'_-]+", word) if part]
-        named = (self.names.known(part) for part in parts if part not in schema_words())
-        if len(parts) > 1 and any(each is not None for each in named):
+        named = (part for part in parts if part.casefold() not in schema_words())
+        if len(parts) > 1 and any(self.names.known(part) is not None for part in named):
             return GONE
-        return word if may_stay(word) else GONE
+        return word

@@ -220,7 +220,7 @@ def test_redact_leaves_no_name_in_documents_words_or_complaints(tmp_path, monkey
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("diagnose", "//qvxhost/qvxshare", "--qvxbogus", "--redact"),
+        ("diagnose", "//qvxhost/qvxshare", "--nonsense", "--redact"),
         ("diagnose", "qvxfolder", "--redact", "--yes"),
         ("diagnose", "//qvxhost/qvxshare", "--folder", "/qvxnone", "--redact", "--user", "qvx"),
         ("probe", "qvxstage", "--redact"),

@@ -24,7 +24,7 @@ from bottleneck import report, ticket_figures
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate.judged import Judged
 from bottleneck.gate.judging import judge
-from bottleneck.redaction import MODELS, TECHNICAL, TECHNICAL_TABLES, Redaction
+from bottleneck.redaction import MODELS, STAY, STAYING_TABLES, Redaction
 from bottleneck.reports.console import print_report
 from bottleneck.reports.github import github_summary, github_text
 from bottleneck.reports.html import document as html_text
@@ -350,6 +350,6 @@ def test_a_hostile_name_can_be_redacted(name):
 def without_technical(value):
     """The document without what kernels, drivers and disks call themselves, which stays."""
     if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if k not in TECHNICAL | TECHNICAL_TABLES | MODELS}
+        kept = {k: v for k, v in value.items() if k not in STAY | STAYING_TABLES | MODELS}
         return {key: without_technical(each) for key, each in kept.items()}
     return [without_technical(each) for each in value] if isinstance(value, list) else value
