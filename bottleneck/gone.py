@@ -9,5 +9,6 @@ SUCCESSORS = {
     "history": "bottleneck history was removed: use bottleneck compare FOLDER, of reports that "
     "--json wrote",
     "--idle": "agent --idle was removed together with --listen",
+    "--cold-from": "--cold-from was removed: use --file FILE to pull a file that is not cached",
 }
 """By what was typed."""

@@ -85,8 +85,6 @@ class Options:
     """A file of the user's to look at, and to pull where it lies on the share."""
     tree: NamedFile | None = None
     """A folder of the user's that is pushed, or pulled where it lies on the share."""
-    cold_from: str = ""
-    """A folder of the share whose files may be read where no agent is; ".": the share's root."""
     native_command: tuple[str, ...] = ()
     """The words of what makes the native copies in place of cp."""
     device: NamedDevice | None = None

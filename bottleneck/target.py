@@ -197,16 +197,6 @@ def parse_file(text: str, target: Target | None, option: str = "--file") -> Name
     return NamedFile("server", "\\".join(parts))
 
 
-def parse_cold_from(text: str, target: Target) -> str:
-    """The folder of --cold-from by its path on the share; ".": the share's root. Raises Refused."""
-    parts = [part for part in text.replace("\\", "/").split("/") if part not in {"", "."}]
-    if target.path:
-        raise Refused("usage", "--cold-from: TARGET must be a share, //host/share")
-    if any(part == ".." or _NOT_IN_A_NAME.search(part) or len(part) > 255 for part in parts):
-        raise Refused("usage", f"--cold-from {text!r}: not a folder below TARGET")
-    return "\\".join(filter(None, (target.folder, *parts))) or "."
-
-
 def parse_device(text: str) -> NamedDevice:
     """The block device of --device: this host's, or with server: in front of it the server's.
 

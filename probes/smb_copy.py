@@ -25,7 +25,7 @@ from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemoryS
 from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined, new_file, source_of
-from probes.smb.session import Handle, Session, Source
+from probes.smb.session import Handle, Session
 from probes.smb.time_bins import TimeBins
 from probes.stage import (
     COPIES,
@@ -47,7 +47,7 @@ STAGE = Stage(
     writes=True,
     varying=(
         *("size_bytes", "seconds", "fill_source", "file", "most_seconds", "lasting"),
-        *("past_cache", "cold_from", "least_bytes", "checked"),
+        *("past_cache", "checked"),
     ),
 )
 
@@ -121,11 +121,6 @@ class Setting:
     """It lasts for just that time: a pull reads its source over and over."""
     past_cache: bool = False
     """pull.uncached alone: the source is read without the server's cache, if that allows it."""
-    cold_from: Text = ""
-    """pull.uncached alone: a folder of the share; its files that nobody read lately are the source,
-    opened for reading. ".": the share's root."""
-    least_bytes: Count = 0
-    """Of each of those files."""
 
 
 def preload() -> None:
@@ -166,27 +161,25 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
     What files of the user's should hold nobody here knows.
     """
     check = Check(payload.ring(bytes.fromhex(setting.seed)))
-    in_folder = setting.file or setting.cold_from or setting.end == "folder"
+    in_folder = setting.file or setting.end == "folder"
     with (
         closing(TimeBins()) as times,
         closing(FolderSink(setting.folder, times) if in_folder else MemorySink(check)) as sink,
     ):
-        with _opened(setting, peer, _source_on_share) as (session, source):
-            handle = source.files[0]
-            size_bytes = min(setting.size_bytes, source.size_bytes)
+        with _opened(setting, peer, _source_on_share) as (session, handle):
+            size_bytes = min(setting.size_bytes, handle.size_bytes)
             if setting.file and size_bytes < FILE_LEAST_BYTES:
                 raise Unavailable(f"{setting.file} is smaller than 1 MiB; use a larger file")
             window = _Window(setting, peer, times)
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                parts = source.ranges(size_bytes)
+                parts = iter([(0, size_bytes)])
                 if setting.lasting:
                     parts = _over_and_over(size_bytes)
                 if setting.most_seconds:
                     parts = _until_over(parts, flight.request_bytes, window.length)
-                turn = source.turn if setting.cold_from else None
-                arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
+                arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take)
                 yield from window.samples(pipe, arrived)
                 sink.finish()
                 yield window.close(time.monotonic(), window.moved_bytes)
@@ -196,9 +189,6 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
         # what the server's cache held is for the server's agent to prove
         cache = {"side": "server", "proven": False, "cached_ratio_before": None}
         details = {**details, "cache": {**cache, "requested": requested(setting.copy)}}
-        if setting.cold_from:
-            details["cache"].update(files=len(source.files), idle_seconds=source.idle_seconds)
-            return details
         seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
         sink.look(check, min(size_bytes, window.moved_bytes), seconds)
     return {**details, **_found(check)}
@@ -375,16 +365,10 @@ def _opened(
         yield session, handle
 
 
-def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Source:
+def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
     if setting.file:
-        return Source((session.open_file(setting.file, write=False),))
-    if setting.cold_from:
-        from probes.smb.cold_files import idle_files
-
-        folder = "" if setting.cold_from == "." else setting.cold_from
-        return idle_files(session, folder, setting.least_bytes, setting.size_bytes)
-    own = source_of(session, peer, setting.size_bytes, "pulled", setting.past_cache)
-    return Source((own,))
+        return session.open_file(setting.file, write=False)
+    return source_of(session, peer, setting.size_bytes, "pulled", setting.past_cache)
 
 
 def _target_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:

@@ -17,6 +17,8 @@ from bottleneck.gone import SUCCESSORS
         (["diagnose", "//nas/x", "--history", "default"], "bottleneck compare FOLDER"),
         (["history"], "bottleneck compare FOLDER"),
         (["agent", "--any-address"], "together with --listen"),
+        (["diagnose", "//nas/media", "--cold-from", "old"], "use --file FILE to pull a file that"),
+        (["probe", "smb-copy", "//nas/media", "--cold-from=old"], "--cold-from was removed"),
         (
             ["diagnose", "//127.0.0.1:9/share", "--allow-guest", "--yes", "--agent", "tcp://nas:5"],
             "use ssh://[user@]host, or exec:COMMAND",

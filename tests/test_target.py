@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from bottleneck.target import (
     TcpPeer,
     of_folder,
     parse,
-    parse_cold_from,
     parse_device,
     parse_file,
     parse_peer,
@@ -163,33 +161,6 @@ def test_what_is_no_regular_file_here_is_refused(kind: str, tmp_path: Path) -> N
 def test_a_mounted_folder_as_target_wants_the_share_itself() -> None:
     with pytest.raises(Refused, match="//host/share"):
         parse_file("a", of_folder("/mnt/media"))
-
-
-@pytest.mark.parametrize(
-    ("text", "folder", "path"),
-    [
-        ("archive", "", "archive"),
-        ("a/b", "", "a\\b"),
-        ("\\a\\b\\", "top", "top\\a\\b"),
-        (".", "", "."),
-        ("./", "top", "top"),
-        (".hidden", "", ".hidden"),
-    ],
-)
-def test_old_files_lie_in_a_folder_below_the_share_or_in_itself(
-    text: str, folder: str, path: str
-) -> None:
-    assert parse_cold_from(text, replace(SHARE, folder=folder)) == path
-
-
-@pytest.mark.parametrize("text", ["..", "a/../b", "a\x01", "a?", "C:\\x", "x" * 256, "a\x1b[2J"])
-def test_what_cannot_be_a_folder_of_a_share_is_refused(text: str) -> None:
-    with pytest.raises(Refused, match="--cold-from") as refused:
-        parse_cold_from(text, SHARE)
-    assert refused.value.kind == "usage"
-    assert "\x1b" not in str(refused.value)
-    with pytest.raises(Refused, match="must be a share"):
-        parse_cold_from("a", of_folder("/mnt/media"))
 
 
 def test_a_device_is_a_block_device(tmp_path: Path) -> None:

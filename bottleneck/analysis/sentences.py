@@ -21,7 +21,6 @@ _FREED = {
     "disk": "the same disk without other I/O",
     "cpu": "the same CPU without other processes",
 }
-DAY_SECONDS = 86400.0
 _DOES = {"read": "reads", "write": "writes"}
 
 
@@ -44,19 +43,9 @@ def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
 
 def cold_source(cache: Cache) -> Iterator[str]:
     """Where the source of a pull was from that nobody proved to be uncached."""
-    match cache.cold_source:
-        case "idle-files":
-            days = (cache.idle_seconds or 0.0) / DAY_SECONDS
-            since = f"{days:.0f} days" if days >= 2 else f"{24 * days:.0f} hours"
-            count = f"{cache.files or 0:.0f} {'file' if cache.files == 1 else 'files'}"
-            yield f"The source was {count} of the share, not accessed for {since} or more."
-        case "past-cache":
-            yield "The test file was read with FILE_NO_INTERMEDIATE_BUFFERING, twice."
-        case "dropped":
-            yield "The first read of the test file took at least twice as long as the second."
-        case _:
-            return
-    if cache.cached_bytes_per_second is not None:
+    if cache.cold_source == "past-cache":
+        yield "The test file was read with FILE_NO_INTERMEDIATE_BUFFERING, twice."
+    if cache.cold_source and cache.cached_bytes_per_second is not None:
         rate = rate_text(cache.cached_bytes_per_second)
         yield f"A cached file was read at {rate} or more, before and after this copy."
 

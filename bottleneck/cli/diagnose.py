@@ -178,7 +178,6 @@ def _check_options(
     secured = copies.signing or copies.encryption
     for given, fits, names, other in (
         (others.file or disk.device, ("disk", "smb-copy"), "--file and --device", "disk"),
-        (others.cold_from, ("smb-copy",), "--cold-from", "smb-copy"),
         (others.tree, ("smb-copy",), "--tree", "smb-copy"),
         (one.copy, ("smb-copy",), "--copy", "smb-copy"),
         (copies.native_command, ("native-copy",), "--native-command", "native-copy"),

@@ -165,11 +165,6 @@ class Others:
         "this host.",
         rich_help_panel="Copies",
     )
-    cold_from: str | None = value(
-        "DIR",
-        "Without an agent, measure uncached pulls with old files of DIR, a folder below TARGET.",
-        rich_help_panel="Copies",
-    )
 
 
 @group("Disk")

@@ -26,7 +26,6 @@ from bottleneck.target import (
     Target,
     of_folder,
     parse,
-    parse_cold_from,
     parse_device,
     parse_file,
     parse_peer,
@@ -104,7 +103,6 @@ def choose(
         tcp_peer=None if others.tcp_peer is None else parse_peer(others.tcp_peer),
         file=None if others.file is None else parse_file(others.file, where),
         tree=None if others.tree is None else parse_file(others.tree, named, "--tree"),
-        cold_from="" if others.cold_from is None else parse_cold_from(others.cold_from, named),
         device=None if disk.device is None else parse_device(disk.device),
         zones=disk.zones,
         stages=stages or plan.stages(False, budget),
@@ -191,12 +189,11 @@ def ask_first(chosen: plan.Options, yes: bool) -> None:
     there = f"{'in' if chosen.target.path else 'on'} {chosen.target.name}"
     opens = chosen.agent != "none" and chosen.client_share is None and "smb-copy" in chosen.stages
     share = ", may share a folder of this host with the server" if opens else ""
-    reads = ", reads old files of --cold-from" if chosen.cold_from else ""
-    if chosen.tree is not None and chosen.tree.side == "client":
-        reads += ", pushes and removes the files of --tree"
+    tree = chosen.tree is not None and chosen.tree.side == "client"
+    pushes = ", pushes and removes the files of --tree" if tree else ""
     text = (
         f"This writes and removes test files of up to {units.size_text(size)} in {chosen.folder} "
-        f"and {there}{share}{reads}, and takes up to {chosen.budget_seconds:.0f} s. Continue?"
+        f"and {there}{share}{pushes}, and takes up to {chosen.budget_seconds:.0f} s. Continue?"
     )
     ask(text, "writing test files", "written")
 

@@ -51,7 +51,7 @@ STAYING_TABLES = frozenset(("socket_buffers", "tools", "tool", "smb_client"))
 """Objects whose texts are all of that kind."""
 PATHS = _keys(
     """
-    path folder target_folder server_folder backing_file local_path group file file_name cold_from
+    path folder target_folder server_folder backing_file local_path group file file_name
     mount_point quota_file tree
     """
 )
@@ -84,7 +84,7 @@ MOUNT_NAMES = {
 }
 ROLES = {"--user": "user", "--domain": "domain"}
 PATH_OPTIONS = frozenset(
-    ("--folder", "--server-folder", "--auth-file", "--file", "--tree", "--cold-from")
+    ("--folder", "--server-folder", "--auth-file", "--file", "--tree")
 )
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
 

@@ -12,7 +12,7 @@ from bottleneck import plan
 from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps import cold, copy_size, disks, files, schedule, turns
+from bottleneck.steps import copy_size, disks, files, past_cache, schedule, turns
 from bottleneck.steps.copy_size import SMB1
 from probes.records import DROPS, Endpoint, Skipped, run_rate
 from probes.smb import run_folder
@@ -46,8 +46,6 @@ def measure_copies(
     Clear copies are not repeated.
     """
     opened = str(bench.share.facts["dialect"])
-    if bench.options.cold_from and bench.server_path is not None:
-        bench.note("--cold-from: not used: the agent clears the server's page cache")
     made: dict[str, dict[str, Any]] = {}
     for dialect in plan.newest_first(bench.options.dialects) or (opened,):
         labels = _labels(bench, endpoint, dialect)
@@ -311,7 +309,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
             **labels,
         )
         if unproven:
-            cold.pull(bench, step, setting)
+            past_cache.pull(bench, step, setting)
             return
         peer = replace(bench.share, path=source.path if source and end == "folder" else "")
         known = {"cache": proof} if verb == "pull" else {}

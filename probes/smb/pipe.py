@@ -129,11 +129,8 @@ class Pipe(ABC):
         """Sends data, which may be reused at once; one that affords() allowed."""
 
     @abstractmethod
-    def turn(self, file_id: bytes, start: int = 0) -> None:
-        """READ, WRITE and FLUSH go to that open file from now on (Handle.id).
-
-        start: the offset of a READ at which the file begins.
-        """
+    def turn(self, file_id: bytes) -> None:
+        """READ, WRITE and FLUSH go to that open file from now on (Handle.id)."""
 
     @abstractmethod
     def wait(self) -> Reply:

@@ -89,7 +89,7 @@ class Pipe1(Pipe):
     def __init__(self, link: Link1) -> None:
         super().__init__(link.wire)
         self.link = self._link = link
-        self._message_id = self._start = 0
+        self._message_id = 0
         self._process_id = os.getpid() & 0xFFFF
         self._head = memoryview(bytearray(_READ_HEAD_BYTES))
 
@@ -108,19 +108,19 @@ class Pipe1(Pipe):
         return 0
 
     def read(self, offset: int, view: memoryview) -> None:
-        size, at = len(view), offset - self._start
+        size = len(view)
         body = _READ_BODY.pack(
             12,
             0xFF,
             0,
             0,
             self._link.file_id,
-            at & 0xFFFFFFFF,
+            offset & 0xFFFFFFFF,
             size & 0xFFFF,
             size & 0xFFFF,
             size >> 16,
             0,
-            at >> 32,
+            offset >> 32,
             0,
         )
         self._send("read", offset, body, view)
@@ -146,8 +146,8 @@ class Pipe1(Pipe):
         )
         self._send("write", offset, body, payload=data)
 
-    def turn(self, file_id: bytes, start: int = 0) -> None:
-        self._link.file_id, self._start = int.from_bytes(file_id, "little"), start
+    def turn(self, file_id: bytes) -> None:
+        self._link.file_id = int.from_bytes(file_id, "little")
 
     def opened(self, body: bytes) -> Created:
         if len(body) < _CREATED.size or body[0] < 34:

@@ -99,7 +99,6 @@ class Pipe2(Pipe):
     def __init__(self, link: Link2) -> None:
         super().__init__(link.wire)
         self.link = self._link = link
-        self._start = 0
         self._head = memoryview(bytearray(HEAD_BYTES))
         self._frame = memoryview(bytearray(0))
 
@@ -150,7 +149,7 @@ class Pipe2(Pipe):
 
     def read(self, offset: int, view: memoryview) -> None:
         size = len(view)
-        place = (size, offset - self._start, self._link.file_id)
+        place = (size, offset, self._link.file_id)
         body = _READ_BODY.pack(49, HEAD_BYTES, 0, *place, *_READ_REST)
         self._send("read", offset, body, view)
 
@@ -161,8 +160,8 @@ class Pipe2(Pipe):
         )
         self._send("write", offset, body, payload=data)
 
-    def turn(self, file_id: bytes, start: int = 0) -> None:
-        self._link.file_id, self._start = file_id, start
+    def turn(self, file_id: bytes) -> None:
+        self._link.file_id = file_id
 
     def wait(self) -> Reply:
         """Interim replies are counted and passed over, their credits kept."""

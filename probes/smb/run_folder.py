@@ -63,10 +63,7 @@ def source_of(
     """
     session.open_folder(peer.folder)
     path = joined(peer.folder, SOURCE)
-    if past_cache:
-        handle = session.open_past_cache(path, path)
-    else:
-        handle = session.open_file(path, write=False)
+    handle = session.open_past_cache(path) if past_cache else session.open_file(path, write=False)
     if handle.size_bytes < size_bytes:
         raise ValueError(
             f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "

@@ -6,11 +6,9 @@ import logging
 import socket
 import time
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Self
 
 from probes.records import Access, Endpoint
@@ -27,8 +25,6 @@ from probes.smb.pipe import (
     GENERIC_WRITE,
     LIST_AND_DELETE,
     NEW,
-    NO_RECALL,
-    OPEN_LINK,
     PAST_CACHE,
     READ_ALONE,
     Pipe,
@@ -71,34 +67,6 @@ class Handle:
     id: bytes
     size_bytes: int
     """When it was opened."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Open files that are read one behind the other, as if they were one."""
-
-    files: tuple[Handle, ...]
-    idle_seconds: float | None = None
-    """For how long none of them was read or written, by the server's clock; None: unknown."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Of all of them."""
-        return sum(each.size_bytes for each in self.files)
-
-    def ranges(self, size_bytes: int) -> Iterator[tuple[int, int]]:
-        """From and to which place in all of them; none spans two files."""
-        start = 0
-        for each in self.files:
-            if start < size_bytes:
-                yield start, min(start + each.size_bytes, size_bytes)
-            start += each.size_bytes
-
-    def turn(self, pipe: Pipe, offset: int) -> None:
-        """The next READ at a place goes to its file."""
-        starts = [0, *accumulate(each.size_bytes for each in self.files)]
-        at = bisect_right(starts, offset) - 1
-        pipe.turn(self.files[at].id, starts[at])
 
 
 @dataclass(frozen=True)
@@ -186,13 +154,9 @@ class Session(ABC):
         """An existing file; write: one that this run created."""
         return self._open(path, GENERIC_READ | (GENERIC_WRITE if write else 0), EXISTING, FILE)
 
-    def open_past_cache(self, path: str, name: str) -> Handle:
-        """An existing file, for reading alone and without the server's cache, if it allows that.
-
-        A link is opened itself, and nothing comes back from a tape. name: as messages call it.
-        """
-        options = FILE | PAST_CACHE | OPEN_LINK | NO_RECALL
-        return self._open(path, READ_ALONE, EXISTING, options, name)
+    def open_past_cache(self, path: str) -> Handle:
+        """An existing file, for reading alone and without the server's cache, if it allows that."""
+        return self._open(path, READ_ALONE, EXISTING, FILE | PAST_CACHE)
 
     def remove_file(self, path: str) -> None:
         """Deletes a file that this run created."""

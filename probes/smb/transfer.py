@@ -84,13 +84,12 @@ def fetched(
     request_bytes: int,
     depth: int,
     sink: Sink,
-    turn: Callable[[Pipe, int], None] | None = None,
 ) -> Iterator[int]:
     """Reads ranges, from and to which offset, into sink; yields the bytes that arrived.
 
-    turn: called before each READ, with its offset, where there is more than one file. One buffer of
-    request_bytes does, whatever the depth: a reply has left for the sink before the next. After a
-    short reply the rest is asked for again, and later requests are no longer than what came.
+    One buffer of request_bytes does, whatever the depth: a reply has left for the sink before the
+    next. After a short reply the rest is asked for again, and later requests are no longer than
+    what came.
     """
     # Hot in the processor's cache: a buffer a request costs a fifth more CPU time.
     buffer = memoryview(bytearray(request_bytes))
@@ -113,8 +112,6 @@ def fetched(
             else:
                 to_ask.popleft()
             flying[offset] = size
-            if turn is not None:
-                turn(pipe, offset)
             pipe.read(offset, buffer[:size])
         if not flying:
             return

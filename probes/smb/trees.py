@@ -16,9 +16,9 @@ from typing import TypeVar
 
 from probes.host.system import os
 from probes.records import Details, Endpoint, Sample
-from probes.smb import cold_files, status
-from probes.smb.cold_files import Entry, Passed
+from probes.smb import listing, status
 from probes.smb.ends import FolderSink
+from probes.smb.listing import Entry, Passed
 from probes.smb.many_files import ManyFiles, Timed
 from probes.smb.pipe import Pipe, fitting
 from probes.smb.session import Session
@@ -70,7 +70,7 @@ class Copy:
             raise Unavailable("--tree: a folder of the share is listed over SMB 2 or 3 only")
         until = time.monotonic() + LIST_SHARE * self.seconds
         top = "" if self.tree == "." else self.tree
-        return [*cold_files.walk(session, top, "--tree", until, self.passed)]
+        return [*listing.walk(session, top, until, self.passed)]
 
     def pushed(self, pipe: Pipe, path: str, peer: Endpoint, asks_room: bool) -> Timing:
         """From peer.path; path: how the files on the share begin."""

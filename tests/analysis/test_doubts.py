@@ -164,7 +164,7 @@ def test_a_copy_that_can_be_made_once_alone_is_no_doubt() -> None:
     assert found(copy(READ, 0.5, ceiling(READ, RATE)), told=told)
     ((step, made),) = told.entries
     assert isinstance(made, Measured)
-    details = {"cache": {"proven": False, "cold_source": "idle-files"}}
+    details = {"cache": {"proven": False, "cold_source": "past-cache"}}
     told = replace(told, entries=((step, replace(made, details=details)),))
     assert found(copy(READ, 0.5, ceiling(READ, RATE)), told=told) == ()
 

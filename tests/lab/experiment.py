@@ -27,7 +27,6 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import ReportError, from_json, load, to_json
 from tests.traces import VIEWS
 
-OLD_FILES = "archive"
 AS_USER = f" setpriv --reuid={USER} --regid={pwd.getpwnam(USER).pw_gid} --clear-groups --"
 """As whom smbd serves the share."""
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,8 +44,6 @@ class Terms:
     """Whether iperf3 is run too."""
     reports: Path | None = None
     """Where each report is kept."""
-    old_files: str = ""
-    """What the server has for --cold-from: "cold", "cached"; "": none, and no such option."""
 
     def budget_of(self, chosen: LabWorld) -> int:
         return max(self.budget_seconds, chosen.least_budget_seconds)
@@ -119,11 +116,8 @@ def experiment(chosen: LabWorld, terms: Terms) -> Ran:
         verbs = ("push", "pull") if terms.beside else ()
         references = {verb: iperf3(lab, verb, 3) for verb in verbs}
         file = lab.work / "report.json"
-        cold_from = ["--cold-from", OLD_FILES] if terms.old_files else []
-        if terms.old_files:
-            _lay_old_files(lab, cached=terms.old_files == "cached")
         with watching(lab.groups) as foreign:
-            told = ["diagnose", *size_options(chosen), *cold_from]
+            told = ["diagnose", *size_options(chosen)]
             code, elapsed, message = product(
                 lab, told, file, budget_seconds, agent=terms.agent, ordinary=terms.ordinary
             )
@@ -236,16 +230,6 @@ def product(
     except subprocess.TimeoutExpired:
         return None, time.monotonic() - began, f"did not end within {3 * budget_seconds} s"
     return done.returncode, time.monotonic() - began, done.stderr[-2000:]
-
-
-def _lay_old_files(lab: World, cached: bool) -> None:
-    """Files of 400 days in a folder of the share, in the server's page cache or out of it."""
-    folder = lab.server.folder / SHARE / OLD_FILES
-    script = f"mkdir -m 755 {folder}; cd {folder}; for i in 1 2 3 4 5 6; do f={PLANTED}-$i; "
-    script += "dd if=/dev/urandom of=$f bs=1M count=24 conv=fdatasync; chmod 644 $f; "
-    script += "cat $f > /dev/null; " if cached else "dd of=$f oflag=nocache conv=notrunc count=0; "
-    script += "touch -d '400 days ago' $f; done"
-    lab.server.run(["sh", "-ec", script], seconds=120)
 
 
 def left_behind(lab: World) -> list[str]:

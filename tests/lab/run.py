@@ -2,7 +2,7 @@
 """Run the product in the lab's worlds and print planted against found.
 
 Usage: python tests/lab/run.py [WORLD ...] [--only PATTERN] [--group NAME] [--quick | --budget
-SECONDS] [--agent-none] [--old-files cold | cached] [--json F] [--reports DIR]
+SECONDS] [--agent-none] [--json F] [--reports DIR]
 [--from DIR] [--summary] [--results] [--draw N --seed S [--part K]]
 
 Each copy is judged twice: the verdict of the rules, and what the copy's own time says, in three
@@ -75,12 +75,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--attempts", type=int, default=ATTEMPTS, help="where others disturb it")
     parser.add_argument("--agent-none", action="store_true", help="no agent on the server")
     parser.add_argument("--ordinary", action="store_true", help="the server's agent has no rights")
-    parser.add_argument(
-        "--old-files",
-        choices=("cold", "cached"),
-        default="",
-        help="no agent, but these for --cold-from",
-    )
     parser.add_argument("--no-iperf3", dest="beside", action="store_false", help="do not compare")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
     parser.add_argument("--from", dest="saved", type=Path, metavar="DIR", help="judge those again")
@@ -105,15 +99,8 @@ def main() -> int:
     if options.list:
         print("\n".join(each.name for each in worlds))
         return ALL_RIGHT
-    agent = not (options.agent_none or options.old_files)
-    terms = Terms(
-        options.budget,
-        agent,
-        options.ordinary,
-        options.beside,
-        options.reports,
-        options.old_files,
-    )
+    agent = not options.agent_none
+    terms = Terms(options.budget, agent, options.ordinary, options.beside, options.reports)
     lacks = [] if options.saved else missing()
     if lacks:
         print("not run: " + "; ".join(lacks), file=sys.stderr)

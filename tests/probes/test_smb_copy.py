@@ -336,6 +336,15 @@ def test_settings_that_make_no_sense_are_refused(run: Run, run_folder: Any, sour
             run(setting("pull.cached", end="folder", folder="/no/such"), peer)
 
 
+def test_a_pull_past_the_servers_cache_reads_the_runs_own_file(
+    run_and_check: Any, run_folder: Any, tmp_path: Path
+) -> None:
+    with run_folder(source_bytes=2 * MIB) as (peer, _, _):
+        more = {"folder": str(tmp_path), "past_cache": True, "size_bytes": 2 * MIB}
+        details = run_and_check(setting("pull.uncached", end="folder", **more), peer)
+    assert details["cache"]["proven"] is False
+
+
 def test_the_stage_and_its_pipes_load_no_smb_library_until_they_are_used(run: Run) -> None:
     code = (
         "import sys, probes.smb_copy, probes.smb.run_folder, probes.smb.pipe1, probes.smb.pipe2\n"

@@ -75,11 +75,9 @@ class Cache:
     proven: bool | None = None
     cached_ratio_before: float | None = None
     cold_source: str | None = None
-    """Of an uncached pull that nobody proved: past-cache, dropped, idle-files."""
+    """Of an uncached pull that nobody proved: past-cache; others in reports of earlier releases."""
     cached_bytes_per_second: Positive | None = None
     """What a cached pull reached before and after it."""
-    files: float | None = None
-    idle_seconds: Positive | None = None
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         steps=(made.index, twin.index),
         standing="inferred",
         reached=True,
-        # Of files that nobody read lately their age speaks too, and not their rate alone.
-        trust=GAP if cold in ("past-cache", "dropped") else SURE,
+        trust=GAP if cold else SURE,
         evidence=(
             f"That disk was not measured separately. It reads {rate_text(slow)} if disk and "
             f"network work in parallel, up to {rate_text(alone)} if they take turns.",

@@ -1,20 +1,18 @@
-"""A hostile server's lists, searched for files that nobody read lately: bounded, and safe."""
+"""A hostile server's lists of a folder's files: bounded, and safe."""
 
 from __future__ import annotations
 
 import contextlib
 import tracemalloc
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from probes.smb import cold_files
+from probes.smb import listing
 from tests.living import within
 
 MIB = 1 << 20
-LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class Value:
@@ -31,8 +29,6 @@ def listed(name: str, folder: bool = False, number: int = 0, **more: Any) -> dic
         "file_attributes": 0x10 if folder else 0x20,
         "end_of_file": 8 * MIB,
         "file_id": number,
-        "last_access_time": LONG_AGO,
-        "last_write_time": LONG_AGO,
         **more,
     }
     return {key: Value(value) for key, value in told.items()}
@@ -48,7 +44,7 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
         def _step(self, what: str) -> Any:
             return contextlib.nullcontext()
 
-    def walk(answer: Any, seconds: float = 60.0) -> list[cold_files.Entry]:
+    def walk(answer: Any, seconds: float = 60.0) -> list[listing.Entry]:
         asked: list[str] = []
 
         class Folder:
@@ -60,16 +56,16 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
                 try:
                     return next(self._answers)
                 except StopIteration:
-                    raise cold_files.NoSuchFile from None
+                    raise listing.NoSuchFile from None
 
             def close(self) -> None:
                 pass
 
-        monkeypatch.setattr(cold_files, "NoSuchFile", LookupError)
-        monkeypatch.setattr(cold_files, "opened", Folder)
+        monkeypatch.setattr(listing, "NoSuchFile", LookupError)
+        monkeypatch.setattr(listing, "opened", Folder)
         until = within(seconds)
-        found = list(cold_files.walk(Session(), "top", "--cold-from", until, cold_files.Passed()))
-        assert len(asked) <= cold_files.MOST_FOLDERS
+        found = list(listing.walk(Session(), "top", until, listing.Passed()))
+        assert len(asked) <= listing.MOST_FOLDERS
         return found
 
     return walk
@@ -82,7 +78,7 @@ def test_ten_million_names_are_not_taken(walked: Any) -> None:
     found = walked(lambda path: (batch for _ in range(10_000)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(found) <= cold_files.MOST_LISTED
+    assert len(found) <= listing.MOST_LISTED
     assert peak < 32 * MIB
 
 
@@ -106,7 +102,7 @@ def test_folders_within_folders_without_end_are_left(walked: Any) -> None:
         yield [listed("below", folder=True)]
 
     assert walked(deep) == []
-    assert max(deepest) <= cold_files.MOST_DEPTH
+    assert max(deepest) <= listing.MOST_DEPTH
 
 
 def test_a_folder_that_is_met_again_is_not_entered_again(walked: Any) -> None:
@@ -135,12 +131,3 @@ def test_links_and_what_a_tape_or_a_cloud_would_have_to_bring_are_passed_over(
 ) -> None:
     odd = listed("odd", file_attributes=0x20 | attribute)
     assert len(walked(lambda path: iter([[odd, listed("film")]]))) == 1
-
-
-@pytest.mark.parametrize("attribute", [0x200, 0x800, 0x4000], ids=hex)
-def test_a_sparse_compressed_or_encrypted_file_is_listed_and_told_apart(
-    walked: Any, attribute: int
-) -> None:
-    odd = listed("odd", file_attributes=0x20 | attribute)
-    found = walked(lambda path: iter([[odd, listed("film")]]))
-    assert [each.as_stored for each in found] == [False, True]
