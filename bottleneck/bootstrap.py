@@ -27,7 +27,7 @@ STAYS_HOME = (
 )
 """Needs libraries or a system that the other host has not; drivers that need none come next."""
 TRAVELS_ALL_THE_SAME = tuple(
-    f"probes/drivers/{n}.py" for n in ("__init__", "fio", "fio_jobs", "fio_report", "smbclient")
+    f"probes/drivers/{n}.py" for n in ("__init__", "fio", "fio_report", "smbclient")
 )
 
 CARRIED = (

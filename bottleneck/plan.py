@@ -15,7 +15,6 @@ from bottleneck.ledger import Ledger
 from bottleneck.report import Step
 from bottleneck.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
-from probes.drivers import fio_jobs
 from probes.records import DIALECTS
 from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described
 
@@ -155,7 +154,7 @@ def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
     )
 
 
-Pattern = Literal["sequential", "random", "job", "zones", "file", "synced", "sustained"]
+Pattern = Literal["sequential", "random", "zones", "file", "synced", "sustained"]
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ def disk_steps(
             yield DiskStep(side, "write", "uncached", "sustained")
 
 
-DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern", "job"))
+DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern"))
 """Settings of the disk stage with which it measures that alone."""
 
 
@@ -216,29 +215,16 @@ def check_disk(options: Options) -> None:
     """Raises Refused, "usage", for choices of how a disk is used that cannot be made together."""
     chosen = DISK_CHOICES & options.settings.keys()
     if chosen and options.file is not None:
-        text = "--file: not allowed with --block-size, --depth, --pattern or --job"
-        raise Refused("usage", text)
-    if "job" in chosen and len(chosen) > 1:
-        text = "--job: not allowed with --block-size, --depth or --pattern; write them in the job"
-        raise Refused("usage", text)
+        raise Refused("usage", "--file: not allowed with --block-size, --depth or --pattern")
     if options.settings.get("block_bytes", 0) > (options.size_bytes or LARGEST_COPY_BYTES):
         raise Refused("usage", "--block-size: larger than --size")
-    if options.device is not None and _job_writes(options):
-        raise Refused("usage", "--job: it writes, and --device is opened for reading only")
-
-
-def _job_writes(options: Options) -> bool:
-    return any(each.writes for each in fio_jobs.read(options.settings.get("job", "[none]")))
 
 
 def chosen_disk_steps(sides: tuple[Side, ...], options: Options) -> Iterator[DiskStep]:
-    """The disk used as the user chose: read, and written where it is no device; or a job's work."""
+    """The disk used as the user chose: read, and written where it is no device."""
     if options.device is not None:
         sides = (options.device.side,)
     for side in sides:
-        if "job" in options.settings:
-            yield DiskStep(side, "write" if _job_writes(options) else "read", "uncached", "job")
-            continue
         pattern = options.settings.get("pattern", "sequential")
         yield DiskStep(side, "read", "uncached", pattern)
         if options.device is None:

@@ -23,7 +23,6 @@ STAGE = Stage(
     writes=True,
     speaks_of=("disk",),
     refines=("disk/read", "disk/write"),
-    varying=("job",),
 )
 
 ROOMS = {
@@ -39,13 +38,12 @@ CHOSEN = ("probes.storage.chosen", "measure")
 VERBS = {
     "sequential": ("read", "write"),
     "random": ("read", "write"),
-    "job": ("read", "write"),
     "zones": ("read", "write"),
     "file": ("read",),
     "synced": ("write",),
     "sustained": ("write",),
 }
-BY_FIO = ("sequential", "zones", "random", "job")
+BY_FIO = ("sequential", "zones", "random")
 """Patterns that fio carries out; the others' loops are our own."""
 WITHOUT_FIO = ("probes.storage.unbuffered", "measure")
 """What measures the sequential pattern where this tool cannot use fio."""

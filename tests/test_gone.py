@@ -18,6 +18,7 @@ from bottleneck.gone import SUCCESSORS
         (["history"], "bottleneck compare FOLDER"),
         (["agent", "--any-address"], "together with --listen"),
         (["diagnose", "//nas/media", "--cold-from", "old"], "use --file FILE to pull a file that"),
+        (["probe", "disk", "--job", "my.fio"], "run fio JOBFILE itself"),
         (["probe", "smb-copy", "//nas/media", "--cold-from=old"], "--cold-from was removed"),
         (
             ["diagnose", "//127.0.0.1:9/share", "--allow-guest", "--yes", "--agent", "tcp://nas:5"],

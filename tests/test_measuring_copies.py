@@ -32,16 +32,6 @@ PAGE = (ROOT / "docs/measuring-copies.md").read_text()
 LINES = re.findall(r"^\|[^|]+\| `(bottleneck [^`]+)` \| `([^`]+)` \|$", PAGE, re.M)
 LINK_BITS_PER_SECOND, DISK_BYTES_PER_SECOND = 100_000_000, 100_000_000
 PHOTOS, PHOTO_BYTES = 40, 200_000
-JOB = """[global]
-ioengine=libaio
-direct=1
-bs=64k
-size=8m
-runtime=3s
-time_based
-[reader]
-rw=read
-"""
 SMBCLIENT_AVERAGE = r"^(putting|getting) .*\(average ([\d.]+) [kK]\w*/s"
 NOISE_RATIO = 0.1
 """By which two tools may differ that measure the same link or disk: one counts its opening."""
@@ -81,8 +71,6 @@ def world() -> Iterator[Any]:
             for n in $(seq {PHOTOS}); do head -c {PHOTO_BYTES} /dev/urandom >own/photos/$n; done
         """
         made.client.run(["sh", "-ec", f"cd {made.client.folder}; {files}"])
-        (made.work / "my.fio").write_text(JOB)
-        on_client(made, f"cp {made.work}/my.fio .")
         on_client(
             made, placed("smbclient //nas/media -U alice -c 'recurse; prompt; mput photos'", made)
         )

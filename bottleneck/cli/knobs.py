@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bottleneck import units
 from probes import STAGES
-from probes.drivers import fio_jobs
+from probes.drivers import fio_report
 from probes.meaning import MANY, keys
 from probes.stage import USUAL_BUDGET_SECONDS, Refused, module_of
 
@@ -74,18 +73,6 @@ def _pattern(word: str) -> str:
     return word
 
 
-def _job(path: str) -> str:
-    """The text of an fio job file, looked at here first: an agent looks at it again."""
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            text = file.read(fio_jobs.LONGEST_TEXT + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8"
-        raise ValueError(f"{path}: {why.lower()}") from None
-    fio_jobs.read(text)
-    return text
-
-
 KNOBS = (
     Knob("streams", "N", "TCP connections at once, as iperf3 -P.", _count, ("streams",)),
     Knob("seconds", "SECONDS", "Duration of each test, with warm-up.", _seconds, ("seconds",)),
@@ -129,7 +116,7 @@ KNOBS = (
         "block-size",
         "BYTES",
         "Bytes of each request to the disk, as fio --bs: 4KiB.",
-        lambda word: fio_jobs.check_block(units.parse_size(word)),
+        lambda word: fio_report.check_block(units.parse_size(word)),
         ("block_bytes",),
     ),
     Knob(
@@ -138,13 +125,6 @@ KNOBS = (
         "Order of the requests, as fio --rw.",
         _pattern,
         ("pattern",),
-    ),
-    Knob(
-        "job",
-        "FILE",
-        "Run this fio job file on test files, or read-only on --device.",
-        _job,
-        ("job",),
     ),
 )
 
@@ -180,9 +160,6 @@ def budget_seconds(settings: Mapping[str, Any], runs: int = 0) -> float:
     """The time limit of as many runs whose tests take what was chosen."""
     usual = USUAL_TEST_SECONDS if runs else 0.0
     each = MOST_TESTS * float(settings.get("seconds", usual))
-    if "job" in settings:
-        jobs = fio_jobs.read(settings["job"])
-        each += fio_jobs.total_seconds(jobs, settings.get("seconds", fio_jobs.MOST_SECONDS))
     return USUAL_BUDGET_SECONDS + (runs + 1) * each
 
 

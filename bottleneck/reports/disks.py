@@ -37,7 +37,7 @@ def disk_points(report: Report) -> Iterator[document.Points]:
 
 
 def jobs(report: Report) -> Iterator[document.Table]:
-    """What a disk did as the user chose to use it: requests a second and their time, each job."""
+    """What a disk did as the user chose to use it: requests a second and their time."""
     names = ("job", "rate", "requests/s", "median", "p99")
     columns = (document.Column(each, right=each != "job") for each in names)
     table = document.Table("Disk requests", tuple(columns))

@@ -12,7 +12,6 @@ from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
 from bottleneck.steps import files
 from probes import disk
-from probes.drivers import fio_jobs
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
 from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
@@ -130,7 +129,7 @@ def _measure_all(bench: Bench, each: plan.DiskStep) -> None:
 
 def _times(bench: Bench, each: plan.DiskStep) -> float:
     """How much longer than in a usual run a step is; what says its own time is obeyed."""
-    said = "seconds" in bench.options.settings or each.pattern == "job"
+    said = "seconds" in bench.options.settings
     return ALONE_TIMES if bench.alone("disk") and not said else 1.0
 
 
@@ -200,9 +199,6 @@ def _reads_share(bench: Bench) -> bool:
 
 def _grace(setting: disk.Setting) -> float:
     """How much longer than its time a step may take."""
-    if setting.job:
-        jobs = fio_jobs.read(setting.job)
-        return STEP_GRACE_SECONDS + fio_jobs.total_seconds(jobs, setting.seconds)
     if setting.pattern == "zones":
         # Files that are placed are written first, for as long again.
         return STEP_GRACE_SECONDS + setting.seconds + ZONE_GRACE_SECONDS * setting.zones
@@ -211,12 +207,7 @@ def _grace(setting: disk.Setting) -> float:
 
 def _seconds(bench: Bench, each: plan.DiskStep) -> float:
     times = bench.times
-    if each.pattern == "job" and "seconds" not in bench.options.settings:
-        jobs = fio_jobs.read(bench.options.settings["job"])
-        return fio_jobs.most_seconds(jobs, ALONE_TIMES * times.disk)
-    if each.pattern in ("random", "job"):
-        return times.disk
-    if each.pattern != "sequential":
+    if each.pattern not in ("sequential", "random"):
         return float(getattr(times, each.pattern))
     return times.disk_cached if each.cache == "cached" else times.disk
 

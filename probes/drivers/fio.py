@@ -1,6 +1,6 @@
 """fio, the system's own, behind one narrow door: jobs on descriptors that are open, one by one.
 
-The jobs are an argument vector made here, never text of a user's; fio gets no file name but
+The jobs are an argument vector made here; fio gets no file name but
 /proc/self/fd/N and no right to create one. It runs as threads of one process, in a group of its
 own, dies with its starter (PR_SET_PDEATHSIG) and is killed at an absolute deadline. Its report
 goes to a memory file: on stdout fio puts notes in front of it.
@@ -83,21 +83,18 @@ def _job(number: int, job: Job) -> list[str]:
         f"--rw={job.verb}",
         f"--bs={job.block_bytes}",
         f"--offset={job.offset_bytes}",
-        *(f"--{each}" for each in job.options),
         f"--size={job.size_bytes}",
         f"--runtime={max(1, round(job.seconds * 1000))}ms",
     ]
-    if number and not job.together:
+    if number:
         chosen.append("--stonewall")
     if job.looping:
         chosen.append("--time_based")
-    if job.options:
-        return chosen
     chosen.append(f"--direct={int(job.direct)}")
     chosen += (
         ["--ioengine=libaio", f"--iodepth={job.depth}"] if job.direct else ["--ioengine=psync"]
     )
-    if job.verb == "randread":
+    if job.verb.startswith("rand"):
         chosen += ["--randrepeat=0", "--norandommap", "--file_service_type=random"]
     if job.part == "write":
         chosen += ["--refill_buffers", "--fallocate=none"]

@@ -22,6 +22,8 @@ LARGEST_ERRNO = 4095
 """Linux has no larger one (MAX_ERRNO)."""
 NAME = "bottleneck"
 """Of a call's first job; of the others it is followed by their number."""
+SECTOR_BYTES = 512
+LARGEST_BLOCK_BYTES = 16 << 20
 
 
 class FioFailed(RuntimeError):
@@ -34,7 +36,7 @@ class Job:
 
     fd: int
     verb: str
-    """read, write, rw, and the same at random: randread, randwrite, randrw."""
+    """read, write, and the same at random: randread, randwrite."""
     size_bytes: int
     """Of the file, or of the part from offset_bytes on."""
     seconds: float
@@ -47,21 +49,11 @@ class Job:
     """Requests in flight where it is direct."""
     more_fds: Tuple[int, ...] = ()
     """Further files of the same size, of which a random read takes one each time."""
-    options: Tuple[str, ...] = ()
-    """What a user chose, key=value, in place of our engine, depth and block (fio_jobs.py)."""
-    together: bool = False
-    """It starts with the job before it, and not after that."""
-
-    @property
-    def parts(self) -> Tuple[str, ...]:
-        """Where fio's report tells of it: of a job that reads and writes in two places."""
-        verb = self.verb[4:] if self.verb.startswith("rand") else self.verb
-        return ("read", "write") if verb == "rw" else (verb,)
 
     @property
     def part(self) -> str:
-        """The last of them: one that writes, where it does."""
-        return self.parts[-1]
+        """Where fio's report tells of it: read or write."""
+        return self.verb[4:] if self.verb.startswith("rand") else self.verb
 
 
 @dataclass(frozen=True)
@@ -108,6 +100,15 @@ def parse(text: str, jobs: Sequence[Job], return_code: int, notes: str = "") -> 
     return [_result(*pair, return_code, said) for pair in pairs]
 
 
+def check_block(size_bytes: int) -> int:
+    """The size of a request, where it is one. Errors: ValueError with one plain line."""
+    if size_bytes % SECTOR_BYTES:
+        raise ValueError(f"a block of {size_bytes} bytes is no multiple of {SECTOR_BYTES} bytes")
+    if not 0 < size_bytes <= LARGEST_BLOCK_BYTES:
+        raise ValueError(f"a block has from {SECTOR_BYTES} to {LARGEST_BLOCK_BYTES} bytes")
+    return size_bytes
+
+
 def name_of(number: int) -> str:
     return f"{NAME}-{number}" if number else NAME
 
@@ -123,15 +124,14 @@ def _refuse_error(told: dict[str, Any], job: Job, said: str) -> None:
 
 
 def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Result:
-    parts = [told.get(each) for each in job.parts]
-    part = parts[0]
+    part = told.get(job.part)
     if return_code != 0 or not isinstance(part, dict):
         raise FioFailed(f"fio ended with code {return_code}{said}")
 
-    def of_each(key: str) -> list[int]:
-        return [int(_number(each, key) or 0) for each in parts if isinstance(each, dict)]
+    def count(key: str) -> int:
+        return int(_number(part, key) or 0)
 
-    moved, milliseconds = sum(of_each("io_bytes")), max(of_each("runtime"))
+    moved, milliseconds = count("io_bytes"), count("runtime")
     if not moved or not milliseconds:
         raise FioFailed(f"fio ended well but moved nothing{said}")
     return Result(
@@ -139,9 +139,9 @@ def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Resu
         elapsed_seconds=milliseconds / 1000,
         latency_median_seconds=_latency_seconds(part, "clat_ns", "percentile", "50.000000"),
         latency_p99_seconds=_latency_seconds(part, "clat_ns", "percentile", "99.000000"),
-        short_ios=sum(of_each("short_ios")),
+        short_ios=count("short_ios"),
         latency_most_seconds=_latency_seconds(part, "lat_ns", "max"),
-        ios=sum(of_each("total_ios")),
+        ios=count("total_ios"),
     )
 
 

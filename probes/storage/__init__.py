@@ -25,7 +25,7 @@ class Setting:
     path: File = ""
     """The file to read where the peer names none; opened for reading only."""
     pattern: Text = "sequential"
-    """sequential, random, zones, file, synced, sustained, job."""
+    """sequential, random, zones, file, synced, sustained."""
     device: Device = ""
     """A block device's node, opened for reading only; empty: files in the folder."""
     zones: Count = 9
@@ -34,10 +34,8 @@ class Setting:
     """sequential and random alone: of each request; 0: as the pattern has it."""
     depth: Count = 0
     """The same: requests in flight, past the page cache."""
-    job: Text = ""
-    """job alone: the text of an fio job file, see probes/drivers/fio_jobs.py."""
 
     @property
     def chosen(self) -> bool:
         """Whether somebody chose how the disk is used."""
-        return self.pattern in ("random", "job") or bool(self.block_bytes or self.depth)
+        return self.pattern == "random" or bool(self.block_bytes or self.depth)

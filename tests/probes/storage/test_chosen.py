@@ -20,24 +20,6 @@ from probes.stage import Unavailable
 
 MIB = 1 << 20
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: a loop device needs root")
-JOB = """[global]
-ioengine=libaio
-direct=1
-bs=4k
-runtime=1s
-time_based
-[readers]
-rw=randread
-iodepth=8
-numjobs=2
-[both]
-stonewall
-rw=randrw
-size=4m
-[writer]
-rw=write
-bs=64k
-"""
 
 
 @pytest.fixture
@@ -99,13 +81,6 @@ def test_the_disk_is_used_as_it_was_chosen(words, verb, given, called):
     assert f"--rw={called}{verb}" in told
 
 
-def test_of_a_job_files_groups_each_waits_for_the_one_before(words):
-    jobs = " ".join(words("write", pattern="job", job=JOB)).split("--name=")[1:]
-    assert ["--stonewall" in each for each in jobs] == [False, False, True, False]
-    verbs = ["randread", "randread", "randrw", "write"]
-    assert all(f"--rw={verb} " in each for verb, each in zip(verbs, jobs, strict=True))
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["read", "write"])
 def test_what_was_done_as_it_was_chosen_is_told(measured, verb):
@@ -114,14 +89,6 @@ def test_what_was_done_as_it_was_chosen_is_told(measured, verb):
     assert (job["name"], job["verb"]) == (f"rand{verb}",) * 2
     assert samples[-1].moved_bytes > 0 and details["direct"] is True
     assert job["ios_per_second"] > 0 and job["latency_seconds"]["p99"] > 0
-
-
-@pytest.mark.long
-def test_a_job_file_runs_with_its_clones_and_its_groups(measured):
-    samples, details = measured("write", pattern="job", job=JOB)
-    assert [each["name"] for each in details["jobs"]] == ["readers", "both", "writer"]
-    assert all(each["bytes_per_second"] > 0 for each in details["jobs"])
-    assert samples[-1].moved_bytes > 0
 
 
 def test_a_block_that_no_disk_has_is_refused(measured):
@@ -147,7 +114,7 @@ def test_a_device_is_read(run_stage, loop_device):
     node, image = loop_device
     before = image.read_bytes()
     run = partial(disk.Setting, "read", "uncached", "", "client", MIB, 1.0, "ab", device=node)
-    for given in ({"pattern": "random"}, {"depth": 8}, {"pattern": "job", "job": JOB_READS}):
+    for given in ({"pattern": "random"}, {"depth": 8}):
         samples, details = run_stage(disk, run(**given), Endpoint())
         assert samples[-1].moved_bytes > 0
         assert details["size_bytes"] == 8 * MIB
@@ -158,84 +125,48 @@ def test_a_device_is_read(run_stage, loop_device):
 def test_a_device_is_never_written(run_stage, loop_device):
     node, image = loop_device
     before = image.read_bytes()
-    run = partial(disk.Setting, "read", "uncached", "", "client", MIB, 0.3, "ab", device=node)
-    for wrong in ({"pattern": "job", "job": JOB}, {"pattern": "job", "job": "[a]\nrw=write\n"}):
-        with pytest.raises(ValueError, match="opened for reading only"):
-            run_stage(disk, run(**wrong), Endpoint())
     writing = disk.Setting("write", *("uncached", "", "client", MIB, 0.3, "ab"), depth=4)
     with pytest.raises(ValueError, match="opened for reading only"):
         run_stage(disk, disk.Setting(**{**vars(writing), "device": node}), Endpoint())
     assert image.read_bytes() == before
 
 
-JOB_READS = "[global]\ndirect=1\nioengine=libaio\nruntime=1s\n[x]\nrw=randread\nbs=4k\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("[a]\nfilename=/dev/sda\n", "filename=/dev/sda: not allowed: the file is this run's own"),
-        ("[a]\nexec_prerun=touch x\n", "exec_prerun=touch x: not allowed in a job here"),
-        ("", "needs from 1 to 64 jobs"),
-    ],
-)
-def test_a_job_that_is_not_allowed_is_wrong_usage(capsys, tmp_path, text, why):
-    path = tmp_path / "job.fio"
-    path.write_text(text)
-    assert run_command(["probe", "disk", "--job", str(path)]) == exits.USAGE
-    assert capsys.readouterr().err.startswith(f"bottleneck: --job: {why}")
-    assert run_command(["probe", "disk", "--job", str(tmp_path / "none")]) == exits.USAGE
-    assert capsys.readouterr().err.endswith("none: no such file or directory\n")
-    assert run_command(["probe", "disk", "--pattern", "zig"]) == exits.USAGE
-
-
 @pytest.mark.parametrize(
     ("given", "why"),
     [
         *(
-            (f"--file FILE {each}", "--file: not allowed with --block-size, --depth, --pattern")
-            for each in ("--pattern random", "--block-size 4KiB", "--depth 8", "--job JOB")
-        ),
-        *(
-            (f"--job JOB {each}", "--job: not allowed with --block-size, --depth or --pattern")
+            (f"--file FILE {each}", "--file: not allowed with --block-size, --depth or --pattern")
             for each in ("--pattern random", "--block-size 4KiB", "--depth 8")
         ),
         ("--block-size 1000B", "--block-size: a block of 1000 bytes is no multiple of 512"),
         ("--block-size 0B", "--block-size: "),
         ("--block-size 4096TiB", "--block-size: a block has from 512 to 16777216 bytes"),
         ("--block-size 2MiB --size 1MiB", "--block-size: larger than --size"),
-        (
-            "--job JOB --device server:/dev/x",
-            "--job: it writes, and --device is opened for reading",
-        ),
+        ("--pattern zig", "--pattern: 'zig' is none of sequential, random"),
     ],
 )
 def test_what_cannot_be_chosen_is_wrong_usage_before_anything_is_written(
     capsys, tmp_path, given, why
 ):
     (tmp_path / "film").write_bytes(b"x")
-    (tmp_path / "job").write_text(JOB)
-    words = given.replace("FILE", f"{tmp_path}/film").replace("JOB", f"{tmp_path}/job").split()
+    words = given.replace("FILE", f"{tmp_path}/film").split()
     assert run_command(["probe", "disk", "--folder", str(tmp_path), *words]) == exits.USAGE
     err = capsys.readouterr().err
     assert err.startswith(f"bottleneck: {why}") and err.count("\n") == 1
-    assert sorted(os.listdir(tmp_path)) == ["film", "job"]
+    assert os.listdir(tmp_path) == ["film"]
 
 
 @pytest.mark.long
 def test_a_whole_run_shows_requests_a_second_and_leaves_nothing(bottleneck, on_disk):
-    folder, job = on_disk / "folder", on_disk / "job.fio"
+    folder = on_disk / "folder"
     folder.mkdir()
-    job.write_text(JOB)
     common = ("--folder", folder, "--yes", "--size", "16MiB", "--section", "measurements")
-    ended = bottleneck("probe", "disk", "--job", job, *common)
-    assert ended.code == exits.DONE, ended
-    assert "Disk requests" in ended.out and "client: readers" in ended.out
     ended = bottleneck(
         *("probe", "disk", "--pattern", "random", "--block-size", "4KiB", "--depth", "8"),
         *("--seconds", "0.5", "--json", folder.parent / "told.json", *common),
     )
     assert ended.code == exits.DONE, ended
+    assert "Disk requests" in ended.out and "client: randread" in ended.out
     told = json.loads(Path(folder.parent / "told.json").read_text())
     assert [each["setting"]["verb"] for each in told["steps"]] == ["read", "write"]
     for each in told["steps"]:
