@@ -86,7 +86,6 @@ OBSERVERS = {"sockets": Takes("probes.host.socket_watch")}
 ENGINES = {
     "smbclient-copy": Takes("probes.smbclient_copy"),
     "iperf3": Takes("probes.drivers.iperf3"),
-    "ttcp": Takes("probes.tcp_by_ttcp"),
 }
 """Other ways to run a stage, by programs that a host has."""
 LISTED = {

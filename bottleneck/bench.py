@@ -52,8 +52,6 @@ class Event:
     server: Usage | None = None
     part: str = ""
     """Which of several transfers that are made at once the sample is of."""
-    asks: bool = False
-    """The person has to do what it says before the run goes on."""
 
 
 @dataclass

@@ -23,7 +23,7 @@ from probes.stage import Refused
 
 STAYS_HOME = (
     *("probes/smb/", "probes/smb_", "probes/small_files.py"),
-    *("probes/drivers/", "probes/tcp_by_", "probes/host/windows/"),
+    *("probes/drivers/", "probes/host/windows/"),
 )
 """Needs libraries or a system that the other host has not; drivers that need none come next."""
 TRAVELS_ALL_THE_SAME = tuple(

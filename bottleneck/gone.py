@@ -9,6 +9,7 @@ SUCCESSORS = {
     "history": "bottleneck history was removed: use bottleneck compare FOLDER, of reports that "
     "--json wrote",
     "--idle": "agent --idle was removed together with --listen",
+    "ttcp://": "--tcp-peer ttcp:// was removed: use iperf3://host[:port]",
     "--job": "--job was removed: run fio JOBFILE itself, or use --pattern, --block-size, --depth",
     "--cold-from": "--cold-from was removed: use --file FILE to pull a file that is not cached",
 }

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from bottleneck.gone import SUCCESSORS
 from probes.records import Access, Endpoint
 from probes.stage import Refused
 
@@ -30,8 +31,7 @@ _NOT_IN_A_NAME = re.compile(r'[\x00-\x1f<>:"|?*]')
 _HERE = re.compile(r"/|\.{1,2}(/|\Z)|~(/|\Z)")
 """How a path of this host begins."""
 SERVER_PREFIX = "server:"
-PORTS = {"iperf3": 5201, "ttcp": 5001}
-"""What each listens on where nobody says otherwise."""
+IPERF3, IPERF3_PORT = "iperf3://", 5201
 
 
 @dataclass(frozen=True)
@@ -240,10 +240,8 @@ def _existing(option: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class TcpPeer:
-    """Where it listens."""
+    """Where an iperf3 server listens."""
 
-    engine: str
-    """A key of PORTS, and of agent_requests.ENGINES."""
     host: str
     port: int
 
@@ -251,17 +249,18 @@ class TcpPeer:
     def name(self) -> str:
         """As a user writes it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        port = "" if self.port == PORTS[self.engine] else f":{self.port}"
-        return f"{self.engine}://{host}{port}"
+        port = "" if self.port == IPERF3_PORT else f":{self.port}"
+        return f"{IPERF3}{host}{port}"
 
 
 def parse_peer(text: str) -> TcpPeer:
-    """The peer in `iperf3://host[:port]` or `ttcp://host[:port]`. Raises Refused, "usage"."""
-    engine, separator, rest = text.partition("://")
-    if engine not in PORTS or not separator:
-        raise Refused("usage", "--tcp-peer: must be iperf3://host[:port] or ttcp://host[:port]")
+    """The peer in `iperf3://host[:port]`. Raises Refused, "usage"."""
+    if text.startswith("ttcp://"):
+        raise Refused("usage", SUCCESSORS["ttcp://"])
+    if not text.startswith(IPERF3):
+        raise Refused("usage", "--tcp-peer: must be iperf3://host[:port]")
     try:
-        host, port = host_and_port(rest.rstrip("/"), PORTS[engine])
+        host, port = host_and_port(text.removeprefix(IPERF3).rstrip("/"), IPERF3_PORT)
     except Refused as refused:
         raise Refused("usage", f"--tcp-peer: {refused.text}") from None
-    return TcpPeer(engine, host, port)
+    return TcpPeer(host, port)

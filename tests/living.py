@@ -7,6 +7,7 @@ passes a `FakeClock` to what has to see time go by.
 from __future__ import annotations
 
 import contextlib
+import socket
 import subprocess
 import sys
 import time
@@ -80,6 +81,15 @@ def ended(pids: Iterable[int], seconds: float = GENEROUS_SECONDS) -> bool:
     """Whether none of them lives any more, in time."""
     known = list(pids)
     return until(lambda: not any(map(alive, known)), seconds)
+
+
+def unacknowledged_bytes(connection: socket.socket) -> int:
+    """Written by the application and not yet acknowledged by the other end (SIOCOUTQ)."""
+    import fcntl
+    import termios
+
+    answer = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0" * 4)
+    return int.from_bytes(answer, sys.byteorder)
 
 
 def below(ancestor: int) -> set[int]:

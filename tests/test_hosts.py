@@ -15,10 +15,10 @@ import pytest
 
 from bottleneck import bootstrap, hosts, replies, wire
 from probes import loopback
-from probes.host import socket_watch, tcp_info
+from probes.host import socket_watch
 from probes.records import Endpoint, HostFacts
 from probes.stage import Refused
-from tests.living import STAYS, below, ended, until
+from tests.living import STAYS, below, ended, unacknowledged_bytes, until
 
 
 def test_the_agent_of_this_host_answers():
@@ -138,7 +138,7 @@ def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
             watching = below(host.process.pid)
             assert watching and looked_at(watching)
             server.sendall(b"." * 1000)
-            assert until(lambda: not tcp_info.unacknowledged_bytes(server))
+            assert until(lambda: not unacknowledged_bytes(server))
             assert watch.seen is None
             watch.window = 0.0, 1e12
         assert watch.trouble == ""

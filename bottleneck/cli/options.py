@@ -152,7 +152,7 @@ class Others:
     )
     tcp_peer: str | None = value(
         "URL",
-        "Measure TCP with iperf3://host[:port] or ttcp://host[:port], where no agent can run.",
+        "Measure TCP with iperf3://host[:port], where no agent can run.",
     )
     file: str | None = value(
         "FILE",

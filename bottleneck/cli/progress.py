@@ -89,13 +89,11 @@ def _styled(tell: Tell, style: units.Style) -> Tell:
 
 def _plain(event: Event) -> None:
     """A line for each step that ended."""
-    if not event.outcome and not event.asks:
+    if not event.outcome:
         return
-    said = event.step
-    if event.outcome:
-        said += f": {_ending(event)}"
-        loads = (("client", busy_text(event.client)), ("server", busy_text(event.server)))
-        said += "".join(f", {side} {text}" for side, text in loads if text)
+    loads = (("client", busy_text(event.client)), ("server", busy_text(event.server)))
+    said = f"{event.step}: {_ending(event)}"
+    said += "".join(f", {side} {text}" for side, text in loads if text)
     left = f"{_left_seconds(event):.0f} s left"
     line = f"{event.elapsed_seconds:5.1f} s  {said}  ({left})"
     # Nobody may read it any more: no run ends for that.
@@ -272,8 +270,6 @@ def finished(event: Event, signs: Signs, width: int) -> str:
 
 def _show(event: Event, board: Board, console: Console) -> None:
     board.take(event)
-    if event.asks:
-        terminal.paragraph(console, safe(event.step, LONGEST_ENDING), "bold")
     if not event.outcome:
         return
     if event.outcome != "measured":

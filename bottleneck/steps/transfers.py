@@ -17,15 +17,15 @@ from bottleneck.report import Step
 from bottleneck.steps import turns
 from bottleneck.target import TcpPeer
 from bottleneck.words import stage_text
-from probes import tcp, tcp_by_ttcp
+from probes import tcp
 from probes.drivers import iperf3
 from probes.net import transfer
 from probes.records import DROPS, Endpoint, Sample
 from probes.stage import LONG_BUDGET_SECONDS, Unavailable
 
 WHYS = ("what the network carries", "whether several connections carry more than one")
-PEER_SECONDS = 40.0
-"""The same of one that is no agent: it may be busy, or wait for somebody to start it."""
+PEER_SECONDS = 25.0
+"""The same of one that is no agent: it may be busy."""
 OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
 FAR_TIMES = 4.0
 """One stream's time over that of several: most of the first is its slow start."""
@@ -141,20 +141,12 @@ def _fills(bench: Bench, verb: str) -> bool:
 
 def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) -> None:
     """One transfer with a program that is no agent: what its host is busy with stays unknown."""
-    if peer.engine == "ttcp" and each.streams > 1 and not bench.options.settings:
-        return  # it knows one stream alone
-    module = iperf3 if peer.engine == "iperf3" else tcp_by_ttcp
-    usual = module.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
+    usual = iperf3.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
     setting = bench.chosen(usual)
-    step = Step("tcp", {**asdict(setting), "engine": peer.engine}, "client")
-    with bench.outcome(step, f"tcp {each.verb} x{each.streams} {peer.engine}"):
+    step = Step("tcp", {**asdict(setting), "engine": "iperf3"}, "client")
+    with bench.outcome(step, f"tcp {each.verb} x{each.streams} iperf3"):
         there = Endpoint(host=peer.host, port=peer.port)
-        if peer.engine == "ttcp" and each.verb == "pull":
-            asked = f"waiting for {peer.host}; on that host, run: ttcp -t -s (towards this host)"
-            bench.tell(asked, asks=True)
-        ran = bench.run(
-            step, setting, there, seconds + PEER_SECONDS, both=False, engine=peer.engine
-        )
+        ran = bench.run(step, setting, there, seconds + PEER_SECONDS, both=False, engine="iperf3")
         bench.take(step, ran, {"peer_is_target": _is_target(bench, peer)})
 
 

@@ -97,7 +97,7 @@ _MEMORY = (
 )
 """Name and index in the SK_MEMINFO array; what a queue takes of its buffer, overhead included."""
 _SO_MEMINFO = 55
-_SIOCINQ, _SIOCOUTQ, _SIOCOUTQNSD = 0x541B, 0x5411, 0x894B
+_SIOCINQ, _SIOCOUTQNSD = 0x541B, 0x894B
 
 
 def decode(raw: bytes, little_endian: bool = sys.byteorder == "little") -> Figures:
@@ -185,11 +185,6 @@ def unread_bytes(connection: socket.socket) -> Optional[int]:
 def unsent_bytes(connection: socket.socket) -> Optional[int]:
     """Written by the application and not yet sent (SIOCOUTQNSD)."""
     return _queue(connection, _SIOCOUTQNSD)
-
-
-def unacknowledged_bytes(connection: socket.socket) -> Optional[int]:
-    """Written by the application and not yet acknowledged by the other end (SIOCOUTQ)."""
-    return _queue(connection, _SIOCOUTQ)
 
 
 def congestion_control(connection: socket.socket) -> Optional[str]:

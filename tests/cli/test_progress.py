@@ -56,11 +56,6 @@ def test_what_could_not_be_measured_says_why_and_acts_on_nothing(capsys):
     assert "failed: nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in line
 
 
-def test_what_the_person_has_to_do_is_said_before_it_is_done(capsys):
-    (line,) = told(capsys, Event("waiting for nas: start ttcp there", 1.0, 20.0, asks=True))
-    assert "waiting for nas: start ttcp there" in line
-
-
 def test_rates_are_in_the_style_that_is_asked_for_and_no_others_are(capsys):
     with progress.watching(False, "bits") as tell:
         tell(ended())
@@ -148,8 +143,8 @@ def test_a_reason_is_told_whole_and_hangs_below_itself(usage):
 
 
 def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
-    event = Event(HOSTILE, 1.0, 20.0, asks=True)
-    plain = shown(event, Event(HOSTILE, 1.0, 20.0), width=120)
+    refused = ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None)
+    plain = shown(refused, Event(HOSTILE, 1.0, 20.0), width=120)
     own = re.sub(r"\x1b\[(?:[0-9;]*m|\?25[hl]|2K|1A|1B|J)", "", plain)
     assert "\x1b" not in own and "\u202e" not in own
     assert "nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in own
@@ -258,7 +253,7 @@ def test_ctrl_c_leaves_a_cursor_and_no_half_line():
     ):
         # All the while the cursor can be seen: whoever is killed or stopped leaves one.
         assert raw.getvalue().rfind("\x1b[?25h") > raw.getvalue().rfind("\x1b[?25l")
-        tell(Event(HOSTILE, 1.0, 20.0, asks=True))
+        tell(Event(HOSTILE, 1.0, 20.0))
         raise KeyboardInterrupt
     assert "s left" in raw.getvalue()
     assert not any(line.strip() for line in screen_of(raw.getvalue()))

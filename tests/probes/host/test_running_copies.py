@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from probes.host import running_copies, tcp_info
+from probes.host import running_copies
 from probes.host.open_files import Place
 from probes.host.running_copies import Running, busiest_server, find
 from probes.stage import Refused, Unavailable
-from tests.living import FakeClock, until
+from tests.living import FakeClock, unacknowledged_bytes, until
 
 NOBODY = 2**22 + 1
 
@@ -32,7 +32,7 @@ def transfer() -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
             def sleep(self, seconds: float) -> None:
                 client.sendall(bytes(1 << 16))
                 assert len(server.recv(1 << 16, socket.MSG_WAITALL)) == 1 << 16
-                assert until(lambda: not tcp_info.unacknowledged_bytes(client))
+                assert until(lambda: not unacknowledged_bytes(client))
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(running_copies, "time", Moving())

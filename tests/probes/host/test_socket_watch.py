@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import socket_watch, tcp_info
+from probes.host import socket_watch
 from probes.host.connection_track import (
     LEAST_LOOKS,
     Connection,
@@ -37,7 +37,7 @@ def arrived(sender: socket.socket) -> bool:
 
     Not by tcp_info's bytes_sent: what was sent once more is counted twice there.
     """
-    return living.until(lambda: not tcp_info.unacknowledged_bytes(sender))
+    return living.until(lambda: not living.unacknowledged_bytes(sender))
 
 
 class Copy:

@@ -14,7 +14,6 @@ from contextlib import ExitStack
 
 import pytest
 
-from probes.host import tcp_info
 from probes.net import black_hole, port
 from probes.net.black_hole import ETHERNET_BYTES, LEAST_BYTES, Trial, find
 from probes.records import Endpoint
@@ -293,7 +292,7 @@ def test_nothing_stuck_is_left_behind(lab_path, monkeypatch):
 
     def impatient(connection, patience):
         """For what vanishes alone."""
-        full = (tcp_info.unacknowledged_bytes(connection) or 0) > LEAST_BYTES
+        full = living.unacknowledged_bytes(connection) > LEAST_BYTES
         return acknowledged(connection, 0.05 if full else patience)
 
     monkeypatch.setattr(black_hole, "_acknowledged", impatient)
