@@ -80,6 +80,8 @@ class Report:
     notes: tuple[str, ...] = ()
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy; None: none was asked for."""
+    ticket_diagnosis: Diagnosis | None = None
+    """What the run of a ticket found, where no report but its ticket is left."""
 
 
 def started_utc(report: Report) -> datetime | None:

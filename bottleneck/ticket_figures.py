@@ -1,7 +1,8 @@
-"""The figures at the end of a ticket: a report of the copies and of what bounds them, and no more.
+"""The figures at the end of a ticket: a report of the copies alone, with the diagnosis of its run.
 
-They are a JSON block of the report's own schema, a line a step: what reads a report reads them too.
-Each run is its beginning and its end, so that a comparison knows the noise of both tickets.
+They are a JSON block of the report's own schema, a line a copy: what reads a report reads them too.
+Each run is its beginning and its end, so that a comparison knows the noise of both tickets. The
+diagnosis is kept: what the copies' verdicts were found by has no room in a ticket.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from bottleneck import report
+from bottleneck import report, typed
 from bottleneck.analysis import rtt, steps
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, WordError
+from bottleneck.analysis.rules.registry import check_words
 from bottleneck.report import Report, ReportError, Step
 from bottleneck.safe import safe
-from probes import STAGES
 from probes.records import SIDES, HostFacts, InterfaceFacts, Measured, Outcome, Usage, rates
 
 SCHEMA = "copy-bottleneck/ticket/2"
@@ -33,15 +34,23 @@ TELLING = (
     *("security", "file_bytes"),
 )
 """What makes a step another one."""
-STAGES_TOLD = ("tcp", "disk", "loopback")
-"""Of those that are no copy, which a ticket has room for."""
+LONGEST_SENTENCE = 1000
+MOST_COPIES, MOST_ADVICE, MOST_CEILINGS = 8, 3, 5
 NOT_TOLD: dict[str, Any] = dict.fromkeys(
     each.name
     for each in fields(Usage)
     if each.name.startswith(("memory_", "interface_", "device_"))
 )
 """Of each host's load: counts that a ticket has no room for."""
-ASKED_FOR = frozenset((*SIDES, "headline"))
+ASKED_FOR = frozenset(
+    (
+        *SIDES,
+        "side",
+        "headline",
+        "next",
+        *(f"{e}bytes_per_second" for e in ("", "ceiling_", "predicted_")),
+    )
+)
 """Keys of the schema that are null, and not absent, where nothing is known."""
 _BEFORE_LINE = re.compile(r"^[ \t]*(?:[>|][ \t]?)*")
 _CURLED = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00a0": " "})
@@ -53,11 +62,9 @@ _CURLED = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00a0": 
 def lines(known: Report, diagnosis: Diagnosis, most_steps: int = MOST_STEPS) -> list[str]:
     """The block's lines, one JSON object in all, in ASCII; a line a copy or stage."""
     told = _bounded(known, diagnosis, min(most_steps, MOST_STEPS))
-    document = _short(report.to_json(told, Diagnosis(None, (), "")))
-    hosts, found = document["hosts"], document["steps"]
+    document = _short(report.to_json(told, _kept(diagnosis, most_steps)))
+    hosts, found = document["hosts"], document["diagnosis"]
     sides = [f'"{side}":{_dumped(hosts[side])}' for side in SIDES]
-    steps_told = [f"  {_dumped(each)}," for each in found]
-    steps_told[-1:] = [each.removesuffix(",") for each in steps_told[-1:]]
     return [
         "{",
         _pairs(document, "schema", "status", "started", "elapsed_seconds"),
@@ -66,11 +73,19 @@ def lines(known: Report, diagnosis: Diagnosis, most_steps: int = MOST_STEPS) -> 
         f' "hosts":{{{sides[0]},',
         f"  {sides[1]}}},",
         ' "steps":[',
-        *steps_told,
+        *_separated(document["steps"]),
         " ],",
-        _pairs(document, "notes", "diagnosis").removesuffix(","),
+        _pairs(document, "notes"),
+        ' "diagnosis":{"copies":[',
+        *_separated(found["copies"]),
+        f"  ],{_pairs(found, 'headline', 'summary', 'healthy', 'altered')[1:-1]}}}",
         "}",
     ]
+
+
+def _separated(objects: list[Any]) -> list[str]:
+    """A line for each of an array's objects."""
+    return [f"  {_dumped(each)}{',' * (each is not objects[-1])}" for each in objects]
 
 
 def _pairs(document: dict[str, Any], *keys: str) -> str:
@@ -107,7 +122,7 @@ def _bounded(known: Report, diagnosis: Diagnosis, most: int) -> Report:
         client=_host(known.client),
         server=_host(known.server),
         entries=tuple((_step(step), _outcome(outcome)) for step, outcome in entries),
-        notes=("read from a ticket, which tells less than its run", *_caps(diagnosis)),
+        notes=("read from a ticket, which tells less than its run",),
     )
 
 
@@ -119,15 +134,24 @@ def _rtt_seconds(known: Report, diagnosis: Diagnosis) -> float | None:
     return None if found is None else found.seconds
 
 
-def _caps(diagnosis: Diagnosis) -> Iterator[str]:
-    named = [each for each in diagnosis.copies if each.verdict.component != "unknown"]
-    told = [
-        f"{safe(each.copy, LONGEST_NAME)} by {'/'.join(word for word in words if word)}"
-        for each in named[:MOST_STEPS]
-        for words in [(each.verdict.component, each.verdict.side, each.verdict.cause)]
-    ]
-    if told:
-        yield f"its run named as caps: {', '.join(told)}"
+def _kept(diagnosis: Diagnosis, most: int) -> Diagnosis:
+    """What a ticket's reader is shown of it, the headline's copy first."""
+    ordered = sorted(diagnosis.copies, key=lambda each: each is not diagnosis.chosen)
+    copies = tuple(
+        replace(
+            each,
+            ceilings=tuple(replace(e, steps=()) for e in each.ceilings[:most_ceilings]),
+            ladder=each.ladder if each is diagnosis.chosen else (),
+            evidence=(),
+            advice=each.advice[:most_advice],
+            target=None,
+        )
+        for each in ordered[: min(most, MOST_COPIES)]
+        for most_ceilings, most_advice in [
+            (MOST_CEILINGS, MOST_ADVICE) if each is diagnosis.chosen else (1, 0)
+        ]
+    )
+    return replace(diagnosis, copies=copies, comparisons=())
 
 
 def _host(host: HostFacts | None) -> HostFacts | None:
@@ -161,24 +185,9 @@ def _host(host: HostFacts | None) -> HostFacts | None:
 
 
 def _chosen(known: Report, diagnosis: Diagnosis) -> Iterator[int]:
-    """Indices of the copies, the headline's first, then of the stages that bound them."""
-    headline = diagnosis.headline
-    copies = sorted(steps.copies(known), key=lambda each: headline != each.name)
-    yield from (each.index for each in copies if each.made is not None and each.made.rate.low >= 1)
-    copied = {copy.index for copy in copies}
-    ceilings = sorted(
-        (each for copy in diagnosis.copies for each in copy.ceilings),
-        key=lambda each: each.bytes_per_second,
-    )
-    # First the stages that ceilings were taken from, the lowest one's before all others.
-    bounding = [at for each in ceilings for at in each.steps if at < len(known.entries)]
-    others = [each.index for stage in STAGES_TOLD for each in steps.measured(known, stage)]
-    for at in dict.fromkeys((*bounding, *others)):
-        found = steps.found_at(known, at)
-        if at in copied or found is None or found.step.stage not in STAGES:
-            continue
-        if found.rate.low >= 1:
-            yield at
+    """Indices of the copies, the headline's first."""
+    copies = sorted(steps.copies(known), key=lambda each: diagnosis.headline != each.name)
+    return (each.index for each in copies if each.made is not None and each.made.rate.low >= 1)
 
 
 def is_of(told: CopyDiagnosis, copy: steps.Copy) -> bool:
@@ -236,9 +245,47 @@ def told_report(content: bytes) -> Report:
     if len(content) > LARGEST_BYTES:
         raise ReportError(f"larger than {LARGEST_BYTES} bytes, and no ticket")
     try:
-        return report.loads(_block(content).encode("utf-8", "backslashreplace"))
+        document = report.document(_block(content).encode("utf-8", "backslashreplace"))
+        return with_diagnosis(report.from_elsewhere(document), document)
     except ReportError as error:
         raise ReportError(f"the ticket's figures are damaged: {error}") from None
+
+
+def with_diagnosis(known: Report, document: dict[str, Any]) -> Report:
+    """A ticket's report with the diagnosis that its document holds; any other report as it is.
+
+    Its copies have the rates of the report's steps. Errors: ReportError, one line.
+    """
+    told = document.get("diagnosis")
+    if "ticket" not in known.tool or not isinstance(told, dict) or not told.get("summary"):
+        return known
+    try:
+        found = typed.record(Diagnosis, _safe({**told, "comparisons": []}), "diagnosis")
+        for copy in found.copies:
+            if copy.verdict.confidence > 1:
+                raise ReportError("diagnosis: a confidence above 1")
+            for each in (copy.verdict, copy.next, *copy.ceilings, *copy.ladder):
+                if each is not None:
+                    check_words(*each.named)
+    except (typed.NotTyped, WordError) as error:
+        raise ReportError(str(error)) from None
+    rates_told: dict[tuple[str, str, str], float] = {}
+    for name, dialect, initiator, rate in steps.made_copies(known):
+        rates_told.setdefault((name, dialect, initiator), rate)
+    copies = (
+        replace(each, bytes_per_second=rates_told.get((each.copy, each.dialect, each.initiator)))
+        for each in found.copies
+    )
+    return replace(known, ticket_diagnosis=replace(found, copies=tuple(copies)))
+
+
+def _safe(value: Any) -> Any:
+    """The same with every text as our own sentences are: no controls, no more than a sentence."""
+    if isinstance(value, dict):
+        return {key: _safe(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_safe(each) for each in value]
+    return " ".join(safe(value, LONGEST_SENTENCE).split()) if isinstance(value, str) else value
 
 
 def _block(content: bytes) -> str:

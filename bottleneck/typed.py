@@ -65,6 +65,10 @@ def typed(hint: Any, value: object, where: str, exact: bool = False) -> Any:
     if origin in _UNIONS:
         inner = next(each for each in arguments if each is not type(None))
         return None if value is None else typed(inner, value, where, exact)
+    if origin is typing.Literal:
+        if value not in arguments:
+            raise NotTyped(f"{where} must be one of {', '.join(map(str, arguments))}")
+        return value
     if origin is tuple:
         items = enumerate(array(value, where))
         return tuple(typed(arguments[0], each, f"{where}[{at}]", exact) for at, each in items)

@@ -60,7 +60,7 @@ def worst() -> str:
     text = json.dumps(document, separators=(",", ":"))
     keys = "{" + joined(f'"{at:05x}":{at}.5' for at in range(97_000)) + "}"
     strings = "[" + joined(f'"{at:05x}"' for at in range(140_000)) + "]"
-    numbers = "[" + joined(f"{at}.25" for at in range(130_000)) + "]"
+    numbers = "[" + joined(f"{at}.25" for at in range(120_000)) + "]"
     arrays = "[" + joined(["[]"] * 60_000) + "]"
     text = text.replace('"HERE"', f"[{keys},{strings},{numbers},{arrays}]")
     room = USUAL.content_bytes - len(text) - 30

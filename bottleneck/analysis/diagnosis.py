@@ -49,7 +49,12 @@ OFFERS_RATIO = 1.1
 
 
 def diagnose(report: Report) -> Diagnosis:
-    """What the report means; pure, so that it can be had again from a saved one."""
+    """What the report means; pure, so that it can be had again from a saved one.
+
+    Of a ticket it is what its run found: a ticket holds the copies, and not what bounds them.
+    """
+    if report.ticket_diagnosis is not None and report.target_rate_bytes_per_second is None:
+        return report.ticket_diagnosis
     copies = steps.copies(report)
     found = [_diagnose(report, copy) for copy in copies]
     found += _untried(report, copies)

@@ -33,7 +33,7 @@ def load(file: Path) -> Report:
         document = report.document(content)
         if observations.is_one(document):
             return observations.told_report(observations.loads(content, document))
-        return report.from_elsewhere(document)
+        return ticket_figures.with_diagnosis(report.from_elsewhere(document), document)
     except report.ReportError as error:
         raise Refused("usage", f"{file}: {error}") from None
     except OSError as error:

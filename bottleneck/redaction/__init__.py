@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from bottleneck import report
+from bottleneck import report, ticket_figures
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.redaction.texts import (
     GONE,
@@ -83,9 +83,7 @@ MOUNT_NAMES = {
     **{"addr": "address", "ip": "address", "clientaddr": "address", "mountaddr": "address"},
 }
 ROLES = {"--user": "user", "--domain": "domain"}
-PATH_OPTIONS = frozenset(
-    ("--folder", "--server-folder", "--auth-file", "--file", "--tree")
-)
+PATH_OPTIONS = frozenset(("--folder", "--server-folder", "--auth-file", "--file", "--tree"))
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
 
 Place = tuple[str, ...]
@@ -142,7 +140,9 @@ class Redaction:
     def report(self, known: Report) -> Report:
         """A report as it may be shown to anybody. Errors: ReportError, it cannot be written."""
         try:
-            return report.from_json(self.document(report.to_json(known, Diagnosis(None, (), ""))))
+            told = known.ticket_diagnosis or Diagnosis(None, (), "")
+            shown = self.document(report.to_json(known, told))
+            return ticket_figures.with_diagnosis(report.from_json(shown), shown)
         except TooManyNames as error:
             raise report.ReportError(str(error)) from None
 

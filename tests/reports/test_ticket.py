@@ -13,10 +13,11 @@ import pytest
 
 from bottleneck import report, report_schema, ticket_figures
 from bottleneck.analysis import changes, steps
-from bottleneck.cli import app
+from bottleneck.cli import app, loading
 from bottleneck.report import ReportError
 from bottleneck.reports.markdown import at_start, inline
 from bottleneck.reports.ticket import document as ticket_text
+from bottleneck.safe import safe
 from bottleneck.units import shown_as
 from probes.records import Measured, Sample
 from tests import stored_reports
@@ -27,6 +28,8 @@ RECORDED = [
     *sorted((ROOT / "tests/data").glob("report-v1-*.json")),
     ROOT / "examples/server-disk-read.json",
 ]
+STORED = [*RECORDED, *sorted((ROOT / "tests/data/answers").glob("*.json"))]
+STORED += sorted((ROOT / "examples").glob("*.toml"))
 
 
 def ticket_of(known):
@@ -48,7 +51,19 @@ def test_a_ticket_is_one_page_whose_figures_load(path):
     block = text.split("```json")[1].split("```")[0]
     assert len(block.strip().splitlines()) <= 25
     jsonschema.validate(json.loads(block), report_schema.schema())
-    assert ticket_figures.told_report(text.encode()) == report.loads(block.encode())
+    told = ticket_figures.told_report(text.encode())
+    assert replace(told, ticket_diagnosis=None) == report.loads(block.encode())
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_a_ticket_has_the_verdict_of_its_report(path):
+    known = loading.load(path)
+    first, second = diagnose(known), diagnose(ticket_figures.told_report(ticket_of(known).encode()))
+    assert (second.headline, second.summary) == (first.headline, safe(first.summary, 1000))
+    for one, other in zip([first.chosen], [second.chosen], strict=True):
+        assert (one and replace(one.verdict, ceiling_bytes_per_second=0.0)) == (
+            other and replace(other.verdict, ceiling_bytes_per_second=0.0)
+        )
 
 
 @pytest.mark.long
