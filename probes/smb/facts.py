@@ -73,7 +73,7 @@ SHARE_FLAGS_1 = {
 
 _NEGOTIATED = struct.Struct("<HHHH16sIIIIQ")
 _SHARE = struct.Struct("<HBBII")
-_FILETIME_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+FILETIME_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def moment(filetime: int) -> str | None:
     if not filetime:
         return None
     try:
-        told = _FILETIME_EPOCH + timedelta(microseconds=filetime // 10)
+        told = FILETIME_EPOCH + timedelta(microseconds=filetime // 10)
     except OverflowError:
         return None
     return told.isoformat(timespec="milliseconds")

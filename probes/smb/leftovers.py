@@ -10,16 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, replace
+from datetime import datetime
 from typing import Any
 
 from smbprotocol.exceptions import SMBResponseException
-from smbprotocol.file_info import FileInformationClass
 from smbprotocol.open import (
     CreateOptions,
     DirectoryAccessMask,
-    FileAttributes,
     FilePipePrinterAccessMask,
 )
 
@@ -32,7 +30,7 @@ from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
 from probes.smb.pipe import EXISTING, FILE, FOLDER, SHARE_ALL
 from probes.smb.run_folder import joined
 from probes.smb.session import SMB_PORT
-from probes.smb.smbprotocol_connection import listed, opened
+from probes.smb.smbprotocol_connection import Entry, listed, opened
 from probes.smb.smbprotocol_session import MOST_ENTRIES, Smb2Session
 from probes.stage import Refused
 
@@ -126,31 +124,6 @@ def _seen(
     return Leftover(entry.name, why, files, size, max(0.0, age or 0.0))
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A name in a folder, as the server lists it."""
-
-    name: str
-    attributes: int
-    size_bytes: int
-    changed: datetime
-    """The later of its last write and its last change, by the server's clock."""
-
-    @property
-    def is_plain_folder(self) -> bool:
-        """A folder and no link or mount point."""
-        return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY) and not self._link
-
-    @property
-    def is_plain_file(self) -> bool:
-        """A file and no link."""
-        return not self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY and not self._link
-
-    @property
-    def _link(self) -> bool:
-        return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_REPARSE_POINT)
-
-
 def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
     """What lies in a folder of the share and matches the server's pattern, all of it.
 
@@ -158,8 +131,7 @@ def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
     """
     with session._step(f"list {folder or 'the share'}"):
         made = _opened(session, folder, _LIST, FOLDER, SHARE_ALL)
-        kind = FileInformationClass.FILE_DIRECTORY_INFORMATION
-        found = list(map(_entry, listed(made, pattern, kind, MOST_ENTRIES)))
+        found = listed(made, pattern, MOST_ENTRIES)
     if len(found) > MOST_ENTRIES:
         raise Refused("usage", f"{folder or 'the share'} contains more than {MOST_ENTRIES} entries")
     yield from (each for each in found if each.name not in (".", ".."))
@@ -214,17 +186,6 @@ def _words(error: SMBResponseException) -> str:
     if error.status in (SHARING_VIOLATION, DELETE_PENDING):
         return "another client has it open"
     return " ".join(str(error).split())[:200]
-
-
-def _entry(listed: Any) -> Entry:
-    times = [listed[name].get_value() for name in ("last_write_time", "change_time")]
-    aware = [each if each.tzinfo else each.replace(tzinfo=UTC) for each in times]
-    return Entry(
-        name=listed["file_name"].get_value().decode("utf-16-le", "replace"),
-        attributes=int(listed["file_attributes"].get_value()),
-        size_bytes=int(listed["end_of_file"].get_value()),
-        changed=max(aware),
-    )
 
 
 def _opened(session: Smb2Session, path: str, access: int, options: int, sharing: int) -> Any:

@@ -15,9 +15,13 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import struct
 import threading
 import time
 import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import smbprotocol.session
@@ -26,11 +30,18 @@ from cryptography.exceptions import InvalidTag
 from smbprotocol import Dialects
 from smbprotocol.connection import Commands, Connection, HashAlgorithms
 from smbprotocol.exceptions import NoMoreFiles, NoSuchFile, SMBException, SMBResponseException
+from smbprotocol.file_info import FileInformationClass
 from smbprotocol.header import NtStatus, Smb2Flags
-from smbprotocol.open import FileAttributes, ImpersonationLevel, Open
+from smbprotocol.open import (
+    FileAttributes,
+    ImpersonationLevel,
+    Open,
+    SMB2QueryDirectoryResponse,
+)
 from smbprotocol.session import Session
 from smbprotocol.transport import Tcp
 
+from probes.smb.facts import FILETIME_EPOCH
 from probes.smb.frames import Broken, Late, Wire
 from probes.smb.pipe import FOLDER, SHARE_ALL
 from probes.smb.session import STEP_SECONDS
@@ -40,6 +51,10 @@ KEEP_ALIVE_SECONDS = 20
 """An idle session sends an ECHO that often, and notices so that its server went."""
 LEAST_LIMIT_BYTES = 4096
 """A server that takes no longer READ or WRITE serves no files."""
+LISTING_BYTES = 64 * 1024
+"""Asked for and taken of a folder's entries in one reply; what one credit pays for."""
+_ENTRY = struct.Struct("<I20xQQQ8xII")
+"""NextEntryOffset, LastWriteTime, ChangeTime, EndOfFile, FileAttributes, FileNameLength."""
 _MESSAGES = (b"\xfeSMB", b"\xfdSMB")
 _LEAST_BYTES = 68
 """Header and the shortest body; of an encrypted message more."""
@@ -264,13 +279,67 @@ def opened(
     return made
 
 
-def listed(folder: Any, pattern: str, kind: int, most: int) -> list[Any]:
-    """The library's entries of an open folder, all of them or one more than most; closes it."""
-    found: list[Any] = []
+@dataclass(frozen=True)
+class Entry:
+    """A name in a folder, as the server lists it."""
+
+    name: str
+    attributes: int
+    size_bytes: int
+    changed: datetime
+    """The later of its last write and its last change, by the server's clock."""
+
+    @property
+    def is_plain_folder(self) -> bool:
+        """A folder and no link or mount point."""
+        return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY) and not self._link
+
+    @property
+    def is_plain_file(self) -> bool:
+        """A file and no link."""
+        return not self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY and not self._link
+
+    @property
+    def _link(self) -> bool:
+        return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_REPARSE_POINT)
+
+
+def listed(folder: Any, pattern: str, most: int) -> list[Entry]:
+    """The entries of an open folder, all of them or more than most; closes it. Raises Broken.
+
+    Each QUERY_DIRECTORY (MS-SMB2 2.2.33) brings one entry or more, so most + 1 are sent at most.
+    """
+    found: list[Entry] = []
+    tree, connection = folder.tree_connect, folder.connection
+    kind = FileInformationClass.FILE_DIRECTORY_INFORMATION
     try:
         with contextlib.suppress(NoMoreFiles, NoSuchFile):
             while len(found) <= most:
-                found += folder.query_directory(pattern, kind)
+                query, _ = folder.query_directory(
+                    pattern, kind, max_output=LISTING_BYTES, send=False
+                )
+                sent = connection.send(query, tree.session.session_id, tree.tree_connect_id)
+                reply = SMB2QueryDirectoryResponse()
+                reply.unpack(connection.receive(sent)["data"].get_value())
+                found += _entries(reply["buffer"].get_value())
     finally:
         folder.close()
     return found
+
+
+def _entries(listing: bytes) -> Iterator[Entry]:
+    """Parses a FileDirectoryInformation (MS-FSCC 2.4.10); its entries have to follow each other."""
+    if len(listing) > LISTING_BYTES:
+        raise Broken(f"the server sent a listing of {len(listing)} bytes, at most {LISTING_BYTES}")
+    at, following = 0, 1
+    while following:
+        if at + _ENTRY.size > len(listing):
+            raise Broken("the server sent a listing that is cut off")
+        following, written, changed, size, attributes, name_bytes = _ENTRY.unpack_from(listing, at)
+        name_at = at + _ENTRY.size
+        if name_at + name_bytes > len(listing) or 0 < following < _ENTRY.size + name_bytes:
+            raise Broken("the server sent a listing whose entries overlap")
+        name = listing[name_at : name_at + name_bytes].decode("utf-16-le", "replace")
+        since = timedelta(microseconds=max(written, changed) // 10)
+        yield Entry(name, attributes, size, FILETIME_EPOCH + since)
+        at += following

@@ -13,7 +13,6 @@ from typing import Any
 from smbprotocol import Dialects
 from smbprotocol.connection import Capabilities
 from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResponseException
-from smbprotocol.file_info import FileInformationClass
 from smbprotocol.session import SMB2SessionSetupRequest
 from smbprotocol.tree import TreeConnect
 
@@ -208,9 +207,7 @@ class Smb2Session(Session):
 
     def _names(self, folder: str) -> list[str]:
         made = opened(self._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER)
-        kind = FileInformationClass.FILE_NAMES_INFORMATION
-        entries = listed(made, "*", kind, MOST_ENTRIES)
-        return [entry["file_name"].get_value().decode("utf-16-le") for entry in entries]
+        return [entry.name for entry in listed(made, "*", MOST_ENTRIES)]
 
     def _taken(self, handle: Handle) -> Pipe:
         connection = self._connection

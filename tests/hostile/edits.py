@@ -127,6 +127,13 @@ def room(message: Message, talk: Talk, total: int, free: int, sectors: int, each
     message[72:] = figures
 
 
+@edit
+def listing(message: Message, talk: Talk, data: bytes) -> None:
+    """A QUERY_DIRECTORY's reply with these entries (MS-SMB2 2.2.34), whatever was asked for."""
+    _put(message, 8, "I", 0)
+    message[HEADER_BYTES:] = struct.pack("<HHI", 9, 72, len(data)) + data
+
+
 def dropped(message: Message, talk: Talk) -> Outcome:
     return []
 

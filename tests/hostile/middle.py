@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 
 SMB1, SMB2, SEALED = b"\xffSMB", b"\xfeSMB", b"\xfdSMB"
 NAMES2 = {0: "negotiate", 1: "login", 2: "logoff", 3: "share", 4: "unshare", 5: "open"}
-NAMES2 |= {6: "close", 7: "flush", 8: "read", 9: "write", 11: "ioctl", 13: "echo", 16: "query"}
+NAMES2 |= {6: "close", 7: "flush", 8: "read", 9: "write", 11: "ioctl", 13: "echo", 14: "list"}
+NAMES2 |= {16: "query"}
 NAMES1 = {0x72: "negotiate", 0x73: "login", 0x75: "share", 0xA2: "open"}
 NAMES1 |= {0x04: "close", 0x05: "flush", 0x2E: "read", 0x2F: "write"}
 PENDING = 0x103

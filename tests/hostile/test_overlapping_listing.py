@@ -1,0 +1,77 @@
+"""A hostile server's listing of a share: refused at once, and it is the server that is named."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import edits
+import pytest
+from behaviour import first
+from middle import between
+
+from probes.drivers.samba import Samba, private_samba
+from probes.smb.leftovers import Setting, hold
+from probes.stage import Refused
+
+SECRET = "Geheim-47-correct-horse"
+LONGEST = 64 << 10
+
+
+def entry(following: int, name: str = "film", told: int | None = None) -> bytes:
+    """A FileDirectoryInformation (MS-FSCC 2.4.10)."""
+    written = name.encode("utf-16-le")
+    size = len(written) if told is None else told
+    return struct.pack("<II6QII", following, 0, *[133_000_000 * 10**9] * 4, 8, 8, 0x20, size) + (
+        written
+    )
+
+
+LISTINGS = {
+    "entries of 4 bytes": struct.pack("<I", 4) * (LONGEST // 4),
+    "entries of 8 bytes": struct.pack("<II", 8, 0) * (LONGEST // 8),
+    "of 900 KiB": struct.pack("<I", 4) * (900 << 8),
+    "longer than asked for": entry(72) * (LONGEST // 72) + entry(0),
+    "an entry that begins in a name": entry(64, "a" * 40) + entry(0),
+    "an entry behind the listing": entry(1 << 31),
+    "a name behind the listing": entry(0, told=1000),
+    "a name of 4 GiB": entry(0, told=0xFFFFFFFE),
+    "cut": entry(72) + entry(0)[:40],
+    "empty": b"",
+    "changed in the year 60000": struct.pack("<II6QII", 0, 0, *[(1 << 64) - 1] * 6, 0, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture(scope="module")
+def server(shared: Path) -> Iterator[Samba]:
+    with private_samba(shared, password=SECRET) as started:
+        yield started
+
+
+@pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
+def test_a_listing_that_is_none_is_refused_and_the_server_named(
+    server: Samba, listing: bytes
+) -> None:
+    tampers = first("list", edits.listing(listing), every=True)
+    with between((server.host, server.port), tampers, SECRET.encode()) as (port, witness):
+        peer = replace(server.endpoint, host="127.0.0.1", port=port)
+        with pytest.raises(Refused, match="127.0.0.1/.*list .*(the server sent|invalid)"):
+            hold(Setting(0.0), peer).__enter__()
+        assert witness.applied == 1
+
+
+def test_a_true_listing_of_many_names_is_taken_whole(server: Samba, shared: Path) -> None:
+    """More than one reply holds, with names of every length that a file system takes."""
+    names = {f"bottleneck-{number:016x}" for number in range(700)}
+    for number, name in enumerate(sorted(names)):
+        (shared / name).mkdir()
+        (shared / f"bottleneck-{'x' * (number % 200)}-{number}").touch()
+    with hold(Setting(0.0), server.endpoint) as held:
+        assert {each["path"] for each in held.facts["found"]} == names
