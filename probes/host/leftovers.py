@@ -1,9 +1,9 @@
 """What a killed run left on this host: what the journal names, and what has a run folder's name.
 
-The journal is sure: it knows the very folder. A name alone proves nothing: a folder is ours only
-where all that lies in it is what a run puts there. What is young, in use or not wholly ours stays,
-and the reason is told; so does what lies on another host's disk, as this host sees neither who uses
-it there nor the clock that its age goes by.
+The journal is sure: it knows the very folder. Names alone prove nothing: a folder is ours only
+where all that lies in it is what a run puts there, and begins as a run's files do. What is young,
+in use or not wholly ours stays, and the reason is told; so does what lies on another host's disk,
+as this host sees neither who uses it there nor the clock that its age goes by.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from probes.host import folders, journal, processes, removal
+from probes.host import folders, journal, payload, processes, removal
 from probes.host.child import NoAnswer, answered
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
@@ -30,6 +30,10 @@ MOST_ENTRIES = 200_000
 FOLDER_SECONDS = 20.0
 SURE_SECONDS = 3600.0
 """What is younger goes only where every process can be seen: one that is hidden may use it."""
+UNPROVEN = (
+    "none of its files begins as a run's do; if a run of an older version left it, "
+    "delete it by hand"
+)
 THERE = "use bottleneck cleanup"
 """Said of what lies on a share, which is looked at over SMB."""
 
@@ -213,7 +217,8 @@ def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]
     found = []
     folder = removal.opened(name, parent)
     try:
-        for each in os.listdir(folder):
+        names = sorted(os.listdir(folder), reverse=True)  # the source comes first
+        for each in names:
             if not removal.RUN_FILE.fullmatch(each):
                 raise Foreign(f"it contains {each!r}, which is not from a run")
             found.append(os.stat(each, dir_fd=folder, follow_symlinks=False))
@@ -223,9 +228,21 @@ def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]
                 raise Foreign(f"{each!r} has another hard link")
             if len(found) > MOST_ENTRIES:
                 raise Foreign(f"it contains more than {MOST_ENTRIES} entries")
+        if not payload.proves(_head(folder, each) for each in names):
+            raise Foreign(UNPROVEN)
     finally:
         os.close(folder)
     return found
+
+
+def _head(folder: int, name: str) -> bytes:
+    """What a file of an open folder begins with."""
+    # O_NONBLOCK: a FIFO that took its place must not hold us
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    try:
+        return os.pread(fd, len(payload.MAGIC), 0)
+    finally:
+        os.close(fd)
 
 
 def _on_other_host(place: str) -> str:

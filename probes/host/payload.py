@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Iterable
 
+MAGIC = b"\x89bottleneck run\n"
+"""Begins every payload: by it a file that a killed run left is told from somebody else's."""
+MOST_HEADS = 3
+"""Files of a folder that are looked into for it."""
 PERIOD_BYTES = 4 * 1024 * 1024 + 4096 + 64
 """No power of two: the same block comes back at the same alignment after 65601 blocks only."""
 
@@ -11,11 +16,11 @@ LONGEST_BLOCK_BYTES = 8 * 1024 * 1024
 
 
 def ring(seed: bytes) -> memoryview:
-    """Payload of PERIOD_BYTES from SHAKE-128 of seed, repeated so that any block is one slice.
+    """Payload of PERIOD_BYTES, MAGIC and SHAKE-128 of seed, repeated: any block is one slice.
 
     12 MiB in memory, 30 ms of one core. Source: FIPS 202.
     """
-    period = hashlib.shake_128(seed).digest(PERIOD_BYTES)
+    period = MAGIC + hashlib.shake_128(seed).digest(PERIOD_BYTES - len(MAGIC))
     copies = -(-(PERIOD_BYTES + LONGEST_BLOCK_BYTES) // PERIOD_BYTES)
     return memoryview((period * copies)[: PERIOD_BYTES + LONGEST_BLOCK_BYTES])
 
@@ -36,3 +41,17 @@ def matches(ring: memoryview, offset: int, view: memoryview) -> bool:
     assert isinstance(whole, bytes)
     # bytes.startswith is a memcmp on any buffer; == of two memoryviews goes byte by byte
     return whole.startswith(view, offset % PERIOD_BYTES)
+
+
+def proves(heads: Iterable[bytes]) -> bool:
+    """Whether a run wrote a folder's files, by the first len(MAGIC) bytes of each.
+
+    One of the first files has MAGIC; or there are no more files, and each is empty or ends within
+    MAGIC, as those of a run that was killed when it had just created them.
+    """
+    short = True
+    for count, head in enumerate(heads):
+        if head == MAGIC or count == MOST_HEADS:
+            return head == MAGIC
+        short = short and MAGIC.startswith(head)
+    return short

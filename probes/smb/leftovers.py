@@ -1,6 +1,7 @@
 """Folders of killed runs on a share, found and removed over SMB 2 or 3.
 
-Ours alone: the name of a run's folder, in it a run's files and nothing else, no link among them.
+Ours alone: the name of a run's folder, in it a run's files and nothing else, no link among them;
+and these begin as a run's do, or the journal of this host names the folder.
 Each is opened with nothing shared first (MS-SMB2 2.2.13, ShareAccess 0), which a server refuses
 while anybody, the run itself for one, has it open; only a handle that was given so is deleted by.
 """
@@ -21,13 +22,13 @@ from smbprotocol.open import (
     FilePipePrinterAccessMask,
 )
 
-from probes.host import journal
-from probes.host.leftovers import MOST_FOUND, RUN, Leftover
+from probes.host import journal, payload
+from probes.host.leftovers import MOST_FOUND, RUN, UNPROVEN, Leftover
 from probes.host.leftovers import OnShare as Setting
 from probes.host.removal import RUN_FILE
 from probes.records import Endpoint
 from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
-from probes.smb.pipe import EXISTING, FILE, FOLDER, SHARE_ALL
+from probes.smb.pipe import EXISTING, FILE, FOLDER, READ_ALONE, SHARE_ALL
 from probes.smb.run_folder import joined
 from probes.smb.session import SMB_PORT
 from probes.smb.smbprotocol_connection import Entry, listed, opened
@@ -59,6 +60,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         now = session.facts.server_time
         wanted = frozenset(setting.remove)
         there = list(entries(session, peer.folder, "bottleneck-*"))
+        noted = {name for name, _ in _noted(peer)}
         for entry in there:
             if not RUN.fullmatch(entry.name) or (wanted and entry.name not in wanted):
                 continue
@@ -69,6 +71,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
                     continue  # each of them is told of, so that none is taken for gone
                 break
             seen = _seen(session, peer.folder, entry, now, setting.older_seconds)
+            if not seen.why_left and entry.name not in noted:
+                seen = replace(seen, why_left=_unproven(session, joined(peer.folder, entry.name)))
             if entry.name in wanted and not seen.why_left:
                 path = joined(peer.folder, entry.name)
                 seen = replace(seen, why_left=remove(session, path, until))
@@ -83,13 +87,20 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     yield replace(peer, access=None, facts=facts)
 
 
-def _forget(peer: Endpoint, there: set[str]) -> None:
-    """What lay in this folder and does no more, whoever removed it, is no longer in the journal."""
+def _noted(peer: Endpoint) -> Iterator[tuple[str, journal.Entry]]:
+    """Names of runs that have ended, of which this host's journal has a folder in this one."""
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
     for facts, entry in journal.left(journal.SHARE):
         name = facts["name"].rpartition("\\")[2]
         here = (facts["folder"], facts["name"]) == (place, joined(peer.folder, name))
-        if here and name not in there and journal.has_ended(facts):
+        if here and journal.has_ended(facts):
+            yield name, entry
+
+
+def _forget(peer: Endpoint, there: set[str]) -> None:
+    """What lay in this folder and does no more, whoever removed it, is no longer in the journal."""
+    for name, entry in _noted(peer):
+        if name not in there:
             entry.close(gone=True)
 
 
@@ -135,6 +146,27 @@ def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
     if len(found) > MOST_ENTRIES:
         raise Refused("usage", f"{folder or 'the share'} contains more than {MOST_ENTRIES} entries")
     yield from (each for each in found if each.name not in (".", ".."))
+
+
+def _unproven(session: Smb2Session, path: str) -> str:
+    """Why nothing shows that a run wrote what lies in a folder; empty: something does."""
+
+    def head(each: Entry) -> bytes:
+        if not each.size_bytes:
+            return b""
+        with session._step(f"read {path}"):
+            file = _opened(session, f"{path}\\{each.name}", READ_ALONE, FILE, SHARE_ALL)
+            try:
+                return bytes(file.read(0, min(each.size_bytes, len(payload.MAGIC))))
+            finally:
+                file.close()
+
+    try:
+        # the source comes first
+        files = sorted(entries(session, path, "*"), key=lambda each: each.name, reverse=True)
+        return "" if payload.proves(map(head, files)) else UNPROVEN
+    except Refused as refused:
+        return refused.text
 
 
 def withheld(session: Smb2Session, path: str) -> str:

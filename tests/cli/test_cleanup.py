@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import processes
+from probes.host import payload, processes
 from probes.host.reader import reader
 from tests import living
 
@@ -23,7 +23,7 @@ def made(folder, name=RUN, files=("source",)):
     path = Path(folder) / name
     path.mkdir()
     for each in files:
-        (path / each).write_bytes(b"x" * 100)
+        (path / each).write_bytes(payload.ring(b"seed")[:100])
     return path
 
 

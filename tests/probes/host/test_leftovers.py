@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import folders, journal, leftovers, removal
+from probes.host import folders, journal, leftovers, payload, removal
 from probes.host.own_folder import own_folder
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
@@ -28,7 +28,7 @@ def made(folder, name=RUN, files=("source",)):
     path = folder / name
     path.mkdir()
     for each in files:
-        (path / each).write_bytes(b"x" * 100)
+        (path / each).write_bytes(payload.ring(b"seed")[:100])
     return path
 
 
@@ -105,6 +105,38 @@ def test_a_folder_with_anything_else_in_it_stays_whole(tmp_path, monkeypatch, pl
     assert only.why_left
     assert leftovers.remove(str(tmp_path / path), 0) == only.why_left
     assert sorted(os.listdir(path)) == before
+
+
+FOREIGN = [b"a user's own", b"x" * 100, bytes(100), payload.MAGIC[1:] + b"x" * 100]
+
+
+@pytest.mark.parametrize("content", FOREIGN)
+def test_a_file_called_source_that_no_run_wrote_is_not_removed(tmp_path, content):
+    """The name of a run's folder and of its file is not enough."""
+    path = made(tmp_path)
+    (path / "source").write_bytes(content)
+    (only,) = found(tmp_path).values()
+    assert "delete it by hand" in only.why_left
+    assert leftovers.remove(str(path), 0) == only.why_left
+    assert (path / "source").read_bytes() == content
+
+
+@pytest.mark.parametrize("files", [(), ("source",), ("source", PUSHED)])
+@pytest.mark.parametrize("size", [0, 7, len(payload.MAGIC)])
+def test_what_was_killed_when_it_had_just_begun_goes(tmp_path, files, size):
+    path = made(tmp_path, files=files)
+    for each in files:
+        (path / each).write_bytes(payload.MAGIC[:size])
+    assert leftovers.remove(str(path), 0) == ""
+    assert not path.exists()
+
+
+def test_one_file_that_a_run_wrote_proves_whose_the_folder_is(tmp_path):
+    """A push that was killed may leave one of zeros, of which the end was written."""
+    path = made(tmp_path, files=("source", PUSHED))
+    (path / PUSHED).write_bytes(bytes(100))
+    assert leftovers.remove(str(path), 0) == ""
+    assert not path.exists()
 
 
 def test_a_link_with_the_name_of_a_run_is_no_folder_of_one(tmp_path):

@@ -45,3 +45,28 @@ def test_a_changed_byte_and_a_shifted_block_are_seen(ring):
     assert not payload.matches(ring, offset + 1, memoryview(copied))
     copied[-1] ^= 1
     assert not payload.matches(ring, offset, memoryview(copied))
+
+
+M = payload.MAGIC
+HEADS = [
+    ([], True),
+    ([M], True),
+    ([b"", M[:1], M[:15]], True),
+    ([b"", b"x", M], True),
+    ([b"x" * 16, b""], False),
+    ([M[1:] + b"x"], False),
+    ([b"", b"", b"", b""], False),
+    ([b"x", b"x", b"x", b"x", M], False),
+]
+
+
+@pytest.mark.parametrize(("heads", "ours"), HEADS)
+def test_a_run_s_files_are_known_by_what_they_begin_with(heads, ours):
+    """Of a folder with many files only the first are looked into."""
+    assert payload.proves(iter(heads)) == ours
+
+
+def test_every_payload_begins_with_the_magic():
+    for seed in (b"seed", b"another"):
+        assert payload.block(payload.ring(seed), 0, len(M)) == M
+    assert len(M) == 16

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from probes.host import journal
+from probes.host import journal, payload
 from probes.records import Endpoint
 from probes.smb import leftovers
 from probes.smb.leftovers import Setting, hold
@@ -24,7 +24,7 @@ def served(share: Callable[..., Any]) -> Iterator[tuple[Endpoint, Path]]:
     with share() as (peer, folder, _):
         for name in NAMES:
             (folder / name).mkdir()
-            (folder / name / "source").write_bytes(b"x" * 100)
+            (folder / name / "source").write_bytes(payload.ring(b"seed")[:100])
         yield peer, folder
 
 
@@ -80,6 +80,23 @@ def test_a_slow_server_is_left_in_time_and_each_name_told(
     assert all("once more" in each["why_left"] for each in told["found"])
     assert told["removed"] == []
     assert names(folder) == NAMES
+
+
+def test_what_no_run_wrote_is_removed_only_where_the_journal_names_it(
+    served: tuple[Endpoint, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file called source is not enough; one that was just created, and is empty, is."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    peer, folder = served
+    for name, content in zip(NAMES[:3], (b"mine" * 100, b"old" * 100, b""), strict=True):
+        (folder / name / "source").write_bytes(content)
+    place = f"//{peer.host}:{peer.port}/{peer.share}"
+    journal.enter(journal.SHARE, place, NAMES[1]).close(gone=False)
+    told = facts(peer, *NAMES)
+    assert sorted(told["removed"]) == NAMES[1:]
+    assert [each["path"] for each in told["found"]] == NAMES[:1]
+    assert "delete it by hand" in told["found"][0]["why_left"]
+    assert (folder / NAMES[0] / "source").read_bytes() == b"mine" * 100
 
 
 @pytest.mark.long
