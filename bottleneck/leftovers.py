@@ -95,7 +95,7 @@ class Cleanup:
                 self.trouble = error
             else:
                 names = {each.leftover.path for each in there}
-                found = [each for each in found if not _is_one_of(names, each.leftover)] + there
+                found = [e for e in found if not _is_on(self.target, names, e.leftover)] + there
         return found
 
     def remove(self, chosen: list[Found]) -> list[Cleaned]:
@@ -131,9 +131,13 @@ class Cleanup:
         return [Found("share", each, f"{target.name}/{each.path}") for each in known], gone
 
 
-def _is_one_of(names: set[str], seen: Leftover) -> bool:
-    """Whether it is a host's view of what was found on the share itself."""
-    return THERE in seen.why_left and re.split(r"[/\\]", seen.path)[-1] in names
+def _is_on(target: Target, names: set[str], seen: Leftover) -> bool:
+    """Whether it is a host's view of what the target has, or had: these names were found there."""
+    place = seen.why_left.partition(f"{THERE} ")[2]
+    folder = "/".join((target.share, *filter(None, target.folder.split("\\"))))
+    if place in (target.name, f"//{target.host}:{target.port}/{folder}"):
+        return True
+    return bool(place) and re.split(r"[/\\]", seen.path)[-1] in names
 
 
 def _cleaned(found: Found, why_left: str) -> Cleaned:

@@ -62,13 +62,41 @@ def test_what_is_known_is_removed_or_left() -> None:
     assert left.startswith("left") and left.endswith("another client has it open")
 
 
+NOTES = {
+    "//nas/media": ("//nas/media", "//nas:445/media"),
+    "//nas:1445/media": ("//nas:1445/media",),
+    "//nas/media/a/b": ("//nas/media/a/b", "//nas:445/media/a/b"),
+    "//fe80::1/media": ("//[fe80::1]/media", "//fe80::1:445/media"),
+}
+
+
+@pytest.mark.parametrize("target", NOTES)
+def test_no_note_tells_to_run_the_command_that_runs(
+    monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    """The share itself was searched: what a journal or a mount has to say of it is old."""
+    others = ["//nas/other", "//other/media", "//nas/media/below", "//nas:446/media"]
+    notes = [
+        {"path": f"{place}/{NAME}", "why_left": f"it is on a share: {THERE} {place}"}
+        for place in (*NOTES[target], *others)
+    ]
+    host: Any = SimpleNamespace(ask=lambda *_, **__: notes)
+    peer = parse(target.replace("fe80::1", "[fe80::1]"))
+    cleanup = Cleanup((), 0.0, peer, reached={"client": host})
+    monkeypatch.setattr(cleanup, "_on_share", lambda *_: ([], []))
+    assert [each.name for each in cleanup.look()] == [f"{place}/{NAME}" for place in others]
+
+
 @pytest.mark.parametrize("on_it", [[NAME], []])
 def test_what_was_found_on_the_share_is_not_told_of_as_left_here_too(
     monkeypatch: pytest.MonkeyPatch, on_it: list[str]
 ) -> None:
-    """The journal names it, a mount shows it; where the share does not, both stay."""
-    noted = {"path": f"//nas:445/media/{NAME}", "why_left": f"it is on a share: {THERE} //nas"}
-    mounted = {"path": f"/mnt/{NAME}", "why_left": f"on another host: {THERE} //nas/media"}
+    """By another name of the server, too; where the share does not have it, that stays."""
+    noted = {
+        "path": f"//n:445/media/{NAME}",
+        "why_left": f"it is on a share: {THERE} //n:445/media",
+    }
+    mounted = {"path": f"/mnt/{NAME}", "why_left": f"on another host: {THERE} //192.0.2.1/media"}
     own = {"path": f"/tmp/{NAME}", "why_left": "a run uses it"}
     host: Any = SimpleNamespace(ask=lambda *_, **__: [noted, mounted, own])
     cleanup = Cleanup((), 0.0, parse("//nas/media"), reached={"client": host})

@@ -145,7 +145,8 @@ def _named_removed(place: str, name: str, older_seconds: float) -> str:
 def _noted() -> Iterator[Leftover]:
     for facts, _ in journal.left(removal.RUN, removal.TREE, journal.SHARE):
         if facts["kind"] == journal.SHARE:
-            why: Optional[str] = f"it is on a share: {THERE} {facts['folder']}"
+            place = journal.path_of(facts).replace("\\", "/").rpartition("/")[0]
+            why: Optional[str] = f"it is on a share: {THERE} {place}"
         else:
             why = journal.look(facts)
         if why is not None:

@@ -209,10 +209,13 @@ def test_what_the_journal_is_not_sure_of_goes_by_its_name(tmp_path):
     assert not path.exists() and leftovers.find([], 0) == []
 
 
-def test_what_lies_on_a_share_is_named_with_the_share():
-    journal.enter(journal.SHARE, "//nas:445/media", RUN).close(gone=False)
+@pytest.mark.parametrize("below", ["", "a\\b"])
+def test_what_lies_on_a_share_is_named_with_the_share_and_its_folder(below):
+    name = f"{below}\\{RUN}" if below else RUN
+    journal.enter(journal.SHARE, "//nas:445/media", name).close(gone=False)
     (only,) = leftovers.find([], 3600)
-    assert "use bottleneck cleanup //nas:445/media" in only.why_left
+    place = "//nas:445/media/a/b" if below else "//nas:445/media"
+    assert only.why_left.endswith(f"use bottleneck cleanup {place}")
 
 
 def test_what_is_young_stays_where_a_process_may_be_hidden(tmp_path, monkeypatch):
