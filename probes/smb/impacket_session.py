@@ -49,6 +49,8 @@ CAP_LARGE_FILES = 0x0008
 CAP_EXTENDED_SECURITY = 0x80000000
 SMB1_OFF = "SMB1 is off on the server (good)"
 
+_REPLY = b"\x80"
+"""SMB_FLAGS_REPLY (MS-CIFS 2.2.3.1), the highest bit of Flags; the library checks the command."""
 _QUERY_FS_SIZE_INFO = 0x0103
 _FS_SIZE = struct.Struct("<qqII")
 _TREE_SUPPORT = struct.Struct("<4xH")
@@ -86,6 +88,8 @@ class _Smb(smb.SMB):  # type: ignore[misc]
 
     def recvSMB(self) -> Any:
         message = self._sess.receive()
+        if not message[9:10] >= _REPLY:
+            raise Broken("the server sent a message that is no reply")
         if self._SignatureEnabled:
             number = self._SignSequenceNumber - 1
             signer = Md5(bytes(self._SigningSessionKey) + bytes(self._SigningChallengeResponse))

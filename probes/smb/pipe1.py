@@ -239,7 +239,7 @@ class Pipe1(Pipe):
         return self._end(message_id, code, target, _written(head), head[HEADER_BYTES:], parts[0])
 
     def _understand(self, head: memoryview) -> tuple[int, Request, int]:
-        protocol, command, code, flags, flags2, _, _, _, _, _, user_id, message_id = (
+        protocol, command, code, flags, flags2, _, _, _, tree_id, _, user_id, message_id = (
             _HEADER.unpack_from(head)
         )
         if protocol != b"\xffSMB" or not flags & _REPLY_FLAG:
@@ -249,6 +249,8 @@ class Pipe1(Pipe):
             raise Broken(f"the server answered message {message_id}, which was not asked")
         if user_id != self._link.user_id:
             raise Broken("the server answered for another session")
+        if tree_id != self._link.tree_id and request.verb != "echo":
+            raise Broken("the server answered for another share")
         if self._link.signer is not None and not flags2 & _SIGNED_FLAG2:
             raise Broken("a reply came without the signature that this session has to have")
         if code and not flags2 & _NT_STATUS_FLAG2:

@@ -284,7 +284,7 @@ class Pipe2(Pipe):
             following,
             message_id,
             _,
-            _,
+            tree,
             session,
             _,
         ) = _HEADER.unpack_from(head)
@@ -296,6 +296,9 @@ class Pipe2(Pipe):
             raise Broken(f"the server answered message {message_id}, which was not asked")
         if session != self._link.session_id:
             raise Broken("the server answered for another session")
+        # an ECHO's means nothing, and an asynchronous reply has an AsyncId there (2.2.1.1, 2.2.1.2)
+        if tree != self._link.tree_id and not flags & _ASYNC and request.verb != "echo":
+            raise Broken("the server answered for another share")
         if code == status.PENDING and not flags & _ASYNC:
             raise Broken("the server sent STATUS_PENDING without an asynchronous header")
         return _Head(message_id, code, flags, granted, request)

@@ -31,7 +31,7 @@ from smbprotocol import Dialects
 from smbprotocol.connection import Commands, Connection, HashAlgorithms
 from smbprotocol.exceptions import NoMoreFiles, NoSuchFile, SMBException, SMBResponseException
 from smbprotocol.file_info import FileInformationClass
-from smbprotocol.header import NtStatus, Smb2Flags
+from smbprotocol.header import NtStatus, Smb2Flags, SMB2HeaderResponse
 from smbprotocol.open import (
     FileAttributes,
     ImpersonationLevel,
@@ -199,19 +199,38 @@ class GuardedConnection(Connection):  # type: ignore[misc]
 
     def _decrypt(self, message: Any) -> Any:
         try:
-            return super()._decrypt(message)
+            plain = super()._decrypt(message)
         except InvalidTag:
             raise Broken("an encrypted reply was altered on its way") from None
+        header = SMB2HeaderResponse()
+        header.unpack(plain)
+        self._request_of(header)
+        return plain
+
+    def _request_of(self, header: Any) -> Any:
+        """The request that a message answers (MS-SMB2 3.2.5.1). Raises Broken where it does not.
+
+        One on its own, for the same command and tree. An asynchronous one has no TreeId, the reply
+        to a TREE_CONNECT a new one, and without a tree it means nothing (2.2.1.2).
+        """
+        asked = self.outstanding_requests[header["message_id"].get_value()].message
+        command, tree = header["command"].get_value(), asked["tree_id"].get_value()
+        if not header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SERVER_TO_REDIR):
+            raise Broken("the server sent a message that is no reply")
+        if command != asked["command"].get_value() or header["next_command"].get_value():
+            # verify_signature leaves SESSION_SETUP out: no other reply may pass for one
+            raise Broken("the server answered something else than what was asked")
+        is_async = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_ASYNC_COMMAND)
+        if tree and not is_async and header["tree_id"].get_value() != tree:
+            raise Broken("the server answered for another share")
+        return asked
 
     def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:
         session = self.session_table.get(session_id)
         command = header["command"].get_value()
         interim = header["status"].get_value() == NtStatus.STATUS_PENDING
         if not force:
-            asked = self.outstanding_requests[header["message_id"].get_value()].message
-            if command != asked["command"].get_value() or header["next_command"].get_value():
-                # SESSION_SETUP is not checked below: no other reply may pass for one
-                raise Broken("the server answered something else than what was asked")
+            asked = self._request_of(header)
         if session is not None and not force and command != Commands.SMB2_SESSION_SETUP:
             # only replies that came unencrypted get here
             trees = session.tree_connect_table.values()

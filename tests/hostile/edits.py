@@ -57,6 +57,12 @@ def flipped(message: Message, talk: Talk, at: int) -> None:
     message[at] ^= 0x10
 
 
+def asynchronous(message: Message, talk: Talk | None) -> None:
+    """A reply with an AsyncId in place of its TreeId (MS-SMB2 2.2.1.1)."""
+    _bits(message, 16, "I", 0, ASYNC)
+    _put(message, 32, "Q", 77)
+
+
 def payload_byte(message: Message, talk: Talk) -> None:
     """One byte in the middle of what a READ brought."""
     message[len(message) // 2] ^= 0x01
@@ -184,9 +190,8 @@ def pending(message: Message) -> bytes:
     """An interim reply to the same request (MS-SMB2 2.2.2), unsigned, in its frame."""
     interim = Message(message[:HEADER_BYTES])
     unsigned(interim)
+    asynchronous(interim, None)
     _put(interim, 8, "I", PENDING)
-    _bits(interim, 16, "I", 0, ASYNC)
-    _put(interim, 32, "Q", 77)
     return framed(interim + ERROR)
 
 

@@ -24,6 +24,8 @@ from behaviour import (
 
 READS = "with . bytes|with .* bytes at|too short"
 MOST = (1 << 63) - 1
+NO_REPLY, OTHER_TREE = e.cleared(16, "I", 1), e.put(36, "I", 0x7777)
+"""Without SMB2_FLAGS_SERVER_TO_REDIR; with another TreeId (MS-SMB2 2.2.1.2)."""
 NO_CREDITS = (
     *first("login", e.put(14, "H", 0), every=True),
     *first("share", e.put(14, "H", 0), every=True),
@@ -128,6 +130,36 @@ LIES = attacks(
         Terms("lie: SMB1: ", "of the .* bytes sent", dialect="smb1", copy="push.cached"): {
             "WRITE: fewer bytes than sent": first("write", e.put(37, "H", 1), nth=2),
             "WRITE: cut": first("write", e.shortened(36), nth=2),
+        },
+        Terms("header: ", f"another share|{NOT_ASKED}"): {
+            "OPEN: another tree": first("open", OTHER_TREE),
+            "OPEN: another command": first("open", e.put(12, "H", 6)),
+            "READ: another tree": first("read", OTHER_TREE, nth=2),
+            "READ: another command": first("read", e.put(12, "H", 9), nth=2),
+        },
+        Terms("header: ", "is no reply|garbled|does not offer"): {
+            "NEGOTIATE: no reply": first("negotiate", NO_REPLY),
+            "login: no reply": first("login", NO_REPLY),
+            "share: no reply": first("share", NO_REPLY),
+            "OPEN: no reply": first("open", NO_REPLY),
+            "READ: no reply": first("read", NO_REPLY, nth=2),
+        },
+        Terms("header: ", "another share", copy="push.cached"): {
+            "WRITE: another tree": first("write", OTHER_TREE, nth=2),
+        },
+        Terms("header: ", "is no reply|garbled|SMB1 is off", dialect="smb1"): {
+            "SMB1: NEGOTIATE: no reply": first("negotiate", e.put(9, "B", 0x08)),
+            "SMB1: login: no reply": first("login", e.put(9, "B", 0x08)),
+            "SMB1: OPEN: no reply": first("open", e.put(9, "B", 0x08)),
+            "SMB1: READ: another tree": (
+                "another share",
+                first("read", e.put(24, "H", 0x7777), nth=2),
+            ),
+        },
+        Terms("header: ", dialect="2.1", outcome="harmless"): {
+            "READ: asynchronous": first("read", e.asynchronous, nth=2),
+            "OPEN: asynchronous": first("open", e.asynchronous),
+            "login: a tree that means nothing": first("login", OTHER_TREE),
         },
         Terms("plain: ", dialect="2.1", outcome="mismatch"): {
             "one bit of a READ": first("read", e.flipped(-1), nth=7),

@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import struct
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM
+from smbprotocol.header import SMB2HeaderRequest
 
+from probes.smb import smbprotocol_connection
 from probes.smb.frames import Broken
 from probes.smb.protection import HEADER_BYTES, Md5, Sealer, Signer, signer
 
@@ -120,3 +124,42 @@ def test_a_signature_is_that_of_the_whole_message(
     key: Signer, reply: bool, expected: bytes
 ) -> None:
     assert key.sign(77, reply, MESSAGE[:9], MESSAGE[9:]) == expected
+
+
+OPEN, TREE = 5, 9
+REPLY, ASYNC = 1, 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "command", "tree", "following", "complaint"),
+    [
+        (REPLY, OPEN, TREE, 0, ""),
+        (REPLY | ASYNC, OPEN, 0, 0, ""),
+        (0, OPEN, TREE, 0, "no reply"),
+        (REPLY, OPEN + 1, TREE, 0, "something else"),
+        (REPLY, OPEN, TREE, 64, "something else"),
+        (REPLY, OPEN, 0, 0, "another share"),
+    ],
+)
+def test_a_server_that_has_the_key_answers_what_was_asked_too(
+    monkeypatch: pytest.MonkeyPatch,
+    flags: int,
+    command: int,
+    tree: int,
+    following: int,
+    complaint: str,
+) -> None:
+    """Of an encrypted reply the library checks the tag alone."""
+    fields = (64, 1, 0, command, 1, flags, following, 5, 0, tree, SESSION, b"")
+    plain = struct.pack("<4sHHIHHIIQIIQ16s", b"\xfeSMB", *fields)
+    monkeypatch.setattr(smbprotocol_connection.Connection, "_decrypt", lambda *_: plain)
+    transport: Any = SimpleNamespace(server="nas", port=445)
+    connection = smbprotocol_connection.GuardedConnection(transport)
+    asked = SMB2HeaderRequest()
+    asked["command"], asked["tree_id"] = OPEN, TREE
+    connection.outstanding_requests[5] = SimpleNamespace(message=asked)
+    if complaint:
+        with pytest.raises(Broken, match=complaint):
+            connection._decrypt(None)
+    else:
+        assert connection._decrypt(None) == plain

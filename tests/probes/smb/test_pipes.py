@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from probes.smb.frames import Broken, Late
+from probes.smb.pipe1 import ECHO as ECHO1
 from probes.smb.pipe1 import READ as READ1
 from probes.smb.pipe1 import WRITE as WRITE1
-from probes.smb.pipe2 import FLUSH, READ, WRITE
+from probes.smb.pipe2 import ECHO, FLUSH, READ, WRITE
 from probes.smb.protection import Md5, Signer, signer
 from probes.smb.status import ServerSaid
 from tests.living import within
@@ -34,10 +35,11 @@ def reply(
     granted: int = 1,
     session: int = SESSION,
     signed_by: Signer | None = None,
+    tree: int = TREE,
 ) -> bytes:
     flags |= SIGNED if signed_by else 0
     message = HEADER.pack(
-        b"\xfeSMB", 64, 1, status, command, granted, flags, 0, message_id, 0, TREE, session, b""
+        b"\xfeSMB", 64, 1, status, command, granted, flags, 0, message_id, 0, tree, session, b""
     )
     message += body
     if signed_by:
@@ -67,12 +69,13 @@ def reply1(
     flags: int = 0x80,
     user: int = USER,
     signed: tuple[Md5, int] | None = None,
+    tree: int = TREE,
 ) -> bytes:
     flags2 = NT_STATUS | (SIGNED1 if signed else 0)
     security = struct.pack("<q", signed[1]) if signed else b""
     message = (
         HEADER1.pack(
-            b"\xffSMB", command, status, flags, flags2, 0, security, 0, TREE, 0, user, message_id
+            b"\xffSMB", command, status, flags, flags2, 0, security, 0, tree, 0, user, message_id
         )
         + body
     )
@@ -150,6 +153,20 @@ def test_endless_pending_replies_end_at_the_deadline(pipe2: Any, ends: Any, serv
     with pytest.raises(Late):
         pipe.wait()
     ends[0]._sock.close()
+
+
+def test_an_echo_and_an_asynchronous_reply_name_no_tree(pipe1: Any, pipe2: Any) -> None:
+    pipe, peer = pipe2()
+    pipe.write(0, memoryview(b"x"))
+    peer.give(reply(10, WRITE, write_body(1), flags=FROM_SERVER | ASYNC, tree=0))
+    assert pipe.wait().moved_bytes == 1
+    pipe.echo()
+    peer.give(reply(11, ECHO, bytes(4), tree=0))
+    assert pipe.wait().verb == "echo"
+    pipe, peer = pipe1()
+    pipe.echo()
+    peer.give(reply1(1, ECHO1, b"\1" + bytes(4), tree=0xFFFF))
+    assert pipe.wait().verb == "echo"
 
 
 def test_a_short_read_is_told_as_short(pipe2: Any) -> None:
@@ -297,6 +314,7 @@ def test_a_signed_request_of_smb1_counts_by_two_and_its_reply_is_checked(pipe1: 
         (1, reply1(1, READ1, b"\0\0\0"), "too short"),
         (1, reply1(1, READ1, read_body1(b"abcd"), flags=0), "garbled"),
         (1, reply1(1, READ1, read_body1(b"abcd"), user=1), "another session"),
+        (1, reply1(1, READ1, read_body1(b"abcd"), tree=0), "another share"),
         (1, b"\xfeSMB" + bytes(80), "garbled"),
         (1, b"\xffSMB", "too short"),
         (2, reply(99, READ, read_body(b"abcd")), "not asked"),
@@ -310,6 +328,7 @@ def test_a_signed_request_of_smb1_counts_by_two_and_its_reply_is_checked(pipe1: 
         (2, reply(10, READ, bytes(8)), "too short"),
         (2, reply(10, READ, read_body(b"abcd"), flags=0), "garbled"),
         (2, reply(10, READ, read_body(b"abcd"), session=1), "another session"),
+        (2, reply(10, READ, read_body(b"abcd"), tree=0), "another share"),
         (2, reply(10, READ, bytes(9), PENDING), "asynchronous"),
         (2, b"\xfdSMB" + bytes(100), "encryption"),
         (2, b"\xfeSMB", "too short"),
