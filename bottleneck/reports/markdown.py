@@ -1,7 +1,8 @@
 """A document's blocks as Markdown that shows just that, and reads as well where nobody renders it.
 
 What CommonMark (0.31) and GitHub's dialect would take as markup gets a backslash; controls are gone
-by safe() before.
+by safe() before. So does what GitLab takes for a person, an issue, or a command to itself. GitHub
+looks for persons and issues behind the backslash too: an empty comment parts them.
 """
 
 from __future__ import annotations
@@ -20,20 +21,22 @@ _LINKS = (
     (re.compile(r"(?i)(?<=\bwww)\."), r"\\."),
     (re.compile(r"(?i)(?<=mailto):|(?<=xmpp):"), r"\\:"),
 )
-_BLOCK = re.compile(r"#{1,6}(?=\s|$)|[-+](?=\s|$)|(?<=\d)[.)](?=\s|$)|[=-]+\s*$")
+_REFERENCE = re.compile(r"@(?=\S)|#(?=\d)")
+APART = "<!---->"
+_BLOCK = re.compile(r"/(?=\w)|#{1,6}(?=\s|$)|[-+](?=\s|$)|(?<=\d)[.)](?=\s|$)|[=-]+\s*$")
 _ORDERED = re.compile(r"\d{1,9}(?=[.)](\s|$))")
 
 
 def inline(text: str) -> str:
-    """Text inside of a line; nothing in it is emphasis, code, a link, an image or HTML."""
+    """Text inside of a line; nothing in it is emphasis, code, a link, an image or a tag."""
     found = _INLINE.sub(r"\\\g<0>", text)
     for pattern, escaped in _LINKS:
         found = pattern.sub(escaped, found)
-    return found
+    return _REFERENCE.sub(rf"\\\g<0>{APART}", found)
 
 
 def at_start(text: str) -> str:
-    """The same at a line's beginning: it is no heading, list, quote or rule either."""
+    """The same at a line's beginning: it is no heading, list, quote, rule or command either."""
     found = inline(text.strip())
     number = _ORDERED.match(found)
     if number is not None:
@@ -46,7 +49,7 @@ def paragraph(text: str, longest: int = 600, bullet: str = "", most: int = 20) -
     plain = " ".join(safe(text, longest).split())
     indent = " " * len(bullet)
     room = WIDTH - len(bullet)
-    for width in (room, room // 2 - 1):
+    for width in (room, room // 2 - 1, room // 6):
         lines = [at_start(each) for each in textwrap.wrap(plain, width, break_on_hyphens=False)]
         if all(len(each) <= room for each in lines):
             break

@@ -29,6 +29,7 @@ from bottleneck.reports.console import print_report
 from bottleneck.reports.github import github_summary, github_text
 from bottleneck.reports.html import document as html_text
 from bottleneck.reports.junit import junit_text
+from bottleneck.reports.markdown import APART
 from bottleneck.reports.nagios import nagios_text
 from bottleneck.reports.openmetrics import openmetrics_text
 from bottleneck.reports.plots.zones import zone_curves_svg
@@ -68,7 +69,7 @@ NAMES = [
     *("[x](http://e.example)", "![x](http://e.example/x.png)", "<http://e.example>", "**x**"),
     *("`code`", "```", "~~~", "# title", "- item", "1. one", "> quote", "| a | b |", "---"),
     *("===", "http://e.example/x", "www.e.example", "[x]: http://e.example", "\\`x\\`", "$x$"),
-    *("_x_", "~~x~~"),
+    *("_x_", "~~x~~", "@all", "#1", "/close", "@a#1" * 99),
     # lengths and nothing
     *("", " ", "   x   ", "x" * 10_000, "<b>" * 3_000, "\u202e" * 5_000, "a b " * 2_000, "/"),
     *("\\", ".", "../../etc/passwd", "-rf", "--help", "%s%n", "${IFS}", "$(id)"),
@@ -244,8 +245,11 @@ def markdown_of(text, allowed=()):
     """The kinds of blocks; in them stands nothing but text."""
     no_control(text)
     tokens = markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
-    inside = {each.type for token in tokens for each in token.children or ()}
-    assert inside <= {"text", "text_special", "softbreak", *allowed}, inside
+    inside = [each for token in tokens for each in token.children or () if each.content != APART]
+    kinds = {each.type for each in inside}
+    assert kinds <= {"text", "text_special", "softbreak", *allowed}, kinds
+    texts = [each.content for each in inside if each.type != "code_inline"]
+    assert not any(re.search(r"@\S|#\d", each) for each in texts)
     return {each.type for each in tokens if each.type != "inline"}
 
 

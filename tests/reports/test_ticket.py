@@ -15,7 +15,7 @@ from bottleneck import report, report_schema, ticket_figures
 from bottleneck.analysis import changes, steps
 from bottleneck.cli import app, loading
 from bottleneck.report import ReportError
-from bottleneck.reports.markdown import at_start, inline
+from bottleneck.reports.markdown import APART, WIDTH, at_start, inline, paragraph
 from bottleneck.reports.ticket import document as ticket_text
 from bottleneck.safe import safe
 from bottleneck.units import shown_as
@@ -211,7 +211,21 @@ MARKUP = [
     *("&lt;", "~~a~~", "~a~", "# a", "## a", "- a", "+ a", "* a", "1. a", "2) a", "> a", "---"),
     *("===", "***", "```", "~~~", "    a", "| a | b |", "[a]: http://b", "http://a.de"),
     *("www.a.de", "\\", "a\\", "&#35; a", "$a$", "<!-- a", "<script>", "a  ", "[a]", "![a]"),
-    *("-", "+", "1.", "#"),
+    *(
+        "-",
+        "+",
+        "1.",
+        "#",
+        "@a",
+        "@a @b @_c",
+        "a@b.de",
+        "#1",
+        "a#23",
+        "/close",
+        "@",
+        "@1#2#",
+        "//a",
+    ),
 ]
 
 
@@ -221,6 +235,31 @@ def test_escaped_text_is_shown_as_it_is(text, escape):
     page = f"{'x ' if escape is inline else ''}{escape(text)}\n"
     tokens = markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
     assert [each.type for each in tokens] == ["paragraph_open", "inline", "paragraph_close"]
-    assert {each.type for each in tokens[1].children} <= {"text", "text_special"}
-    shown = "".join(each.content for each in tokens[1].children)
-    assert shown.removeprefix("x ").strip() == text.strip()
+    told = [each.content for each in tokens[1].children]
+    kinds = {each.type for each in tokens[1].children if each.content != APART}
+    assert kinds <= {"text", "text_special"}
+    assert "".join(told).replace(APART, "").removeprefix("x ").strip() == text.strip()
+
+
+@pytest.mark.parametrize("text", ["@all", "a @_b", "#1", "x#12", "me@a.de", "@a#1" * 9, "`@a`"])
+def test_foreign_text_names_nobody_and_no_issue(text):
+    """GitHub looks into what was rendered (cmark-gfm issue 181), GitLab at the backslash."""
+    line = inline(text)
+    parsed = markdown_it.MarkdownIt("commonmark").parse(line)[1].children
+    assert not any(re.search(r"@\S|#\d", each.content) for each in parsed)
+    assert not re.search(r"(?<!\\)(@\S|#\d)", line)
+
+
+def test_foreign_text_gives_no_command_to_a_tracker(example):
+    """In GitLab that is a line that begins with a slash; later lines of a point count too."""
+    told = " ".join(["/close", "/assign @all", "/spend 1h"] * 20)
+    known = replace(example, target={**example.target, "share": told}, notes=(told,))
+    lines = ticket_of(known).split("```")[0].splitlines()
+    assert any("/close" in each for each in lines)
+    assert not [each for each in lines if each.strip().startswith("/")]
+
+
+@pytest.mark.parametrize("text", ["@a ", "#1", "@_", "`"])
+def test_no_foreign_text_makes_a_line_too_long(text):
+    for line in paragraph(text * 200, 600, "- "):
+        assert len(line) <= WIDTH
