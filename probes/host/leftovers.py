@@ -30,10 +30,7 @@ MOST_ENTRIES = 200_000
 FOLDER_SECONDS = 20.0
 SURE_SECONDS = 3600.0
 """What is younger goes only where every process can be seen: one that is hidden may use it."""
-UNPROVEN = (
-    "none of its files begins as a run's do; if a run of an older version left it, "
-    "delete it by hand"
-)
+UNPROVEN = "no file in it begins as a run's do; if an older version left it, delete it by hand"
 THERE = "use bottleneck cleanup"
 """Said of what lies on a share, which is looked at over SMB."""
 

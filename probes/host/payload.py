@@ -8,7 +8,7 @@ from typing import Iterable
 MAGIC = b"\x89bottleneck run\n"
 """Begins every payload: by it a file that a killed run left is told from somebody else's."""
 MOST_HEADS = 3
-"""Files of a folder that are looked into for it."""
+"""So many files of a folder may be cut off before its end; of more, one has to have it."""
 PERIOD_BYTES = 4 * 1024 * 1024 + 4096 + 64
 """No power of two: the same block comes back at the same alignment after 65601 blocks only."""
 

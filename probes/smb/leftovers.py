@@ -16,11 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from smbprotocol.exceptions import SMBResponseException
-from smbprotocol.open import (
-    CreateOptions,
-    DirectoryAccessMask,
-    FilePipePrinterAccessMask,
-)
+from smbprotocol.open import CreateOptions, DirectoryAccessMask, FilePipePrinterAccessMask
 
 from probes.host import journal, payload
 from probes.host.leftovers import MOST_FOUND, RUN, UNPROVEN, Leftover

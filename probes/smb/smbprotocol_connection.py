@@ -32,12 +32,7 @@ from smbprotocol.connection import Commands, Connection, HashAlgorithms
 from smbprotocol.exceptions import NoMoreFiles, NoSuchFile, SMBException, SMBResponseException
 from smbprotocol.file_info import FileInformationClass
 from smbprotocol.header import NtStatus, Smb2Flags, SMB2HeaderResponse
-from smbprotocol.open import (
-    FileAttributes,
-    ImpersonationLevel,
-    Open,
-    SMB2QueryDirectoryResponse,
-)
+from smbprotocol.open import FileAttributes, ImpersonationLevel, Open, SMB2QueryDirectoryResponse
 from smbprotocol.session import Session
 from smbprotocol.transport import Tcp
 
@@ -55,6 +50,8 @@ LISTING_BYTES = 64 * 1024
 """Asked for and taken of a folder's entries in one reply; what one credit pays for."""
 _ENTRY = struct.Struct("<I20xQQQ8xII")
 """NextEntryOffset, LastWriteTime, ChangeTime, EndOfFile, FileAttributes, FileNameLength."""
+_FOLDER, _FOLDER_OR_LINK = 0x10, 0x410
+"""FILE_ATTRIBUTE_DIRECTORY; it or FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6)."""
 _MESSAGES = (b"\xfeSMB", b"\xfdSMB")
 _LEAST_BYTES = 68
 """Header and the shortest body; of an encrypted message more."""
@@ -311,16 +308,12 @@ class Entry:
     @property
     def is_plain_folder(self) -> bool:
         """A folder and no link or mount point."""
-        return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY) and not self._link
+        return self.attributes & _FOLDER_OR_LINK == _FOLDER
 
     @property
     def is_plain_file(self) -> bool:
         """A file and no link."""
-        return not self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY and not self._link
-
-    @property
-    def _link(self) -> bool:
-        return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_REPARSE_POINT)
+        return not self.attributes & _FOLDER_OR_LINK
 
 
 def listed(folder: Any, pattern: str, most: int) -> list[Entry]:
