@@ -7,17 +7,15 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from smbprotocol.exceptions import NoMoreFiles, NoSuchFile
-from smbprotocol.file_info import FileInformationClass
 from smbprotocol.open import FileAttributes
 
+from probes.smb import smbprotocol_connection
 from probes.smb.pipe import EXISTING, FOLDER, OPEN_LINK
 from probes.smb.run_folder import joined
-from probes.smb.smbprotocol_connection import opened
+from probes.smb.smbprotocol_connection import listed, opened
 from probes.smb.smbprotocol_session import FILE_LIST_DIRECTORY, Smb2Session
 from probes.stage import Refused
 
@@ -102,31 +100,16 @@ def walk(session: Smb2Session, folder: str, until: float, passed: Passed) -> Ite
 def _listed(session: Smb2Session, folder: str, most: int, until: float) -> list[Entry | None]:
     """What lies in a folder; None for each name that is passed over."""
     found: list[Entry | None] = []
-    kind = FileInformationClass.FILE_ID_FULL_DIRECTORY_INFORMATION
     with session._step("list a folder of --tree"):
         made = opened(session._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER | OPEN_LINK)
-        try:
-            with suppress(NoMoreFiles, NoSuchFile):
-                while len(found) < most and time.monotonic() < until:
-                    entries = made.query_directory("*", kind)
-                    found += (_entry(folder, each) for each in entries if not _is_dots(each))
-        finally:
-            made.close()
+        for each in listed(made, "*", most, until):
+            if each.name not in (".", ".."):
+                found.append(_entry(folder, each))
     return found[:most]
 
 
-def _is_dots(listed: Any) -> bool:
-    return listed["file_name"].get_value() in (b".\0", b".\0.\0")
-
-
-def _entry(folder: str, listed: Any) -> Entry | None:
-    attributes = int(listed["file_attributes"].get_value())
-    name = listed["file_name"].get_value().decode("utf-16-le", "replace")
-    if attributes & _SPECIAL or _ODD_NAME.search(name) or not 0 < len(name) <= 255:
+def _entry(folder: str, told: smbprotocol_connection.Entry) -> Entry | None:
+    name = told.name
+    if told.attributes & _SPECIAL or _ODD_NAME.search(name) or not 0 < len(name) <= 255:
         return None
-    return Entry(
-        joined(folder, name),
-        int(listed["end_of_file"].get_value()),
-        int(listed["file_id"].get_value()),
-        attributes,
-    )
+    return Entry(joined(folder, name), told.size_bytes, told.number, told.attributes)

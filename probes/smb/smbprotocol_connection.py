@@ -13,6 +13,7 @@ lower than the best of both is found in all of 2.0.2 to 3.1.1.
 from __future__ import annotations
 
 import contextlib
+import math
 import select
 import socket
 import struct
@@ -48,8 +49,8 @@ LEAST_LIMIT_BYTES = 4096
 """A server that takes no longer READ or WRITE serves no files."""
 LISTING_BYTES = 64 * 1024
 """Asked for and taken of a folder's entries in one reply; what one credit pays for."""
-_ENTRY = struct.Struct("<I20xQQQ8xII")
-"""NextEntryOffset, LastWriteTime, ChangeTime, EndOfFile, FileAttributes, FileNameLength."""
+_ENTRY = struct.Struct("<I20xQQQ8xII8xQ")
+"""NextEntryOffset, LastWriteTime, ChangeTime, EndOfFile, FileAttributes, FileNameLength, FileId."""
 _FOLDER, _FOLDER_OR_LINK = 0x10, 0x410
 """FILE_ATTRIBUTE_DIRECTORY; it or FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6)."""
 _MESSAGES = (b"\xfeSMB", b"\xfdSMB")
@@ -304,6 +305,8 @@ class Entry:
     size_bytes: int
     changed: datetime
     """The later of its last write and its last change, by the server's clock."""
+    number: int
+    """The server's own for the file, by whatever path it was met; 0: it has none."""
 
     @property
     def is_plain_folder(self) -> bool:
@@ -316,17 +319,19 @@ class Entry:
         return not self.attributes & _FOLDER_OR_LINK
 
 
-def listed(folder: Any, pattern: str, most: int) -> list[Entry]:
+def listed(folder: Any, pattern: str, most: int, until: float = math.inf) -> list[Entry]:
     """The entries of an open folder, all of them or more than most; closes it. Raises Broken.
+
+    until: no further entries are asked for then, by the monotonic clock.
 
     Each QUERY_DIRECTORY (MS-SMB2 2.2.33) brings one entry or more, so most + 1 are sent at most.
     """
     found: list[Entry] = []
     tree, connection = folder.tree_connect, folder.connection
-    kind = FileInformationClass.FILE_DIRECTORY_INFORMATION
+    kind = FileInformationClass.FILE_ID_FULL_DIRECTORY_INFORMATION
     try:
         with contextlib.suppress(NoMoreFiles, NoSuchFile):
-            while len(found) <= most:
+            while len(found) <= most and time.monotonic() < until:
                 query, _ = folder.query_directory(
                     pattern, kind, max_output=LISTING_BYTES, send=False
                 )
@@ -340,18 +345,19 @@ def listed(folder: Any, pattern: str, most: int) -> list[Entry]:
 
 
 def _entries(listing: bytes) -> Iterator[Entry]:
-    """Parses a FileDirectoryInformation (MS-FSCC 2.4.10); its entries have to follow each other."""
+    """Parses FileIdFullDirectoryInformation (MS-FSCC 2.4.18); entries have to follow each other."""
     if len(listing) > LISTING_BYTES:
         raise Broken(f"the server sent a listing of {len(listing)} bytes, at most {LISTING_BYTES}")
     at, following = 0, 1
     while following:
         if at + _ENTRY.size > len(listing):
             raise Broken("the server sent a listing that is cut off")
-        following, written, changed, size, attributes, name_bytes = _ENTRY.unpack_from(listing, at)
+        told = _ENTRY.unpack_from(listing, at)
+        following, written, changed, size, attributes, name_bytes, number = told
         name_at = at + _ENTRY.size
         if name_at + name_bytes > len(listing) or 0 < following < _ENTRY.size + name_bytes:
             raise Broken("the server sent a listing whose entries overlap")
         name = listing[name_at : name_at + name_bytes].decode("utf-16-le", "replace")
         since = timedelta(microseconds=max(written, changed) // 10)
-        yield Entry(name, attributes, size, FILETIME_EPOCH + since)
+        yield Entry(name, attributes, size, FILETIME_EPOCH + since, number)
         at += following

@@ -21,26 +21,25 @@ LONGEST = 64 << 10
 
 
 def entry(following: int, name: str = "film", told: int | None = None) -> bytes:
-    """A FileDirectoryInformation (MS-FSCC 2.4.10)."""
+    """A FileIdFullDirectoryInformation (MS-FSCC 2.4.18)."""
     written = name.encode("utf-16-le")
     size = len(written) if told is None else told
-    return struct.pack("<II6QII", following, 0, *[133_000_000 * 10**9] * 4, 8, 8, 0x20, size) + (
-        written
-    )
+    times = [133_000_000 * 10**9] * 4
+    return struct.pack("<II6QIIQQ", following, 0, *times, 8, 8, 0x20, size, 0, 1) + written
 
 
 LISTINGS = {
     "entries of 4 bytes": struct.pack("<I", 4) * (LONGEST // 4),
     "entries of 8 bytes": struct.pack("<II", 8, 0) * (LONGEST // 8),
     "of 900 KiB": struct.pack("<I", 4) * (900 << 8),
-    "longer than asked for": entry(72) * (LONGEST // 72) + entry(0),
-    "an entry that begins in a name": entry(64, "a" * 40) + entry(0),
+    "longer than asked for": entry(88) * (LONGEST // 88) + entry(0),
+    "an entry that begins in a name": entry(80, "a" * 40) + entry(0),
     "an entry behind the listing": entry(1 << 31),
     "a name behind the listing": entry(0, told=1000),
     "a name of 4 GiB": entry(0, told=0xFFFFFFFE),
-    "cut": entry(72) + entry(0)[:40],
+    "cut": entry(88) + entry(0)[:40],
     "empty": b"",
-    "changed in the year 60000": struct.pack("<II6QII", 0, 0, *[(1 << 64) - 1] * 6, 0, 0),
+    "changed in the year 60000": struct.pack("<II6QIIQQ", 0, 0, *[(1 << 64) - 1] * 6, 0, 0, 0, 0),
 }
 
 
