@@ -143,6 +143,8 @@ def too_small(bench: Bench, pulled: bool) -> str:
     """Why not even the smallest copy can be made: no source, or no room, with all figures."""
     if pulled and not bench.source_bytes:
         return "no source file on the share: the push that writes it failed or had no room"
+    if not pulled and not bench.source_bytes_of("client"):
+        return f"{bench.options.folder}: no test file, because it has not enough free space"
     free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
     if pulled or free is None or total is None:
         where = bench.options.folder if pulled else bench.share.share
