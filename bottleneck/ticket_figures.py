@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -22,7 +21,6 @@ from bottleneck.safe import safe
 from probes.records import SIDES, HostFacts, InterfaceFacts, Measured, Outcome, Usage, rates
 
 SCHEMA = "copy-bottleneck/ticket/2"
-MOST_STEPS = 16
 MOST_RUNS = 40
 LONGEST_WORD, LONGEST_NAME = 80, 32
 LARGEST_BYTES = 1 << 20
@@ -43,13 +41,8 @@ NOT_TOLD: dict[str, Any] = dict.fromkeys(
 )
 """Of each host's load: counts that a ticket has no room for."""
 ASKED_FOR = frozenset(
-    (
-        *SIDES,
-        "side",
-        "headline",
-        "next",
-        *(f"{e}bytes_per_second" for e in ("", "ceiling_", "predicted_")),
-    )
+    (*SIDES, "side", "headline", "next", "bytes_per_second")
+    + ("ceiling_bytes_per_second", "predicted_bytes_per_second")
 )
 """Keys of the schema that are null, and not absent, where nothing is known."""
 _BEFORE_LINE = re.compile(r"^[ \t]*(?:[>|][ \t]?)*")
@@ -59,11 +52,12 @@ _CURLED = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00a0": 
 # -- writing -----------------------------------------------------------------------------------
 
 
-def lines(known: Report, diagnosis: Diagnosis, most_steps: int = MOST_STEPS) -> list[str]:
-    """The block's lines, one JSON object in all, in ASCII; a line a copy or stage."""
-    told = _bounded(known, diagnosis, min(most_steps, MOST_STEPS))
-    document = _short(report.to_json(told, _kept(diagnosis, most_steps)))
+def lines(known: Report, diagnosis: Diagnosis, most_copies: int = MOST_COPIES) -> list[str]:
+    """The block's lines, one JSON object in all, in ASCII; a line for each copy's verdict."""
+    kept = _kept(diagnosis, most_copies)
+    document = _short(report.to_json(_bounded(known, diagnosis, kept), kept))
     hosts, found = document["hosts"], document["diagnosis"]
+    last = found["copies"][-1] if found["copies"] else None
     sides = [f'"{side}":{_dumped(hosts[side])}' for side in SIDES]
     return [
         "{",
@@ -72,20 +66,13 @@ def lines(known: Report, diagnosis: Diagnosis, most_steps: int = MOST_STEPS) -> 
         _pairs(document, "target"),
         f' "hosts":{{{sides[0]},',
         f"  {sides[1]}}},",
-        ' "steps":[',
-        *_separated(document["steps"]),
-        " ],",
+        _pairs(document, "steps"),
         _pairs(document, "notes"),
         ' "diagnosis":{"copies":[',
-        *_separated(found["copies"]),
+        *(f"  {_dumped(each)}{',' * (each is not last)}" for each in found["copies"]),
         f"  ],{_pairs(found, 'headline', 'summary', 'healthy', 'altered')[1:-1]}}}",
         "}",
     ]
-
-
-def _separated(objects: list[Any]) -> list[str]:
-    """A line for each of an array's objects."""
-    return [f"  {_dumped(each)}{',' * (each is not objects[-1])}" for each in objects]
 
 
 def _pairs(document: dict[str, Any], *keys: str) -> str:
@@ -107,12 +94,15 @@ def _short(value: Any) -> Any:
     return float(f"{value:.{FIGURES}g}") if isinstance(value, float) else value
 
 
-def _bounded(known: Report, diagnosis: Diagnosis, most: int) -> Report:
+def _bounded(known: Report, diagnosis: Diagnosis, kept: Diagnosis) -> Report:
     """The report without what a ticket has no room for, and with no text that fills it."""
     connected = _rtt_seconds(known, diagnosis)
     share = safe(known.target.get("share") or "", LONGEST_WORD)
     version = safe(steps.word(known.tool, "version") or "", LONGEST_WORD)
-    entries = [known.entries[at] for at in _chosen(known, diagnosis)][:most]
+    copies = [each for each in steps.copies(known) if each.made and each.made.rate.low >= 1]
+    entries = [
+        known.entries[e.index] for e in copies if any(is_of(copy, e) for copy in kept.copies)
+    ]
     return Report(
         status=known.status,
         tool={"version": version, "ticket": SCHEMA},
@@ -122,7 +112,7 @@ def _bounded(known: Report, diagnosis: Diagnosis, most: int) -> Report:
         client=_host(known.client),
         server=_host(known.server),
         entries=tuple((_step(step), _outcome(outcome)) for step, outcome in entries),
-        notes=("read from a ticket, which tells less than its run",),
+        notes=("read from a ticket: its sentences are those of its run, unchecked",),
     )
 
 
@@ -182,12 +172,6 @@ def _host(host: HostFacts | None) -> HostFacts | None:
         folder=None,
         tools={},
     )
-
-
-def _chosen(known: Report, diagnosis: Diagnosis) -> Iterator[int]:
-    """Indices of the copies, the headline's first."""
-    copies = sorted(steps.copies(known), key=lambda each: diagnosis.headline != each.name)
-    return (each.index for each in copies if each.made is not None and each.made.rate.low >= 1)
 
 
 def is_of(told: CopyDiagnosis, copy: steps.Copy) -> bool:

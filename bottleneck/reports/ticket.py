@@ -25,7 +25,7 @@ MOST_COPIES = 5
 MOST_ADVICE = 3
 MOST_CEILINGS = 5
 LEAST_ROWS = 1
-FIXED_FIGURES = 14
+FIXED_FIGURES = 13
 """Lines of the figures' block beside its rows, with its fences."""
 NAME_CHARACTERS = 60
 LONGEST_COMMAND = 300
@@ -41,14 +41,13 @@ def document(report: Report, diagnosis: Diagnosis) -> str:
     for most in (3, 2, 1):
         lines = _words(report, diagnosis, most)
         room = MOST_LINES - len(lines) - FIXED_FIGURES - 2
-        if room >= 2 * LEAST_ROWS:
+        if room >= LEAST_ROWS:
             break
-    # A row for a copy's runs, and one for its diagnosis.
     shown_in = units.megabytes_unit()
     with units.shown_as("si"):
         # Figures that a program reads have one style.
         found = diagnosis if units.megabytes_unit() == shown_in else diagnose(report)
-        figures = ticket_figures.lines(report, found, max(LEAST_ROWS, room // 2))
+        figures = ticket_figures.lines(report, found, max(LEAST_ROWS, room))
     title = "Figures for bottleneck compare BEFORE.md AFTER.md"
     lines += section(title, [Verbatim(tuple(figures), "json")])
     return "\n".join(lines).rstrip() + "\n"
