@@ -101,17 +101,21 @@ def compare(
         from probes.stage import Refused
 
     output = documents.output(shown)
-    reports = [output.showable(each) for named in files for each in loading.each_of(named)]
+    skipped: list[str] = []
+    found = (each for named in files for each in loading.each_of(named, skipped))
+    reports = [output.showable(each) for each in found]
+    for each in skipped:
+        exits.complain(f"skipped: {each}")
     if len(reports) < 2:
         raise Refused("usage", "compare: use two reports or more, or a folder of them")
     if len(reports) == 2:
         first, second = reports if len(files) == 2 else sorted(reports, key=trend.began)
         return _compare_two(first, second, format, output, screen.verbose)
 
-    found = trend.trends(reports)
-    words = partial(print_trends, found)
-    done = documents.answered(format, trend.to_json(found), words, output.units)
-    return exits.DONE if done and found.copies else exits.INCOMPLETE
+    together = trend.trends(reports)
+    words = partial(print_trends, together)
+    done = documents.answered(format, trend.to_json(together), words, output.units)
+    return exits.DONE if done and together.copies and not skipped else exits.INCOMPLETE
 
 
 def _compare_two(first: Report, second: Report, format: str, output: Output, verbose: bool) -> int:

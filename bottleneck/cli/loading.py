@@ -63,9 +63,10 @@ def newest(named: str) -> Report:
     return max(each_of(named), key=began)
 
 
-def each_of(named: str) -> Iterator[Report]:
+def each_of(named: str, skipped: list[str] | None = None) -> Iterator[Report]:
     """The report in a file; of a folder (its *.json) or a pattern the files changed last.
 
+    skipped: gets a line for each file of a folder that cannot be read as a report.
     Errors: Refused, "usage": there is none, or the file is no report.
     """
     path = Path(named)
@@ -78,10 +79,15 @@ def each_of(named: str) -> Iterator[Report]:
         return
     none = True
     for each in sorted(found, key=_changed, reverse=True)[:MOST_LOADED]:
-        report = _report(each)
-        if report is not None:
-            none = False
-            yield report
+        try:
+            report = load(each)
+        except Refused as refused:
+            # A judgement, a baseline of another form: a folder may hold other documents.
+            if skipped is not None:
+                skipped.append(refused.text)
+            continue
+        none = False
+        yield report
     if none:
         raise Refused("usage", f"{named}: no report found")
 
@@ -89,14 +95,6 @@ def each_of(named: str) -> Iterator[Report]:
 def age_seconds(report: Report) -> float:
     """Since its run began; below 0 where that lies ahead by this host's clock."""
     return (datetime.now(UTC) - began(report)).total_seconds()
-
-
-def _report(path: Path) -> Report | None:
-    # A judgement, a baseline of another form: a folder may hold other documents.
-    try:
-        return load(path)
-    except Refused:
-        return None
 
 
 def _changed(path: Path) -> float:

@@ -22,6 +22,21 @@ def test_the_json_is_one_document_in_the_units_of_a_report(bottleneck):
     assert copy["significant"] is False
 
 
+def test_a_folder_of_reports_shows_the_trend_and_names_what_it_skips(bottleneck, tmp_path):
+    told = json.loads(AFTER.read_text())
+    for day in (1, 2, 3):
+        told["started"] = f"2026-11-0{day}T02:00:00+00:00"
+        (tmp_path / f"{day}.json").write_text(json.dumps(told))
+    ended = bottleneck("compare", tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("Nothing unusual") and "3 reports since 2026-11-01" in ended.out
+    (tmp_path / "4.json").write_text("{}")
+    ended = bottleneck("compare", tmp_path, "--format", "json")
+    assert (ended.code, json.loads(ended.out)["reports"]) == (3, 3)
+    assert "skipped: " in ended.complaint and "4.json" in ended.complaint
+    assert bottleneck("compare", tmp_path / "1.json").code == 64
+
+
 def test_reports_without_a_common_copy_are_incomplete(bottleneck, tmp_path):
     told = json.loads(AFTER.read_text())
     told["steps"] = [each for each in told["steps"] if each["stage"] != "smb-copy"]
