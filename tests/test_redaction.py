@@ -29,15 +29,14 @@ RECORDED = [
 SENTENCES = table._keys(
     """
     reason error why remedy value option words refused notes sentence summary evidence advice
-    altered unknown not_measured program process tool client title peer url detail command
-    healthy interface server_interface
+    altered unknown not_measured program process tool client title peer url detail command healthy
     """
 )
 """Keys of free text, in which known names and shapes are replaced."""
 CLASSIFIED = frozenset().union(
     *(table.STAY, table.STAYING_TABLES, SENTENCES, table.PATHS),
     *(table.PLACES, table.DEVICES, table.MOUNTS, table.MODELS, table.TOKENS),
-    ("name", "source", "share", "command"),
+    ("name", "source", "share", "command", "interface", "server_interface"),
 )
 """Every key of texts that was thought of; any other is treated as a sentence."""
 KINDS = ("json", "html", "ticket", "junit")

@@ -236,6 +236,7 @@ class Redaction:
             (MOUNTS, self._mount_options),
             (MODELS, self._model),
             (("source",), self._source),
+            (("interface", "server_interface"), self._interface),
             (("share",), self._share),
         )
         if key in TOKENS:
