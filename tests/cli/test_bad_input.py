@@ -110,7 +110,7 @@ def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed
         # reports
         (("compare", AFTER, "/no/such/report.json"), "/no/such/report.json"),
         (("compare", "/dev/null", AFTER), "/dev/null"),
-        (("compare", AFTER), "AFTER.json"),
+        (("compare", AFTER), "use two reports or more"),
         (("compare", AFTER, BEFORE, "--format", "xml"), "must be one of text, json"),
         (("explain", AFTER, "--target-rate", "100M"), "two ways"),
         (("explain", AFTER, "--target-rate", "1bit/s"), "at least 1 byte/s"),
