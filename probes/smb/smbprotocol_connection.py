@@ -202,25 +202,21 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             raise Broken("an encrypted reply was altered on its way") from None
         header = SMB2HeaderResponse()
         header.unpack(plain)
-        self._request_of(header)
+        _check_tree(header, self._request_of(header))
         return plain
 
     def _request_of(self, header: Any) -> Any:
-        """The request that a message answers (MS-SMB2 3.2.5.1). Raises Broken where it does not.
+        """The request that a message answers, one on its own for the same command.
 
-        One on its own, for the same command and tree. An asynchronous one has no TreeId, the reply
-        to a TREE_CONNECT a new one, and without a tree it means nothing (2.2.1.2).
+        Raises Broken where it answers none (MS-SMB2 3.2.5.1).
         """
         asked = self.outstanding_requests[header["message_id"].get_value()].message
-        command, tree = header["command"].get_value(), asked["tree_id"].get_value()
+        command = header["command"].get_value()
         if not header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SERVER_TO_REDIR):
             raise Broken("the server sent a message that is no reply")
         if command != asked["command"].get_value() or header["next_command"].get_value():
             # verify_signature leaves SESSION_SETUP out: no other reply may pass for one
             raise Broken("the server answered something else than what was asked")
-        is_async = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_ASYNC_COMMAND)
-        if tree and not is_async and header["tree_id"].get_value() != tree:
-            raise Broken("the server answered for another share")
         return asked
 
     def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:
@@ -246,6 +242,21 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             super().verify_signature(header, session_id, force)
         except SMBException:
             raise Broken("a reply came with a wrong signature: it was altered on its way") from None
+        if not force:
+            # Last: a reply that was altered on its way is that before all else.
+            _check_tree(header, asked)
+
+
+def _check_tree(header: Any, asked: Any) -> None:
+    """Raises Broken for a reply of another tree than its request's.
+
+    An asynchronous one has no TreeId, the reply to a TREE_CONNECT a new one, and without a tree it
+    means nothing (MS-SMB2 2.2.1.2).
+    """
+    is_async = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_ASYNC_COMMAND)
+    tree = asked["tree_id"].get_value()
+    if tree and not is_async and header["tree_id"].get_value() != tree:
+        raise Broken("the server answered for another share")
 
 
 class _Spnego:
