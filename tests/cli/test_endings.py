@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -348,24 +347,6 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path):
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment)
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.long
-def test_a_wrong_port_that_never_answers_can_be_interrupted(begin, watched, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        process = begin(
-            *("probe", "smb-copy", f"//127.0.0.1:{port}/x", "--user", "a", "--yes", "--json", "-"),
-            code=MEETING,
-            environment={"BOTTLENECK_PASSWORD": "p"},
-            cwd=tmp_path,
-        )
-        silent.accept()[0].settimeout(1)
-        process.send_signal(signal.SIGINT)
-        out, complaints = watched.finish(process)
-    assert process.returncode == 130
-    assert len(complaints) == 1
-    assert one_document(out)["status"] == "interrupted"
 
 
 def test_altered_bytes_are_never_code_0():

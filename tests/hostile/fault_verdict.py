@@ -28,7 +28,7 @@ from fault_world import (
     wait_for,
 )
 
-USAGE, NO_SERVER = 64, 69
+USAGE = 64
 NOTICED_SECONDS = 60.0
 """Until a server knows of a connection that it has waited for in vain."""
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069]")

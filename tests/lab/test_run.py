@@ -9,7 +9,7 @@ import pytest
 from disturbance import Foreign, Moment, foreign_cores, kernel_ticks
 from experiment import Ran, undisturbed
 from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
-from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, _rows, chosen_worlds, grade
+from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, grade
 from truth import WORLDS
 
 KTHREAD = (
@@ -52,13 +52,6 @@ def test_the_exit_code_tells_the_worst() -> None:
     assert grade([_ran(RIGHT, unlawful=("pull.cached: next below",))]) == CONFIDENTLY_WRONG
 
 
-def test_a_result_is_a_row_with_its_tree_and_its_grade() -> None:
-    """Copies of a world, each with what was found; nothing of it needs the report."""
-    tree, day, *told = next(_rows(_ran(RIGHT), "0abc", "none")).rstrip("\n").split("\t")
-    copy = ("pull.cached", "3.1.1", "10.00", "", "0.9", RIGHT)
-    assert [tree, *told] == ["0abc", "none", "link-100", *copy] and len(day) == 10
-
-
 def test_only_the_kernels_own_threads_are_taken_off() -> None:
     """Their time is the lab's as much as anybody's; a shell's is somebody else's."""
     assert kernel_ticks(KTHREAD) == 42
@@ -73,12 +66,3 @@ def test_one_bad_window_is_a_disturbance() -> None:
     assert Foreign([0.0, 0.9, 0.0]).disturbed
     assert not Foreign([0.1, 0.2]).disturbed
     assert not Foreign().disturbed
-
-
-def test_worlds_are_chosen_by_name_pattern_and_group() -> None:
-    """What is told has to hold all at once; nothing told is every world."""
-    two = {"link-100", "nothing"}
-    assert {each.name for each in chosen_worlds([*two], "*", None)} == two
-    assert all(each.name.startswith("disc-") for each in chosen_worlds([], "disc-*", None))
-    assert [each.name for each in chosen_worlds(["nothing"], "*", "link")] == []
-    assert len(chosen_worlds([], "*", None)) == len(WORLDS)

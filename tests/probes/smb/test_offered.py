@@ -93,7 +93,7 @@ def test_cut_replies_are_none():
 BODY = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.hex").read_text())
 """Body of a NEGOTIATE reply of Samba 4.17, 3.1.1, with three contexts."""
 HEADER = struct.pack("<4sHHIHHIIQIIQ16s", b"\xfeSMB", 64, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, bytes(16))
-NEGOTIATE_STATUS_AT, CONTEXT_COUNT_AT, DIALECT_AT = 8, 64 + 6, 64 + 4
+NEGOTIATE_STATUS_AT, CONTEXT_COUNT_AT = 8, 64 + 6
 
 
 def with_compression(*algorithms: int, count: int | None = None) -> bytes:

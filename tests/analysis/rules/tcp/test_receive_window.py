@@ -144,11 +144,6 @@ def test_a_window_that_a_queue_on_the_path_fills_is_the_links_affair(far, socket
     says(world, LINK)
 
 
-# -- network/delay -----------------------------------------------------------------------------
-
-DELAY = "network/path/delay"
-
-
 def test_requests_that_wait_for_replies_are_not_the_delays_affair(far, sockets, says):
     world = far()
     world.copy("pull.cached", 5, details={"sockets": sockets(unsent_bytes_median=0)})
