@@ -3,10 +3,10 @@
 import ctypes
 import gc
 import io
-import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -184,10 +184,23 @@ def target(samba):
     return target_of(samba[0])
 
 
-@pytest.fixture
-def load_report():
-    """Reads a report as an outsider would: as JSON."""
-    return lambda path: json.loads(Path(path).read_text())
+@pytest.fixture(scope="module")
+def iperf3_port():
+    """Port of the system's own iperf3 server."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    process = subprocess.Popen(
+        ["iperf3", "--server", "--port", str(port), "--forceflush"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    # A mere look at the port would keep it from its first client.
+    while "listening" not in (line := process.stdout.readline()):
+        assert line
+    yield port
+    process.kill()
+    process.communicate()
 
 
 def drop_privileges():

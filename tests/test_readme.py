@@ -7,13 +7,13 @@ import json
 import os
 import re
 import shlex
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from probes.drivers.samba import private_samba
+from tests.devices import loop_device
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -48,35 +48,13 @@ def nas(tmp_path_factory):
         yield server
 
 
-@pytest.fixture(scope="module")
-def iperf3():
-    """Port of the iperf3 server that the README calls iperf3://nas."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    server = subprocess.Popen(
-        ["iperf3", "--server", "--port", str(port), "--forceflush"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    while "listening" not in (line := server.stdout.readline()):
-        assert line
-    yield port
-    server.kill()
-    server.communicate()
-
-
 @pytest.fixture
 def disk(tmp_path):
     """Node of the block device that the README calls /dev/sdb."""
-    if os.geteuid() != 0:
-        pytest.skip("NOT TESTED: a block device of one's own needs root")
     image = tmp_path / "image"
     image.write_bytes(os.urandom(32 << 20))
-    made = ["losetup", "--find", "--show", "--read-only", image]
-    node = subprocess.run(made, capture_output=True, text=True, check=True).stdout.strip()
-    yield node
-    subprocess.run(["losetup", "--detach", node], check=True)
+    with loop_device(image, "--read-only") as node:
+        yield str(node)
 
 
 @pytest.fixture(scope="module")
@@ -87,13 +65,15 @@ def here(tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("command", of("bottleneck"))
-def test_a_command_runs_as_written(command, nas, iperf3, here, ssh_on_path, bottleneck, request):
+def test_a_command_runs_as_written(
+    command, nas, iperf3_port, here, ssh_on_path, bottleneck, request
+):
     words = shlex.split(command)[1:]
     if "/mnt/media" in words:
         mount = str(request.getfixturevalue("smb_mount").folder)
         words = [mount if each == "/mnt/media" else each for each in words]
     words = [each.replace("//nas/media", f"//{nas.host}:{nas.port}/media") for each in words]
-    words = [each.replace("iperf3://nas", f"iperf3://127.0.0.1:{iperf3}") for each in words]
+    words = [each.replace("iperf3://nas", f"iperf3://127.0.0.1:{iperf3_port}") for each in words]
     (here / "film.mkv").write_bytes(os.urandom(4 << 20))
     if "/dev/sdb" in words:
         words = [request.getfixturevalue("disk") if each == "/dev/sdb" else each for each in words]

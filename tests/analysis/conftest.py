@@ -165,6 +165,11 @@ class World:
         details = {"limits": {"by": by, **(limits or {})}, "congestion_control": control}
         return self.add("tcp", "client", setting, rate, details, **loads)
 
+    def change_interface(self, side: str, **facts: Any) -> None:
+        """Has a host's interface tell these facts."""
+        host = getattr(self, side)
+        setattr(self, side, replace(host, interface=replace(host.interface, **facts)))
+
     def _widen(self, rate: Any) -> None:
         """Gives both hosts links that carry what was moved: no rate here is beyond physics."""
         bits = max(rate if isinstance(rate, tuple) else (rate,)) * MB * 8 / 0.94

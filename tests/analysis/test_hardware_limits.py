@@ -9,12 +9,6 @@ from bottleneck.analysis import hardware_limits
 G1, G2_5, G10 = 10**9, 2_500_000_000, 10**10
 
 
-def changed(world, side, **facts):
-    """The host with other facts of its interface."""
-    host = getattr(world, side)
-    setattr(world, side, replace(host, interface=replace(host.interface, **facts)))
-
-
 def bound(world):
     found = hardware_limits.physical_rate(world.report())
     return None if found is None else found.bytes_per_second
@@ -42,23 +36,25 @@ def tcp(world, verb, rate):
 def test_a_link_carries_no_more_than_its_payload_at_its_mtu(empty_world, rate, mtu, payload):
     world = empty_world()
     for side in ("client", "server"):
-        changed(world, side, rate_bits_per_second=rate, mtu_bytes=mtu)
+        world.change_interface(side, rate_bits_per_second=rate, mtu_bytes=mtu)
     assert bound(world) == pytest.approx(payload, rel=1e-4)
 
 
 def test_the_lower_of_both_ends_counts(empty_world):
     world = empty_world()
-    changed(world, "server", rate_bits_per_second=10**8)
+    world.change_interface("server", rate_bits_per_second=10**8)
     found = hardware_limits.physical_rate(world.report())
     assert found.what == "the server's 100 Mbit/s link"
 
 
 def test_a_slot_and_a_usb_link_count_where_they_carry_less(empty_world):
     world = empty_world()
-    changed(world, "client", rate_bits_per_second=G10, pcie={"lanes": 1, "bytes_per_second": 5e8})
-    changed(world, "server", rate_bits_per_second=G10)
+    world.change_interface(
+        "client", rate_bits_per_second=G10, pcie={"lanes": 1, "bytes_per_second": 5e8}
+    )
+    world.change_interface("server", rate_bits_per_second=G10)
     assert bound(world) == 5e8
-    changed(world, "server", rate_bits_per_second=G1, usb_bits_per_second=480_000_000)
+    world.change_interface("server", rate_bits_per_second=G1, usb_bits_per_second=480_000_000)
     assert bound(world) == 53.248e6
 
 
@@ -66,7 +62,9 @@ def test_a_vlans_tag_takes_its_part(empty_world):
     world = empty_world()
     untagged = bound(world)
     lower = (card(world),)
-    changed(world, "client", kind="vlan", virtual=True, lower=lower, rate_bits_per_second=G1)
+    world.change_interface(
+        "client", kind="vlan", virtual=True, lower=lower, rate_bits_per_second=G1
+    )
     assert bound(world) == pytest.approx(untagged * 1538 / 1542)
 
 
@@ -76,7 +74,7 @@ def test_a_bond_carries_what_its_ports_carry_together(empty_world, mode, links):
     one = bound(world)
     for side in ("client", "server"):
         lower = (card(world), card(world))
-        changed(world, side, kind="bond", bond_mode=mode, virtual=True, lower=lower)
+        world.change_interface(side, kind="bond", bond_mode=mode, virtual=True, lower=lower)
     assert bound(world) == pytest.approx(links * one)
 
 
@@ -100,7 +98,7 @@ def test_a_bond_carries_what_its_ports_carry_together(empty_world, mode, links):
 def test_what_a_virtual_card_or_a_radio_claims_bounds_nothing(empty_world, facts):
     world = empty_world()
     for side in ("client", "server"):
-        changed(world, side, **facts)
+        world.change_interface(side, **facts)
     assert bound(world) is None
 
 
@@ -120,10 +118,10 @@ def test_a_bridge_with_a_virtual_port_may_carry_anything(empty_world):
     world = empty_world()
     veth = replace(card(world), kind="veth", virtual=True)
     for side in ("client", "server"):
-        changed(world, side, kind="bridge", virtual=True, lower=(card(world), veth))
+        world.change_interface(side, kind="bridge", virtual=True, lower=(card(world), veth))
     assert bound(world) is None
     for side in ("client", "server"):
-        changed(world, side, kind="bridge", virtual=True, lower=(card(world),))
+        world.change_interface(side, kind="bridge", virtual=True, lower=(card(world),))
     assert bound(world) is not None
 
 
@@ -131,7 +129,9 @@ def test_two_cards_below_something_that_is_no_bond_bound_nothing(world):
     """Which of them carries the bytes is not known."""
     pair = (card(world, name="eth0"), card(world, name="eth1"))
     for side in ("client", "server"):
-        changed(world, side, kind="macvlan", virtual=True, lower=pair, rate_bits_per_second=None)
+        world.change_interface(
+            side, kind="macvlan", virtual=True, lower=pair, rate_bits_per_second=None
+        )
     assert bound(world) is None
 
 
@@ -177,7 +177,7 @@ def test_others_traffic_never_lifts_the_link_beyond_what_it_can(empty_world, say
 def test_rates_of_virtual_interfaces_are_believed(empty_world, says):
     world = empty_world()
     for side in ("client", "server"):
-        changed(world, side, virtual=True, kind="veth", rate_bits_per_second=G1)
+        world.change_interface(side, virtual=True, kind="veth", rate_bits_per_second=G1)
     tcp(world, "pull", 4000)
     world.copy("pull.cached", 2000)
     says(world)

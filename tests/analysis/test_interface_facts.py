@@ -10,11 +10,6 @@ G1 = 10**9
 LINK = "network/path/link-rate"
 
 
-def changed(world, side, **facts):
-    host = getattr(world, side)
-    setattr(world, side, replace(host, interface=replace(host.interface, **facts)))
-
-
 @pytest.fixture
 def slow(empty_world):
     """Makes a path of that many MB/s, and back; no other ceiling near."""
@@ -55,7 +50,7 @@ SERVERS = {
 @pytest.mark.parametrize("facts", SERVERS.values(), ids=SERVERS)
 def test_what_the_servers_card_tells_is_told(slow, facts, says):
     world = slow()
-    changed(world, "server", **facts)
+    world.change_interface("server", **facts)
     says(world, LINK)
 
 
@@ -74,7 +69,7 @@ CLIENTS = {
 @pytest.mark.parametrize("facts", CLIENTS.values(), ids=CLIENTS)
 def test_what_the_clients_interface_is_is_told(slow, facts, says):
     world = slow(23, 22)
-    changed(world, "client", **facts)
+    world.change_interface("client", **facts)
     says(world, LINK)
 
 
@@ -83,7 +78,7 @@ def test_a_bond_says_whether_one_connection_has_one_port(world, mode, says):
     world.copy("pull.cached", 114)
     plain = {"kind": "ethernet", "address": ""}
     ports = tuple(replace(world.server.interface, name=name, **plain) for name in ("a", "b"))
-    changed(world, "server", kind="bond", virtual=True, bond_mode=mode, lower=ports)
+    world.change_interface("server", kind="bond", virtual=True, bond_mode=mode, lower=ports)
     says(world, LINK)
 
 

@@ -217,23 +217,19 @@ def test_a_server_that_is_not_there_is_unknown_and_its_report_is_written(bottlen
     assert json.loads(path.read_text())["status"] == "failed"
 
 
-@pytest.fixture
-def silent():
-    """A port that takes connections and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
-
-
 @pytest.mark.long
-def test_an_interrupted_check_is_unknown(begin, watched, silent, tmp_path):
-    process = begin(
-        *("check", f"//127.0.0.1:{silent}/x", "--user", "a", "--yes", "--format", "json"),
-        environment={"BOTTLENECK_PASSWORD": "p"},
-        cwd=tmp_path,
-    )
-    watched.until(lambda: watched.descendants(process.pid))
-    process.send_signal(signal.SIGTERM)
-    out, complaints = watched.finish(process)
+def test_an_interrupted_check_is_unknown(begin, watched, tmp_path):
+    """Its server takes the connection and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = f"//127.0.0.1:{silent.getsockname()[1]}/x"
+        process = begin(
+            *("check", target, "--user", "a", "--yes", "--format", "json"),
+            environment={"BOTTLENECK_PASSWORD": "p"},
+            cwd=tmp_path,
+        )
+        watched.until(lambda: watched.descendants(process.pid))
+        process.send_signal(signal.SIGTERM)
+        out, complaints = watched.finish(process)
     assert process.returncode == 3
     assert json.loads(out)["state"] == "unknown"
     assert complaints

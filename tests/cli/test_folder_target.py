@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import jsonschema
 import pytest
@@ -134,24 +133,15 @@ def test_a_mount_that_does_not_answer_is_one_line_and_69(
     assert str(troubled_mount.folder) in told[0] and "does not answer" in told[0]
 
 
-@pytest.fixture
-def begun(begin, watched, smb_mount, folders, tmp_path):
-    """A run in the midst of a push into the mounted share, and its report's path."""
-    path = tmp_path / "report.json"
+@pytest.mark.long
+def test_nothing_is_left_by_a_run_that_is_killed(begin, watched, smb_mount, folders):
+    """In the midst of a push into the mounted share."""
     process = begin(
         *("probe", "native-copy", smb_mount.folder, "--folder", folders[0], "--yes"),
-        *("--json", path, "--budget", "30", "--size", "16MiB"),
+        *("--budget", "30", "--size", "16MiB"),
     )
     watched.wait_for(process, "push.uncached native")
-    until = time.monotonic() + 20
-    while not list(smb_mount.shared.glob("*/pushed-*")) and time.monotonic() < until:
-        time.sleep(0.02)
-    return process, path
-
-
-@pytest.mark.long
-def test_nothing_is_left_by_a_run_that_is_killed(begun, watched, smb_mount, folders):
-    process, _ = begun
+    watched.until(lambda: list(smb_mount.shared.glob("*/pushed-*")))
     family = watched.descendants(process.pid)
     process.kill()
     process.wait()

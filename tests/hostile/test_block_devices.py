@@ -18,6 +18,7 @@ from probes.host import nameless, own_folder, served_file, source_file
 from probes.records import Endpoint
 from probes.smb.ends import FolderSink
 from probes.stage import Refused, Unavailable
+from tests.devices import loop_device
 from tests.living import until, within
 
 pytestmark = pytest.mark.skipif(
@@ -63,13 +64,8 @@ class Device:
 def device(tmp_path_factory):
     image = tmp_path_factory.mktemp("image") / "backing.img"
     image.write_bytes(b"\x5a" * 512 + os.urandom(IMAGE_BYTES - 512))
-    made = subprocess.run(
-        ["losetup", "--find", "--show", image], check=True, capture_output=True, text=True
-    )
-    try:
-        yield Device(made.stdout.strip(), image)
-    finally:
-        subprocess.run(["losetup", "--detach", made.stdout.strip()], check=True)
+    with loop_device(image) as node:
+        yield Device(node, image)
 
 
 @pytest.fixture(scope="module")

@@ -56,12 +56,6 @@ def check_shape(samples, details):
     json.dumps(details, allow_nan=False)
 
 
-@pytest.fixture(params=[True, False], ids=["by fio", "by threads of our own"])
-def by_fio(request, monkeypatch):
-    monkeypatch.setattr(tools, "TAKE_OPEN_FILES", request.param)
-    return request.param
-
-
 def test_without_fio_all_is_written_and_flushed_past_the_cache(carried_out, on_disk, monkeypatch):
     monkeypatch.setattr(tools, "TAKE_OPEN_FILES", False)
     samples, details = carried_out(setting(on_disk, "write", "uncached", seconds=30.0), Endpoint())
@@ -79,8 +73,11 @@ def test_without_fio_zones_are_refused_with_the_reason(carried_out, on_disk, mon
         carried_out(wanted, Endpoint())
 
 
-@pytest.mark.usefixtures("by_fio")
-def test_an_uncached_read_is_proven_and_reads_each_byte_once(carried_out, on_disk, source):
+@pytest.mark.parametrize("by_fio", [True, False], ids=["by fio", "by threads of our own"])
+def test_an_uncached_read_is_proven_and_reads_each_byte_once(
+    carried_out, on_disk, source, monkeypatch, by_fio
+):
+    monkeypatch.setattr(tools, "TAKE_OPEN_FILES", by_fio)
     # It ends with the file; the seconds are for a disk that others keep busy.
     samples, details = carried_out(setting(on_disk, "read", "uncached", seconds=30.0), source)
     check_shape(samples, details)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import ExitStack, closing
 from functools import partial
@@ -205,9 +206,7 @@ def test_a_command_that_cannot_copy_is_wrong_usage(capsys, target, command, why)
 
 
 @pytest.mark.long
-def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(
-    bottleneck, load_report, smb_mount, tmp_path
-):
+def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(bottleneck, smb_mount, tmp_path):
     client, told = tmp_path / "client", tmp_path / "told.json"
     client.mkdir()
     ended = bottleneck(
@@ -216,7 +215,7 @@ def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(
         *("--budget", "120", "--agent", "exec:"),
     )
     assert ended.code == exits.DONE, ended
-    found = load_report(told)
+    found = json.loads(told.read_text())
     assert {each["setting"]["copy"] for each in found["steps"]} == set(COPIES)
     for each in found["steps"]:
         details = each["outcome"]["details"]

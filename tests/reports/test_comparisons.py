@@ -30,14 +30,6 @@ def report():
     return replace(stored, entries=(*stored.entries, entry))
 
 
-@pytest.fixture
-def probed(report):
-    """The same without copies, as a probe of the network's stages leaves it."""
-    copying = ("smb-copy", "native-copy")
-    left = tuple(entry for entry in report.entries if entry[0].stage not in copying)
-    return replace(report, entries=left)
-
-
 def section(text, about) -> list[str]:
     """The lines of one section, without its heading."""
     lines = text.splitlines()
@@ -52,9 +44,12 @@ def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(r
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_of_tcp_alone_maps_bars_and_knees_are_as_they_were_looked_at(
-    shown, golden, probed, encoding
+    shown, golden, report, encoding
 ):
     """Each cell at its window and streams, the knee in brackets; the longest bar is the best's."""
+    copying = ("smb-copy", "native-copy")
+    left = tuple(entry for entry in report.entries if entry[0].stage not in copying)
+    probed = replace(report, entries=left)
     golden(f"probed-80-{encoding}", shown(probed, encoding=encoding))
 
 

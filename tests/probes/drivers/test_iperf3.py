@@ -20,25 +20,6 @@ def report(name):
     return (REPORTS / f"{name}.json").read_text()
 
 
-@pytest.fixture
-def server():
-    """The system's own iperf3 server on a free port."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    process = subprocess.Popen(
-        ["iperf3", "--server", "--port", str(port), "--forceflush"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    # A mere look at the port would keep it from its first client.
-    while "listening" not in (line := process.stdout.readline()):
-        assert line
-    yield port
-    process.kill()
-    process.communicate()
-
-
 def moved(port, verb):
     return iperf3.run(Setting(verb, seconds=1.0), Endpoint(host="127.0.0.1", port=port))
 
@@ -122,17 +103,17 @@ def test_options_hold_nothing_but_the_job():
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["push", "pull"])
-def test_a_real_server_measures_with_us(server, verb):
-    told = moved(server, verb)
+def test_a_real_server_measures_with_us(iperf3_port, verb):
+    told = moved(iperf3_port, verb)
     assert told.moved_bytes > 0
     ends = [each.elapsed_seconds for each in told.intervals]
     assert ends and ends == sorted(ends)
 
 
 @pytest.mark.long
-def test_a_server_that_others_use_is_waited_for_and_then_named(server, monkeypatch):
+def test_a_server_that_others_use_is_waited_for_and_then_named(iperf3_port, monkeypatch):
     monkeypatch.setattr(iperf3, "BUSY_SECONDS", 0.2)
-    port = str(server)
+    port = str(iperf3_port)
     other = subprocess.Popen(
         ["iperf3", "--client", "127.0.0.1", "--port", port, "--time", "20", "--forceflush"],
         stdout=subprocess.PIPE,
@@ -142,7 +123,7 @@ def test_a_server_that_others_use_is_waited_for_and_then_named(server, monkeypat
         assert "Connecting" in other.stdout.readline()
         assert "connected" in other.stdout.readline()
         with pytest.raises(Unavailable, match="busy with another test"):
-            moved(server, "push")
+            moved(iperf3_port, "push")
     finally:
         other.kill()
         other.communicate()

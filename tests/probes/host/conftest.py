@@ -3,9 +3,10 @@
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
+
+from tests.devices import loop_device
 
 
 @pytest.fixture
@@ -18,13 +19,9 @@ def ext4_disk(tmp_path):
     image.touch()
     os.truncate(image, 1 << 30)
     subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
-    made = subprocess.run(
-        ["losetup", "--find", "--show", image], capture_output=True, text=True, check=True
-    )
-    node = Path(made.stdout.strip())
-    try:
+    with loop_device(image) as node:
         subprocess.run(["mount", node, point], check=True)
-        yield point, node.name, image
-    finally:
-        subprocess.run(["umount", point], check=False)
-        subprocess.run(["losetup", "--detach", node], check=True)
+        try:
+            yield point, node.name, image
+        finally:
+            subprocess.run(["umount", point], check=True)

@@ -16,12 +16,8 @@ from probes.host.proc import CoreTimes, DeviceCounts, Memory, ThreadTimes
 from probes.host.processes import Account, ProcessTimes
 
 
-@pytest.fixture
-def now():
-    return counters.read_counters(Watched("lo"), os.getpid())
-
-
-def test_a_real_moment_crosses_the_wire(now):
+def test_a_real_moment_crosses_the_wire():
+    now = counters.read_counters(Watched("lo"), os.getpid())
     assert wire.from_plain(Counters, wire.decode(wire.encode(wire.to_plain(now)))) == now
 
 

@@ -1,13 +1,13 @@
 """Layers under folders, in trees that look like /sys, and under a real folder and loop device."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from probes.host import block, folders, layers
 from probes.host.bus import IDENTIFY_OFFSET, IDENTIFY_SATA_WORD
+from tests.devices import loop_device
 
 RECORDED = Path(__file__).with_name("recorded")
 MOUNTINFO = """\
@@ -206,19 +206,12 @@ def test_smart_is_asked_of_disks_alone_and_only_where_wanted(walk, tmp_path, mon
     assert not any("smart" in each for each in layers.device_layers("dm-0"))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
 def test_a_real_loop_device_shows_the_folder_of_its_file(tmp_path):
     image = tmp_path / "image"
     image.write_bytes(b"")
     os.truncate(image, 1 << 20)
-    made = subprocess.run(
-        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=True
-    )
-    node = made.stdout.strip()
-    try:
-        found = layers.device_layers(node)
-    finally:
-        subprocess.run(["losetup", "--detach", node], check=True)
+    with loop_device(image) as node:
+        found = layers.device_layers(str(node))
     assert (found[0]["kind"], found[0]["bytes"]) == ("loop", 1 << 20)
     assert found[0]["backing_file"] == str(image)
     assert found[1:] == layers.layers(str(tmp_path))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +16,9 @@ from probes.drivers import fio
 from probes.host import folders, source_file
 from probes.records import Endpoint
 from probes.stage import Unavailable
+from tests.devices import loop_device
 
 MIB = 1 << 20
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: a loop device needs root")
 
 
 @pytest.fixture
@@ -97,21 +96,17 @@ def test_a_block_that_no_disk_has_is_refused(measured):
 
 
 @pytest.fixture
-def loop_device(tmp_path):
+def on_image(tmp_path):
     """A block device of our own, and the content below it."""
     image = tmp_path / "image"
     image.write_bytes(os.urandom(8 * MIB))
-    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True)
-    if made.returncode:
-        pytest.skip("NOT RUN: no loop device here")
-    yield made.stdout.strip(), image
-    subprocess.run(["losetup", "--detach", made.stdout.strip()], check=True)
+    with loop_device(image) as node:
+        yield str(node), image
 
 
-@NEEDS_ROOT
 @pytest.mark.long
-def test_a_device_is_read(run_stage, loop_device):
-    node, image = loop_device
+def test_a_device_is_read(run_stage, on_image):
+    node, image = on_image
     before = image.read_bytes()
     run = partial(disk.Setting, "read", "uncached", "", "client", MIB, 1.0, "ab", device=node)
     for given in ({"pattern": "random"}, {"depth": 8}):
@@ -121,9 +116,8 @@ def test_a_device_is_read(run_stage, loop_device):
     assert image.read_bytes() == before
 
 
-@NEEDS_ROOT
-def test_a_device_is_never_written(run_stage, loop_device):
-    node, image = loop_device
+def test_a_device_is_never_written(run_stage, on_image):
+    node, image = on_image
     before = image.read_bytes()
     writing = disk.Setting("write", *("uncached", "", "client", MIB, 0.3, "ab"), depth=4)
     with pytest.raises(ValueError, match="opened for reading only"):

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from probes.records import Endpoint
 from probes.stage import Unavailable
 from probes.storage import curve, zones
 from probes.storage.curve import Settled
+from tests.devices import loop_device
 
 MIB = 1024 * 1024
 
@@ -41,20 +41,6 @@ def setting(verb="read", folder="", device="", count=3, seconds=0.6, size_bytes=
 def carried_out(run_stage):
     """The samples and the details of a stage that was told so."""
     return lambda told: run_stage(disk, told, Endpoint())
-
-
-@contextmanager
-def loop_device(image):
-    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
-        pytest.skip("needs root and loop devices")
-    made = subprocess.run(
-        ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
-    )
-    device = Path(made.stdout.strip())
-    try:
-        yield device
-    finally:
-        subprocess.run(["losetup", "-d", device], check=True)
 
 
 @pytest.fixture

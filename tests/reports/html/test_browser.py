@@ -70,14 +70,6 @@ def files(page_of, tmp_path_factory) -> dict[str, Path]:
     return found
 
 
-@pytest.fixture
-def pictures(tmp_path) -> Path:
-    """Where the screenshots go."""
-    folder = Path(os.environ.get(SHARED) or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 @dataclass
 class Seen:
     """What a page did while it was looked at."""
@@ -142,7 +134,9 @@ def test_the_policy_holds_where_it_is_put_to_the_test(browser, files):
         ("comparisons", 1280, "light"),
     ],
 )
-def test_all_is_seen_and_nothing_is_cut_off(browser, files, pictures, name, width, scheme):
+def test_all_is_seen_and_nothing_is_cut_off(browser, files, tmp_path, name, width, scheme):
+    pictures = Path(os.environ.get(SHARED) or tmp_path)
+    pictures.mkdir(parents=True, exist_ok=True)
     with shown(browser, files[name], width, scheme) as seen:
         page = seen.page
         page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png", full_page=True)

@@ -20,11 +20,6 @@ ON_USB2 = {"usb_bits_per_second": USB2, "usb_version": "2.00"}
 LINK = "network/path/link-rate"
 
 
-def changed(world, side, **facts):
-    host = getattr(world, side)
-    setattr(world, side, replace(host, interface=replace(host.interface, **facts)))
-
-
 @pytest.fixture
 def made(empty_world):
     """Makes two hosts with fast disks, the server's card with these facts."""
@@ -34,10 +29,10 @@ def made(empty_world):
         world.loopback("client", 4000)
         world.loopback("server", 4000)
         for side in ("client", "server"):
-            changed(world, side, rate_bits_per_second=rate)
+            world.change_interface(side, rate_bits_per_second=rate)
             world.disk(side, "read", 2500)
             world.disk(side, "write", 2000)
-        changed(world, "server", **server)
+        world.change_interface("server", **server)
         return world
 
     return make
@@ -77,10 +72,10 @@ def test_a_slot_or_a_usb_link_that_is_full_is_named(made, cause, link, rate, ver
 
 def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(made, alone, says):
     world = made(G1)
-    changed(world, "client", usb_bits_per_second=USB2)
+    world.change_interface("client", usb_bits_per_second=USB2)
     carried(world, 38)
     says(world, "bus/client/usb")
-    changed(alone, "client", usb_bits_per_second=USB2)
+    alone.change_interface("client", usb_bits_per_second=USB2)
     alone.copy("pull.cached", 33, memory=34)
     says(alone, "bus/client/usb")
 
@@ -89,7 +84,7 @@ def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(made, alone,
 def test_a_card_below_is_seen_where_it_is_the_only_one(made, kind, cards, says):
     world = made(G10, pcie=SLOT)
     below = replace(world.server.interface, kind="ethernet", address="")
-    changed(world, "server", kind=kind, virtual=True, lower=(below,) * cards, pcie={})
+    world.change_interface("server", kind=kind, virtual=True, lower=(below,) * cards, pcie={})
     carried(world, 430)
     says(world, "bus/server/pcie" if cards == 1 else LINK)
 

@@ -8,11 +8,6 @@ HALF = {"duplex": "half", "rate_bits_per_second": 10**8, "autonegotiated": False
 LINK, SERVER = "network/path/link-rate", "network/server/duplex"
 
 
-def changed(world, side, **facts):
-    host = getattr(world, side)
-    setattr(world, side, replace(host, interface=replace(host.interface, **facts)))
-
-
 @pytest.fixture
 def made(empty_world):
     """Makes two hosts with fast disks, whose cards have these facts."""
@@ -20,7 +15,7 @@ def made(empty_world):
     def make(**sides):
         world = empty_world()
         for side in ("client", "server"):
-            changed(world, side, **sides.get(side, {}))
+            world.change_interface(side, **sides.get(side, {}))
             world.disk(side, "read", 500)
             world.disk(side, "write", 400)
         return world
@@ -69,7 +64,7 @@ FULL = {**BELOW, "name": "enp4s0", "duplex": "full", "rate_bits_per_second": 10*
 def test_one_card_below_is_seen_and_of_several_none_is_blamed(made, named, kind, below, says):
     world = made(server=HALF)
     cards = tuple(replace(world.server.interface, **each) for each in below)
-    changed(world, "server", kind=kind, virtual=True, lower=cards, duplex=None)
+    world.change_interface("server", kind=kind, virtual=True, lower=cards, duplex=None)
     world.tcp("pull", 6.5)
     world.copy("pull.cached", 6.3)
     says(world, named)
