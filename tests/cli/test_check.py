@@ -231,7 +231,8 @@ def test_an_interrupted_check_is_unknown(begin, watched, tmp_path):
         process.send_signal(signal.SIGTERM)
         out, complaints = watched.finish(process)
     assert process.returncode == 3
-    assert json.loads(out)["state"] == "unknown"
+    found = json.loads(out)
+    assert found["state"] == "unknown" and "the run was interrupted" in found["sentence"]
     assert complaints
 
 

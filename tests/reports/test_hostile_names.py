@@ -159,22 +159,6 @@ def as_trend(known, diagnosis, name):
     return on_terminal(lambda console: print_trends(trend_of(name), console))
 
 
-def as_json(known, diagnosis, name):
-    return report.dumps(known, diagnosis)
-
-
-def as_ticket(known, diagnosis, name):
-    return ticket_text(known, diagnosis)
-
-
-def as_html(known, diagnosis, name):
-    return html_text(known, diagnosis)
-
-
-def as_svg(known, diagnosis, name):
-    return zone_curves_svg(known) or ""
-
-
 def judged(render):
     """What a format makes of a judgement whose expectations, too, have the name."""
 
@@ -304,10 +288,10 @@ def commands_of(text):
 FORMATS = {
     "text": (as_text, no_control),
     "trend": (as_trend, no_control),
-    "json": (as_json, json_of),
-    "ticket": (as_ticket, ticket_of),
-    "html": (as_html, tags_of),
-    "svg": (as_svg, svg_of),
+    "json": (lambda known, diagnosis, _: report.dumps(known, diagnosis), json_of),
+    "ticket": (lambda known, diagnosis, _: ticket_text(known, diagnosis), ticket_of),
+    "html": (lambda known, diagnosis, _: html_text(known, diagnosis), tags_of),
+    "svg": (lambda known, *_: zone_curves_svg(known) or "", svg_of),
     "junit": (judged(junit_text), xml_of),
     "nagios": (judged(nagios_text), nagios_of),
     "openmetrics": (judged(openmetrics_text), metrics_of),
