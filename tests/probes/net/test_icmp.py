@@ -92,13 +92,18 @@ def listening(host):
     return socket.create_server((host, 0), family=family)
 
 
+def traced_over(path):
+    """The path from a lab's client to an open port of its server."""
+    with path.server.entered():
+        server = listening(path.server.address)
+    with server, path.client.entered():
+        return traced(path.server.address, server.getsockname()[1])
+
+
 @pytest.mark.parametrize("version", [4, 6])
 def test_every_router_of_a_path_is_named_in_order_and_the_host_last(routed, version, patient):
     with routed(routers=2, version=version) as path:
-        with path.server.entered():
-            server = listening(path.server.address)
-        with server, path.client.entered():
-            found = traced(path.server.address, server.getsockname()[1])
+        found = traced_over(path)
     expected = [path.routers[0][0], path.routers[1][0], path.server.address]
     assert [hop["address"] for hop in found.hops()] == expected
     assert [hop["ttl"] for hop in found.hops()] == [1, 2, 3] and found.end == 3
@@ -119,10 +124,7 @@ def test_a_router_that_does_not_answer_is_said_to_be_silent(routed, patient):
             ("time-exceeded", path.routers[1][0]),
             ("port-unreachable", path.server.address),
         }
-        with path.server.entered():
-            server = listening(path.server.address)
-        with server, path.client.entered():
-            found = traced(path.server.address, server.getsockname()[1])
+        found = traced_over(path)
     assert found.hops()[0] == {"ttl": 1, "address": None, "rtt_seconds": None}
     assert found.hops()[1]["address"] == path.routers[1][0]
     assert found.end == 3
@@ -132,10 +134,7 @@ def test_a_host_that_drops_datagrams_is_found_by_its_open_port(routed, patient):
     with routed(routers=1) as path:
         rule(path.server, "input", "meta l4proto udp drop")
         patient.add(("time-exceeded", path.routers[0][0]))
-        with path.server.entered():
-            server = listening(path.server.address)
-        with server, path.client.entered():
-            found = traced(path.server.address, server.getsockname()[1])
+        found = traced_over(path)
     expected = [path.routers[0][0], path.server.address]
     assert [hop["address"] for hop in found.hops()] == expected
     assert found.end == 2
@@ -144,9 +143,6 @@ def test_a_host_that_drops_datagrams_is_found_by_its_open_port(routed, patient):
 def test_a_router_that_sends_datagrams_back_is_the_last_one_and_not_the_host(routed, patient):
     with routed(routers=1) as path:
         rule(path.inside[0], "forward", "meta l4proto udp reject with icmp type admin-prohibited")
-        with path.server.entered():
-            closed = listening(path.server.address)
-            closed.close()
         with path.client.entered():
             found = traced(path.server.address, 9)
     assert [hop["address"] for hop in found.hops()] == [path.routers[0][0]]
