@@ -31,29 +31,24 @@ LINES = [
 ]
 
 
-@pytest.fixture
-def screen():
+def screen(lines=LINES, width=80, **chosen):
     """What a terminal of so many columns shows."""
-
-    def of(lines=LINES, width=80, **chosen):
-        feed = Feed(None, used=deque([(0.0, 1.0), (10.0, 1.09)]))
-        view = View(**chosen)
-        file = io.StringIO()
-        console = Console(file=file, width=width, height=24, highlight=False)
-        show(console, live._blocks(feed, view, view.ordered(lines)))
-        return file.getvalue()
-
-    return of
+    feed = Feed(None, used=deque([(0.0, 1.0), (10.0, 1.09)]))
+    view = View(**chosen)
+    file = io.StringIO()
+    console = Console(file=file, width=width, height=24, highlight=False)
+    show(console, live._blocks(feed, view, view.ordered(lines)))
+    return file.getvalue()
 
 
-def test_the_fastest_copy_comes_first_or_they_are_sorted_by_name(screen):
+def test_the_fastest_copy_comes_first_or_they_are_sorted_by_name():
     assert [*re.findall(r"smbclient|rsync|port", screen())] == ["rsync", "smbclient", "port"]
     by_name = re.findall(r"smbclient|rsync|port", screen(by_name=True))
     assert by_name == ["smbclient", "rsync", "port"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_lines_fit_and_show_as_many_components_as_there_is_room_for(screen, width):
+def test_lines_fit_and_show_as_many_components_as_there_is_room_for(width):
     text = screen(width=width)
     assert max(map(len, text.splitlines())) <= width
     assert "3 copies, 121 MB/s. This watch takes 0.9% of a core." in text
@@ -62,7 +57,7 @@ def test_lines_fit_and_show_as_many_components_as_there_is_room_for(screen, widt
     assert "q: quit" in text
 
 
-def test_nothing_that_moves_is_said(screen):
+def test_nothing_that_moves_is_said():
     assert live.NOTHING in screen([])
     assert "0 copies" in screen([])
 
@@ -84,7 +79,7 @@ def test_a_log_has_a_line_for_each_copy(capsys):
     assert lines[2].endswith("  push to 10.0.0.4, port 40001: 2.00 MB/s")
 
 
-def test_what_is_drawn_covers_what_was_there(screen):
+def test_what_is_drawn_covers_what_was_there():
     file = io.StringIO()
     console = Console(file=file, width=80, height=3, force_terminal=True, color_system=None)
     feed = Feed(None, used=deque([(0.0, 1.0), (10.0, 1.09)]))
@@ -94,47 +89,42 @@ def test_what_is_drawn_covers_what_was_there(screen):
     assert drawn.count("\n") == 2
 
 
-@pytest.fixture
-def on_terminal():
+def on_terminal(do, *arguments):
     """Runs the program on a terminal; all that it writes, its code, the terminal before and after.
 
     do: called with what was written so far, until it returns True.
     """
+    main, side = pty.openpty()
+    before = termios.tcgetattr(side)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bottleneck", "watch", "--live", *arguments],
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
+        start_new_session=True,
+    )
+    written, ended = [], threading.Event()
 
-    def run(do, *arguments):
-        main, side = pty.openpty()
-        before = termios.tcgetattr(side)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bottleneck", "watch", "--live", *arguments],
-            stdin=side,
-            stdout=side,
-            stderr=side,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
-            start_new_session=True,
-        )
-        written, ended = [], threading.Event()
+    def read():
+        done = False
+        while not ended.is_set():
+            written.append(os.read(main, 4096).decode(errors="replace"))
+            done = done or bool(do("".join(written), process, main))
 
-        def read():
-            done = False
-            while not ended.is_set():
-                written.append(os.read(main, 4096).decode(errors="replace"))
-                done = done or bool(do("".join(written), process, main))
-
-        thread = threading.Thread(target=read, daemon=True)
-        thread.start()
-        try:
-            code = process.wait(60)
-        finally:
-            process.kill()
-        after = termios.tcgetattr(side)
-        ended.set()
-        os.write(side, b"end")
-        thread.join(10)
-        os.close(side)
-        os.close(main)
-        return "".join(written), code, before, after
-
-    return run
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        code = process.wait(60)
+    finally:
+        process.kill()
+    after = termios.tcgetattr(side)
+    ended.set()
+    os.write(side, b"end")
+    thread.join(10)
+    os.close(side)
+    os.close(main)
+    return "".join(written), code, before, after
 
 
 def interrupt(written, process, main):
@@ -151,7 +141,7 @@ def press_q(written, process, main):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("do", "code"), [(press_q, 0), (interrupt, 130)])
-def test_the_terminal_is_as_it_was(on_terminal, do, code):
+def test_the_terminal_is_as_it_was(do, code):
     with transfer() as sender:
         written, ended, before, after = on_terminal(do, str(sender.pid))
     assert ended == code

@@ -90,10 +90,6 @@ def two_clients(monkeypatch):
     return seen
 
 
-def quota_of(groups):
-    return lambda pid: [Quota(groups[pid], 0.5, 10, 0)] if pid in groups else []
-
-
 def test_servers_are_looked_for_anew_only_where_one_began_or_ended(two_clients, monkeypatch):
     looks = []
 
@@ -113,7 +109,10 @@ def test_servers_are_looked_for_anew_only_where_one_began_or_ended(two_clients, 
 
 def test_quotas_are_those_of_the_carriers_groups_and_of_the_agents(two_clients, monkeypatch):
     groups = {70: "/parent", 71: "/ours", 72: "/foreign", os.getpid(): "/agent"}
-    monkeypatch.setattr(counters.cgroup, "quotas", quota_of(groups))
+    monkeypatch.setattr(
+        *(counters.cgroup, "quotas"),
+        lambda pid: [Quota(groups[pid], 0.5, 10, 0)] if pid in groups else [],
+    )
     told = counters.read_counters(Watched(peer_address="192.0.2.7"), os.getpid(), Account())
     assert [each.file for each in told.quotas] == ["/agent", "/ours"]
 
