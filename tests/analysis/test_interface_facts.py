@@ -5,27 +5,23 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis import hardware_limits
+from tests.analysis.conftest import World
 
 G1 = 10**9
 LINK = "network/path/link-rate"
 
 
-@pytest.fixture
-def slow(empty_world):
+def slow(rate=11.8, back=11.79):
     """Makes a path of that many MB/s, and back; no other ceiling near."""
-
-    def make(rate=11.8, back=11.79):
-        world = empty_world()
-        world.tcp("pull", rate)
-        world.tcp("push", back)
-        world.copy("pull.cached", rate * 0.97, memory=rate * 0.99)
-        return world
-
-    return make
+    world = World()
+    world.tcp("pull", rate)
+    world.tcp("push", back)
+    world.copy("pull.cached", rate * 0.97, memory=rate * 0.99)
+    return world
 
 
 @pytest.mark.parametrize("back", [11.79, 117], ids=["both ways", "one way"])
-def test_a_slow_hop_between_two_fast_ends_is_pointed_at(slow, back, says):
+def test_a_slow_hop_between_two_fast_ends_is_pointed_at(back, says):
     says(slow(back=back), LINK)
 
 
@@ -48,7 +44,7 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("facts", SERVERS.values(), ids=SERVERS)
-def test_what_the_servers_card_tells_is_told(slow, facts, says):
+def test_what_the_servers_card_tells_is_told(facts, says):
     world = slow()
     world.change_interface("server", **facts)
     says(world, LINK)
@@ -67,7 +63,7 @@ CLIENTS = {
 
 
 @pytest.mark.parametrize("facts", CLIENTS.values(), ids=CLIENTS)
-def test_what_the_clients_interface_is_is_told(slow, facts, says):
+def test_what_the_clients_interface_is_is_told(facts, says):
     world = slow(23, 22)
     world.change_interface("client", **facts)
     says(world, LINK)

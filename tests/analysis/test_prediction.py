@@ -6,6 +6,7 @@ import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import load
+from tests.analysis.conftest import World
 
 LINK, READ, TOOL = "network/path/link-rate", "disk/server/read", "instrument/client/ceiling"
 QUOTA, CROWD = "cpu/server/quota", "cpu/server/contention"
@@ -18,26 +19,21 @@ NEIGHBOUR = {**TAKEN, **CROWDED}
 UNCOUNTED = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 0.4, "run_delay_seconds": 2.0}
 
 
-@pytest.fixture
-def path(empty_world):
+def path(pull=None, read=None, write=None):
     """Makes idle hosts of a path and disks: `path(117.6, read=25, write=500)`."""
-
-    def made(pull=None, read=None, write=None):
-        world = empty_world()
-        world.busy = {"client": dict(IDLE), "server": dict(IDLE)}
-        if pull is not None:
-            world.tcp("pull", pull)
-        if read is not None:
-            world.disk("server", "read", read)
-        if write is not None:
-            world.disk("client", "write", write)
-        return world
-
-    return made
+    world = World()
+    world.busy = {"client": dict(IDLE), "server": dict(IDLE)}
+    if pull is not None:
+        world.tcp("pull", pull)
+    if read is not None:
+        world.disk("server", "read", read)
+    if write is not None:
+        world.disk("client", "write", write)
+    return world
 
 
 @pytest.fixture
-def chain(path):
+def chain():
     """A disk of 25 at the server, a gigabit link, a disk of 190 at the client."""
     world = path(117.6, (24.8, 25, 25.1), (185, 190, 193))
     world.loopback("client", 2100)
@@ -66,7 +62,7 @@ def test_where_this_tools_own_process_is_the_next_nothing_comes_after_it(chain, 
     says(chain, LINK)
 
 
-def test_where_this_tool_is_the_cap_nothing_comes_after_it(path, says):
+def test_where_this_tool_is_the_cap_nothing_comes_after_it(says):
     world = path(117.6, write=500)
     world.loopback("client", 120)
     world.copy("pull.cached", (113, 114, 115))
@@ -89,13 +85,13 @@ def test_a_rung_past_an_unknown_stage_has_no_rate(empty_world, load, says):
 # -- disks and links -----------------------------------------------------------------------------
 
 
-def test_a_faster_disk_helps_until_the_next_ceiling(path, says):
+def test_a_faster_disk_helps_until_the_next_ceiling(says):
     world = path(117.6, 25, 500)
     world.copy("pull.uncached", 23.6, memory=24)
     says(world, READ)
 
 
-def test_no_disk_is_faster_than_the_ram_of_the_cached_copy(path, says):
+def test_no_disk_is_faster_than_the_ram_of_the_cached_copy(says):
     world = path(117.6, 25, 500)
     world.copy("pull.cached", (89, 90, 91), memory=116)
     world.copy("pull.uncached", (23.4, 23.6, 23.8), memory=24)
@@ -112,7 +108,7 @@ def test_a_near_tie_promises_hardly_more(pulled, says):
     says(pulled(114, disk=119), LINK)
 
 
-def test_a_link_is_exchanged_for_the_standard_one_that_the_next_ceiling_takes(path, says):
+def test_a_link_is_exchanged_for_the_standard_one_that_the_next_ceiling_takes(says):
     """Write-back begins when a third has arrived: the 60 MB/s of the disk are not reached."""
     world = path(11.77, write=60)
     world.copy("pull.cached", (11.5, 11.6, 11.7))
@@ -121,7 +117,7 @@ def test_a_link_is_exchanged_for_the_standard_one_that_the_next_ceiling_takes(pa
     assert link == pytest.approx(117.69e6, rel=0.001)
 
 
-def test_a_slow_direction_is_exchanged_for_the_next_kind_of_link(path, says):
+def test_a_slow_direction_is_exchanged_for_the_next_kind_of_link(says):
     """However much its disks and its other direction carry."""
     world = path(11.77, 3000, 1900)
     world.tcp("push", 1170)
@@ -147,7 +143,7 @@ def test_a_busy_core_bounds_the_prediction(empty_world, side, says):
 
 @pytest.mark.parametrize("load", [THROTTLED, NEIGHBOUR], ids=["quota", "neighbour"])
 @pytest.mark.parametrize("link", [1170, 117.6])
-def test_a_cpu_that_is_freed_gives_what_its_time_for_each_byte_allows(path, load, link, says):
+def test_a_cpu_that_is_freed_gives_what_its_time_for_each_byte_allows(load, link, says):
     """A fifth of a core moved 60 MB/s; the rest of the path carries all of it, or its link less."""
     world = path(link, write=2000)
     world.copy("pull.cached", 60, server=load)
@@ -158,7 +154,7 @@ def test_a_full_cpu_has_to_be_so_many_times_as_fast(pulled, says):
     says(pulled(60, server={"core_busy_ratios": (0.99,), "busiest_process_ratio": 0.9}), CORES)
 
 
-def test_a_copy_that_took_less_of_the_cores_than_others_left_did_not_wait_for_them(path, says):
+def test_a_copy_that_took_less_of_the_cores_than_others_left_did_not_wait_for_them(says):
     """Beside the same neighbour TCP had a fifth of the core: a twentieth is not what is left."""
     world = path(write=500)
     world.tcp("pull", 11.77, server=NEIGHBOUR)
@@ -184,7 +180,7 @@ def test_what_ran_under_the_same_quota_bounds_the_prediction_from_below(empty_wo
     says(world, QUOTA)
 
 
-def test_without_the_stage_that_decides_the_advice_says_which_it_is(path, says):
+def test_without_the_stage_that_decides_the_advice_says_which_it_is(says):
     world = path(1170)
     world.copy("pull.cached", 60, server=THROTTLED)
     says(world, QUOTA)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.analysis.conftest import World
+
 MB = 1e6
 IDLE = {"core_busy_ratios": (0.02, 0.02), "busiest_process_ratio": 0.01}
 
@@ -23,22 +25,17 @@ def asks(golden):
     return noted
 
 
-@pytest.fixture
-def path(empty_world):
+def path(pull, write, **busy):
     """Makes two hosts with idle CPUs, what TCP pulls, and the client's disk."""
-
-    def make(pull, write, **busy):
-        world = empty_world()
-        world.busy = {"client": dict(IDLE), "server": dict(IDLE), **busy}
-        world.tcp("pull", pull)
-        world.disk("client", "write", write)
-        return world
-
-    return make
+    world = World()
+    world.busy = {"client": dict(IDLE), "server": dict(IDLE), **busy}
+    world.tcp("pull", pull)
+    world.disk("client", "write", write)
+    return world
 
 
 @pytest.fixture
-def slow(path):
+def slow():
     """A server's disk of 25 behind 100 Mbit/s, a client's disk of 60."""
     world = path(11.77, (58, 60, 61))
     world.loopback("client", 2100)
@@ -76,20 +73,20 @@ def test_what_was_not_measured_cannot_be_told(empty_world, asks):
     asks(world, 100)
 
 
-def test_a_cap_that_was_not_found_is_no_promise(path, asks):
+def test_a_cap_that_was_not_found_is_no_promise(asks):
     world = path(117.6, 500)
     world.copy("pull.cached", (29, 30, 31))
     asks(world, 100)
 
 
-def test_a_cap_has_to_rise_even_where_it_is_nearly_what_is_wanted(path, asks):
+def test_a_cap_has_to_rise_even_where_it_is_nearly_what_is_wanted(asks):
     world = path(117.6, 500)
     world.disk("server", "read", 25)
     world.copy("pull.uncached", 23.6)
     asks(world, 24.6)
 
 
-def test_a_window_has_to_let_more_through(path, sockets, asks):
+def test_a_window_has_to_let_more_through(sockets, asks):
     world = path(117.6, 900)
     window = {"peer_window_bytes_median": 131072, "in_flight_bytes_median": 130000}
     trip = {"min_rtt_seconds": 0.016, "rtt_seconds_median": 0.0163}
@@ -98,14 +95,14 @@ def test_a_window_has_to_let_more_through(path, sockets, asks):
     asks(world, 50)
 
 
-def test_a_cpu_has_to_do_so_many_times_as_much(path, asks):
+def test_a_cpu_has_to_do_so_many_times_as_much(asks):
     world = path(1170, 900)
     busy = {"core_busy_ratios": (0.99, 0.98), "busiest_process_ratio": 0.7}
     world.copy("pull.cached", 100, server=busy)
     asks(world, 200)
 
 
-def test_forced_writes_are_named_by_their_cause(path, asks):
+def test_forced_writes_are_named_by_their_cause(asks):
     world = path(117.6, 900)
     world.tcp("push", 117.6)
     world.disk("server", "write", 180)
@@ -116,7 +113,7 @@ def test_forced_writes_are_named_by_their_cause(path, asks):
     asks(world, 80)
 
 
-def test_where_this_tool_is_the_cap_nothing_else_is_asked_to_rise(path, asks):
+def test_where_this_tool_is_the_cap_nothing_else_is_asked_to_rise(asks):
     world = path(117.6, 500)
     world.loopback("client", 120)
     world.copy("pull.cached", (113, 114, 115))

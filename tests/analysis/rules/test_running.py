@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.analysis.conftest import World
+
 SECONDS = 4.0
 RUN_BYTES = 47_040_000
 """Of a made report's run at the rate below."""
@@ -58,19 +60,14 @@ FULL = {"unsent_bytes": 3 << 20, "in_flight_bytes": 240_000, "rtt_seconds": 0.02
 UNREAD = {"unread_bytes": 3 << 20}
 
 
-@pytest.fixture
-def watched(empty_world):
+def watched(looks, rows=None, verb="push", over="smb", rate=RATE, sockets=None, **more):
     """Makes a world of `watch` at the client, with the other end's agent or without."""
-
-    def make(looks, rows=None, verb="push", over="smb", rate=RATE, sockets=None, **more):
-        world = empty_world(agent="server" in looks)
-        details = {"trace": {"bins": bins() if rows is None else rows, "requests": []}}
-        details |= {"looks": looks, "sockets": {"sender_seen": True, **(sockets or {})}, **more}
-        setting = {"copy": f"{verb}.cached", "dialect": "unknown", "engine": "running"}
-        world.add("running-copy", "client", {**setting, "over": over}, rate, details)
-        return world
-
-    return make
+    world = World(agent="server" in looks)
+    details = {"trace": {"bins": bins() if rows is None else rows, "requests": []}}
+    details |= {"looks": looks, "sockets": {"sender_seen": True, **(sockets or {})}, **more}
+    setting = {"copy": f"{verb}.cached", "dialect": "unknown", "engine": "running"}
+    world.add("running-copy", "client", {**setting, "over": over}, rate, details)
+    return world
 
 
 NAMED = {
@@ -99,7 +96,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("named", "looks"), NAMED.values(), ids=NAMED)
-def test_the_component_with_work_is_named_and_none_where_none_was_seen(watched, named, looks, says):
+def test_the_component_with_work_is_named_and_none_where_none_was_seen(named, looks, says):
     says(watched(looks), named)
 
 
@@ -114,9 +111,7 @@ def test_the_component_with_work_is_named_and_none_where_none_was_seen(watched, 
     ],
     ids=["reads", "writes", "runs", "waits-for-nothing", "not-to-be-seen"],
 )
-def test_a_copy_between_two_folders_is_held_by_what_its_program_waits_for(
-    watched, named, rows, says
-):
+def test_a_copy_between_two_folders_is_held_by_what_its_program_waits_for(named, rows, says):
     says(watched({"client": {**host(), "connection": {}}}, rows, over="disk"), named)
 
 
@@ -131,27 +126,25 @@ def test_a_copy_between_two_folders_is_held_by_what_its_program_waits_for(
     ],
     ids=["full", "nothing-to-send", "read-at-once", "unread", "silent"],
 )
-def test_of_a_program_that_was_not_to_be_seen_the_path_alone_is_named(
-    watched, verb, named, figures, says
-):
+def test_of_a_program_that_was_not_to_be_seen_the_path_alone_is_named(verb, named, figures, says):
     """Another user's: its disk and its CPU may hold it."""
     world = watched({"client": host(**figures), "server": host()}, verb=verb)
     world.entries[0][1].details["trace"]["unseen"] = True
     says(world, named)
 
 
-def test_how_many_requests_a_program_has_on_a_far_path_is_not_guessed_from_one_end(watched, says):
+def test_how_many_requests_a_program_has_on_a_far_path_is_not_guessed_from_one_end(says):
     """Silence there may be the server's, or that of a program that asks for little."""
     far = {"rtt_seconds": 0.04, "min_rtt_seconds": 0.04, "since_received_seconds": 0.5}
     says(watched({"client": host(**far)}, verb="pull"), NOTHING)
 
 
 @pytest.mark.parametrize("by", ["receiver", "sender"])
-def test_without_a_cap_the_end_where_the_bytes_waited_is_told(watched, says, by):
+def test_without_a_cap_the_end_where_the_bytes_waited_is_told(says, by):
     says(watched({"client": host(), "server": host()}, sockets={"by": by}), NOTHING)
 
 
-def test_what_is_not_on_the_disk_yet_is_told(watched, says):
+def test_what_is_not_on_the_disk_yet_is_told(says):
     looks = {"client": host(**FULL), "server": host(written=RUN_BYTES // 2)}
     says(watched(looks, cache={"proven": True}), "network/path/link-rate")
 
@@ -163,11 +156,11 @@ STRANGE: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("odd", STRANGE, ids=repr)
-def test_strange_details_raise_nothing(watched, odd, says):
+def test_strange_details_raise_nothing(odd, says):
     world = watched({"client": host(), "server": host()})
     world.entries[0][1].details.update(odd)
     says(world, NOTHING)
 
 
-def test_a_copy_that_moved_nothing_has_no_verdict(watched, says):
+def test_a_copy_that_moved_nothing_has_no_verdict(says):
     says(watched({"client": host()}, rate=0.0), "unknown/not-measured")

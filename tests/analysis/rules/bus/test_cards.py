@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.analysis.conftest import World
+
 G1, G2_5, G5, G10 = 10**9, 2_500_000_000, 5 * 10**9, 10**10
 SLOT = {
     "lanes": 1.0,
@@ -20,22 +22,17 @@ ON_USB2 = {"usb_bits_per_second": USB2, "usb_version": "2.00"}
 LINK = "network/path/link-rate"
 
 
-@pytest.fixture
-def made(empty_world):
+def made(rate, **server):
     """Makes two hosts with fast disks, the server's card with these facts."""
-
-    def make(rate, **server):
-        world = empty_world()
-        world.loopback("client", 4000)
-        world.loopback("server", 4000)
-        for side in ("client", "server"):
-            world.change_interface(side, rate_bits_per_second=rate)
-            world.disk(side, "read", 2500)
-            world.disk(side, "write", 2000)
-        world.change_interface("server", **server)
-        return world
-
-    return make
+    world = World()
+    world.loopback("client", 4000)
+    world.loopback("server", 4000)
+    for side in ("client", "server"):
+        world.change_interface(side, rate_bits_per_second=rate)
+        world.disk(side, "read", 2500)
+        world.disk(side, "write", 2000)
+    world.change_interface("server", **server)
+    return world
 
 
 def carried(world, rate, verb="pull", streams=1, **loads):
@@ -64,13 +61,13 @@ FULL = {
 
 
 @pytest.mark.parametrize(("cause", "link", "rate", "verb", "card"), FULL.values(), ids=FULL)
-def test_a_slot_or_a_usb_link_that_is_full_is_named(made, cause, link, rate, verb, card, says):
+def test_a_slot_or_a_usb_link_that_is_full_is_named(cause, link, rate, verb, card, says):
     world = made(link, **card)
     carried(world, rate, verb, 4 if cause == "pcie" else 1)
     says(world, f"bus/server/{cause}")
 
 
-def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(made, alone, says):
+def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(alone, says):
     world = made(G1)
     world.change_interface("client", usb_bits_per_second=USB2)
     carried(world, 38)
@@ -81,7 +78,7 @@ def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(made, alone,
 
 
 @pytest.mark.parametrize(("kind", "cards"), [("vlan", 1), ("bond", 2)])
-def test_a_card_below_is_seen_where_it_is_the_only_one(made, kind, cards, says):
+def test_a_card_below_is_seen_where_it_is_the_only_one(kind, cards, says):
     world = made(G10, pcie=SLOT)
     below = replace(world.server.interface, kind="ethernet", address="")
     world.change_interface("server", kind=kind, virtual=True, lower=(below,) * cards, pcie={})
@@ -92,7 +89,7 @@ def test_a_card_below_is_seen_where_it_is_the_only_one(made, kind, cards, says):
 # -- silent where none is ----------------------------------------------------------------------
 
 
-def test_a_narrow_slot_is_silent_where_the_disk_caps(made, says):
+def test_a_narrow_slot_is_silent_where_the_disk_caps(says):
     world = made(G10, pcie=SLOT)
     world.forget("disk", side="server")
     world.disk("server", "read", 150)
@@ -127,20 +124,20 @@ ENOUGH = {
 
 
 @pytest.mark.parametrize(("link", "rate", "card"), ENOUGH.values(), ids=ENOUGH)
-def test_a_slot_or_a_usb_link_that_carries_the_link_is_silent(made, link, rate, card, says):
+def test_a_slot_or_a_usb_link_that_carries_the_link_is_silent(link, rate, card, says):
     world = made(link, **card)
     carried(world, rate)
     says(world, LINK)
 
 
-def test_a_guests_slot_is_emulated_and_silent(made, says):
+def test_a_guests_slot_is_emulated_and_silent(says):
     world = made(G10, pcie=SLOT)
     world.server = replace(world.server, virtual="kvm")
     carried(world, 430)
     says(world, LINK)
 
 
-def test_a_full_cpu_beside_usb_2_leaves_the_usb_a_lower_bound(made, says):
+def test_a_full_cpu_beside_usb_2_leaves_the_usb_a_lower_bound(says):
     world = made(G1, **ON_USB2)
     full = {"core_busy_ratios": (1.0, 0.98), "busiest_process_ratio": 0.97, "copy_cpu_seconds": 7.0}
     carried(world, 30, server=full)

@@ -4,28 +4,25 @@ from dataclasses import replace
 
 import pytest
 
+from tests.analysis.conftest import World
+
 HALF = {"duplex": "half", "rate_bits_per_second": 10**8, "autonegotiated": False}
 LINK, SERVER = "network/path/link-rate", "network/server/duplex"
 
 
-@pytest.fixture
-def made(empty_world):
+def made(**sides):
     """Makes two hosts with fast disks, whose cards have these facts."""
-
-    def make(**sides):
-        world = empty_world()
-        for side in ("client", "server"):
-            world.change_interface(side, **sides.get(side, {}))
-            world.disk(side, "read", 500)
-            world.disk(side, "write", 400)
-        return world
-
-    return make
+    world = World()
+    for side in ("client", "server"):
+        world.change_interface(side, **sides.get(side, {}))
+        world.disk(side, "read", 500)
+        world.disk(side, "write", 400)
+    return world
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("copy", "rate"), [("pull.cached", 7.4), ("push.cached", 2.1)])
-def test_a_half_duplex_card_is_named_on_its_side(made, side, copy, rate, says):
+def test_a_half_duplex_card_is_named_on_its_side(side, copy, rate, says):
     world = made(**{side: HALF})
     world.tcp(copy[:4], (rate * 0.99, rate, rate * 1.01))
     world.copy(copy, (rate * 0.95, rate * 0.96, rate * 0.97))
@@ -46,7 +43,7 @@ CARDS = {
 
 
 @pytest.mark.parametrize(("named", "cards"), CARDS.values(), ids=CARDS)
-def test_what_the_cards_say_is_told(made, named, cards, says):
+def test_what_the_cards_say_is_told(named, cards, says):
     world = made(**cards)
     world.tcp("pull", 6.5)
     world.copy("pull.cached", 6.3)
@@ -61,7 +58,7 @@ FULL = {**BELOW, "name": "enp4s0", "duplex": "full", "rate_bits_per_second": 10*
     ("named", "kind", "below"),
     [(SERVER, "bridge", [BELOW]), (LINK, "bond", [BELOW, FULL]), (LINK, "bridge", [BELOW, FULL])],
 )
-def test_one_card_below_is_seen_and_of_several_none_is_blamed(made, named, kind, below, says):
+def test_one_card_below_is_seen_and_of_several_none_is_blamed(named, kind, below, says):
     world = made(server=HALF)
     cards = tuple(replace(world.server.interface, **each) for each in below)
     world.change_interface("server", kind=kind, virtual=True, lower=cards, duplex=None)
@@ -70,7 +67,7 @@ def test_one_card_below_is_seen_and_of_several_none_is_blamed(made, named, kind,
     says(world, named)
 
 
-def test_without_tcp_alone_it_is_told_and_nobody_is_blamed(made, says):
+def test_without_tcp_alone_it_is_told_and_nobody_is_blamed(says):
     world = made(server=HALF)
     world.copy("pull.cached", 6.3)
     says(world, "unknown/inconclusive")
@@ -84,7 +81,7 @@ def test_full_duplex_is_silent(world, says):
     says(world, LINK)
 
 
-def test_half_duplex_is_silent_where_the_disk_caps(made, says):
+def test_half_duplex_is_silent_where_the_disk_caps(says):
     world = made(server=HALF)
     world.forget("disk", side="server")
     world.disk("server", "read", 3)
@@ -95,7 +92,7 @@ def test_half_duplex_is_silent_where_the_disk_caps(made, says):
 
 
 @pytest.mark.parametrize("rate", [11.7, 10.9], ids=["a standard rate", "none"])
-def test_half_duplex_that_costs_nothing_is_the_links_rate(made, rate, says):
+def test_half_duplex_that_costs_nothing_is_the_links_rate(rate, says):
     """10.9 of 11.87 MB/s: no standard link's rate, and no collision was worth a word."""
     world = made(server=HALF)
     world.tcp("pull", (0.99 * rate, rate, 1.01 * rate))
@@ -103,7 +100,7 @@ def test_half_duplex_that_costs_nothing_is_the_links_rate(made, rate, says):
     says(world, LINK)
 
 
-def test_a_full_cpu_leaves_it_a_lower_bound(made, says):
+def test_a_full_cpu_leaves_it_a_lower_bound(says):
     world = made(server=HALF)
     full = {"core_busy_ratios": (1.0, 0.98), "busiest_process_ratio": 0.97, "copy_cpu_seconds": 7.0}
     world.tcp("pull", 6.5, server=full)

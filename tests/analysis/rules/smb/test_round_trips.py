@@ -4,6 +4,7 @@ import pytest
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.rtt import rtt
+from tests.analysis.conftest import World
 
 MIB = 1 << 20
 PATH, SERVER = "smb/path/round-trips", "smb/server/round-trips"
@@ -21,27 +22,22 @@ def window(in_flight_bytes, request_bytes=MIB, stalls=0, **more):
     }
 
 
-@pytest.fixture
-def far(empty_world):
+def far(rtt_seconds=0.1, agent=True, matrix=True):
     """Makes a path with a long round trip whose every other component carries 500 MB/s."""
-
-    def make(rtt_seconds=0.1, agent=True, matrix=True):
-        world = empty_world(agent=agent)
-        if agent:
-            world.tcp("pull", 1170)
-            world.tcp("push", 1170)
-            world.disk("server", "read", 800)
-            world.disk("server", "write", 800)
-        world.disk("client", "write", 800)
-        if matrix:
-            world.matrix("pull", {(65536, 1): 0.65, (MIB, 8): 80}, rtt_seconds)
-        return world
-
-    return make
+    world = World(agent=agent)
+    if agent:
+        world.tcp("pull", 1170)
+        world.tcp("push", 1170)
+        world.disk("server", "read", 800)
+        world.disk("server", "write", 800)
+    world.disk("client", "write", 800)
+    if matrix:
+        world.matrix("pull", {(65536, 1): 0.65, (MIB, 8): 80}, rtt_seconds)
+    return world
 
 
 @pytest.mark.parametrize("name", ["pull.cached", "push.cached", "pull.uncached"])
-def test_too_few_bytes_in_flight_for_the_round_trip_are_named(far, name, says):
+def test_too_few_bytes_in_flight_for_the_round_trip_are_named(name, says):
     """8 MiB per 100 ms, and 0.9 ms for a request of 1 MiB on a 10 Gbit/s link; a push ends with a
     FLUSH, one more round trip.
     """
@@ -80,13 +76,13 @@ STALLS = {
 
 
 @pytest.mark.parametrize(("named", "trip", "rates", "details"), STALLS.values(), ids=STALLS)
-def test_a_window_that_credits_keep_small(far, named, trip, rates, details, says):
+def test_a_window_that_credits_keep_small(named, trip, rates, details, says):
     world = far(trip)
     world.copy("pull.cached", rates, details=details)
     says(world, named)
 
 
-def test_the_line_of_smb_conf_that_keeps_credits_few_is_named(far, says):
+def test_the_line_of_smb_conf_that_keeps_credits_few_is_named(says):
     world, few = far(), [{"option": "smb2 max credits", "value": "32"}]
     world.copy("pull.cached", (19, 20, 21), details=window(2 * MIB, MIB, 150))
     says(world, SERVER, smb_conf=few)
@@ -102,7 +98,7 @@ SIDES = {
 
 
 @pytest.mark.parametrize(("named", "target", "dialect"), SIDES.values(), ids=SIDES)
-def test_the_side_is_the_servers_where_its_own_limits_are_small(far, named, target, dialect, says):
+def test_the_side_is_the_servers_where_its_own_limits_are_small(named, target, dialect, says):
     world = far()
     world.copy("pull.cached", (19, 20, 20.5), dialect=dialect, details=window(2 * MIB, 65536))
     says(world, named, **target)
@@ -111,7 +107,7 @@ def test_the_side_is_the_servers_where_its_own_limits_are_small(far, named, targ
 # -- decoys ------------------------------------------------------------------------------------
 
 
-def test_a_slow_disk_on_a_far_path_is_still_the_disk(far, says):
+def test_a_slow_disk_on_a_far_path_is_still_the_disk(says):
     """And what comes next is the window, which the prediction does not pass."""
     world = far()
     world.forget("disk", side="client")
@@ -120,7 +116,7 @@ def test_a_slow_disk_on_a_far_path_is_still_the_disk(far, says):
     says(world, "disk/client/write")
 
 
-def test_a_slow_disk_that_nobody_measured_is_not_taken_for_it(far, says):
+def test_a_slow_disk_that_nobody_measured_is_not_taken_for_it(says):
     world = far(agent=False)
     world.copy("pull.uncached", (23, 24, 24.5), memory=80, details=window(8 * MIB))
     says(world, NOBODY)
@@ -151,7 +147,7 @@ def test_on_a_full_link_requests_are_no_cap(world, trip, cells, dialect, details
 
 
 @pytest.mark.parametrize("strange", [{}, {"in_flight_bytes": 0}, {"in_flight_bytes": "8 MiB"}])
-def test_without_the_bytes_in_flight_it_says_nothing(far, strange, says):
+def test_without_the_bytes_in_flight_it_says_nothing(strange, says):
     world = far()
     world.copy("pull.cached", 80, details=strange)
     says(world, NOBODY)
@@ -161,7 +157,7 @@ def test_without_the_bytes_in_flight_it_says_nothing(far, strange, says):
 
 
 @pytest.mark.parametrize(("seconds", "named"), [(0.1, PATH), (0.02, NOBODY)])
-def test_one_connect_names_it_with_less_confidence_and_only_nearby(far, seconds, named, says):
+def test_one_connect_names_it_with_less_confidence_and_only_nearby(seconds, named, says):
     world = far(matrix=False)
     world.copy("pull.cached", (78, 80, 81), details=window(8 * MIB))
     says(world, named, connect_seconds=seconds)
