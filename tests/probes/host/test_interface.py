@@ -57,29 +57,24 @@ print(json.dumps({toward: dataclasses.asdict(each) for toward, each in found.ite
 """
 
 
-@pytest.fixture
-def namespace():
+def namespace(lines: str, *toward: str):
     """Runs shell lines in a network namespace of its own, then tells the facts towards addresses.
 
     The namespace keeps the machine's /sys, as `ip netns exec` without a mount namespace would.
     """
     if os.geteuid() != 0 or shutil.which("unshare") is None or shutil.which("ip") is None:
         pytest.skip("network namespaces need root, unshare and ip")
-
-    def tell(lines: str, *toward: str):
-        ended = subprocess.run(
-            ["unshare", "-n", "sh", "-ec", f'{lines}\nexec "$0" -c "$1" {" ".join(toward)}']
-            + [sys.executable, WATCH],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-        )
-        assert ended.returncode == 0, ended.stderr
-        told = json.loads(ended.stdout)
-        return [typed.record(InterfaceFacts, told[each], each) for each in toward]
-
-    return tell
+    ended = subprocess.run(
+        ["unshare", "-n", "sh", "-ec", f'{lines}\nexec "$0" -c "$1" {" ".join(toward)}']
+        + [sys.executable, WATCH],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    return [typed.record(InterfaceFacts, told[each], each) for each in toward]
 
 
 VETH_IN_A_BRIDGE = """
@@ -91,7 +86,7 @@ for each in br0 v0 v1; do ip link set $each up; done
 """
 
 
-def test_a_bridge_tells_its_ports(namespace):
+def test_a_bridge_tells_its_ports():
     (facts,) = namespace(VETH_IN_A_BRIDGE, "10.1.1.2")
     assert (facts.name, facts.kind, facts.address) == ("br0", "bridge", "10.1.1.1")
     assert [(each.name, each.kind, each.lower) for each in facts.lower] == [("v0", "veth", ())]
@@ -100,7 +95,7 @@ def test_a_bridge_tells_its_ports(namespace):
     assert facts.pcie == {}
 
 
-def test_a_shaped_veth_with_a_small_mtu_tells_both(namespace):
+def test_a_shaped_veth_with_a_small_mtu_tells_both():
     shaped = """
     ip link set v1 mtu 1400
     ip addr add 10.1.2.1/24 dev v1
@@ -112,7 +107,7 @@ def test_a_shaped_veth_with_a_small_mtu_tells_both(namespace):
     assert facts.lower == ()
 
 
-def test_a_macvlan_lies_on_its_interface_and_tun_and_tap_are_told_apart(namespace):
+def test_a_macvlan_lies_on_its_interface_and_tun_and_tap_are_told_apart():
     more = """
     ip link add link v1 name mv0 type macvlan
     ip addr add 10.1.3.1/24 dev mv0

@@ -66,31 +66,24 @@ def copy():
         yield Copy(stack)
 
 
-@pytest.fixture
-def watched():
+@contextmanager
+def watched(setting: Setting) -> Iterator[list[Connection]]:
     """Watches while the block runs; what was seen in it is in the list afterwards."""
-
-    @contextmanager
-    def watching(setting: Setting) -> Iterator[list[Connection]]:
-        reading, writing = os.pipe()
-        seen: list[Connection] = []
-        window: list[float] = []
-        thread = threading.Thread(
-            target=lambda: seen.extend(
-                observe(setting, reading, lambda: window or None).connections
-            )
-        )
-        thread.start()
-        try:
-            yield seen
-            window += ALWAYS
-        finally:
-            os.close(writing)
-            thread.join(living.GENEROUS_SECONDS)
-            os.close(reading)
-            assert not thread.is_alive()
-
-    return watching
+    reading, writing = os.pipe()
+    seen: list[Connection] = []
+    window: list[float] = []
+    thread = threading.Thread(
+        target=lambda: seen.extend(observe(setting, reading, lambda: window or None).connections)
+    )
+    thread.start()
+    try:
+        yield seen
+        window += ALWAYS
+    finally:
+        os.close(writing)
+        thread.join(living.GENEROUS_SECONDS)
+        os.close(reading)
+        assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -111,7 +104,7 @@ def looked_at(monkeypatch):
 
 
 @pytest.mark.parametrize("serving", [True, False])
-def test_each_end_of_a_copy_is_watched_by_its_side(copy, watched, looked_at, serving):
+def test_each_end_of_a_copy_is_watched_by_its_side(copy, looked_at, serving):
     setting = Setting((copy.port,), serving, "127.0.0.1")
     with watched(setting) as seen:
         looked_at()
@@ -152,7 +145,7 @@ def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program():
     assert told.process is not None
 
 
-def test_a_connection_that_moved_next_to_nothing_is_not_told(copy, watched, looked_at):
+def test_a_connection_that_moved_next_to_nothing_is_not_told(copy, looked_at):
     with ExitStack() as stack:
         idle = Copy(stack)
         with watched(Setting((copy.port, idle.port), True, "127.0.0.1")) as seen:
