@@ -6,17 +6,16 @@ Unlike the other patterns nothing is fitted to the disk at hand: it is what was 
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from typing import NamedTuple
 
 from probes.drivers import fio, fio_report
 from probes.host import free_space, page_cache, source_file
 from probes.host.system import os
-from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running, Unavailable
-from probes.storage import Setting, zones
-from probes.storage.sequential import GRACE_SECONDS, SAMPLE_SECONDS, takes_direct
+from probes.records import Details, Endpoint
+from probes.stage import Running, Unavailable
+from probes.storage import Setting, sequential, zones
+from probes.storage.sequential import takes_direct
 
 BLOCK_BYTES = {"sequential": fio.BLOCK_BYTES, "random": 4096}
 
@@ -40,14 +39,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         raise ValueError("a block device is opened for reading only")
     with ExitStack() as stack:
         job = _job(setting, (_fresh if setting.verb == "write" else _source)(setting, peer, stack))
-        with fio.running([job], time.monotonic() + setting.seconds + GRACE_SECONDS) as run:
-            run.wait_for_io()
-            yield Sample(0.0, 0)
-            inner = list(run.progress(SAMPLE_SECONDS))
-            (result,) = run.results()
-    elapsed, moved = result.elapsed_seconds, result.moved_bytes
-    yield from (e for e in inner if e.elapsed_seconds < elapsed and e.moved_bytes <= moved)
-    yield Last(elapsed, moved)
+        result, _ = yield from sequential.ran(job)
     rate = result.bytes_per_second
     return {
         "jobs": [_row(job, result)],

@@ -20,8 +20,8 @@ from probes.host.system import os
 from probes.meaning import Count, Folder, Name
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
-from probes.storage import Setting, others
-from probes.storage.sequential import LEAST_WINDOWS, cache_details, window_rates
+from probes.storage import Setting, others, sequential
+from probes.storage.sequential import cache_details
 from probes.storage.written import Workers, middle_and_worst
 
 SAMPLE_SECONDS = 0.25
@@ -59,7 +59,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         lies = place.place(fd)
     counted = others.around(device, before, others.look(device), read_bytes=run.moved_bytes)
     rate = run.moved_bytes / run.elapsed_seconds
-    details: Details = {
+    return {
         **counted,
         "device": device,
         "direct": direct,
@@ -72,11 +72,8 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         ),
         "latency_seconds": middle_and_worst(run.latencies_seconds),
         "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
+        **sequential.window_details(samples),
     }
-    windows = window_rates(samples)
-    if len(windows) >= LEAST_WINDOWS:
-        details["window_rates_bytes_per_second"] = windows
-    return details
 
 
 def _device_below(path: str, number: int) -> Optional[str]:

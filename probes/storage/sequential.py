@@ -10,6 +10,7 @@ from __future__ import annotations
 import getpass
 import socket
 import time
+from typing import Generator
 
 from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, place, source_file
@@ -143,6 +144,21 @@ def takes_direct(fd: int) -> bool:
     return hasattr(os, "O_DIRECT")
 
 
+def ran(job: fio.Job) -> Generator[Sample, None, tuple[fio.Result, list[Sample]]]:
+    """Runs the job; yields its samples, which are returned too. Errors: fio.FioFailed."""
+    with fio.running([job], time.monotonic() + job.seconds + GRACE_SECONDS) as run:
+        run.wait_for_io()
+        yield Sample(0.0, 0)
+        inner = list(run.progress(SAMPLE_SECONDS))
+        (result,) = run.results()
+    # the kernel's counts run by our clock and hold what is in flight: fio's own end is the measure
+    elapsed, moved = result.elapsed_seconds, result.moved_bytes
+    inner = [e for e in inner if e.elapsed_seconds < elapsed and e.moved_bytes <= moved]
+    last = Last(elapsed, moved)
+    yield from (*inner, last)
+    return result, [Sample(0.0, 0), *inner, last]
+
+
 def measured(job: fio.Job, device: str | None) -> Running:
     """Runs the job; the window opens with its first I/O and closes with its end.
 
@@ -151,23 +167,9 @@ def measured(job: fio.Job, device: str | None) -> Running:
     window_rates_bytes_per_second where the run was long enough. Errors: fio.FioFailed.
     """
     before = others.look(device)
-    deadline = time.monotonic() + job.seconds + GRACE_SECONDS
-    with fio.running([job], deadline) as run:
-        run.wait_for_io()
-        yield Sample(0.0, 0)
-        inner = list(run.progress(SAMPLE_SECONDS))
-        (result,) = run.results()
-    # the kernel's counts run by our clock and hold what is in flight: fio's own end is the measure
-    inner = [
-        each
-        for each in inner
-        if each.elapsed_seconds < result.elapsed_seconds and each.moved_bytes <= result.moved_bytes
-    ]
-    yield from inner
-    last = Last(result.elapsed_seconds, result.moved_bytes)
-    yield last
+    result, samples = yield from ran(job)
     own = {"written_bytes" if job.part == "write" else "read_bytes": result.moved_bytes}
-    details: Details = {
+    return {
         "direct": job.direct,
         "latency_seconds": {
             "median": result.latency_median_seconds,
@@ -179,11 +181,14 @@ def measured(job: fio.Job, device: str | None) -> Running:
         "short_ios": result.short_ios,
         "moved_bytes": result.moved_bytes,
         **others.around(device, before, others.look(device), **own),
+        **window_details(samples),
     }
-    windows = window_rates([Sample(0.0, 0), *inner, last])
-    if len(windows) >= LEAST_WINDOWS:
-        details["window_rates_bytes_per_second"] = windows
-    return details
+
+
+def window_details(samples: list[Sample]) -> Details:
+    """window_rates_bytes_per_second, where the run was long enough; pure."""
+    windows = window_rates(samples)
+    return {"window_rates_bytes_per_second": windows} if len(windows) >= LEAST_WINDOWS else {}
 
 
 def window_rates(samples: list[Sample]) -> list[float]:

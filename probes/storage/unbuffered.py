@@ -10,11 +10,10 @@ from dataclasses import replace
 
 from probes.host import folders, free_space, page_cache, payload, source_file
 from probes.host.system import os
-from probes.records import Details, Endpoint, Sample
+from probes.records import Endpoint, Sample
 from probes.stage import Running
-from probes.storage import Setting, named_file, others, written
+from probes.storage import Setting, named_file, others, sequential, written
 from probes.storage.named_file import BLOCK_BYTES, DEPTH, GRACE_SECONDS, Pass
-from probes.storage.sequential import LEAST_WINDOWS, window_rates
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:
@@ -48,17 +47,14 @@ def _written(setting: Setting, fd: int, size_bytes: int) -> Running:
     run = _Puts(fd, size_bytes, setting)
     samples = yield from named_file.watched(run, setting.seconds + GRACE_SECONDS)
     rate = run.moved_bytes / run.elapsed_seconds
-    details: Details = {
+    return {
         **others.around(device, before, others.look(device), written_bytes=run.moved_bytes),
         "device": device,
         "direct": direct,
         "latency_seconds": written.middle_and_worst(run.latencies_seconds),
         "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
+        **sequential.window_details(samples),
     }
-    windows = window_rates(samples)
-    if len(windows) >= LEAST_WINDOWS:
-        details["window_rates_bytes_per_second"] = windows
-    return details
 
 
 class _Puts(Pass):

@@ -20,7 +20,6 @@ from bottleneck.analysis.evidence.copies import (
 )
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import share_text
 
 REMEDY = (
     "Find the packet loss: check cables, plugs, Wi-Fi and switch ports for errors (`ethtool -S`), "
@@ -68,11 +67,6 @@ def bracket(segment_bytes: float, rtt_seconds: float, loss_ratio: float, name: s
         cubic = per_trip * CUBIC_CONSTANT * (rtt_seconds / loss_ratio) ** 0.75
         high = max(high * CUBIC_TOLERANCE, cubic)
     return Bracket(low, high)
-
-
-def lossy_text(seen: Connection, lost: float) -> str:
-    """What a path loses, and whom it slows down."""
-    return f"{share_text(lost)} packet loss makes TCP ({seen.control}) slow down"
 
 
 def holds(report: Report, found: Found) -> bool:
