@@ -13,6 +13,7 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from probes.host.system import os
 
@@ -42,36 +43,61 @@ def check(path: str | Path) -> tuple[str, os.stat_result | None]:
     Errors: OSError with a sentence as its strerror: a link that may be planted, a device, a file
     that is neither empty nor a report of this program, or one that cannot be read to see which.
     """
-    # Before the second look: a link that comes later leads to another file than was looked at.
-    real = os.path.realpath(path)
+    text = os.fspath(path)
+    real = _real(text)
     try:
-        about = os.stat(path)  # noqa: PTH116 - as given
+        about = os.lstat(real)
     except FileNotFoundError:
-        if os.path.lexists(real):
-            raise
-        _refuse_planted(path)
         return real, None
+    if stat.S_ISLNK(about.st_mode):
+        # The kernel's own, of an open file: a pipe as it is, a file by its name.
+        about = os.stat(real)  # noqa: PTH116 - as given
+        real = os.readlink(real) if stat.S_ISREG(about.st_mode) else real  # noqa: PTH115
+    elif not stat.S_ISREG(about.st_mode):
+        _refuse_planted(about, os.path.dirname(real))  # noqa: PTH120 - as given
     _refuse_device(about)
     if stat.S_ISREG(about.st_mode):
         _refuse_foreign(real, about)
-    _refuse_planted(path)
     return real, about
 
 
-def _refuse_planted(path: str | Path) -> None:
-    """A link, or what is no file, of another user in a folder that everybody may write to."""
-    for _ in range(MOST_LINKS):
-        folder = os.path.dirname(path) or "."  # noqa: PTH120 - as given
-        if not os.path.lexists(path):
-            return
-        about = os.lstat(path)
-        planted = not stat.S_ISREG(about.st_mode) and about.st_uid not in (0, os.geteuid())
-        if planted and os.stat(folder).st_mode & stat.S_IWOTH:  # noqa: PTH116 - as given
-            text = "owned by another user, in a folder that is writable by everyone"
-            raise OSError(errno.EACCES, text)
-        if not stat.S_ISLNK(about.st_mode):
-            return
-        path = os.path.join(folder, os.readlink(path))  # noqa: PTH115, PTH118 - as given
+def _real(path: str, links: int = 0) -> str:
+    """The path without links, each of which is root's or this user's where others may put one.
+
+    Link by link: what was looked at is what is followed. A link of /proc is left as it is.
+    """
+    folder, name = os.path.split(path)
+    if not path or folder == path:
+        return path or _nothing()
+    parent = _real(folder, links) if folder else os.getcwd()  # noqa: PTH109
+    if name in ("", "."):
+        return parent
+    if name == "..":
+        return os.path.dirname(parent)  # noqa: PTH120
+    place = os.path.join(parent, name)  # noqa: PTH118
+    try:
+        about = os.lstat(place)
+    except FileNotFoundError:
+        return place
+    if not stat.S_ISLNK(about.st_mode) or parent.startswith("/proc/"):
+        return place
+    _refuse_planted(about, parent)
+    text = os.readlink(place)  # noqa: PTH115
+    if links >= MOST_LINKS or not os.path.samestat(os.lstat(place), about):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return _real(os.path.join(parent, text), links + 1)  # noqa: PTH118
+
+
+def _nothing() -> NoReturn:
+    raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+
+def _refuse_planted(about: os.stat_result, folder: str) -> None:
+    """What another user may have put into a folder that everybody may write to."""
+    planted = about.st_uid not in (0, os.geteuid())
+    if planted and os.stat(folder).st_mode & stat.S_IWOTH:  # noqa: PTH116 - as given
+        text = "owned by another user, in a folder that is writable by everyone"
+        raise OSError(errno.EACCES, text)
 
 
 def _refuse_foreign(real: str, about: os.stat_result) -> None:
@@ -104,20 +130,23 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
     """
     real, about = check(path)
     if about is not None and not stat.S_ISREG(about.st_mode):
-        _send(path, text)
+        _send(real, text)
         return
     # A mode that another user chose would open the document to whom that user likes.
     if mode is None and about is not None and about.st_uid == os.geteuid():
         mode = stat.S_IMODE(about.st_mode)
     folder, name = os.path.split(real)
     temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}")  # noqa: PTH118
-    fd = os.open(temporary, _NEW, 0o600)
     try:
+        fd, named = _new(folder, temporary)
         with os.fdopen(fd, "wb") as file:
             file.write(text.encode("utf-8", "backslashreplace"))
             file.flush()
             os.fchmod(fd, _usual_mode() if mode is None else mode)
             os.fsync(fd)
+            if not named:
+                # AT_SYMLINK_FOLLOW goes along only where a folder's descriptor does.
+                os.link(f"/proc/self/fd/{fd}", temporary, src_dir_fd=fd, follow_symlinks=True)
         # Whatever took the name since: a node would be removed, a file replaced.
         if check(path)[0] != real:
             raise OSError(errno.EEXIST, "replaced during the run; not overwritten")
@@ -127,10 +156,19 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
             os.unlink(temporary)  # noqa: PTH108 - as given
 
 
-def _send(path: str | Path, text: str) -> None:
+def _new(folder: str, temporary: str) -> tuple[int, bool]:
+    """A new file, and whether it has the name: without one it goes with this process."""
+    if os.path.isdir("/proc/self/fd"):  # noqa: PTH112
+        with suppress(OSError):
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600), False
+    return os.open(temporary, _NEW, 0o600), True
+
+
+def _send(real: str, text: str) -> None:
     """Into a pipe or a terminal; what took its place meanwhile is left alone."""
+    followed = 0 if real.startswith("/proc/") else os.O_NOFOLLOW
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+        fd = os.open(real, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | followed)
     except OSError as error:
         if error.errno == errno.ENXIO:
             error.strerror = "a pipe that no program reads; start its reader first"

@@ -41,6 +41,50 @@ def test_a_link_of_somebody_else_in_a_folder_of_everybodys_is_not_followed(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["shared", "victim.json"]
 
 
+@needs_root
+def test_a_folder_that_another_user_linked_to_is_not_entered(shared: Path, tmp_path: Path) -> None:
+    (shared / "folder").symlink_to(tmp_path)
+    os.chown(shared / "folder", NOBODY, NOBODY, follow_symlinks=False)
+    with pytest.raises(OSError, match="owned by another user"):
+        document_file.write(shared / "folder" / "report.json", "a report")
+    assert [each.name for each in tmp_path.iterdir()] == ["shared"]
+
+
+@needs_root
+def test_a_link_that_comes_and_goes_meanwhile_leads_nowhere(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There when the path is resolved first, and gone at each later look."""
+    link, looked_at = shared / "report.json", []
+    readlink = os.readlink
+
+    def planted(path: str) -> str:
+        looked_at.append(path)
+        return readlink(path)
+
+    link.symlink_to(tmp_path / "new.json")
+    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+    monkeypatch.setattr(os, "readlink", planted)
+    with pytest.raises(OSError, match="owned by another user"):
+        document_file.write(link, "a report")
+    assert looked_at == []
+
+
+def test_nothing_has_a_name_until_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync, seen = os.fsync, []
+
+    def looked(fd: int) -> None:
+        seen.append(list(tmp_path.iterdir()))
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", looked)
+    document_file.write(tmp_path / "report.json", "a report")
+    assert seen == [[]]
+    assert [each.name for each in tmp_path.iterdir()] == ["report.json"]
+
+
 def test_a_link_leads_to_the_file_that_is_written_and_stays(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("target.json")
