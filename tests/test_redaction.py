@@ -330,6 +330,30 @@ def test_the_command_keeps_its_options_and_loses_its_names():
     ]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("//nas/Media Files: login: denied", "//server-host/share-1: login: denied"),
+        ("\\\\nas\\Media Files\\x", "\\\\server-host\\share-1\\path-N"),
+        (
+            "create Sub Dir\\bottleneck-0123456789abcdef",
+            "create path-N\\bottleneck-0123456789abcdef",
+        ),
+        ("at /srv/Geheim Ordner/x.txt.", "at path-N/path-N."),
+        ("/srv/Geheim Ordner: full", "path-N: full"),
+        ("./secretdir and secretdir: not found", "path-N and path-N: not found"),
+        ("docker exec -i zorkhost python3 -V", "command-N python3 -V"),
+        ("zorkhost is gone; use --user NAME", "command-N is gone; use --user NAME"),
+    ],
+)
+def test_names_of_several_words_and_what_was_typed_are_hidden(sentence, shown):
+    found = redaction_of(share="//nas/Media Files/Sub Dir", server="nas", user="user")
+    typed = ["--folder", "/srv/Geheim Ordner", "--file", "./secretdir"]
+    found.arguments(["diagnose", *typed, "--agent", "exec:docker exec -i zorkhost"])
+    text = re.sub(r"(path|command)-\d+", r"\1-N", found.text(sentence))
+    assert text == shown
+
+
 def test_a_mount_option_names_nothing_that_a_sentence_could_hold():
     """Overlay's `uuid=on` is in every container."""
     found = Redaction()

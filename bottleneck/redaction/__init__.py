@@ -8,6 +8,7 @@ left, so that its own sentences are never searched. Figures, and the words that 
 from __future__ import annotations
 
 import getpass
+import os
 import re
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 from bottleneck import report, ticket_figures
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.redaction.texts import (
+    EVERYBODYS,
     GONE,
     Names,
     Texts,
@@ -27,6 +29,7 @@ from bottleneck.redaction.texts import (
     is_token,
 )
 from bottleneck.report import Report
+from bottleneck.reports.formats import KINDS
 from probes import STAGES
 
 
@@ -57,7 +60,7 @@ PATHS = _keys(
 )
 FILES = frozenset(("file", "file_name"))
 PLACES = frozenset(("address", "own_address", "peer_address", "reached_from", "host"))
-DEVICES = frozenset(("device", "members", "stack", "disk"))
+DEVICES = frozenset(("device", "members", "stack", "disk", "label"))
 MOUNTS = frozenset(("mount_options", "options"))
 MODELS = frozenset(("model",))
 SERIAL = re.compile(r"(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{12,}", re.IGNORECASE)
@@ -69,8 +72,6 @@ FILE_SYSTEM = re.compile(r"(tmp|ram)fs|overlay|zfs|btrfs|nfs4?|cifs|smb3|9p|fuse
 """What is mounted without a device that has a name."""
 FIGURE_OR_SWITCH = re.compile(r"[\d.,:x]+[kKMGTB]{0,2}|on|off|auto|none|default")
 """Values of a mount option that name nothing."""
-EVERYBODYS = frozenset(("", "root", "guest", "administrator"))
-"""Users that every host has."""
 KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.:\[\] /-]{0,63}")
 MOUNT_WORDS = _keys(
     """
@@ -83,7 +84,17 @@ MOUNT_NAMES = {
     **{"addr": "address", "ip": "address", "clientaddr": "address", "mountaddr": "address"},
 }
 ROLES = {"--user": "user", "--domain": "domain"}
-PATH_OPTIONS = frozenset(("--folder", "--server-folder", "--auth-file", "--file", "--tree"))
+PATH_OPTIONS = frozenset(
+    f"--{each}"
+    for each in (
+        *("folder", "server-folder", "auth-file", "file", "tree", "report", "baseline", "output"),
+        *KINDS,
+    )
+)
+PROGRAM_WORDS = frozenset(
+    ["docker", "podman", "kubectl", "lxc", "sudo", "ip", "netns", "exec", "nsenter", "sh", "ssh"]
+)
+"""Of a command: what every host calls so."""
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
 
 Place = tuple[str, ...]
@@ -108,12 +119,13 @@ class Redaction:
             self._share(name) if name.startswith("//") else self.texts.host(name)
             return
         for at, part in enumerate(reversed(re.split(r"[\\/@]", name))):
-            if part.casefold() not in EVERYBODYS:
+            if part and part.casefold() not in EVERYBODYS:
                 self.names.token("domain" if at else role, part)
 
     def learn_this_host(self) -> None:
         """This host and its user, which errors tell before any report does."""
-        self.texts.host(socket.gethostname(), "client-host")
+        if (name := socket.gethostname()).casefold() not in EVERYBODYS:
+            self.texts.host(name, "client-host")
         with suppress(KeyError, OSError):
             self.learn("user", getpass.getuser())
 
@@ -159,8 +171,8 @@ class Redaction:
                 found.append(f"{name}={self._argument(name, value)}" if equals else each)
                 option = "" if equals else name
             else:
-                named = command not in ("explain", "compare")
-                found.append(self._argument(option or "TARGET" if named else option, each))
+                usual = "--file" if command in ("explain", "compare") else "TARGET"
+                found.append(self._argument(option or usual, each))
                 option = ""
         return found
 
@@ -169,15 +181,33 @@ class Redaction:
             self.learn(ROLES[option], text)
             return self.text(text)
         if text.startswith("exec:") or option == "--native-command":
-            return f"exec:{GONE}" if text.startswith("exec:") else GONE
+            return self._command(text)
         if text.startswith(("//", "\\\\")):
             return self.texts.unc(text, "server-host")
         if option in PATH_OPTIONS:
-            return self.names.token("path", text)
+            return self._typed_path(text)
         plain = text.isdecimal() or text in STAGES or "://" in text
         if option in PLACE_OPTIONS and not plain:
             return self.names.token("path", text) if "/" in text else self.texts.place(text)
         return self.text(text)
+
+    def _command(self, text: str) -> str:
+        """A command as one token; the words that may be names have their own."""
+        scheme = "exec:" if text.startswith("exec:") else ""
+        command = text.removeprefix(scheme)
+        for word in command.split():
+            if word[0].isalnum() and word not in PROGRAM_WORDS:
+                self.names.token("command", word)
+        return f"{scheme}{self.names.token('command', command)}"
+
+    def _typed_path(self, text: str) -> str:
+        """A path as it was typed; errors show it shortened or as a whole, too."""
+        if text in ("", "-", "."):
+            return text
+        token = self.names.token("path", text)
+        for other in (os.path.normpath(text), os.path.abspath(text)):  # noqa: PTH100 - as typed
+            self.names.alias("path", other, token)
+        return token
 
     def _learn(self, document: dict[str, Any]) -> None:
         """The hosts first: what they are called stands in many other fields."""

@@ -15,6 +15,8 @@ from probes import STAGES
 from probes.records import DIALECTS, SIDES
 
 GONE = "[redacted]"
+SHORTEST_NAME = 3
+"""A shorter word of a sentence is taken for a word; in a path, an address or quotes for a name."""
 LONGEST = 4000
 """Characters of a text that are looked at; the rest is left out."""
 _END = r"[^\s'\"<>|,;()\[\]{}`]"
@@ -29,12 +31,14 @@ _PATTERNS = re.compile(
   | (?P<mail>[\w.+-]+@[\w.-]+)
   | (?P<drive>\b[A-Za-z]:[\\/]{_END}*)
   | (?P<path>(?<![\w/.~])~?/[\w.@~-]{_END}+)
+  | (?P<option>(?<![\w-])--[a-z][\w-]*)
   | (?P<quoted>'[^'\s]{{1,64}}'|"[^"\s]{{1,64}}")
   | (?P<word>[^\W_][\w.'-]*|_[\w.'-]*)
     """,
     re.VERBOSE,
 )
 _SYSTEM_PATH = re.compile(r"/(proc|sys|etc|usr|bin|sbin|lib|dev/(null|shm))(/[\w.,@+-]+)*")
+_OWN_FOLDER = re.compile(r"/(\.?bottleneck-[0-9a-f]{16})")
 _DISK = re.compile(
     r"(sd|vd|xvd|hd)[a-z]{1,3}\d{0,3}|nvme\d+n\d+(p\d+)?|(loop|md|dm-|sr|zram|ram|nbd|bcache)\d+"
     r"|mmcblk\d+(p\d+)?|disk\d+(s\d+)*|PhysicalDrive\d+"
@@ -76,10 +80,20 @@ def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 UNNUMBERED = ("client-host", "server-host")
 """Roles of which there is one; a second name of theirs is numbered from 2 on."""
 _TOKEN = re.compile(
-    r"(client-host|server-host)(-\d{1,6})?|(key|host|share|user|domain|address|path|file|device"
+    r"(client-host|server-host)(-\d{1,6})?|(key|host|share|user|domain|address|path|file|device|command"
     r"|interface|serial|guid|option)-\d{1,6}"
 )
-FAMILIES = ("host", "share", "user", "domain", "file", "path", "address", "device", "interface")
+EVERYBODYS = frozenset(
+    (
+        *("root", "guest", "administrator", "admin", "nobody", "user", "users", "test", "backup"),
+        *("debian", "ubuntu", "fedora"),
+    )
+)
+"""Users and hosts that name nobody, and words of sentences."""
+FAMILIES = (
+    *("host", "share", "user", "domain", "file", "path", "address", "device", "interface"),
+    "command",
+)
 """Of roles, in the order in which a word of a sentence is looked up."""
 MOST_NAMES = 2_000
 """Of one report: each sentence is searched for all of them."""
@@ -154,13 +168,18 @@ class Texts:
         """The text with tokens in the place of names."""
         cut = text[:LONGEST]
         spaced = [re.escape(name) for name in self.names.spaced()]
-        if not spaced:
-            return self._part(cut)
-        known = re.compile(rf"(?<![\w/\\-])({'|'.join(spaced)})(?![\w-]|[/\\]\w)", re.IGNORECASE)
-        pieces = known.split(cut)
-        for at, piece in enumerate(pieces):
-            pieces[at] = self._part(piece) if at % 2 == 0 else self.names.known(piece) or GONE
-        return "".join(pieces)
+        if spaced:
+            known = rf"(?<![\w-])({'|'.join(spaced)})(/{_END}*|(?![\w-]))"
+            cut = re.sub(known, self._known, cut, flags=re.IGNORECASE)
+        return self._part(cut)
+
+    def _known(self, match: re.Match[str]) -> str:
+        """The token of a name of several words; of what lies below a folder another one."""
+        token, below = self.names.known(match[1]) or GONE, match[2].rstrip(".:")
+        rest = match[2][len(below) :]
+        if below.strip("/") and not _OWN_FOLDER.fullmatch(below) and "/" in match[1]:
+            below = f"/{self.names.token('path', below[1:])}"
+        return f"{token}{below}{rest}"
 
     def _part(self, text: str) -> str:
         return _PATTERNS.sub(self._replaced, text)
@@ -183,6 +202,8 @@ class Texts:
             case "mail":
                 user, _, host = text.rpartition("@")
                 return f"{self.names.token('user', user)}@{self.place(host)}"
+            case "option":
+                return text
             case "drive":
                 return self.names.token("path", text)
             case "path":
@@ -247,7 +268,7 @@ class Texts:
         if body.startswith("/dev/"):
             return f"/dev/{self.device(body[5:])}"
         user = re.match(r"/(?:home|Users)/([^/]+)", body)
-        if user is not None:
+        if user is not None and user[1].casefold() not in EVERYBODYS:
             self.names.token("user", user[1])
         return self.names.token("path", body)
 
@@ -274,7 +295,7 @@ class Texts:
     def _word(self, word: str) -> str:
         if word.endswith("'s"):
             return f"{self._word(word[:-2])}'s"
-        known = self.names.known(word)
+        known = self.names.known(word) if len(word) >= SHORTEST_NAME else None
         if known is not None and word.casefold() not in schema_words():
             return known
         if "." in word and _DOMAINS.fullmatch(word.rpartition(".")[2].lower()):
