@@ -245,6 +245,8 @@ def with_diagnosis(known: Report, document: dict[str, Any]) -> Report:
         return known
     try:
         found = typed.record(Diagnosis, _safe({**told, "comparisons": []}), "diagnosis")
+        if found.headline is not None and found.chosen is None:
+            raise ReportError("diagnosis: its headline is none of its copies")
         for copy in found.copies:
             if copy.verdict.confidence > 1:
                 raise ReportError("diagnosis: a confidence above 1")

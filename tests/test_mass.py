@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "37 to 43", "lines": 0, "lines of tests": 0, "modules": 13}
+ALLOWANCE = {"issue": "37 to 43", "lines": 0, "lines of tests": 63, "modules": 13}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

@@ -59,6 +59,8 @@ def explain(
         named = "no diagnosis is kept" if file is None or file == last_report.path() else file
         raise Refused("usage", f"{named}: not found; run bottleneck diagnose or name a report")
     loaded, rate = loading.load(file), loading.target_rate(wanted.target_rate)
+    if rate is not None and loaded.ticket_diagnosis is not None:
+        raise Refused("usage", f"--target-rate: {file} is a ticket; use the report of its run")
     if rate is not None:
         loaded = replace(loaded, target_rate_bytes_per_second=rate)
     loaded = output.showable(loaded)
@@ -73,6 +75,7 @@ def explain(
 
 
 LONGEST_NOTE = 600
+MOST_COMPARED = 100
 Files = Annotated[
     list[str],
     typer.Argument(
@@ -105,7 +108,9 @@ def compare(
     found = (each for named in files for each in loading.each_of(named, skipped))
     reports = [output.showable(each) for each in found]
     for each in skipped:
-        exits.complain(f"skipped: {each}")
+        exits.complain(each)
+    if len(reports) > MOST_COMPARED:
+        raise Refused("usage", f"compare: {len(reports)} reports, at most {MOST_COMPARED} are read")
     if len(reports) < 2:
         raise Refused("usage", "compare: use two reports or more, or a folder of them")
     if len(reports) == 2:

@@ -15,7 +15,7 @@ from bottleneck.trend import began
 from probes.stage import Refused
 
 MOST_LOADED = 32
-"""Of a folder's files, the youngest first: the report among them that began last counts."""
+"""Of a folder's files, those that were changed last."""
 _PATTERN = frozenset("*?[")
 
 
@@ -78,13 +78,16 @@ def each_of(named: str, skipped: list[str] | None = None) -> Iterator[Report]:
         yield load(path)
         return
     none = True
-    for each in sorted(found, key=_changed, reverse=True)[:MOST_LOADED]:
+    ordered = sorted(found, key=_changed, reverse=True)
+    if skipped is not None and len(ordered) > MOST_LOADED:
+        skipped.append(f"{named}: {len(ordered)} files, the {MOST_LOADED} changed last are read")
+    for each in ordered[:MOST_LOADED]:
         try:
             report = load(each)
         except Refused as refused:
             # A judgement, a baseline of another form: a folder may hold other documents.
             if skipped is not None:
-                skipped.append(refused.text)
+                skipped.append(f"skipped: {refused.text}")
             continue
         none = False
         yield report

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bottleneck.analysis import changes, noise, sentences, steps
 from bottleneck.analysis.diagnosis import diagnose
@@ -105,11 +105,14 @@ class Compared:
 def together(baselines: Sequence[Report], report: Report) -> Report:
     """Several baselines as one, with the noise of them all.
 
-    Those that began before the report, and are of its path, count; the first where none is.
+    Of several those that began before the report, and are of its path, count; where none is, the
+    one that is left has nothing to compare with.
     """
+    if len(baselines) == 1 and baselines[0] != report:
+        return baselines[0]
     earlier = (each for each in baselines if began(each) < began(report))
     same = [each for each in earlier if another_path(each, report) is None]
-    return pooled(sorted(same, key=began)) if same else baselines[0]
+    return pooled(sorted(same, key=began)) if same else replace(baselines[0], entries=())
 
 
 def judged_by(
@@ -127,7 +130,7 @@ def judged_by(
         return
     found = tuple(compared(report, diagnosis, baseline))
     if not found:
-        reason = "the baseline has no copy and no test to compare with"
+        reason = "the baseline has no earlier copy and no test to compare with"
         yield Judged("as in the baseline", "baseline", "unknown", reason)
     slower = [each for each in found if each.slower(tolerance)]
     for each in found:

@@ -144,7 +144,8 @@ def too_small(bench: Bench, pulled: bool) -> str:
     if pulled and not bench.source_bytes:
         return "no source file on the share: the push that writes it failed or had no room"
     if not pulled and not bench.source_bytes_of("client"):
-        return f"{bench.options.folder}: no test file, because it has not enough free space"
+        why = bench.no_source.get("client", "it has not enough free space")
+        return f"no test file in {bench.options.folder}: {why}"
     free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
     if pulled or free is None or total is None:
         where = bench.options.folder if pulled else bench.share.share

@@ -215,7 +215,7 @@ def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]
     found = []
     folder = removal.opened(name, parent)
     try:
-        names = sorted(os.listdir(folder), reverse=True)  # the source comes first
+        names = sorted(os.listdir(folder), key=payload.first)
         for each in names:
             if not removal.RUN_FILE.fullmatch(each):
                 raise Foreign(f"it contains {each!r}, which is not from a run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Iterable
+from typing import Iterable, Tuple
 
 MAGIC = b"\x89bottleneck run\n"
 """Begins every payload: by it a file that a killed run left is told from somebody else's."""
@@ -41,6 +41,11 @@ def matches(ring: memoryview, offset: int, view: memoryview) -> bool:
     assert isinstance(whole, bytes)
     # bytes.startswith is a memcmp on any buffer; == of two memoryviews goes byte by byte
     return whole.startswith(view, offset % PERIOD_BYTES)
+
+
+def first(name: str) -> Tuple[bool, str]:
+    """Sorts a run's files: the source and the first small one, which begin with MAGIC, first."""
+    return not name.endswith(("-0", "source")), name
 
 
 def proves(heads: Iterable[bytes]) -> bool:

@@ -158,8 +158,7 @@ def _unproven(session: Smb2Session, path: str) -> str:
                 file.close()
 
     try:
-        # the source comes first
-        files = sorted(entries(session, path, "*"), key=lambda each: each.name, reverse=True)
+        files = sorted(entries(session, path, "*"), key=lambda each: payload.first(each.name))
         return "" if payload.proves(map(head, files)) else UNPROVEN
     except Refused as refused:
         return refused.text

@@ -53,6 +53,8 @@ _ENTRY = struct.Struct("<I20xQQQ8xII8xQ")
 """NextEntryOffset, LastWriteTime, ChangeTime, EndOfFile, FileAttributes, FileNameLength, FileId."""
 _FOLDER, _FOLDER_OR_LINK = 0x10, 0x410
 """FILE_ATTRIBUTE_DIRECTORY; it or FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6)."""
+_LATEST = timedelta(days=365 * 8000)
+"""Since FILETIME_EPOCH: a later date is none that a calendar has."""
 _MESSAGES = (b"\xfeSMB", b"\xfdSMB")
 _LEAST_BYTES = 68
 """Header and the shortest body; of an encrypted message more."""
@@ -369,6 +371,6 @@ def _entries(listing: bytes) -> Iterator[Entry]:
         if name_at + name_bytes > len(listing) or 0 < following < _ENTRY.size + name_bytes:
             raise Broken("the server sent a listing whose entries overlap")
         name = listing[name_at : name_at + name_bytes].decode("utf-16-le", "replace")
-        since = timedelta(microseconds=max(written, changed) // 10)
+        since = min(timedelta(microseconds=max(written, changed) // 10), _LATEST)
         yield Entry(name, attributes, size, FILETIME_EPOCH + since, number)
         at += following

@@ -233,4 +233,10 @@ def test_of_several_baselines_earlier_ones_of_the_same_path_count(as_if):
     found = baseline.together([third, elsewhere, first, second], third)
     assert found.started == first.started
     assert len(suspects(third, diagnose(third), found)) > 0
-    assert baseline.together([third, elsewhere], first) is third
+
+
+def test_a_report_is_not_its_own_baseline(judged, as_if):
+    (known,) = nights(as_if, 1.0)
+    for baselines in ([known], [known, known]):
+        found = judged(known, baselines=baselines)
+        assert (found.state, found.judged[-1].metric) == ("unknown", "baseline")

@@ -13,6 +13,7 @@ from behaviour import first
 from middle import between
 
 from probes.drivers.samba import Samba, private_samba
+from probes.smb import smbprotocol_connection
 from probes.smb.leftovers import Setting, hold
 from probes.stage import Refused
 
@@ -39,7 +40,6 @@ LISTINGS = {
     "a name of 4 GiB": entry(0, told=0xFFFFFFFE),
     "cut": entry(88) + entry(0)[:40],
     "empty": b"",
-    "changed in the year 60000": struct.pack("<II6QIIQQ", 0, 0, *[(1 << 64) - 1] * 6, 0, 0, 0, 0),
 }
 
 
@@ -64,6 +64,12 @@ def test_a_listing_that_is_none_is_refused_and_the_server_named(
         with pytest.raises(Refused, match="127.0.0.1/.*list .*(the server sent|invalid)"):
             hold(Setting(0.0), peer).__enter__()
         assert witness.applied == 1
+
+
+def test_a_file_of_the_year_60000_is_listed_as_young() -> None:
+    late = struct.pack("<II6QIIQQ", 0, 0, *[(1 << 64) - 1] * 4, 8, 8, 0x20, 2, 0, 1) + b"a\0"
+    (found,) = smbprotocol_connection._entries(late)
+    assert (found.name, found.changed.year > 9000) == ("a", True)
 
 
 def test_a_true_listing_of_many_names_is_taken_whole(server: Samba, shared: Path) -> None:

@@ -188,6 +188,7 @@ def test_a_ticket_whose_quotes_were_curled_loads(example):
         lambda text: text.replace('"cause":"read"', '"cause":"gremlins"'),
         lambda text: text.replace('"standing":"measured"', '"standing":"believed"'),
         lambda text: text.replace('"copies":[', '"copies":[7,'),
+        lambda text: text.replace('"headline":"pull.uncached"', '"headline":"pull.nothing"'),
         lambda text: "copy-bottleneck/ticket/2",
         lambda text: '"copy-bottleneck/ticket/2"}' * 1000,
         lambda text: '{"a":' * 500 + '"copy-bottleneck/ticket/2"',

@@ -70,3 +70,13 @@ def test_every_payload_begins_with_the_magic():
     for seed in (b"seed", b"another"):
         assert payload.block(payload.ring(seed), 0, len(M)) == M
     assert len(M) == 16
+
+
+def test_a_killed_run_of_small_files_is_proven_by_the_first_of_them() -> None:
+    """Its source is empty, and the others begin further on in the payload."""
+    ring = payload.ring(b"seed")
+    heads = {f"small-0123456789abcdef-{at}": bytes(ring[at * 16384 :][:16]) for at in range(300)}
+    heads["source"] = b""
+    assert payload.proves(heads[name] for name in sorted(heads, key=payload.first))
+    others = {name: head for name, head in heads.items() if not name.endswith("-0")}
+    assert not payload.proves(others[name] for name in sorted(others, key=payload.first))
