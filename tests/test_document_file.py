@@ -50,26 +50,6 @@ def test_a_folder_that_another_user_linked_to_is_not_entered(shared: Path, tmp_p
     assert [each.name for each in tmp_path.iterdir()] == ["shared"]
 
 
-@needs_root
-def test_a_link_that_comes_and_goes_meanwhile_leads_nowhere(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There when the path is resolved first, and gone at each later look."""
-    link, looked_at = shared / "report.json", []
-    readlink = os.readlink
-
-    def planted(path: str) -> str:
-        looked_at.append(path)
-        return readlink(path)
-
-    link.symlink_to(tmp_path / "new.json")
-    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
-    monkeypatch.setattr(os, "readlink", planted)
-    with pytest.raises(OSError, match="owned by another user"):
-        document_file.write(link, "a report")
-    assert looked_at == []
-
-
 def test_nothing_has_a_name_until_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

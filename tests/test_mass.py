@@ -9,18 +9,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_971,
-    "lines of code": 48_633,
+    "lines": 68_397,
+    "lines of code": 48_024,
     "modules": 358,
     "lines of tests": 65_038,
     "largest file": 400,
     "largest function": 50,
-    "longest import chain": 33,
+    "longest import chain": 32,
     "circles of files": 0,
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "37 to 43", "lines": 0, "lines of tests": 63, "modules": 13}
+ALLOWANCE = {"issue": "43", "lines": 0, "lines of tests": 44, "modules": 13}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

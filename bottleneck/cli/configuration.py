@@ -18,6 +18,7 @@ from typing import Any
 
 from bottleneck import bounded
 from bottleneck.cli.command_line import CommandLine, Option, commands_of, options_of
+from bottleneck.gone import SUCCESSORS
 from bottleneck.reports.formats import KINDS
 from probes.host.system import os
 from probes.stage import Refused
@@ -244,6 +245,8 @@ def _setting(where: str, section: str, options: Options, key: str, value: Any) -
     if not taken(section, key) or lone and any(key in each for each in ON_THE_LINE_OF.values()):
         raise Refused("usage", f"{where}: --{key} is only allowed on the command line")
     if option is None:
+        if f"--{key}" in SUCCESSORS:
+            raise Refused("usage", f"{where}: {SUCCESSORS[f'--{key}']}")
         of = "any command" if section == DEFAULTS else f"bottleneck {section}"
         if section == DEFAULTS and key in OF_ONE_COMMAND:
             raise Refused("usage", f"{where}: {key} must be in the section of a command")

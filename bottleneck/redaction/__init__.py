@@ -29,7 +29,6 @@ from bottleneck.redaction.texts import (
     is_token,
 )
 from bottleneck.report import Report
-from bottleneck.reports.formats import KINDS
 from probes import STAGES
 
 
@@ -88,7 +87,7 @@ PATH_OPTIONS = frozenset(
     f"--{each}"
     for each in (
         *("folder", "server-folder", "auth-file", "file", "tree", "report", "baseline", "output"),
-        *KINDS,
+        *("json", "html", "ticket", "junit", "csv"),
     )
 )
 PROGRAM_WORDS = frozenset(

@@ -128,6 +128,7 @@ def test_values_have_the_types_of_their_options(files: Files) -> None:
             "line 3: 'auth_file' not an option of bottleneck diag",
         ),
         ('[explain]\nagent = "x"', "line 2: 'agent' not an option of bottleneck explain"),
+        ('[diagnose]\nhistory = "default"', "line 2: --history was removed"),
         ("# x\n[diagnos]", "line 2: [diagnos] is not a command with settings; similar: diag"),
         ('agent = "x"', "line 1: 'agent' must be in a section"),
         ('[defaults]\nzones = "4"', "line 2: zones must be a whole number"),
