@@ -27,7 +27,7 @@ _BYTE_MULTIPLES = {
 }
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>(?:[kKmMgGtT][iI]?)?)"
 _SIZE = re.compile(_NUMBER + r"(?P<unit>B|bytes)?", re.ASCII)
-_RATE = re.compile(_NUMBER + r"(?P<unit>B|bytes|bit|bits)(?:/s|ps)", re.ASCII)
+_RATE = re.compile(_NUMBER + r"(?:(?P<unit>B|bytes|bit|bits)(?:/s|ps)|bits?)", re.ASCII)
 _SECONDS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>us|\u00b5s|ms|s|min)", re.ASCII)
 _SECONDS_OF = {"us": 1e-6, "\u00b5s": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 Style = Literal["si", "iec", "bits"]
@@ -250,13 +250,13 @@ def parse_size(text: str) -> int:
 
 
 def parse_rate(text: str) -> float:
-    """Bytes per second from `100MB/s`, `110 MiB/s`, `1Gbit/s`.
+    """Bytes per second from `100MB/s`, `110 MiB/s`, `1Gbit/s`, `1Gbit`.
 
     Errors: UnitError for anything else; `100M`, `100Mb/s` and `100Mbps` do not say bits or bytes.
     """
     match = _RATE.fullmatch(text.strip())
     if match is not None:
-        bits = match["unit"].startswith("bit")
+        bits = match["unit"] not in ("B", "bytes")
         rate = _scaled(match["number"], match["prefix"]) / (8 if bits else 1)
         return _within(text, rate, LEAST_RATE, MOST_RATE)
     loose = re.fullmatch(_NUMBER + r"(?P<unit>b?)(?:/s|ps)?", text.strip(), re.ASCII)

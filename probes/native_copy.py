@@ -38,7 +38,7 @@ from probes.stage import COPIES, Running, Stage, Window, no_agent, requested
 
 STAGE = Stage(
     "native-copy",
-    measures="the copy as a user makes it",
+    measures="the copy by the operating system, as cp makes it",
     explains=False,
     needs=("mount",),
     writes=True,

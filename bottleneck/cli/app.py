@@ -27,13 +27,22 @@ from bottleneck.cli.fleet import fleet
 from bottleneck.cli.options import grouped
 from bottleneck.cli.watch import watch
 from bottleneck.gone import SUCCESSORS
-from probes.stage import Refused
+from probes import STAGES
+from probes.stage import Refused, module_of
 
 if TYPE_CHECKING:
     from bottleneck.cli.configuration import Value
 
 UNNAMED = "Options"
 """The group of options that belong to none, as --help; it comes last."""
+COMMON = "Common options"
+USUAL = ("user", "auth_file", "agent", "folder", "file", "size", "budget", "json", "html", "yes")
+"""Those of `diagnose` that its help begins with."""
+PLACES = ("Arguments", COMMON, "Login", "Hosts and agents", "Copies", "Disk", "Time", "Output")
+PLACES += (UNNAMED,)
+NEEDS = {"share": " (//host/share)", "mount": " (a mounted folder)", "server": " (--agent)"}
+"""What a stage cannot be made without, by its Need."""
+SHORT_HELP = {"help_option_names": ["-h", "--help"]}
 NAS = "//nas/media --user alice --agent ssh://nas"
 EXAMPLES = {
     "": ("demo", f"diagnose {NAS}"),
@@ -79,22 +88,47 @@ class Command(TyperCommand):
         return ["[OPTION]...", *(each.metavar or "" for each in arguments)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, then each group under its heading, all in the same two columns."""
+        """Arguments, then each group under its heading, all in the same two columns.
+
+        Of `probe` without a stage a line for each stage; of `diagnose` the usual options first.
+        """
+        line = command_line.now().line
+        stage = knobs.stage_of(line)
+        if self.name == "probe" and stage is None:
+            _write_stages(formatter)
+            return
         groups: dict[str, list[tuple[str, str]]] = {}
-        others = knobs.of_others(command_line.now().line)
+        others = knobs.of_others(line)
+        usual = USUAL if self.name == "diagnose" else ()
         for each in self.get_params(ctx):
             if isinstance(each, TyperArgument):
-                named = ((each.metavar or "").strip("[]"), each.help or "")
+                told = _measured(stage) if each.name == "stage" and stage else each.help
+                named = ((each.metavar or "").strip("[]"), told or "")
                 groups.setdefault("Arguments", []).append(named)
             elif each.name in others:
                 continue
             elif isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):
-                groups.setdefault(each.rich_help_panel or UNNAMED, []).append(row)
+                panel = COMMON if each.name in usual else each.rich_help_panel
+                groups.setdefault(panel or UNNAMED, []).append(row)
         columns = max(len(flags) for rows in groups.values() for flags, _ in rows)
-        for heading in sorted(groups, key=lambda name: name == UNNAMED):
+        for heading in sorted(groups, key=PLACES.index if usual else lambda name: name == UNNAMED):
             with formatter.section(heading):
                 for flags, text in groups[heading]:
                     formatter.write(_lines(f"  {flags:<{columns}}  ", text, formatter.width))
+
+
+def _write_stages(formatter: Any) -> None:
+    with formatter.section("Stages"):
+        for name in STAGES:
+            formatter.write(_lines(f"  {name:<16}  ", _measured(name), formatter.width))
+    formatter.write("\nOptions of a stage: bottleneck probe STAGE --help\n")
+
+
+def _measured(name: str) -> str:
+    """What a stage measures, and what it takes."""
+    about = module_of(name).STAGE
+    needs = next((told for need, told in NEEDS.items() if need in about.needs), "")
+    return f"{about.measures[:1].upper()}{about.measures[1:]}{needs}."
 
 
 def _lines(begin: str, text: str, width: int) -> str:
@@ -109,6 +143,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings=SHORT_HELP,
     help="Find out why a file copy to or from an SMB share is slow. Measures disks, CPUs, network "
     "and SMB on both hosts and names the bottleneck.",
     epilog="Exit codes: 0 done; 3 done, but a test is missing or the verdict is inconclusive; "
@@ -132,7 +167,8 @@ COMMANDS = (
     *(fleet, agent, schema, config, doctor, cleanup),
 )
 for command in COMMANDS:
-    app.command(cls=Command, epilog=examples(command.__name__))(grouped(command))
+    made = app.command(cls=Command, epilog=examples(command.__name__), context_settings=SHORT_HELP)
+    made(grouped(command))
 
 
 def _version(wanted: bool) -> None:
@@ -170,7 +206,8 @@ Install = Annotated[str | None, _of_shell(_install_completion, _INSTALL, *comple
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
     show_completion: Show = None,
     install_completion: Install = None,

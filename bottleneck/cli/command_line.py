@@ -108,7 +108,7 @@ class CommandLine:
     @property
     def asks_for_help(self) -> bool:
         """Whether nothing is to be done at all."""
-        return "--help" in self.arguments
+        return not {"-h", "--help"}.isdisjoint(self.arguments)
 
     @property
     def redacts(self) -> bool:

@@ -148,12 +148,39 @@ def stages_with(key: str) -> tuple[str, ...]:
     return tuple(filter(has, STAGES))
 
 
-def of_others(line: CommandLine) -> set[str]:
-    """Parameters of the knobs that the help of `probe STAGE` leaves out."""
+LOGIN = frozenset(("user", "domain", "auth_file", "allow_guest", "server_folder"))
+OF_STAGES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("file",), ("disk", "smb-copy")),
+    **dict.fromkeys(("device", "zones"), ("disk",)),
+    **dict.fromkeys(("tree", "copy", "client_share"), ("smb-copy",)),
+    "tcp_peer": ("tcp",),
+    "native_command": ("native-copy",),
+}
+"""Parameters of `probe` that these stages alone make something of."""
+
+
+def stage_of(line: CommandLine) -> str | None:
+    """The stage of `probe STAGE`; None: another command, or no such stage."""
     stage = next((each.value for each in line.words if each.option is None and each.value), None)
-    if line.command != "probe" or stage not in STAGES:
+    return stage if line.command == "probe" and stage in STAGES else None
+
+
+def of_others(line: CommandLine) -> set[str]:
+    """Parameters that the help of `probe STAGE` leaves out, because its stage has no use for them.
+
+    It is what `probe` refuses, and what its stage does not look at.
+    """
+    stage = stage_of(line)
+    if stage is None:
         return set()
-    return {each.name.replace("-", "_") for each in KNOBS if not each.key(stage)}
+    about = module_of(stage).STAGE
+    left_out = {each.name.replace("-", "_") for each in KNOBS if not each.key(stage)}
+    left_out |= {name for name, stages in OF_STAGES.items() if stage not in stages}
+    if "share" not in about.needs:
+        left_out |= {"dialects"} | (set() if stage == "disk" else LOGIN)
+    if stage not in stages_with("security"):
+        left_out |= {"signing", "encryption"}
+    return left_out if about.writes else left_out | {"folder", "size", "yes"}
 
 
 def budget_seconds(settings: Mapping[str, Any], runs: int = 0) -> float:

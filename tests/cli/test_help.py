@@ -8,6 +8,7 @@ import pytest
 from bottleneck.cli import app, exits
 from bottleneck.cli.app import run, tree
 from bottleneck.cli.command_line import commands_of, options_of
+from probes import STAGES
 
 COMMANDS = commands_of(tree())
 COLUMNS, MOST_WORDS = 80, 25
@@ -38,8 +39,24 @@ def test_help_fits_on_80_columns_and_cuts_nothing(shown, name):
     text = shown(name)
     assert max(map(len, text.splitlines())) < COLUMNS
     assert "..." not in re.sub(r"\[OPTION\]\.\.\.|\[ARGS\]\.\.\.|smb://\.\.\.", "", text)
+    if name == "probe":  # each option stands in the help of a stage that has it
+        text = "".join(shown(f"probe {stage}") for stage in STAGES)
     for option in options_of(COMMANDS[name] if name else tree()):
         assert all(re.search(rf"^  .*{flag}\b", text, re.MULTILINE) for flag in option.flags)
+
+
+def test_the_help_of_probe_is_one_screen_with_a_line_for_each_stage(shown):
+    text = shown("probe")
+    assert len(text.splitlines()) <= 32
+    assert re.findall(r"^  ([a-z-]+)  +[A-Z]", text, re.MULTILINE) == list(STAGES)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_help_of_a_stage_has_what_it_takes_alone(shown, stage):
+    text = shown(f"probe {stage}")
+    assert max(map(len, text.splitlines())) < COLUMNS
+    for flag, only in (("--device", "disk"), ("--copy", "smb-copy"), ("--tcp-peer", "tcp")):
+        assert (f"  {flag} " in text) == (stage == only), flag
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -77,5 +94,25 @@ def test_two_examples_are_commands_that_the_parser_takes(shown, name):
 
 def test_the_groups_of_diagnose_are_in_their_order(shown):
     headings = re.findall(r"^(\w[\w ]*):$", shown("diagnose"), re.MULTILINE)
-    expected = ["Arguments", "Login", "Hosts and agents", "Copies", "Disk", "Time", "Output"]
+    expected = [
+        "Arguments",
+        "Common options",
+        "Login",
+        "Hosts and agents",
+        "Copies",
+        "Disk",
+        "Time",
+        "Output",
+    ]
     assert headings == [*expected, "Options"]
+    first = shown("diagnose").partition("Common options:")[2].partition("\n\n")[0]
+    assert len(re.findall(r"^  --", first, re.MULTILINE)) == 10
+
+
+@pytest.mark.parametrize("short", ["-h", "--help"])
+def test_help_and_version_have_their_short_names(short, capsys):
+    for words in ([], ["probe"], ["check"]):
+        assert run([*words, short]) == exits.DONE
+        assert capsys.readouterr().out.startswith("Usage: bottleneck")
+    assert run(["-V"]) == exits.DONE
+    assert capsys.readouterr().out.startswith("bottleneck ")
