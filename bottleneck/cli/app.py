@@ -38,8 +38,10 @@ UNNAMED = "Options"
 COMMON = "Common options"
 USUAL = ("user", "auth_file", "agent", "folder", "file", "size", "budget", "json", "html", "yes")
 """Those of `diagnose` that its help begins with."""
-PLACES = ("Arguments", COMMON, "Login", "Hosts and agents", "Copies", "Disk", "Time", "Output")
-PLACES += (UNNAMED,)
+PLACES = (
+    *("Arguments", COMMON, "Login", "Hosts and agents", "Copies", "Disk", "Time", "Output"),
+    UNNAMED,
+)
 NEEDS = {"share": " (//host/share)", "mount": " (a mounted folder)", "server": " (--agent)"}
 """What a stage cannot be made without, by its Need."""
 SHORT_HELP = {"help_option_names": ["-h", "--help"]}
