@@ -111,11 +111,11 @@ def share_name(share: TimeShare | Verdict) -> str:
 
 
 def stage_text(step: Step) -> str:
-    """A step in a few words: `tcp pull x4`, `disk server read uncached`."""
+    """A step in a few words: `tcp pull 4 connections`, `disk server read uncached`."""
     given = ((key, word) for key, word in step.setting.items() if word is not None)
     told = {key: "supplied" if word == "told" else safe(word, 24) for key, word in given}
     streams = told.get("streams", "1")
-    many = "" if streams == "1" else f" x{streams}"
+    many = "" if streams == "1" else f" {streams} connections"
     match step.stage:
         case "smb-copy":
             where = " mem" if told.get("end") == "memory" else ""

@@ -36,6 +36,8 @@ RATE_COLUMNS = 11
 LOAD_SECONDS = 1.0
 LOAD_COLUMNS = 14
 """As wide as `100%* 1.17 GiB`."""
+BOTH_COLUMNS = STEP_COLUMNS + 1 + RATE_COLUMNS + 2 * (len(GAP) + LOAD_COLUMNS)
+"""With the load of both hosts."""
 LEAST_BAR_COLUMNS, MOST_BAR_COLUMNS = 6, 48
 FRAMES_PER_SECOND = 2.0
 """Few: whoever draws takes time from a copy on a host with one core."""
@@ -91,9 +93,11 @@ def _plain(event: Event) -> None:
     """A line for each step that ended."""
     if not event.outcome:
         return
-    loads = (("client", busy_text(event.client)), ("server", busy_text(event.server)))
     said = f"{event.step}: {_ending(event)}"
-    said += "".join(f", {side} {text}" for side, text in loads if text)
+    for side, used in (("client", event.client), ("server", event.server)):
+        core, _, memory = busy_text(used).partition(" ")
+        said += f"; {side} CPU {core}" if core else ""
+        said += f", RAM {memory}" if memory else ""
     left = f"{_left_seconds(event):.0f} s left"
     line = f"{event.elapsed_seconds:5.1f} s  {said}  ({left})"
     # Nobody may read it any more: no run ends for that.
@@ -217,7 +221,9 @@ class Board:
         width = bar_columns(options.max_width)
         done = elapsed / self.budget_seconds if self.budget_seconds else 0.0
         drawn = terminal.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
-        cells = (self.own.text(), f"{left:.0f} s left" if self.budget_seconds else "")
+        time_left = f"{left:.0f} s left" if self.budget_seconds else ""
+        most = options.max_width - 1 - ECHO_COLUMNS
+        cells = (self.own.text(), time_left) if most >= BOTH_COLUMNS else (time_left,)
         text = row(self.step, self.rate, drawn, cells, options.max_width, ECHO_COLUMNS)
         self.drawn = len(text)
         yield Text(
@@ -227,8 +233,7 @@ class Board:
 
 def bar_columns(width: int) -> int:
     """Characters of a bar on a terminal of that width; 0: there is no room for one."""
-    others = STEP_COLUMNS + 1 + RATE_COLUMNS + 2 * LOAD_COLUMNS + 3 * len(GAP)
-    rest = width - 1 - others
+    rest = width - 1 - BOTH_COLUMNS - len(GAP)
     return min(MOST_BAR_COLUMNS, rest) if rest >= LEAST_BAR_COLUMNS else 0
 
 
@@ -237,7 +242,7 @@ def row(step: str, rate: str, bar: str, cells: tuple[str, ...], width: int, spar
 
     spare: characters that stay free behind it.
 
-    Where it is too narrow for all of them the bar goes first, then this host's load.
+    Where it is too narrow for all of them the bar goes first, then the cells from the last on.
     """
     room = bar_columns(width)
     most = width - 1 - spare
@@ -245,8 +250,8 @@ def row(step: str, rate: str, bar: str, cells: tuple[str, ...], width: int, spar
     head = f"{name:<{STEP_COLUMNS}} {rate:>{RATE_COLUMNS}}"
     if room:
         head += f"{GAP}{bar:<{room}}"
-    for at in range(len(cells)):
-        line = head + "".join(f"{GAP}{each:<{LOAD_COLUMNS}}" for each in cells[at:])
+    for count in range(len(cells), 0, -1):
+        line = head + "".join(f"{GAP}{each:<{LOAD_COLUMNS}}" for each in cells[:count])
         if len(line.rstrip()) <= most:
             return line.rstrip()
     return head.rstrip()[:most]

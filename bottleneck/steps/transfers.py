@@ -59,7 +59,7 @@ def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
     usual = tcp.Setting(each.verb, each.streams, seconds=seconds, address=bench.address)
     setting = replace(bench.chosen(usual), both_ways=False)
     step = bench.step("tcp", setting, "client")
-    with bench.outcome(step, f"tcp {each.verb} x{each.streams}"):
+    with bench.outcome(step, f"tcp {each.verb}{_many(each)}"):
         if bench.server is None:
             raise Unavailable(OR_PEER)
         if turns.dropped(bench, each.verb):
@@ -135,8 +135,12 @@ def _fills(bench: Bench, verb: str) -> bool:
     rate = plan.known_rates(bench.ledger).get(f"tcp.{verb}")
     link = None if rate is None else turns.link_that_fits(bench, rate)
     if link is not None:
-        bench.note(f"tcp {verb} x4: skipped: one stream fills the {link} link")
+        bench.note(f"tcp {verb} 4 connections: skipped: one stream fills the {link} link")
     return link is not None
+
+
+def _many(wanted: plan.TcpStep) -> str:
+    return "" if wanted.streams == 1 else f" {wanted.streams} connections"
 
 
 def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) -> None:
@@ -144,7 +148,7 @@ def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) 
     usual = iperf3.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
     setting = bench.chosen(usual)
     step = Step("tcp", {**asdict(setting), "engine": "iperf3"}, "client")
-    with bench.outcome(step, f"tcp {each.verb} x{each.streams} iperf3"):
+    with bench.outcome(step, f"tcp {each.verb}{_many(each)} iperf3"):
         there = Endpoint(host=peer.host, port=peer.port)
         ran = bench.run(step, setting, there, seconds + PEER_SECONDS, both=False, engine="iperf3")
         bench.take(step, ran, {"peer_is_target": _is_target(bench, peer)})

@@ -30,7 +30,7 @@ def usage():
 
 def ended(usage=None, **more):
     known = {"outcome": "measured", "bytes_per_second": 118e6, "client": usage, "server": usage}
-    return Event("tcp push x1", 3.2, 20.0, **{**known, **more})
+    return Event("tcp push", 3.2, 20.0, **{**known, **more})
 
 
 def told(capsys, *events, style: units.Style = "si"):
@@ -45,9 +45,10 @@ def told(capsys, *events, style: units.Style = "si"):
 
 
 def test_a_step_that_ended_is_one_plain_line_with_both_hosts_and_the_time_left(capsys, usage):
-    running = Event("tcp push x1", 1.0, 20.0, sample=Sample(1.0, 10**8))
-    assert told(capsys, Event("tcp push x1", 0.0, 20.0), running, ended(usage)) == [
-        "  3.2 s  tcp push x1: 118 MB/s, client 100% 1.17 GiB, server 100% 1.17 GiB  (17 s left)"
+    running = Event("tcp push", 1.0, 20.0, sample=Sample(1.0, 10**8))
+    assert told(capsys, Event("tcp push", 0.0, 20.0), running, ended(usage)) == [
+        "  3.2 s  tcp push: 118 MB/s; client CPU 100%, RAM 1.17 GiB; server CPU 100%, RAM 1.17 GiB"
+        "  (17 s left)"
     ]
 
 
@@ -68,15 +69,15 @@ def test_an_interval_is_a_line_with_its_time_its_bytes_and_its_rate(capsys):
     moved = [(0.0, 0), (0.5, 5 << 20), (0.98, 10 << 20), (1.6, 10 << 20), (2.0, 40 << 20)]
     with progress.watching(False, "si", progress.Intervals(1.0, lines)) as tell:
         for _ in range(2):
-            tell(Event("tcp push x1", 0.0, 20.0))
+            tell(Event("tcp push", 0.0, 20.0))
             for each in moved:
                 tell(Event("tcp", 1.0, 20.0, sample=Sample(*each)))
             tell(ended())
     assert lines.getvalue().splitlines() == 2 * [
-        "   0.0 to    1.0 s  tcp push x1  10 MiB  10.7 MB/s",
-        "   1.0 to    2.0 s  tcp push x1  30 MiB  30.8 MB/s",
+        "   0.0 to    1.0 s  tcp push  10 MiB  10.7 MB/s",
+        "   1.0 to    2.0 s  tcp push  30 MiB  30.8 MB/s",
     ]
-    assert capsys.readouterr().err.count("tcp push x1: 118 MB/s") == 2
+    assert capsys.readouterr().err.count("tcp push: 118 MB/s") == 2
 
 
 def test_quiet_says_nothing(capsys):
@@ -113,12 +114,20 @@ def lines_of(text):
     return [line for line in plain.replace("\r", "\n").split("\n") if line.strip()]
 
 
+@pytest.mark.parametrize("width", [60, 71])
+def test_on_a_narrow_terminal_the_first_host_keeps_its_title(usage, width):
+    title = progress.titles(width)
+    line = progress.finished(ended(usage, server=None), terminal.UNICODE, width)
+    assert "server" not in title and max(len(title), len(line)) < width
+    assert title.index("client CPU RAM") == line.index("100% 1.17 GiB")
+
+
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_finished_steps_are_lines_in_columns_that_fit(usage, width):
     text = shown(ended(usage), ended(usage, bytes_per_second=2.1e9, server=None), width=width)
     lines = lines_of(text)
     title = next(line for line in lines if line.startswith("step"))
-    first = next(line for line in lines if line.startswith("tcp push x1") and "118" in line)
+    first = next(line for line in lines if line.startswith("tcp push") and "118" in line)
     assert max(map(len, lines)) < width
     assert title.index("server CPU RAM") == first.rindex("100% 1.17 GiB")
     assert title.index("client CPU RAM") == first.index("100% 1.17 GiB")
@@ -138,7 +147,7 @@ def test_a_reason_is_told_whole_and_hangs_below_itself(usage):
     why = "failed: " + "the server closed the connection " * 5
     lines = lines_of(shown(ended(outcome=why.strip(), bytes_per_second=None)))
     assert " ".join(" ".join(lines).split()).count("the server closed the connection") == 5
-    assert lines[0].startswith("tcp push x1  ") and len(lines) == 4
+    assert lines[0].startswith("tcp push  ") and len(lines) == 4
     assert all(line.startswith(" " * 29) for line in lines[1:])
 
 
@@ -153,15 +162,15 @@ def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
 def test_the_live_line_has_rate_progress_this_host_and_the_time_left(monkeypatch):
     monkeypatch.setattr(progress, "time", living.FakeClock())
     board = progress.Board(terminal.ASCII, own=FixedLoad())
-    board.take(Event("tcp push x1", 10.0, 20.0))
+    board.take(Event("tcp push", 10.0, 20.0))
     board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
     line = drawn(board, 200)
-    assert re.fullmatch(r"tcp push x1 +118 MB/s  #{24} +31% 1 GiB +10 s left", line)
+    assert re.fullmatch(r"tcp push +118 MB/s  #{24} +31% 1 GiB +10 s left", line)
 
 
 def test_a_rate_is_of_its_own_step_alone():
     board = progress.Board(terminal.ASCII, own=FixedLoad())
-    board.take(Event("tcp push x1", 1.0, 20.0))
+    board.take(Event("tcp push", 1.0, 20.0))
     board.take(Event("tcp", 1.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
     board.take(Event("logging in", 2.0, 20.0))
     assert "MB/s" not in drawn(board, 120)

@@ -81,7 +81,7 @@ def test_a_step_without_a_rate_and_a_report_without_copies_are_shown(shown):
     instant = replace(outcome, runs=(outcome.runs[0][:1],))
     text = shown(replace(report, entries=((step, instant), tcp[1])))
     assert "No copy was made" not in text
-    assert "tcp push x4" in text
+    assert "tcp push 4 connections" in text
     assert "Copies" not in text
     assert "Explorer" not in text
 
