@@ -45,7 +45,10 @@ def print_report(
         show(console, [Text(safe(diagnosis.summary, 2000), "strong")])
     for name in SECTIONS:
         if name in wanted or ALL in wanted:
-            show(console, _section(name, report, diagnosis, ALL in sections))
+            found = list(_section(name, report, diagnosis, ALL in sections))
+            if not found and name in sections:
+                found = [Text(f"Nothing to show in section {name}.", "quiet", apart=True)]
+            show(console, found)
 
 
 OF_COPIES = ("direction", "cache", "initiator", "native", "durability", "dialect")

@@ -74,7 +74,7 @@ def _table(
             stage_text(step),
             units.rate_text(spread.median),
             *((_bar(spread.median),) if bar_columns else ()),
-            _spread_text(step, spread, full),
+            _spread_text(spread),
             _usage_text(client, full),
             _usage_text(server, full),
             f"{spread.runs}",
@@ -96,11 +96,9 @@ def _spread_of(outcome: Measured) -> Spread | None:
     return spread if spread.high > 0 else None
 
 
-def _spread_text(step: Step, spread: Spread, full: bool) -> str:
+def _spread_text(spread: Spread) -> str:
     unit = units.rate_text(spread.median).split(" ")[1]
-    about = spread_text(spread.low, spread.high).removesuffix(f" {unit}")
-    bits = units.bits_beside(spread.median) if step.stage == "tcp" else ""
-    return "  ".join(each for each in (bits, about) if each) if full else bits or about
+    return spread_text(spread.low, spread.high).removesuffix(f" {unit}")
 
 
 def _usage_text(usage: Usage | None, full: bool) -> str | None:

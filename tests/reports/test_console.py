@@ -48,6 +48,8 @@ def test_a_section_follows_the_answer_and_is_part_of_all(shown, name, section):
     answer, with_it = shown(load(name)), shown(load(name), sections=(section,))
     assert with_it.startswith(answer)
     headings = with_it[len(answer) :].splitlines()[1:2]
+    if headings == [f"Nothing to show in section {section}."]:
+        return
     assert all(each in shown(load(name), verbose=True) for each in headings)
 
 
