@@ -45,8 +45,13 @@ def at_start(text: str) -> str:
 
 
 def paragraph(text: str, longest: int = 600, bullet: str = "", most: int = 20) -> list[str]:
-    """At most so many lines of WIDTH columns that show a foreign text; a bullet hangs in front."""
+    """At most so many lines of WIDTH columns that show a foreign text; a bullet hangs in front.
+
+    Of more the last sentences are left out; a first one that is longer is cut.
+    """
     plain = " ".join(safe(text, longest).split())
+    while len(plain) > most * (WIDTH - 8) and (shorter := _without_last_sentence(plain)):
+        plain = shorter
     indent = " " * len(bullet)
     room = WIDTH - len(bullet)
     for width in (room, room // 2 - 1, room // 6):
@@ -56,6 +61,10 @@ def paragraph(text: str, longest: int = 600, bullet: str = "", most: int = 20) -
     if len(lines) > most:
         lines = [*lines[: most - 1], f"{lines[most - 1][: room - 4].rstrip(chr(92))} ..."]
     return [f"{indent if at else bullet}{each}" for at, each in enumerate(lines)]
+
+
+def _without_last_sentence(text: str) -> str:
+    return text[: max(text.rstrip(".").rfind(". "), text.rstrip(".").rfind("; ")) + 1]
 
 
 def section(title: str, blocks: Iterable[Block], most: int = 20) -> list[str]:

@@ -68,7 +68,7 @@ def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
         *section("Figures", [*_copies(report, diagnosis), *_around(report, chosen)], most),
         *section("Hosts", _hosts(report), most),
         *section("Not measured", points("", stages.missing_lines(report), most, 190), most),
-        *section("Repeat the run", _command(report, most), most),
+        *section("Repeat the run", _command(report), most),
     ]
 
 
@@ -184,16 +184,18 @@ def _host(host: HostFacts) -> Iterator[str]:
             yield f"disk {' on '.join(disk)}{' (' + kind[0] + ')' if kind else ''}"
 
 
-def _command(report: Report, most: int) -> Iterator[Block]:
+def _command(report: Report) -> Iterator[Block]:
     """What repeats the run, for a shell; nothing where it was not made here."""
     words = command_words(report)
     if not words:
         return
     text = safe(shlex.join(words), LONGEST_COMMAND)
     lines = textwrap.wrap(
-        text, WIDTH - 4, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+        text, WIDTH - 6, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
     )
-    yield Verbatim(tuple(lines[: most + 1]), "sh")
+    yield Verbatim((*(f"{each} \\" for each in lines[:-1]), lines[-1]), "sh")
+    if any("exec:..." in each for each in words):
+        yield from points("", ["In place of exec:... goes the command that reaches the server."])
 
 
 def command_words(report: Report) -> list[str]:

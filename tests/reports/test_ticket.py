@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,6 +85,21 @@ def test_a_report_from_elsewhere_gives_no_document_a_command_to_paste(tmp_path, 
 def test_a_ticket_shows_the_command_of_its_own_run(example):
     told = {**example.tool, "command": ["bottleneck", "diagnose", "//nas/my share", "--yes"]}
     assert "bottleneck diagnose '//nas/my share' --yes\n" in ticket_of(replace(example, tool=told))
+
+
+def test_a_long_command_can_be_pasted_into_a_shell(example):
+    words = ["bottleneck", "diagnose", "//nas/my share", "--agent", "exec:..."]
+    words += ["--folder", f"/srv/{'x' * 60}", "--server-folder", f"/srv/{'y' * 60}", "--yes"]
+    text = ticket_of(replace(example, tool={**example.tool, "command": words}))
+    (block,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert shlex.split(block) == words and block.count("\n") > 1
+    assert "In place of exec:... goes the command" in text
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_no_sentence_of_a_ticket_is_cut(path):
+    lines = ticket_of(loading.load(path)).splitlines()
+    assert [line for line in lines if line.endswith(" ...")] == []
 
 
 def test_a_ticket_is_shown_in_other_units_and_its_figures_are_not(example):
