@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections.abc import Iterator
 
 from bottleneck import ticket_figures, units
@@ -189,11 +188,13 @@ def _command(report: Report) -> Iterator[Block]:
     words = command_words(report)
     if not words:
         return
-    text = safe(shlex.join(words), LONGEST_COMMAND)
-    lines = textwrap.wrap(
-        text, WIDTH - 6, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
-    )
-    yield Verbatim((*(f"{each} \\" for each in lines[:-1]), lines[-1]), "sh")
+    lines = [""]
+    for word in (safe(shlex.quote(each), LONGEST_COMMAND) for each in words):
+        if len(lines[-1]) + len(word) > WIDTH - 4 and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}" if lines[-1] else word
+    yield Verbatim(tuple(lines), "sh")
     if any("exec:..." in each for each in words):
         yield from points("", ["In place of exec:... goes the command that reaches the server."])
 
