@@ -39,7 +39,10 @@ _HOST = (
     "virtual",
     "congestion_control",
 )
-_INTERFACE = ("name", "rate_bits_per_second", "duplex", "mtu_bytes", "driver")
+_INTERFACE = (
+    *("name", "rate_bits_per_second", "duplex", "mtu_bytes", "driver"),
+    *("qdisc", "qdisc_rate_bytes_per_second"),
+)
 _FOLDER = ("filesystem", "mount_options", "device", "rotational")
 _TARGET = ("share", "dialect", "signing", "encryption")
 _TOOL = ("version", "fio")
@@ -361,3 +364,5 @@ def _of_host(side: str, host: HostFacts) -> Iterator[tuple[str, Any]]:
             yield f"{side}.{part}.{name}", getattr(facts, name)
     for name, value in sorted(host.socket_buffers.items()):
         yield f"{side}.socket_buffers.{name}", value
+    for each in (*host.tcp_settings, *host.disk_settings, *host.smb_settings):
+        yield f"{side}.settings.{each.option}", each.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
@@ -25,6 +26,15 @@ COPIES_SHOWN, FACTS_SHOWN, TIMES_SHOWN = 8, 8, 1
 LONGEST_VALUE, LONGEST_VALUE_SHOWN = 80, 24
 LONGEST_BAR, BESIDE_BARS = 30, 36
 NO_DIFFERENCE = "no difference"
+PARTS = {
+    "network": ("interface",),
+    "tcp": ("socket_buffers", "congestion_control", "interface"),
+    "disk": ("folder",),
+    "memory": ("memory", "folder"),
+    "cpu": ("cores",),
+    "smb": ("target", "mount_options", "settings"),
+}
+"""Of facts that may be why a component limits more, or less, than it did."""
 
 
 def to_json(change: Change) -> dict[str, Any]:
@@ -44,6 +54,14 @@ def print_change(change: Change, console: Console, verbose: bool = False) -> Non
 
 def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
     yield Text(safe(change.summary, 2000), "strong")
+    slower = [each for each in change.copies if each.significant]
+    facts = [
+        _fact(each, LONGEST_VALUE if verbose else LONGEST_VALUE_SHOWN)
+        for each in sorted(change.facts, key=lambda each: not _concerns(each, slower))
+    ]
+    most = None if verbose else FACTS_SHOWN
+    if slower:
+        yield from points("What else differs, and may be why", facts, most)
     if change.copies:
         yield _copies(change.copies, verbose)
     timed = [each for each in change.copies if each.before_time and each.after_time]
@@ -52,9 +70,8 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
         (e for e in timed if e.significant), key=lambda e: e.copy not in change.summary
     )
     yield from (_times(each) for each in (timed if verbose else changed[:TIMES_SHOWN]))
-    longest = LONGEST_VALUE if verbose else LONGEST_VALUE_SHOWN
-    facts = [_fact(each, longest) for each in change.facts]
-    yield from points("Differences in the setup", facts, None if verbose else FACTS_SHOWN)
+    if not slower:
+        yield from points("Differences in the setup", facts, most)
     if verbose:
         yield from points("Limits of the copies", [each.sentence for each in change.copies])
         yield from _tests(change)
@@ -62,6 +79,14 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
             yield from points(f"Only in the report {when}", names)
     elif more := ", ".join(_more(change)):
         yield Text(f"More: --verbose ({more})", apart=True)
+
+
+def _concerns(fact: FactChange, changed: list[CopyChange]) -> bool:
+    """Whether a fact is of a component that limits a changed copy before or after."""
+    verdicts = [v for each in changed for v in (each.before_verdict, each.after_verdict)]
+    parts = {part for each in verdicts for part in PARTS.get(each.component, ())}
+    told = fact.before is not None and fact.after is not None
+    return told and any(part in fact.fact for part in parts)
 
 
 def _more(change: Change) -> Iterator[str]:
@@ -136,8 +161,10 @@ def _tests(change: Change) -> Iterator[Block]:
 
 def _fact(change: FactChange, longest: int) -> str:
     name = change.fact.rpartition(".")[2]
+    title = change.fact.replace(".", " ").replace("_", " ")
+    title = re.sub(r" (bits|bytes) per second$| bytes$", "", title)
     before, after = (_value(name, each, longest) for each in (change.before, change.after))
-    return f"{safe(change.fact, 80)}: {before} -> {after}"
+    return f"{safe(title, 80)}: {before} -> {after}"
 
 
 def _value(name: str, value: object, longest: int) -> str:
@@ -146,6 +173,8 @@ def _value(name: str, value: object, longest: int) -> str:
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, (int, float)) and name.endswith("_bytes_per_second"):
+        return rate_text(value)
     if isinstance(value, (int, float)) and name.endswith("_bits_per_second"):
         return link_text(value)
     if isinstance(value, (int, float)) and name.endswith("_total_bytes"):
