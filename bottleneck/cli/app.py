@@ -303,7 +303,7 @@ def refuse_numeric_bottleneck() -> None:
     raise Refused(
         "usage",
         f"cannot run beside the numeric package Bottleneck {found}, which has files of the same "
-        "names; install this program separately: uv tool install copy-bottleneck",
+        "names; install this program separately: uv tool install . in a clone of it",
     )
 
 

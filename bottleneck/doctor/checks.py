@@ -20,7 +20,7 @@ BETWEEN_HOSTS = tuple(each.name for each in described(STAGES) if each.by_agent)
 STARTED_THERE = "copies started by the server"
 WITHOUT_AGENT = (*BETWEEN_HOSTS, "disk of the server", STARTED_THERE)
 OVER_SMB = tuple(each.name for each in described(STAGES) if "share" in each.needs)
-SMB1_EXTRA = "uv tool install 'copy-bottleneck[smb1]'"
+SMB1_EXTRA = "uv tool install '.[smb1]' in a clone"
 OTHER_SYSTEMS = frozenset(("win32", "darwin"))
 """As Readiness.families has them; no ethtool tells of their interfaces."""
 _MANAGERS = {

@@ -32,7 +32,7 @@ QUIETLY = {
 }
 """A module's arguments, which hold the password, are neither shown nor left behind."""
 _NAME = re.compile(r"[^@/\0.][^@/\0]{0,120}")
-INSTALL = "install ansible-core: uv tool install 'copy-bottleneck[fleet]'"
+INSTALL = "install ansible-core: uv tool install '.[fleet]' in a clone"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from probes.host.system import os
 
-EXTRA = "copy-bottleneck[kerberos]"
+EXTRA = "the extra 'kerberos'"
 
 
 def principal() -> str | None:
