@@ -194,6 +194,25 @@ def _path_lines(report: Report) -> Iterator[str]:
     for step, outcome in report.entries:
         if step.stage == "path" and isinstance(outcome, Measured):
             yield from _lines(step, outcome.details, steps.on_one_host(report))
+        if step.stage == "paths" and isinstance(outcome, Measured):
+            yield from _other_paths(outcome.details)
+
+
+def _other_paths(details: Details) -> Iterator[str]:
+    """Each address of the server's with what its path carries; or that there is no other."""
+    ways = steps.items(details, "ways")
+    for way in ways if len(ways) > 1 else ():
+        rates = [(verb, steps.positive(way, f"{verb}_bytes_per_second")) for verb in steps.VERBS]
+        told = ", ".join(f"{verb} {units.rate_text(rate)}" for verb, rate in rates if rate)
+        told = told or safe(steps.word(way, "missing") or "not measured", 120)
+        use = ", in use" if steps.flag(way, "in_use") else ""
+        yield f"{safe(steps.word(way, 'address') or '', 60)} by {_card(way)}{use}: {told}"
+    if len(ways) == 1:
+        yield "no other path: no further address of the server is in a network of this host"
+
+
+def _card(way: Details) -> str:
+    return safe(steps.word(way, "interface") or "an unknown interface", 24)
 
 
 def _lines(step: Step, details: Details, one_host: bool) -> Iterator[str]:
