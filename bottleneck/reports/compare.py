@@ -22,7 +22,7 @@ from bottleneck.words import LEAST_SHARE, known, share_name, stage_text
 from probes.records import Spread
 
 SCHEMA = "copy-bottleneck/compare/1"
-COPIES_SHOWN, FACTS_SHOWN, TIMES_SHOWN = 8, 8, 1
+COPIES_SHOWN, FACTS_SHOWN, CAUSES_SHOWN, TIMES_SHOWN = 8, 8, 4, 1
 LONGEST_VALUE, LONGEST_VALUE_SHOWN = 80, 24
 LONGEST_BAR, BESIDE_BARS = 30, 36
 NO_DIFFERENCE = "no difference"
@@ -61,7 +61,7 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
     ]
     most = None if verbose else FACTS_SHOWN
     if slower:
-        yield from points("What else differs, and may be why", facts, most)
+        yield from points("What else differs, and may be why", facts, most and CAUSES_SHOWN)
     if change.copies:
         yield _copies(change.copies, verbose)
     timed = [each for each in change.copies if each.before_time and each.after_time]

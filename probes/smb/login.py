@@ -58,5 +58,5 @@ def _smb1(peer: Endpoint, security: str) -> Session:
     try:
         from probes.smb.impacket_session import Smb1Session
     except ImportError as error:
-        raise DialectMissing("SMB1 needs impacket here: uv tool install '.[smb1]' in a clone") from error
+        raise DialectMissing("SMB1 needs impacket here: install the extra 'smb1'") from error
     return Smb1Session(peer, security).start(None, ())
