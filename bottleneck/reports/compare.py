@@ -54,14 +54,12 @@ def print_change(change: Change, console: Console, verbose: bool = False) -> Non
 
 def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
     yield Text(safe(change.summary, 2000), "strong")
-    slower = [each for each in change.copies if each.significant]
-    facts = [
-        _fact(each, LONGEST_VALUE if verbose else LONGEST_VALUE_SHOWN)
-        for each in sorted(change.facts, key=lambda each: not _concerns(each, slower))
-    ]
-    most = None if verbose else FACTS_SHOWN
-    if slower:
-        yield from points("What else differs, and may be why", facts, most and CAUSES_SHOWN)
+    changed_copies = [each for each in change.copies if each.significant]
+    longest = LONGEST_VALUE if verbose else LONGEST_VALUE_SHOWN
+    causes = [each for each in change.facts if changed_copies and _is_told_twice(each)]
+    causes.sort(key=lambda each: not _concerns(each, changed_copies))
+    title, most = "What else differs, and may be why", None if verbose else CAUSES_SHOWN
+    yield from points(title, [_fact(each, longest) for each in causes], most)
     if change.copies:
         yield _copies(change.copies, verbose)
     timed = [each for each in change.copies if each.before_time and each.after_time]
@@ -70,8 +68,8 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
         (e for e in timed if e.significant), key=lambda e: e.copy not in change.summary
     )
     yield from (_times(each) for each in (timed if verbose else changed[:TIMES_SHOWN]))
-    if not slower:
-        yield from points("Differences in the setup", facts, most)
+    facts = [_fact(each, longest) for each in change.facts if each not in causes]
+    yield from points("Differences in the setup", facts, None if verbose else FACTS_SHOWN)
     if verbose:
         yield from points("Limits of the copies", [each.sentence for each in change.copies])
         yield from _tests(change)
@@ -85,8 +83,11 @@ def _concerns(fact: FactChange, changed: list[CopyChange]) -> bool:
     """Whether a fact is of a component that limits a changed copy before or after."""
     verdicts = [v for each in changed for v in (each.before_verdict, each.after_verdict)]
     parts = {part for each in verdicts for part in PARTS.get(each.component, ())}
-    told = fact.before is not None and fact.after is not None
-    return told and any(part in fact.fact for part in parts)
+    return any(part in fact.fact for part in parts)
+
+
+def _is_told_twice(fact: FactChange) -> bool:
+    return fact.before is not None and fact.after is not None
 
 
 def _more(change: Change) -> Iterator[str]:
