@@ -46,7 +46,7 @@ def print_report(
     for name in SECTIONS:
         if name in wanted or ALL in wanted:
             found = list(_section(name, report, diagnosis, ALL in sections))
-            if not found and name in sections:
+            if not found and name in sections and name != ALL:
                 found = [Text(f"Nothing to show in section {name}.", "quiet", apart=True)]
             show(console, found)
 

@@ -69,5 +69,3 @@ def test_the_help_of_one_stage_shows_its_own_knobs_alone(capsys):
     assert run(["probe", "udp", "--help"]) == exits.DONE
     of_udp = capsys.readouterr().out
     assert "--rate RATE" in of_udp and "--streams" not in of_udp
-    assert run(["probe", "--help"]) == exits.DONE
-    assert "--streams N" in capsys.readouterr().out
