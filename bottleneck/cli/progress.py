@@ -250,7 +250,8 @@ def row(step: str, rate: str, bar: str, cells: tuple[str, ...], width: int, spar
     head = f"{name:<{STEP_COLUMNS}} {rate:>{RATE_COLUMNS}}"
     if room:
         head += f"{GAP}{bar:<{room}}"
-    for count in range(len(cells), 0, -1):
+    # By the width alone: a short figure of the second host would stand where no title is.
+    for count in range(len(cells) if width > BOTH_COLUMNS else 1, 0, -1):
         line = head + "".join(f"{GAP}{each:<{LOAD_COLUMNS}}" for each in cells[:count])
         if len(line.rstrip()) <= most:
             return line.rstrip()

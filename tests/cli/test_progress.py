@@ -119,6 +119,7 @@ def test_on_a_narrow_terminal_the_first_host_keeps_its_title(usage, width):
     title = progress.titles(width)
     line = progress.finished(ended(usage, server=None), terminal.UNICODE, width)
     assert "server" not in title and max(len(title), len(line)) < width
+    assert line.endswith("100% 1.17 GiB")
     assert title.index("client CPU RAM") == line.index("100% 1.17 GiB")
 
 
