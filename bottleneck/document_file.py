@@ -1,9 +1,8 @@
 """The file of a document that a user asked for: what may become it, and how it is written.
 
 Nothing is lost to it: a block device is never opened for writing, of character devices a terminal
-and /dev/null alone, and of files only an empty one or an earlier report is replaced. A link
-or a pipe at the end of the path, in a folder that everybody may write to (/tmp), has to be root's
-or this user's.
+and /dev/null alone, and of files only an empty one or an earlier report is replaced. A link on the
+way, or a pipe, in a folder that everybody may write to (/tmp), has to be root's or this user's.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 from probes.host.system import os
 
@@ -51,10 +49,10 @@ def check(path: str | Path) -> tuple[str, os.stat_result | None]:
         return real, None
     if stat.S_ISLNK(about.st_mode):
         # The kernel's own, of an open file: a pipe as it is, a file by its name.
-        about = os.stat(real)  # noqa: PTH116 - as given
-        real = os.readlink(real) if stat.S_ISREG(about.st_mode) else real  # noqa: PTH115
+        about = os.stat(real)
+        real = os.readlink(real) if stat.S_ISREG(about.st_mode) else real
     elif not stat.S_ISREG(about.st_mode):
-        _refuse_planted(about, os.path.dirname(real))  # noqa: PTH120 - as given
+        _refuse_planted(about, os.path.dirname(real))
     _refuse_device(about)
     if stat.S_ISREG(about.st_mode):
         _refuse_foreign(real, about)
@@ -66,15 +64,17 @@ def _real(path: str, links: int = 0) -> str:
 
     Link by link: what was looked at is what is followed. A link of /proc is left as it is.
     """
+    if not path:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     folder, name = os.path.split(path)
-    if not path or folder == path:
-        return path or _nothing()
-    parent = _real(folder, links) if folder else os.getcwd()  # noqa: PTH109
+    if folder == path:
+        return path
+    parent = _real(folder, links) if folder else os.getcwd()
     if name in ("", "."):
         return parent
     if name == "..":
-        return os.path.dirname(parent)  # noqa: PTH120
-    place = os.path.join(parent, name)  # noqa: PTH118
+        return os.path.dirname(parent)
+    place = os.path.join(parent, name)
     try:
         about = os.lstat(place)
     except FileNotFoundError:
@@ -82,20 +82,16 @@ def _real(path: str, links: int = 0) -> str:
     if not stat.S_ISLNK(about.st_mode) or parent.startswith("/proc/"):
         return place
     _refuse_planted(about, parent)
-    text = os.readlink(place)  # noqa: PTH115
+    text = os.readlink(place)
     if links >= MOST_LINKS or not os.path.samestat(os.lstat(place), about):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return _real(os.path.join(parent, text), links + 1)  # noqa: PTH118
-
-
-def _nothing() -> NoReturn:
-    raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return _real(os.path.join(parent, text), links + 1)
 
 
 def _refuse_planted(about: os.stat_result, folder: str) -> None:
     """What another user may have put into a folder that everybody may write to."""
     planted = about.st_uid not in (0, os.geteuid())
-    if planted and os.stat(folder).st_mode & stat.S_IWOTH:  # noqa: PTH116 - as given
+    if planted and os.stat(folder).st_mode & stat.S_IWOTH:
         text = "owned by another user, in a folder that is writable by everyone"
         raise OSError(errno.EACCES, text)
 
@@ -136,7 +132,7 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
     if mode is None and about is not None and about.st_uid == os.geteuid():
         mode = stat.S_IMODE(about.st_mode)
     folder, name = os.path.split(real)
-    temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}")  # noqa: PTH118
+    temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}")
     try:
         fd, named = _new(folder, temporary)
         with os.fdopen(fd, "wb") as file:
@@ -150,15 +146,15 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
         # Whatever took the name since: a node would be removed, a file replaced.
         if check(path)[0] != real:
             raise OSError(errno.EEXIST, "replaced during the run; not overwritten")
-        os.rename(temporary, real)  # noqa: PTH104 - as given
+        os.rename(temporary, real)
     finally:
         with suppress(FileNotFoundError):
-            os.unlink(temporary)  # noqa: PTH108 - as given
+            os.unlink(temporary)
 
 
 def _new(folder: str, temporary: str) -> tuple[int, bool]:
     """A new file, and whether it has the name: without one it goes with this process."""
-    if os.path.isdir("/proc/self/fd"):  # noqa: PTH112
+    if os.path.isdir("/proc/self/fd"):
         with suppress(OSError):
             return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600), False
     return os.open(temporary, _NEW, 0o600), True

@@ -367,6 +367,10 @@ def test_what_only_the_login_and_a_configuration_tell_is_hidden_too():
     found.options({"user": "CORP\\anna", "server_folder": "/srv/films", "budget": 20})
     found.learn("domain", "acme")
     found.learn("user", "root")
+    found.arguments(["diagnose", "--user", "backup", "--agent", "exec:sh -c 'bottleneck agent'"])
+    assert found.text("backup has no login; use bottleneck cleanup") == (
+        "user-2 has no login; use bottleneck cleanup"
+    )
     assert found.text("anna of corp and acme, /srv/films, run it as root") == (
         "user-1 of domain-1 and domain-2, path-1, run it as root"
     )

@@ -104,8 +104,8 @@ class Command(TyperCommand):
         usual = USUAL if self.name == "diagnose" else ()
         for each in self.get_params(ctx):
             if isinstance(each, TyperArgument):
-                told = _measured(stage) if each.name == "stage" and stage else each.help
-                named = ((each.metavar or "").strip("[]"), told or "")
+                text = _measured(stage) if each.name == "stage" and stage else each.help
+                named = ((each.metavar or "").strip("[]"), text or "")
                 groups.setdefault("Arguments", []).append(named)
             elif each.name in others:
                 continue
@@ -129,7 +129,7 @@ def _write_stages(formatter: Any) -> None:
 def _measured(name: str) -> str:
     """What a stage measures, and what it takes."""
     about = module_of(name).STAGE
-    needs = next((told for need, told in NEEDS.items() if need in about.needs), "")
+    needs = next((hint for need, hint in NEEDS.items() if need in about.needs), "")
     return f"{about.measures[:1].upper()}{about.measures[1:]}{needs}."
 
 

@@ -125,8 +125,8 @@ def judged_by(
     other = another_path(baseline, report)
     if other is not None:
         what, before, now = other
-        told = f"the baseline has another {what}: {before}, this report has {now}"
-        yield Judged("the same path as in the baseline", "baseline", "unknown", told)
+        why = f"the baseline has another {what}: {before}, this report has {now}"
+        yield Judged("the same path as in the baseline", "baseline", "unknown", why)
         return
     found = tuple(compared(report, diagnosis, baseline))
     if not found:

@@ -21,6 +21,7 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.redaction.texts import (
     EVERYBODYS,
     GONE,
+    ORDINARY,
     Names,
     Texts,
     TooManyNames,
@@ -91,7 +92,10 @@ PATH_OPTIONS = frozenset(
     )
 )
 PROGRAM_WORDS = frozenset(
-    ["docker", "podman", "kubectl", "lxc", "sudo", "ip", "netns", "exec", "nsenter", "sh", "ssh"]
+    (
+        *("docker", "podman", "kubectl", "lxc", "sudo", "ip", "netns", "exec", "nsenter", "env"),
+        *("sh", "bash", "ssh", "python", "python3", "bottleneck", "agent", "chroot"),
+    )
 )
 """Of a command: what every host calls so."""
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
@@ -123,10 +127,11 @@ class Redaction:
 
     def learn_this_host(self) -> None:
         """This host and its user, which errors tell before any report does."""
-        if (name := socket.gethostname()).casefold() not in EVERYBODYS:
+        if (name := socket.gethostname()).casefold() not in ORDINARY:
             self.texts.host(name, "client-host")
-        with suppress(KeyError, OSError):
-            self.learn("user", getpass.getuser())
+        with suppress(KeyError, OSError):  # an account without a name has none to hide
+            if (user := getpass.getuser()).casefold() not in ORDINARY:
+                self.learn("user", user)
 
     def options(self, settings: Mapping[str, Any]) -> None:
         """Learns the names in options of a configuration, by their parameters' names."""

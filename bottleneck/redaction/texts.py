@@ -83,13 +83,10 @@ _TOKEN = re.compile(
     r"(client-host|server-host)(-\d{1,6})?|(key|host|share|user|domain|address|path|file|device|command"
     r"|interface|serial|guid|option)-\d{1,6}"
 )
-EVERYBODYS = frozenset(
-    (
-        *("root", "guest", "administrator", "admin", "nobody", "user", "users", "test", "backup"),
-        *("debian", "ubuntu", "fedora"),
-    )
-)
-"""Users and hosts that name nobody, and words of sentences."""
+EVERYBODYS = frozenset(("root", "guest", "administrator", "nobody"))
+"""Users that every host has."""
+ORDINARY = EVERYBODYS | {"admin", "user", "users", "test", "backup", "debian", "ubuntu", "fedora"}
+"""Words of sentences that are this host's or its user's name only where somebody typed them."""
 FAMILIES = (
     *("host", "share", "user", "domain", "file", "path", "address", "device", "interface"),
     "command",
@@ -268,7 +265,7 @@ class Texts:
         if body.startswith("/dev/"):
             return f"/dev/{self.device(body[5:])}"
         user = re.match(r"/(?:home|Users)/([^/]+)", body)
-        if user is not None and user[1].casefold() not in EVERYBODYS:
+        if user is not None and user[1].casefold() not in ORDINARY:
             self.names.token("user", user[1])
         return self.names.token("path", body)
 

@@ -75,7 +75,7 @@ class Cache:
     proven: bool | None = None
     cached_ratio_before: float | None = None
     cold_source: str | None = None
-    """Of an uncached pull that nobody proved: past-cache; others in reports of earlier releases."""
+    """How an unproven uncached pull was read: past-cache; others in reports of earlier releases."""
     cached_bytes_per_second: Positive | None = None
     """What a cached pull reached before and after it."""
 
