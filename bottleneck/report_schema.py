@@ -59,7 +59,7 @@ OF_ONE: dict[str, Schema] = {
     "layers.items": {"type": "object", "required": ["name", "kind"]},
     "about": {"enum": list(finding.ABOUTS)},
     "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-    "copy": {"type": "string", "pattern": r"^(server\.|file\.)?(pull|push)\.(cached|uncached)$"},
+    "copy": {"type": "string", "pattern": r"^(server\.|file\.)?(pull|push)(\.(cached|uncached))?$"},
     "headline": {"type": ["string", "null"]},
 }
 """Other keys whose form says more than their type."""

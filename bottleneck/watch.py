@@ -231,7 +231,7 @@ class Watch:
                 self.notes.append(_of_side(sockets.OTHER[self.here], error))
                 return alone
         except ValueError as error:
-            setting = {"copy": "pull.cached", "dialect": "unknown", "engine": "running"}
+            setting = {"copy": "pull", "dialect": "unknown", "engine": "running"}
             return Step(watched.STAGE, setting, self.here), Failed(str(error))
 
     def report(self) -> Report:

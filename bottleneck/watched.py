@@ -87,14 +87,14 @@ def step_of(
     }
     moved = moved_in(seen[here], here, link)
     if moved is None:
-        setting.update(copy="pull.cached", verb="pull")
+        setting.update(copy="pull", verb="pull")
         return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
     verb = "push" if moved.pushes else "pull"
     sender: Side = "client" if moved.pushes else "server"
     details = details_of(seen, sender, moved, link)
-    proven = details.get("cache", {}).get("proven")
-    uncached = proven and details["cache"]["from_disk"]
-    setting.update(copy=f"{verb}.{'uncached' if uncached else 'cached'}", verb=verb)
+    from_disk = details.get("cache", {}).get("from_disk")
+    source = {True: ".uncached", False: ".cached", None: ""}[from_disk]
+    setting.update(copy=f"{verb}{source}", verb=verb)
     other = usages.get(sockets.OTHER[here])
     return Step(STAGE, setting, here), Measured((moved.run,), usages[here], other, details)
 

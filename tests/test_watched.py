@@ -79,7 +79,7 @@ def step(saw: Any, seen: Running | None = None, here: Any = "client", **others: 
 
 def test_more_sent_than_received_is_a_push_of_the_client_and_less_a_pull() -> None:
     made, outcome = step(sent(0, MIB, 2 * MIB, 3 * MIB))
-    assert made.setting["copy"] == "push.cached" and made.setting["over"] == "smb"
+    assert made.setting["copy"] == "push" and made.setting["over"] == "smb"
     assert isinstance(outcome, Measured)
     assert outcome.runs[0][-1] == Sample(1.5, 3 * MIB)
     assert step(received(0, MIB, 2 * MIB))[0].setting["verb"] == "pull"
@@ -123,12 +123,12 @@ def test_a_copy_between_folders_is_what_its_process_wrote_or_read() -> None:
     [
         (2 * MIB, 2 * MIB, "push.uncached", True),
         (2 * MIB, 0, "push.cached", True),
-        (2 * MIB, MIB // 2, "push.cached", None),
-        (100, 0, "push.cached", None),
+        (2 * MIB, MIB // 2, "push", None),
+        (100, 0, "push", None),
     ],
     ids=["from-disk", "from-memory", "from-both", "reads-no-file"],
 )
-def test_uncached_is_said_only_where_the_sender_read_its_disk(
+def test_where_the_source_was_is_named_only_where_it_was_seen(
     read: int, from_disk: int, name: str, sure: bool | None
 ) -> None:
     rows = moved((0.1, 0, 0, 0), (1.1, read, 0, from_disk))

@@ -282,7 +282,7 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
         count = "A run" if len(failed) == 1 else f"{len(failed)} runs"
         yield f"{count} failed beside those that were measured: {failed[0]}"
     proven, before = made.details.cache.proven, made.details.cache.cached_ratio_before
-    which = "in" if copy.cache == "cached" else "not in"
+    which = "not in" if copy.cache == "uncached" else "in"
     if proven:
         if before is None:
             yield f"Verified: the source was {which} the {copy.sender}'s page cache."

@@ -108,12 +108,12 @@ class Copy:
     @property
     def verb(self) -> str:
         """pull or push, as seen by the initiator."""
-        return self.name.split(".")[-2]
+        return verb_and_cache(self.name)[0]
 
     @property
     def cache(self) -> str:
-        """cached or uncached, at the sender."""
-        return self.name.split(".")[-1]
+        """cached or uncached, at the sender; empty: a running copy of which this is unknown."""
+        return verb_and_cache(self.name)[1]
 
     @property
     def sender(self) -> str:
@@ -299,6 +299,12 @@ def _beside(report: Report, folders: Mapping[Key, int], key: Key) -> Found | Non
     return fastest(each for each in made if each is not None)
 
 
+def verb_and_cache(name: str) -> tuple[str, str]:
+    """What the name of a copy holds: `server.pull.cached` is ("pull", "cached")."""
+    verb, _, cache = name.removeprefix("server.").removeprefix(OF_FILE).partition(".")
+    return verb, cache
+
+
 def _copy_key(step: Step) -> Key | None:
     name, dialect = step.setting.get("copy"), step.setting.get("dialect")
     engine, initiator = word(step.setting, "engine") or OWN, step.initiator
@@ -311,8 +317,9 @@ def _copy_key(step: Step) -> Key | None:
         return None
     if not isinstance(name, str) or not isinstance(dialect, str):
         return None
-    bare = name.removeprefix("server.").removeprefix(OF_FILE)
-    known = bare in {f"{verb}.{cache}" for verb in VERBS for cache in CACHES}
+    verb, cache = verb_and_cache(name)
+    # Whether the source of a running copy is cached may be unknown.
+    known = verb in VERBS and (cache in CACHES or (engine == RUNNING and not cache))
     return (name, dialect, initiator, engine) if known else None
 
 

@@ -235,7 +235,7 @@ def run(arguments: list[str]) -> int:
         code, sentence = exits.INTERRUPTED, "interrupted"
     if sentence:
         if not exits.said:
-            exits.complain(sentence)
+            exits.complain(sentence, shown=not command_line.now().plugin)
         _settle("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
     return _ended(code, sentence) if command_line.now().line.command == "check" else code
 

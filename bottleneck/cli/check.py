@@ -74,15 +74,15 @@ def check(
     Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (all else, wrong usage included).
     """
     with interrupts.held():
-        from bottleneck.cli import check_runs, documents, loading, running
+        from bottleneck.cli import check_runs, command_line, documents, loading, running
         from probes.stage import Refused
 
     check_runs.check_file(format, output)
     terms = check_runs.terms(expected)
     if (target is None) == (expected.report is None):
         raise Refused("usage", "check: use either TARGET, to measure, or --report FILE")
-    # Icinga takes stderr for a part of the plugin's output.
-    to = documents.output(shown, replace(quiet, quiet=quiet.quiet or format == "nagios"))
+    plugin = command_line.now().plugin
+    to = documents.output(shown, replace(quiet, quiet=quiet.quiet or plugin))
     if expected.report is not None:
         loaded = to.showable(loading.newest(expected.report))
         return check_runs.give(loaded, terms.shown_by(to), format, output, to)

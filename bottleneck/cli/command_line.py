@@ -233,6 +233,11 @@ class Pending:
             exits.hide_by(self.redaction.text)
         return self.redaction
 
+    @property
+    def plugin(self) -> bool:
+        """Whether a monitoring system reads the answer: Icinga takes stderr for a part of it."""
+        return self.line.command == "check" and self.option("format") == "nagios"
+
     def option(self, key: str, usual: str = "") -> str:
         """What an option is, wherever it was set."""
         return str(self.line.given.get(key) or self.settings.get(key) or usual)

@@ -43,11 +43,13 @@ def hide_by(hide: Callable[[str], str]) -> None:
     _hiding[:] = [hide]
 
 
-def complain(text: str) -> None:
-    """One line on stderr, safe for a terminal."""
+def complain(text: str, shown: bool = True) -> None:
+    """One line on stderr, safe for a terminal; not shown: what is on stdout has it."""
     from bottleneck.safe import safe
 
     said.append(text)
+    if not shown:
+        return
     for hide in _hiding:
         text = hide(text)
     # Where nobody reads stderr the exit code says it alone.

@@ -245,7 +245,7 @@ def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Repo
         code = code or exits.INCOMPLETE
     if sentence:
         bench.note(sentence)
-        exits.complain(sentence)
+        exits.complain(sentence, shown=not command_line.now().plugin)
     known, diagnosis, broken = explained(bench.report(), output, bool(sentence))
     return known, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
 

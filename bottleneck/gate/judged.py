@@ -65,6 +65,8 @@ def text(judgement: Judgement) -> str:
     """The state with its sentence, then a line for each expectation; foreign text is made safe."""
     lines = [f"BOTTLENECK {judgement.state.upper()} - {safe(judgement.sentence, LONGEST_SENTENCE)}"]
     for each in judgement.judged:
+        if each.metric == "run" and each.message == judgement.sentence:
+            continue
         message = safe(each.message, LONGEST_MESSAGE)
         lines.append(f"{each.state.upper():8}  {safe(each.name, LONGEST_MESSAGE)}: {message}")
     return "\n".join(lines) + "\n"

@@ -26,6 +26,8 @@ MOST_STEPS = 3
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
 MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
 SERVER_COPY = "server."
+SOURCES = {"cached": "cache", "uncached": "disk"}
+"""Where at the sender a copy's file comes from."""
 SKIPPED, SMB1_OFF = ": skipped: ", "SMB1 is off"
 
 
@@ -140,7 +142,8 @@ def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
     )
     for copy in shown:
         sender, receiver = copies.ends(copy)
-        source = f"{sender} cache" if copy.copy.endswith(".cached") else f"{sender} disk"
+        kept = steps.verb_and_cache(copy.copy)[1]
+        source = f"{sender} {SOURCES[kept]}" if kept else sender
         table.add(
             safe(copy.copy, 40),
             source,
@@ -154,9 +157,9 @@ def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
 
 
 def _place(copy: CopyDiagnosis) -> int:
-    *_, verb, cache = ("", "", *copy.copy.split("."))
     order = (("pull", "uncached"), ("pull", "cached"), ("push", "uncached"), ("push", "cached"))
-    return order.index((verb, cache)) if (verb, cache) in order else len(order)
+    found = steps.verb_and_cache(copy.copy)
+    return order.index(found) if found in order else len(order)
 
 
 # -- what is missing ---------------------------------------------------------------------------
@@ -210,7 +213,7 @@ def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]
     limits = [each.part for each in copy.ceilings]
     known = {part if part[0] != "network" else ("network", None) for part in limits}
     parts: list[Part] = [("network", None), ("disk", receiver)]
-    if not copy.copy.endswith(".cached"):
+    if steps.verb_and_cache(copy.copy)[1] == "uncached":
         parts.insert(0, ("disk", sender))
     for component, side in parts:
         name = "raw TCP" if side is None else f"{side} {component}"

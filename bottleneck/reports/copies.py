@@ -211,6 +211,5 @@ def target(copy: CopyDiagnosis) -> Iterator[document.Points]:
 
 def ends(copy: CopyDiagnosis) -> tuple[str, str]:
     """The sides that the bytes come from and go to."""
-    verb = copy.copy.split(".")[-2] if "." in copy.copy else "pull"
-    sender = steps.sender(verb, copy.initiator)
+    sender = steps.sender(steps.verb_and_cache(copy.copy)[0], copy.initiator)
     return sender, steps.other(sender)

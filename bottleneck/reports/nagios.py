@@ -35,6 +35,9 @@ def nagios_text(judgement: Judgement) -> str:
     Source: Monitoring Plugins Development Guidelines, sections Plugin Output and Performance data.
     """
     begin = f"BOTTLENECK {judgement.state.upper()} - "
+    if judgement.report is not None and judgement.judged and not judgement.report.entries:
+        # Of a run that measured nothing, its reason is all there is.
+        return f"{begin}{_plain(judgement.judged[0].message, 2000)}\n"
     sentence = _plain(judgement.sentence, 2000)
     status = begin + _cut(sentence, LONGEST_STATUS - len(begin))
     figures = " ".join(_figures(judgement))

@@ -49,6 +49,14 @@ def test_a_long_sentence_is_cut_at_a_word_and_told_whole_below(judgement):
     assert lines[0] == sentence
 
 
+def test_of_a_run_that_measured_nothing_its_reason_is_the_one_line(judgement):
+    why = "the run failed: 10.0.0.2: login: wrong user or password; check user and password"
+    empty = replace(judgement.report, entries=(), status="failed")
+    found = (Judged("the run was completed", "run", "unknown", why), *judgement.judged)
+    told = replace(judgement, state="unknown", sentence=why, judged=found, report=empty)
+    assert nagios_text(told) == f"BOTTLENECK UNKNOWN - {why}\n"
+
+
 def test_many_expectations_stay_within_what_nagios_keeps(judgement):
     many = tuple(
         Judged(

@@ -16,7 +16,7 @@ from bottleneck.report import Report, median_run
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import WIDTH, text_width
 from bottleneck.safe import safe
-from bottleneck.units import percent_text, rate_text, size_text
+from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 from bottleneck.words import LEAST_SHARE, dialect_text, share_name
 from probes.records import Run
 
@@ -129,6 +129,8 @@ def _over_time(
     if timed and panels.queues(timed):
         told.append("the bytes that waited in the sockets")
     sentence = f"{', '.join(told)}."
+    if known and copy.verb == "push":
+        sentence += _buffered(copy)
     title = f"{safe(copy.name, 40)}, {_engine(copy)}"
     rows = [
         (share_name(each), percent_text(each.ratio))
@@ -138,6 +140,19 @@ def _over_time(
     titles = ("component", "share of the time") if diagnosed.time else ("", "rate")
     shown = sentence[:1].upper() + sentence[1:]
     return charts.plot(name, title, shown, panels.drawn(), titles, rows)
+
+
+def _buffered(copy: Copy) -> str:
+    """What the rate of a push counts before it is on the receiver's disk."""
+    assert copy.made is not None
+    flush = copy.made.details.flush_seconds
+    if copy.native:
+        counted = f" Bytes count once written: they may still be in the {copy.sender}'s memory."
+    else:
+        counted = (
+            f" Bytes count once acknowledged: they may still be in the {copy.receiver}'s memory."
+        )
+    return counted if flush is None else f"{counted} The final flush took {seconds_text(flush)}."
 
 
 def _engine(copy: Copy) -> str:

@@ -65,7 +65,7 @@ def watched(looks, rows=None, verb="push", over="smb", rate=RATE, sockets=None, 
     world = World(agent="server" in looks)
     details = {"trace": {"bins": bins() if rows is None else rows, "requests": []}}
     details |= {"looks": looks, "sockets": {"sender_seen": True, **(sockets or {})}, **more}
-    setting = {"copy": f"{verb}.cached", "dialect": "unknown", "engine": "running"}
+    setting = {"copy": verb, "dialect": "unknown", "engine": "running"}
     world.add("running-copy", "client", {**setting, "over": over}, rate, details)
     return world
 
