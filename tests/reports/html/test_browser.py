@@ -151,6 +151,14 @@ def test_all_is_seen_and_nothing_is_cut_off(browser, files, tmp_path, name, widt
         assert page.evaluate(OVERLAPS) == []
 
 
+@pytest.mark.parametrize("width", SIZES)
+def test_what_limits_each_copy_is_seen_without_scrolling(browser, files, width):
+    with shown(browser, files["lab-with-agent"], width, "light") as seen:
+        title = seen.page.locator("#copies th", has_text="limited by").first
+        box = title.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
