@@ -21,6 +21,7 @@ def main() -> None:
 
     credentials.take_from_environment()
     streams.open_missing()
+    streams.obey_locale()
     streams.refuse_block_devices()
     from bottleneck.cli.app import run
     from probes.host import tools

@@ -195,9 +195,12 @@ def size_text(size_bytes: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A span of time: `350 \u00b5s`, `12.4 ms`, `8.1 s`, `2 min 5 s`."""
-    if seconds >= 99.95:
+    """A span of time: `350 \u00b5s`, `12.4 ms`, `8.1 s`, `2 min 5 s`, `2 h 47 min`."""
+    if seconds >= 59.95:
         minutes, rest = divmod(round(seconds), 60)
+        hours = round(seconds / 60) // 60
+        if hours:
+            return f"{hours} h {round(seconds / 60) % 60} min"
         return f"{minutes} min {rest} s"
     if seconds >= 0.9995 or seconds == 0:
         return f"{_figure(seconds)} s"

@@ -98,8 +98,9 @@ def _healthy(report: Report, headline: CopyDiagnosis, found: Sequence[CopyDiagno
     if not fits or max(offered, default=0) > OFFERS_RATIO * bits:
         return ""
     details = {own[name].verdict.detail for name in OWN_COPIES}
-    shaped = f", {min(details).partition(' on ')[0]}" if all(details) else ""
-    return f"all four copies use the full {link_text(bits)} link{shaped}"
+    # In a line of 80 columns.
+    short = min(details).partition(" on ")[0].replace("limited by", "set by")
+    return f"all four copies use the full {link_text(bits)} link{short and f', {short}'}"
 
 
 def _altered(report: Report) -> Iterator[str]:

@@ -59,7 +59,7 @@ class Behind:
 
     words: str
     detail: str
-    """As the part of a line: "shaped (tbf) on the server"."""
+    """As the part of a line: "limited by a shaper on the server"."""
     remedy: str
 
 
@@ -132,7 +132,7 @@ def _shaped(
         more = f". It limits what the {side} sends{more}"
     return Behind(
         f"a {link.qdisc} qdisc on the {side} shapes {link.name} to {rate}",
-        f"shaped ({link.qdisc}) on the {side}",
+        f"limited by a shaper on the {side}",
         f"Raise or remove the {rate} limit of {link.name} on the {side} (see `tc qdisc show dev "
         f"{link.name}`){more}",
     )

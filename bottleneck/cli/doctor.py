@@ -88,13 +88,20 @@ def _print_problem(check: Check, console: Console) -> None:
 
     begin = f"  {WORDS[check.state]:<9}"
     terminal.paragraph(console, safe(check.sentence, LONGEST), STYLES[check.state], begin)
-    more = [f"-> {check.remedy}"] if check.remedy else []
-    if check.stages:
-        word = "not measured" if check.state == "missing" else "affects"
-        more.append(f"{word}: {', '.join(check.stages)}")
-    if more:
+    beneath = " " * len(begin)
+    if not (check.remedy or check.stages):
+        return
+    remedy = safe(f"-> {check.remedy}", LONGEST) if check.remedy else ""
+    word = "not measured" if check.state == "missing" else "affects"
+    stages = f"{word}: {', '.join(check.stages)}" if check.stages else ""
+    both = beneath + "; ".join(filter(None, (remedy, stages)))
+    if len(both) <= console.width:
+        terminal.line(console, both)
+        return
+    if remedy:
         # Not wrapped: it has commands to be copied.
-        terminal.line(console, " " * len(begin) + safe("; ".join(more), LONGEST))
+        terminal.line(console, beneath + remedy)
+    terminal.paragraph(console, stages, "", beneath)
 
 
 def summary(checks: Sequence[Check]) -> str:

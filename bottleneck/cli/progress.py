@@ -68,6 +68,9 @@ def watching(
     if moves(console):
         with _board(console) as tell:
             yield _styled(tell, style)
+    elif console.file.isatty():
+        board = Board(terminal.signs_of(console))
+        yield _styled(lambda event: _show(event, board, console), style)
     else:
         yield _styled(_plain, style)
 

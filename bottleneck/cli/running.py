@@ -188,7 +188,7 @@ def ask_first(chosen: plan.Options, yes: bool) -> None:
     size = chosen.size_bytes or plan.LARGEST_COPY_BYTES
     there = f"{'in' if chosen.target.path else 'on'} {chosen.target.name}"
     opens = chosen.agent != "none" and chosen.client_share is None and "smb-copy" in chosen.stages
-    share = ", may share a folder of this host with the server" if opens else ""
+    share = ", may start a temporary SMB share on this computer" if opens else ""
     tree = chosen.tree is not None and chosen.tree.side == "client"
     pushes = ", pushes and removes the files of --tree" if tree else ""
     text = (

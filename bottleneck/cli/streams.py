@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from io import TextIOWrapper
 
 closed: set[str] = set()
 """The standard streams that the starter closed (`<&-`, `>&-`, `2>&-`)."""
@@ -29,6 +30,20 @@ def open_missing() -> None:
                 os.close(opened)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def obey_locale() -> None:
+    """Makes stdout and stderr ASCII where the user chose the C locale: Python writes UTF-8 there.
+
+    PYTHONIOENCODING and PYTHONUTF8 are stronger. Source: PEP 540.
+    """
+    if any(os.environ.get(name) for name in ("PYTHONIOENCODING", "PYTHONUTF8")):
+        return
+    names = (os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    if next(filter(None, names), "") in ("C", "POSIX"):
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(encoding="ascii", errors="backslashreplace")
 
 
 def refuse_block_devices() -> None:

@@ -68,8 +68,23 @@ def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         yield Text(safe(f"{sentence[:1].upper()}{sentence[1:]}", LONGEST_SENTENCE), hanging=INSET)
     if chosen is not None and _named(chosen):
         yield Text(f"Confidence: {words.confidence_text(chosen.verdict)}", label=True)
-    if report.status != "complete":
-        yield Text(f"Partial results: {stages.ENDINGS.get(report.status, report.status)}", "alarm")
+    told = ending(report, chosen)
+    if told:
+        yield Text(safe(told, LONGEST_LINE), "alarm")
+
+
+def ending(report: Report, chosen: CopyDiagnosis | None) -> str:
+    """That results are partial, and what is missing; empty: they are complete."""
+    if report.status == "complete":
+        return ""
+    told = stages.ENDINGS.get(report.status, report.status)
+    if report.status == "partial":
+        lost = _lost(report, chosen).items()
+        parts = [f"{names} not measured{why and f' ({why})'}" for why, names in lost]
+        counts = {"tests skipped": _skipped(report), "tests failed": _failed(report)}
+        rest = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
+        told = "; ".join(parts) or rest or told
+    return f"Partial results: {told}"
 
 
 def _named(copy: CopyDiagnosis) -> bool:
@@ -87,6 +102,10 @@ def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
         no_reason = (SKIPPED, SMB1_OFF)
         told = (each for each in report.notes if each not in sentence)
         yield from [each for each in told if not any(words in each for words in no_reason)][:1]
+
+
+def _skipped(report: Report) -> int:
+    return sum(isinstance(outcome, Skipped) for _, outcome in report.entries)
 
 
 def _failed(report: Report) -> int:
@@ -182,16 +201,16 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     if chosen is not None and not chosen.bytes_per_second:
         unmade.pop(chosen.verdict.sentence, None)
     lines += [f"Not made: {names}: {why}" for why, names in unmade.items()]
-    alone = bool(report.target.get("copy_alone"))
-    lost = () if chosen is None or alone else _unmeasured(report, chosen)
-    reasons = stages.grouped(lost)
-    lines += [f"Not measured: {names}{why and f' ({why})'}." for why, names in reasons.items()]
+    reasons = _lost(report, chosen)
+    # Of a partial report the verdict has them.
+    lost = reasons.items() if report.status != "partial" else ()
+    lines += [f"Not measured: {names}{why and f' ({why})'}." for why, names in lost]
     told_above = [why for why in (*reasons, *unmade) if why]
     untold = (e for e in stages.missing_lines(report) if not any(why in e for why in told_above))
     rest = [f"Not tested: {each}." for each in untold]
     lines += rest if len(rest) == 1 and not unmade else []
     counts = {
-        "Skipped tests": sum(isinstance(outcome, Skipped) for _, outcome in report.entries),
+        "Skipped tests": _skipped(report),
         "failed tests": _failed(report),
         "notes": len(report.notes),
     }
@@ -203,6 +222,12 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         lines.append(f"Settings to review: {review} (--section settings).")
     for at, each in enumerate(lines):
         yield Text(safe(each, LONGEST_LINE), apart=not at)
+
+
+def _lost(report: Report, chosen: CopyDiagnosis | None) -> dict[str, str]:
+    """Names of the parts of the headline's way that were not measured, by the reason."""
+    alone = bool(report.target.get("copy_alone"))
+    return stages.grouped(() if chosen is None or alone else _unmeasured(report, chosen))
 
 
 def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:

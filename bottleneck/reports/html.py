@@ -22,7 +22,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
-from bottleneck.reports.answer import advice
+from bottleneck.reports.answer import advice, ending
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points, jobs
 from bottleneck.reports.document import (
@@ -164,7 +164,6 @@ def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
     named = share or "a file copy"
     title = f"{headline} - {named}"
     moment = _moment(report.started)
-    ending = f"Partial results: {stages.ENDINGS.get(report.status, '')}"
     return {
         "title": title,
         "origin": f"{share}, {moment}" if share else moment,
@@ -172,7 +171,7 @@ def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
         "headline": headline,
         "rest": "" if rest == headline else rest,
         "figures": Facts(tuple(_figures(chosen)), "facts") if chosen else None,
-        "ending": "" if report.status == "complete" else ending,
+        "ending": safe(ending(report, chosen), SUMMARY_CHARACTERS),
         "advice": advice(diagnosis, chosen) if chosen else (),
         "version": safe(steps.word(report.tool, "version") or "of unknown version", 24),
     }

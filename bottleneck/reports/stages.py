@@ -111,7 +111,7 @@ def _usage_text(usage: Usage | None, full: bool) -> str | None:
 
 
 ENDINGS = {
-    "partial": "not every test was made",
+    "partial": "some tests were not made",
     "interrupted": "the run was interrupted",
     "failed": "the run failed",
 }

@@ -65,12 +65,15 @@ def console(stderr: bool = False) -> Console:
     (no-color.org, bixense.com/clicolors, force-color.org).
     """
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else shutil.get_terminal_size(UNKNOWN_SIZE).columns
+    # Of a dumb terminal rich takes 80 columns for granted.
+    known = stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    size = (None, None) if known else shutil.get_terminal_size(UNKNOWN_SIZE)
     forced = os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0")
     forbidden = os.environ.get("CLICOLOR") == "0" and not (forced or os.environ.get("FORCE_COLOR"))
     return Console(
         stderr=stderr,
-        width=width,
+        width=size[0],
+        height=size[1],
         highlight=False,
         # None leaves it to rich, which knows all but CLICOLOR and CLICOLOR_FORCE.
         force_terminal=True if forced else None,
@@ -109,7 +112,7 @@ def paragraph(console: Console, text: str, style: str = "", bullet: str = "") ->
 def heading(console: Console, text: str) -> None:
     """A blank line and a title."""
     console.print()
-    line(console, text, "bold")
+    paragraph(console, text, "bold")
 
 
 def signs_of(console: Console) -> Signs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 import time
@@ -302,6 +303,15 @@ def refuse_guest(peer: Endpoint, access: Access, guest: bool) -> None:
         )
 
 
+NO_WAY = {
+    errno.EINVAL: "the route to it is a blackhole",
+    errno.EACCES: "the route to it is prohibited",
+    errno.ENETUNREACH: "no route to it",
+    errno.EHOSTUNREACH: "it is down, no route leads to it, or a firewall rejects it",
+}
+"""What the kernel means by an error of connect(2). Source: ip-route(8), route types."""
+
+
 def first_to_answer(host: str, port: int) -> socket.socket:
     """A connection with that address of a host's which answers; a dead one costs little.
 
@@ -332,7 +342,10 @@ def connect(peer: Endpoint) -> socket.socket:
     except ConnectionRefusedError:
         text = f"{where}: connect: refused; check that the file server runs on this port"
     except OSError as error:
-        text = f"{where}: connect: {(error.strerror or str(error)).lower()}; check the network"
+        why = NO_WAY.get(error.errno or 0)
+        other = f"{error.strerror or error}".lower()
+        text = f"{where}: connect: {why or other}; "
+        text += f"see `ip route get {host}`" if why else "check the network"
     except UnicodeError:
         text = f"{host}: connect: not a host name; check it, or use an address"
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,39 @@ def test_the_live_line_is_shorter_than_any_terminal(width):
     line = drawn(board, width)
     assert len(line) + len("^C") < width
     assert width < 60 or line.endswith("0 s left")
+
+
+@pytest.mark.parametrize("signs", [terminal.UNICODE, terminal.ASCII], ids=["utf-8", "ascii"])
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_the_table_under_way(golden, monkeypatch, usage, width, signs):
+    """Titles, a step of both hosts, one of each alone, and the live line."""
+    monkeypatch.setattr(progress, "time", living.FakeClock())
+    board = progress.Board(signs, own=FixedLoad())
+    golden(progress.titles(width))
+    for step, rate, hosts in (
+        ("push.cached 3.1.1", 118e6, {}),
+        ("loopback client", 2.46e9, {"server": None}),
+        ("disk server read uncached", 25.7e6, {"client": None}),
+    ):
+        event = replace(ended(usage, bytes_per_second=rate, **hosts), step=step)
+        golden(progress.finished(event, signs, width))
+    board.take(Event("tcp push 4 connections", 10.0, 20.0))
+    board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
+    golden(drawn(board, width))
+
+
+def test_a_dumb_terminal_has_the_same_lines_and_no_live_one(monkeypatch, usage):
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_INTERACTIVE", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "dumb", "COLUMNS": "80"}.items():
+        monkeypatch.setenv(name, value)
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    with progress.watching(False) as tell:
+        tell(Event("tcp push", 1.0, 20.0))
+        tell(ended(usage))
+    lines = stream.getvalue().splitlines()
+    assert lines == [progress.titles(80), progress.finished(ended(usage), terminal.UNICODE, 80)]
 
 
 class FixedLoad(OwnLoad):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 
-from bottleneck.cli import progress
+from bottleneck.cli import progress, streams
 from bottleneck.reports import terminal
 
 NAMES = (
@@ -91,3 +92,27 @@ def test_lines_are_drawn_anew_on_a_real_terminal_alone(made, tty, environment, m
 def test_a_pipe_is_as_wide_as_the_user_says_or_as_a_log_is(made):
     assert made(False).width == 100
     assert made(False, COLUMNS="132").width == 132
+    assert made(False, TERM="dumb").width == 100
+
+
+@pytest.mark.parametrize(
+    ("environment", "encoding"),
+    [
+        ({}, "utf-8"),
+        ({"LANG": "C.UTF-8"}, "utf-8"),
+        ({"LANG": "C"}, "ascii"),
+        ({"LC_ALL": "POSIX", "LANG": "de_DE.UTF-8"}, "ascii"),
+        ({"LC_ALL": "de_DE.UTF-8", "LANG": "C"}, "utf-8"),
+        ({"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"}, "utf-8"),
+        ({"LC_ALL": "C", "PYTHONUTF8": "1"}, "utf-8"),
+    ],
+)
+def test_the_c_locale_is_ascii_where_the_user_chose_it(monkeypatch, environment, encoding):
+    for name in ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONIOENCODING", "PYTHONUTF8"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    streams.obey_locale()
+    assert sys.stdout.encoding == sys.stderr.encoding == encoding

@@ -40,6 +40,14 @@ def test_the_answer_is_one_screen(shown, golden, stored, width):
     golden(f"answer/{name}-{width}", text)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("width", [60, 200])
+def test_the_answer_at_the_narrowest_and_the_widest(shown, golden, width, encoding):
+    text = shown(stored_reports.load(ROOT / "examples/server-disk-read.json"), width, encoding)
+    assert max(map(len, text.splitlines())) <= width
+    golden(f"answer/server-disk-read-{width}-{encoding}", text)
+
+
 def test_advice_does_not_ask_to_buy_what_somebody_configured(stored):
     """12 of 31 reports asked for a faster disk or link where a cgroup or a shaper was the limit."""
     _, known = stored

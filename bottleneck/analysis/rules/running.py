@@ -23,10 +23,7 @@ def rule(given: Evidence) -> Iterator[str]:
     if not copy.running:
         return
     if made.details.cache.proven is None:
-        yield (
-            "Not verified: whether the file came from a disk or from the sender's memory. It is "
-            "called cached, because only a verified source is called uncached."
-        )
+        yield "Not verified: whether the file came from a disk or from the sender's memory."
     if unseen := _unseen(copy, made):
         yield f"Not measured: the {unseen}'s queues, disk and CPU."
     receiver = "client" if copy.on_one_host else copy.receiver

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import socket
 import subprocess
 import threading
@@ -174,6 +176,26 @@ def test_what_the_user_can_mend_is_one_line(
     assert caught.value.kind == kind
     assert caught.value.text.startswith(change.get("host", plain.host))
     assert "\n" not in caught.value.text and "wrong-secret" not in caught.value.text
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (errno.EINVAL, "the route to it is a blackhole; see `ip route get 192.0.2.1`"),
+        (errno.EACCES, "the route to it is prohibited; see `ip route get 192.0.2.1`"),
+        (errno.EMFILE, "too many open files; check the network"),
+    ],
+)
+def test_a_route_that_leads_nowhere_is_named(
+    monkeypatch: pytest.MonkeyPatch, plain: Endpoint, number: int, told: str
+) -> None:
+    def fails(host: str, port: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(session, "first_to_answer", fails)
+    with pytest.raises(Refused) as caught:
+        session.connect(replace(plain, host="192.0.2.1"))
+    assert caught.value.text.endswith(f"connect: {told}")
 
 
 @DIALECTS

@@ -212,8 +212,8 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
     match = given.looks_like(rate)
     if match is not None:
         behind = interface_facts.behind(given, rate, match)
-        words = f"the network carries at most {rate_text(rate)}{likeness(match, behind)}; inferred,"
-        words = f"{words} TCP was not measured separately"
+        words = f"the network carries at most {rate_text(rate)}{likeness(match, behind)}"
+        words = f"{words}, inferred: TCP was not measured"
         told = tuple(interface_facts.told(given, best, match))
         yield claim(
             *(CAUSE, "path", best, words),

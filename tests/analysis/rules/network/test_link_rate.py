@@ -15,7 +15,7 @@ def test_a_shaper_above_what_a_full_core_let_tcp_move_is_raised_and_no_link_is_b
     world.tcp("push", 22.0, server=FULL)
     world.copy("push.cached", 23.4)
     found = world.diagnosed("push.cached")
-    assert found.verdict.cause == "link-rate" and "tbf" in found.verdict.detail
+    assert found.verdict.cause == "link-rate" and "shaper" in found.verdict.detail
     assert found.advice[0].startswith("Raise or remove the 200 Mbit/s limit")
 
 
