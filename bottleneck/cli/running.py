@@ -215,18 +215,19 @@ def run(
     access: Access,
     output: Output,
     only_steps: bool = False,
-    judge: Callable[[Diagnosis], int] | None = None,
+    judge: Callable[[Diagnosis, bool], int] | None = None,
 ) -> int:
     """Measures, writes what was asked for, and gives the exit code of every ending.
 
-    judge: gives that of a run that came to its end, in place of the usual one.
+    judge: gives that of a run that measured something, in place of the usual one; it is told
+    whether the run came to its end, and all was written.
     """
     with interrupts.held():
         known, diagnosis, code = measured(chosen, access, output)
         if not documents.written(known, diagnosis, output):
             code = code or exits.INCOMPLETE
     if judge is not None and code in (exits.DONE, exits.INCOMPLETE):
-        return judge(diagnosis) or code
+        return judge(diagnosis, code == exits.DONE)
     if code == exits.DONE and (known.status != "complete" or _unsure(diagnosis, only_steps)):
         code = exits.INCOMPLETE
     return code

@@ -118,24 +118,26 @@ def test_without_namespaces_nothing_is_planted_and_that_is_said(monkeypatch, cap
 
 
 @pytest.mark.parametrize(
-    ("named", "confidence", "code", "end"),
+    ("named", "confidence", "ended", "end"),
     [
-        (("network", "path", "link-rate"), 0.9, 0, "worked."),
-        (("network", "path", "link-rate"), 0.85, 3, "failed: repeat it while this host is idle."),
-        (("cpu", "server", "contention"), 0.95, 3, "failed: repeat it while this host is idle."),
-        (("unknown", None, "inconclusive"), 0.0, 3, "failed: repeat it while this host is idle."),
+        (("network", "path", "link-rate"), 0.9, True, demo.WORKED),
+        (("network", "path", "link-rate"), 0.85, True, demo.UNSURE),
+        (("network", "path", "link-rate"), 0.95, False, demo.UNSURE),
+        (("cpu", "server", "contention"), 0.95, True, demo.FAILED),
+        (("unknown", None, "inconclusive"), 0.0, True, demo.FAILED),
     ],
 )
-def test_the_last_line_compares_and_the_exit_code_agrees(capsys, named, confidence, code, end):
+def test_the_last_line_compares_and_the_exit_code_agrees(capsys, named, confidence, ended, end):
     verdict = Verdict(*named, confidence, None, "")
     copy = CopyDiagnosis("pull.cached", "client", "3.1.1", 1e8, verdict)
     with contextlib.ExitStack() as last:
         judge = demo._comparison(plants.PLANTS["link"], last)
-        assert judge(Diagnosis("pull.cached", (copy,), "")) == code
+        code = judge(Diagnosis("pull.cached", (copy,), ""), ended)
+        assert code == (exits.DONE if end == demo.WORKED else exits.INCOMPLETE)
         assert capsys.readouterr().err == ""  # not before all is removed
     said = capsys.readouterr().err
     assert said.startswith("Expected: network (link speed). Found: ")
-    assert f"confidence {confidence:.2f}. The demo {end}\n" in said
+    assert f"confidence {confidence:.2f}. {end}\n" in said
 
 
 def test_names_of_the_option_are_those_of_the_plants():

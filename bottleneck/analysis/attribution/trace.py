@@ -125,7 +125,7 @@ class Connection:
         """Increase of a counter in each of so many equal times; empty: too few looks."""
         known = [(each.elapsed_seconds, getattr(each, name)) for each in self.looks]
         rows = [(at, value) for at, value in known if value is not None]
-        if len(rows) < 3 * parts:
+        if parts < 1 or len(rows) < 3 * parts:
             return []
         first, last = rows[0][0], rows[-1][0]
         ends = [first + (last - first) * part / parts for part in range(parts + 1)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bottleneck.analysis.attribution import causes
 from bottleneck.analysis.attribution.attribution import attribution_of
 from bottleneck.analysis.attribution.shares import ALONE, BOTH, HIDDEN
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
@@ -387,3 +388,12 @@ def test_counters_that_are_not_known_name_the_plain_cause() -> None:
     unseen = replace(asking, connection=None)
     found = attribution_of(replace(made, trace=replace(made.trace, asking=unseen, serving=None)))
     assert found is None or found.component in ("network", "unknown")
+
+
+@pytest.mark.parametrize("count", range(7))
+def test_a_copy_that_was_hardly_looked_at_has_a_cause_too(count: int) -> None:
+    """Beside load an agent may look once or twice at a copy that loses packets."""
+    lost = socket("acknowledged_bytes", **SENDING, retransmitted_bytes=lambda at: at * MIB)
+    few = {name: told[:count] if isinstance(told, list) else told for name, told in lost.items()}
+    made = copy(False, SENDS, client=looks(few), moved_bytes=9e9)
+    assert causes.cause(made, ("network", "path")) in ("link-rate", "delay")
