@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -60,9 +62,7 @@ def demo(
     Makes two network namespaces with that limit between them, and removes all at the end.
     """
     with interrupts.held():
-        import os
         import secrets
-        import time
 
         from bottleneck.cli import documents, running
         from bottleneck.demo import hosts
@@ -75,9 +75,7 @@ def demo(
     seconds = running.budget_seconds(limit, DEFAULT_SECONDS)
     plant = _allowed(planted.plant)
     password = secrets.token_urlsafe(16)
-    if plant is not None and copies.size is None:
-        copies = replace(copies, size=plant.size)
-
+    copies = copies if plant is None else replace(copies, size=copies.size or plant.size)
     last = contextlib.ExitStack()
 
     def measured(target: str, agent: str, user: str, own: Path, shared: Path) -> int:

@@ -80,7 +80,7 @@ def ending(report: Report, chosen: CopyDiagnosis | None) -> str:
     told = stages.ENDINGS.get(report.status, report.status)
     if report.status == "partial":
         lost = _lost(report, chosen).items()
-        parts = [f"{names} not measured{why and f' ({why})'}" for why, names in lost]
+        parts = [f"{names} not measured{_bracketed(why)}" for why, names in lost]
         counts = {"tests skipped": _skipped(report), "tests failed": _failed(report)}
         rest = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
         told = "; ".join(parts) or rest or told
@@ -204,7 +204,7 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     reasons = _lost(report, chosen)
     # Of a partial report the verdict has them.
     lost = reasons.items() if report.status != "partial" else ()
-    lines += [f"Not measured: {names}{why and f' ({why})'}." for why, names in lost]
+    lines += [f"Not measured: {names}{_bracketed(why)}." for why, names in lost]
     told_above = [why for why in (*reasons, *unmade) if why]
     untold = (e for e in stages.missing_lines(report) if not any(why in e for why in told_above))
     rest = [f"Not tested: {each}." for each in untold]
@@ -224,6 +224,14 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         yield Text(safe(each, LONGEST_LINE), apart=not at)
 
 
+def _bracketed(why: str) -> str:
+    """A reason behind what it is of: ` (out of time: use a larger --budget)`."""
+    if why.endswith(")"):
+        reason, _, remedy = why[:-1].rpartition(" (")
+        why = f"{reason}: {remedy}"
+    return why and f" ({why})"
+
+
 def _lost(report: Report, chosen: CopyDiagnosis | None) -> dict[str, str]:
     """Names of the parts of the headline's way that were not measured, by the reason."""
     alone = bool(report.target.get("copy_alone"))
@@ -231,7 +239,7 @@ def _lost(report: Report, chosen: CopyDiagnosis | None) -> dict[str, str]:
 
 
 def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
-    """Why each part that every byte passes was not measured itself, or has no limit; its name."""
+    """Why each part that every byte passes was not measured itself; its name."""
     if not copy.bytes_per_second:
         return
     sender, receiver = copies.ends(copy)
@@ -242,24 +250,25 @@ def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]
         parts.insert(0, ("disk", sender))
     for component, side in parts:
         name = "raw TCP" if side is None else f"{side} {component}"
-        why = _reason(report, component, side)
-        if why or (component, side) not in known:
+        why = _reason(report, component, side, "read" if side == sender else "write")
+        if why or (why is not None and (component, side) not in known):
             yield why, name
 
 
-def _reason(report: Report, component: str, side: str | None) -> str:
-    """Why no step measured a part, with what to do about it; empty: one did, or none tells."""
+def _reason(report: Report, component: str, side: str | None, access: str) -> str | None:
+    """Why no step measured a part, with what to do about it; empty: none tells; None: one did."""
     if report.server is None and side != "client":
         return f"no agent; use {steps.with_agent(report)}"
     stage, by = ("tcp", "client") if component == "network" else (component, side)
     why = ""
     for step, outcome in report.entries:
-        if step.stage == stage and step.initiator == by:
+        of_disk = component == "disk" and step.setting.get("verb", access) != access
+        if step.stage == stage and step.initiator == by and not of_disk:
             match outcome:
                 case Skipped(reason):
                     why = why or reason
                 case Failed(error):
                     why = why or error
                 case _:
-                    return ""
+                    return None
     return why

@@ -105,8 +105,12 @@ def room_bytes(bench: Bench, copy: str, end: str) -> int:
         return room
     free = files.free_bytes(bench)
     room = plan.LARGEST_COPY_BYTES if free is None else free
+    source = bench.source_bytes_of("client")
     if end == "folder":
-        room = min(room, bench.source_bytes_of("client"))
+        room = min(room, source)
+    elif bench.options.size_bytes is not None and source:
+        # A named size that is too large for the time left is so for every copy.
+        room = min(room, source)
     return room
 
 

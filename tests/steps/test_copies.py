@@ -151,6 +151,17 @@ def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
     assert seconds[0] - 2.0 <= size / 120e3 <= seconds[1]
 
 
+def test_a_named_size_that_the_time_left_has_no_room_for_is_none_of_the_copy_from_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`--size 1TB` took all of the budget for a push that no file's copy was as large as."""
+    bench = bench_of(dialect="3.1.1", size_bytes=10**12)
+    monkeypatch.setattr(bench, "source_bytes_of", lambda side: 300 * MIB)
+    monkeypatch.setattr(copy_size.files, "free_bytes", lambda on: 10**13)
+    for end in ("folder", "memory"):
+        assert copy_size.room_bytes(bench, "push.cached", end) == 300 * MIB
+
+
 # -- a run's own files never take the room of its own copies ---------------------------------------
 
 MIB = 1 << 20
