@@ -98,7 +98,7 @@ def test_a_receiver_that_reads_slowly_is_where_the_bytes_wait(watch, sender):
     code, complaints, report = watch(sender, "--seconds", "2", "--agent", "exec:")
     assert (code, complaints) == (INCOMPLETE, [])
     (step,) = report["steps"]
-    assert (step["stage"], step["setting"]["copy"]) == ("running-copy", "push.cached")
+    assert (step["stage"], step["setting"]["copy"]) == ("running-copy", "push")
     assert step["outcome"]["details"]["sockets"]["by"] == "receiver"
     (copy,) = report["diagnosis"]["copies"]
     assert copy["verdict"]["component"] == "unknown" and copy["bytes_per_second"] > 0

@@ -57,6 +57,12 @@ def flipped(message: Message, talk: Talk, at: int) -> None:
     message[at] ^= 0x10
 
 
+def other_tree(message: Message, talk: Talk) -> None:
+    """A reply of a tree that nobody asked; an asynchronous one, as of a busy disk, has none."""
+    _bits(message, 16, "I", ASYNC)
+    _put(message, 36, "I", 0x7777)
+
+
 def asynchronous(message: Message, talk: Talk | None) -> None:
     """A reply with an AsyncId in place of its TreeId (MS-SMB2 2.2.1.1)."""
     _bits(message, 16, "I", 0, ASYNC)

@@ -24,7 +24,7 @@ from behaviour import (
 
 READS = "with . bytes|with .* bytes at|too short"
 MOST = (1 << 63) - 1
-NO_REPLY, OTHER_TREE = e.cleared(16, "I", 1), e.put(36, "I", 0x7777)
+NO_REPLY, OTHER_TREE = e.cleared(16, "I", 1), e.other_tree
 """Without SMB2_FLAGS_SERVER_TO_REDIR; with another TreeId (MS-SMB2 2.2.1.2)."""
 NO_CREDITS = (
     *first("login", e.put(14, "H", 0), every=True),
