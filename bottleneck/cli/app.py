@@ -50,7 +50,7 @@ EXAMPLES = {
     "": ("demo", f"diagnose {NAS}"),
     "diagnose": (f"diagnose {NAS}", "diagnose /mnt/media --yes --html report.html"),
     "demo": ("demo", "demo --quick --html demo.html"),
-    "probe": (f"probe tcp {NAS}", "probe disk --device /dev/sdb --zones 16"),
+    "probe": ("probe tcp //nas/media --agent ssh://nas", "probe disk --device /dev/sdb --zones 16"),
     "watch": ("watch", "watch nas --agent ssh://nas --seconds 30"),
     "explain": ("explain report.json --verbose", "explain report.json --format ticket --redact"),
     "check": (
@@ -73,6 +73,13 @@ EXAMPLES = {
     "cleanup": ("cleanup --dry-run", "cleanup //nas/media --user alice --older-than 86400"),
 }
 """By command, what follows `bottleneck`; of none, those of the program."""
+KNOBS_SHOWN = {
+    "tcp": "//nas/media --agent ssh://nas --streams 4 --seconds 10",
+    "udp": "//nas/media --agent ssh://nas --rate 500Mbit/s",
+    "disk": "--pattern random --block-size 4KiB --depth 32",
+    "smb-copy": "//nas/media --copy pull.cached --runs 10",
+}
+"""By stage, what the second example of `probe STAGE` shows."""
 
 
 def examples(command: str) -> str:
@@ -87,7 +94,29 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """As the man page has it: optional words in brackets, others bare."""
         arguments = (each for each in self.params if isinstance(each, TyperArgument))
-        return ["[OPTION]...", *(each.metavar or "" for each in arguments)]
+        names = [each.metavar or "" for each in arguments]
+        stage = knobs.stage_of(command_line.now().line)
+        return ["[OPTION]...", *(stage if stage and each == "STAGE" else each for each in names)]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Of `probe STAGE` what that stage measures."""
+        stage = knobs.stage_of(command_line.now().line)
+        if stage is None:
+            super().format_help_text(ctx, formatter)
+            return
+        formatter.write("\n")
+        formatter.write(_lines("  ", _measured(stage), formatter.width))
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Of `probe STAGE` an example of that stage."""
+        stage = knobs.stage_of(command_line.now().line)
+        if stage is None:
+            super().format_epilog(ctx, formatter)
+            return
+        with formatter.section("Examples"):
+            formatter.write(f"  bottleneck probe {stage} {_hosts_of(stage)}".rstrip() + "\n")
+            if stage in KNOBS_SHOWN:
+                formatter.write(f"  bottleneck probe {stage} {KNOBS_SHOWN[stage]}\n")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, then each group under its heading, all in the same two columns.
@@ -103,12 +132,11 @@ class Command(TyperCommand):
         others = knobs.of_others(line)
         usual = USUAL if self.name == "diagnose" else ()
         for each in self.get_params(ctx):
-            if isinstance(each, TyperArgument):
-                text = _measured(stage) if each.name == "stage" and stage else each.help
-                named = ((each.metavar or "").strip("[]"), text or "")
-                groups.setdefault("Arguments", []).append(named)
-            elif each.name in others:
+            if each.name in others or (each.name == "stage" and stage):
                 continue
+            if isinstance(each, TyperArgument):
+                named = ((each.metavar or "").strip("[]"), each.help or "")
+                groups.setdefault("Arguments", []).append(named)
             elif isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):
                 panel = COMMON if each.name in usual else each.rich_help_panel
                 groups.setdefault(panel or UNNAMED, []).append(row)
@@ -131,6 +159,16 @@ def _measured(name: str) -> str:
     about = module_of(name).STAGE
     needs = next((hint for need, hint in NEEDS.items() if need in about.needs), "")
     return f"{about.measures[:1].upper()}{about.measures[1:]}{needs}."
+
+
+def _hosts_of(stage: str) -> str:
+    """What follows `probe STAGE` in an example: the hosts that the stage needs."""
+    needs = module_of(stage).STAGE.needs
+    if "mount" in needs:
+        return "/mnt/media"
+    words = ["//nas/media"] * bool({"share", "server"} & set(needs))
+    words += ["--user alice"] * ("share" in needs) + ["--agent ssh://nas"] * ("server" in needs)
+    return " ".join(words)
 
 
 def _lines(begin: str, text: str, width: int) -> str:

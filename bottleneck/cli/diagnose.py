@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from bottleneck.plan import Options
     from probes.stage import Stage as StageDescription
 
+TARGET_HELP = "//host[:port]/share[/folder], smb://... or a folder of a mounted share."
 Target = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="//host[:port]/share[/folder], smb://... or a folder of a mounted share.",
+        help=TARGET_HELP,
     ),
 ]
 
@@ -73,7 +74,7 @@ Stage = Annotated[
         autocompletion=completion.one_of(*STAGES),
     ),
 ]
-StageTarget = Annotated[str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose.")]
+StageTarget = Annotated[str | None, typer.Argument(metavar="[TARGET]", help=TARGET_HELP)]
 
 
 ProbeFormat = Annotated[
