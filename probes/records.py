@@ -77,8 +77,6 @@ class Usage:
     """RAM, or the container's limit where that is lower."""
     memory_used_bytes: Optional[int]
     """In use without the page cache, at the end."""
-    memory_cached_bytes: Optional[int]
-    """Page cache at the end."""
     memory_dirty_bytes: Optional[int]
     """Dirty and under write-back, at the end."""
     interface_sent_bytes: Optional[int]
@@ -223,12 +221,6 @@ class InterfaceFacts:
     """Flow control (IEEE 802.3x): autonegotiated, receives, sends."""
     offloads: Dict[str, bool] = field(default_factory=dict)
     """tcp_segmentation, generic_segmentation, generic_receive, large_receive, checksums ..."""
-    coalescing: Dict[str, float] = field(default_factory=dict)
-    """receive_seconds and send_seconds that an interrupt waits, or for _packets."""
-    adaptive: Dict[str, bool] = field(default_factory=dict)
-    """Whether the driver sets these by itself: receive, send."""
-    rings: Dict[str, int] = field(default_factory=dict)
-    """receive_packets, send_packets that the card's rings hold; able_ what they could."""
     counts: Dict[str, int] = field(default_factory=dict)
     """Since it came up, by the kernel's and the driver's names: lost packets, errors of the cable,
     pause frames."""

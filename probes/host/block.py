@@ -28,7 +28,6 @@ POOLS = {"-tpool": "thin", "-vpool": "vdo"}
 """End of the dm/uuid of what lies under a thin or deduplicated LVM volume (lvm2)."""
 REMOTE = re.compile(r"(nbd|rbd|drbd)\d+")
 """Disks that lie on another host."""
-_UNITS = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def layer(name: str, sys_folder: Path) -> Details | None:
@@ -91,18 +90,6 @@ def chosen(text: str) -> str | None:
     return text if len(text.split()) == 1 else None
 
 
-def size_bytes(text: str) -> int | None:
-    """Bytes of bcache's `4.0M` or `512k`."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)", text)
-    return round(float(match[1]) * _UNITS[match[2]]) if match else None
-
-
-def sync_ratio(text: str) -> float | None:
-    """How far a RAID's resync is, of md/sync_completed's `123 / 456`; None: none runs."""
-    match = re.fullmatch(r"(\d+) / (\d+)", text)
-    return int(match[1]) / int(match[2]) if match and int(match[2]) else None
-
-
 def _times(unit: int) -> Callable[[str], int | None]:
     return lambda text: int(text) * unit if text.isdecimal() else None
 
@@ -131,70 +118,33 @@ _QUEUE: Facts = (
     ("rotational", "queue/rotational", _is_one),
     ("scheduler", "queue/scheduler", chosen),
     ("read_ahead_bytes", "queue/read_ahead_kb", _times(1024)),
-    ("largest_request_bytes", "queue/max_sectors_kb", _times(1024)),
     ("write_cache", "queue/write_cache", str),
-    ("discard", "queue/discard_max_bytes", lambda text: text != "0"),
 )
-_DM: Facts = (
-    ("label", "dm/name", str),
-    ("target", "dm/uuid", lambda text: _beginning(text, DM_TARGETS)),
-)
+_DM: Facts = (("target", "dm/uuid", lambda text: _beginning(text, DM_TARGETS)),)
 _FILES: Dict[str, Facts] = {
     PART: (("offset_bytes", "start", _times(SECTOR_BYTES)),),
     "md": (
         ("raid_level", "md/level", str),
-        ("raid_disks", "md/raid_disks", _times(1)),
         ("degraded_disks", "md/degraded", _times(1)),
-        ("chunk_bytes", "md/chunk_size", lambda text: _times(1)(text) or None),
-        ("state", "md/array_state", str),
         ("sync_action", "md/sync_action", str),
         ("sync_bytes_per_second", "md/sync_speed", _times(1024)),
-        ("sync_ratio", "md/sync_completed", sync_ratio),
     ),
     "lvm": _DM,
     "dm-crypt": _DM,
     "dm": _DM,
-    "loop": (("direct", "loop/dio", _is_one), ("offset_bytes", "loop/offset", _times(1))),
-    "bcache": (
-        ("cache_mode", "bcache/cache_mode", chosen),
-        ("state", "bcache/state", str),
-        ("sequential_cutoff_bytes", "bcache/sequential_cutoff", size_bytes),
-    ),
-    "zram": (("compression", "comp_algorithm", chosen),),
 }
 
 
 ANSWER_SECONDS = 5.0
-OPTIONS = ("--json", "-a", "-n", "standby")
-_NVME_LOG = "nvme_smart_health_information_log"
-_FIGURES: Tuple[Tuple[Any, ...], ...] = (
-    ("temperature_celsius", 1, "temperature", "current"),
-    ("power_on_seconds", 3600, "power_on_time", "hours"),
-    ("rotations_per_minute", 1, "rotation_rate"),
-    ("reallocated_sectors", 1, "scsi_grown_defect_list"),
-    ("wear_ratio", 1, "scsi_percentage_used_endurance_indicator"),
-    ("wear_ratio", 1, "endurance_used", "current_percent"),
-    ("wear_ratio", 1, _NVME_LOG, "percentage_used"),
-    ("media_errors", 1, _NVME_LOG, "media_errors"),
-)
-"""Key, unit and where it stands; of several the last that is told."""
+OPTIONS = ("--json", "-H", "-n", "standby")
 NOT_ASKED_BITS = 0b011
 """The command line was wrong, or the device was not opened (or sleeps)."""
-STATES = {3: "failing", 4: "below-threshold", 5: "was-below-threshold", 6: "errors-logged"}
-"""By bit of the exit status; 7 (a self-test's errors) may be years old."""
-ATTRIBUTES = {5: "reallocated_sectors", 197: "pending_sectors", 198: "uncorrectable_sectors"}
-"""By number of the ATA attribute; the raw value counts."""
-RAW_BITS = 0xFFFFFFFF
-"""Of a raw value that count sectors; some disks keep other things above them."""
 
 
 def read_smart(name: str) -> Details:
-    """SMART of a whole disk by its kernel name; empty: no smartctl, no right, or no answer.
+    """Health of a whole disk by its kernel name: `passed`, whether SMART predicts no failure.
 
-    passed, states (words), reallocated_sectors, pending_sectors, uncorrectable_sectors,
-    temperature_celsius, power_on_seconds, wear_ratio (1.0: the endurance that was promised is used
-    up), media_errors, rotations_per_minute; `asleep` alone where the disk sleeps. Serial numbers
-    are left out.
+    Empty: no smartctl, no right, no answer, or the disk sleeps.
     """
     node = "/dev/" + name.replace("!", "/")
     if os.geteuid() != 0 or not Path(node).is_block_device():
@@ -203,51 +153,20 @@ def read_smart(name: str) -> Details:
 
 
 def parse_smart(text: str) -> Details:
-    """The same of what `smartctl --json -a -n standby` printed; never raises."""
+    """The same of what `smartctl --json -H -n standby` printed; never raises."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
         return {}
     if not isinstance(told, dict):
         return {}
-    status = _number(told, "smartctl", "exit_status")
-    if status is None:
+    status, passed = _in(told, "smartctl", "exit_status"), _in(told, "smart_status", "passed")
+    if type(status) is not int or status & NOT_ASKED_BITS or not isinstance(passed, bool):
         return {}
-    if int(status) & NOT_ASKED_BITS:
-        return {"asleep": True} if _sleeps(told) else {}
-    found: Details = {}
-    passed = _in(told, "smart_status", "passed")
-    if isinstance(passed, bool):
-        found["passed"] = passed
-    states = [word for bit, word in STATES.items() if int(status) >> bit & 1]
-    if states:
-        found["states"] = states
-    for key, unit, *path in _FIGURES:
-        value = _number(told, *path)
-        if value is not None and (value or key != "rotations_per_minute"):
-            found[key] = value / 100 if key == "wear_ratio" else value * unit
-    table = _in(told, "ata_smart_attributes", "table")
-    for row in table if isinstance(table, list) else ():
-        number, raw = _number(row, "id"), _number(row, "raw", "value")
-        if raw is not None and number in ATTRIBUTES:
-            found[ATTRIBUTES[int(number)]] = int(raw) & RAW_BITS
-    return found
-
-
-def _sleeps(told: Details) -> bool:
-    """smartctl tells it in a message: `Device is in STANDBY mode, exit(2)`."""
-    messages = _in(told, "smartctl", "messages")
-    texts = [_in(each, "string") for each in messages] if isinstance(messages, list) else []
-    return any(isinstance(each, str) and each.startswith("Device is in S") for each in texts)
+    return {"passed": passed}
 
 
 def _in(told: Any, *keys: str) -> Any:
     for key in keys:
         told = told.get(key) if isinstance(told, dict) else None
     return told
-
-
-def _number(told: Any, *keys: str) -> float | None:
-    value = _in(told, *keys)
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if fits and 0 <= value < float("inf") else None

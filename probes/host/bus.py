@@ -35,7 +35,6 @@ _SAS_PORT = re.compile(r"port-\d+:\d+(:\d+)?")
 _NVME = re.compile(r"nvme\d+")
 _NVME_SUBSYSTEM = re.compile(r"nvme-subsys\d+")
 _USB = re.compile(r"usb\d+")
-_USB_INTERFACE = re.compile(r"\d+-[\d.]+:\d+\.\d+")
 _PLAIN = (
     ("virtio", re.compile(r"virtio\d+")),
     ("mmc", re.compile(r"mmc\d+")),
@@ -59,8 +58,7 @@ def disk_facts(folder: Path) -> Details:
     """Model, transport and link of the whole disk at /sys/class/block/NAME; what is known.
 
     link_bits_per_second on the wire; link_able_bits_per_second what disk and port both could,
-    where both tell; usb_bits_per_second, usb_version, usb_driver (uas, usb-storage: one request
-    at a time); pcie as parse_pci tells it.
+    where both tell; usb_bits_per_second, usb_version; pcie as parse_pci tells it.
     """
     node = folder.resolve()
     model = word(folder / "device/model") or word(folder / "device/name")
@@ -201,9 +199,6 @@ def _usb(node: Path, _: Path) -> Details:
     link = read_usb(str(node / "device"))
     if link is not None:
         found.update({key: value for key, value in link._asdict().items() if value})
-    interface = _above(node, _USB_INTERFACE)
-    if interface is not None and there(interface / "driver"):
-        found["usb_driver"] = (interface / "driver").resolve().name
     return found
 
 
@@ -214,13 +209,9 @@ def _nvme(_: Path, within: Path) -> Details:
     if _NVME_SUBSYSTEM.fullmatch(within.name):
         names = (each for each in sorted(within.iterdir()) if _NVME.fullmatch(each.name))
         controllers = [each.resolve() for each in names]
-        found["paths"] = len(controllers)
     model = word(within / "model")
     if model:
         found["model"] = model
-    carriers = {word(each / "transport") for each in controllers} - {None}
-    if len(carriers) == 1 and carriers != {"pcie"}:
-        found["nvme_transport"] = carriers.pop()
     links = [link for link in map(pci_above, controllers) if link]
     if links:
         found["pcie"] = min(links, key=lambda link: link["bytes_per_second"])

@@ -187,7 +187,6 @@ def usage(before: Counters, after: Counters) -> Usage:
         run_delay_seconds=_run_delay_seconds(before, after),
         memory_total_bytes=memory.total_bytes if memory else None,
         memory_used_bytes=memory.used_bytes if memory else None,
-        memory_cached_bytes=memory.cached_bytes if memory else None,
         memory_dirty_bytes=memory.dirty_bytes if memory else None,
         interface_sent_bytes=_grown(sent[0], sent[1]),
         interface_received_bytes=_grown(received[0], received[1]),

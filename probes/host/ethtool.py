@@ -1,4 +1,4 @@
-"""What a card's driver tells: negotiation, flow control, offloads, coalescing, rings, counters.
+"""What a card's driver tells: negotiation, flow control, offloads, counters.
 
 One ioctl (SIOCETHTOOL); all that is asked here is answered to any user. A driver that has no answer
 leaves the fact out. Source: include/uapi/linux/ethtool.h.
@@ -131,19 +131,8 @@ def _text(raw: bytes) -> str:
 
 PAUSE = {"autonegotiated": 1, "receives": 2, "sends": 3}
 """Of ethtool_pauseparam: whether flow control is negotiated, obeyed and used."""
-WAITS = {"receive_seconds": 1, "receive_packets": 2, "send_seconds": 5, "send_packets": 6}
-"""Of ethtool_coalesce: how long (microseconds), and for how many packets, an interrupt waits."""
-ADAPTIVE = {"receive": 10, "send": 11}
-"""Of the same: whether it finds that by itself."""
-RINGS = {
-    "receive_packets": 5,
-    "send_packets": 8,
-    "able_receive_packets": 1,
-    "able_send_packets": 4,
-}
-"""Of ethtool_ringparam: packets that the card's rings hold, and could hold."""
 SIOCETHTOOL = 0x8946
-GDRVINFO, GCOALESCE, GRINGPARAM, GPAUSEPARAM = 0x03, 0x0E, 0x10, 0x12
+GDRVINFO, GPAUSEPARAM = 0x03, 0x12
 GSTRINGS, GSTATS, GSSET_INFO, GLINKSETTINGS = 0x1B, 0x1D, 0x37, 0x4C
 ANY = 0xFFFFFFFF
 OFFLOADS = {
@@ -174,7 +163,7 @@ class Card:
     negotiated: Negotiated = Negotiated()
     counts: Dict[str, int] = field(default_factory=dict)
     facts: Dict[str, Any] = field(default_factory=dict)
-    """pause, offloads, coalescing, adaptive and rings: see records.InterfaceFacts."""
+    """pause and offloads: see records.InterfaceFacts."""
 
 
 Ask = Callable[..., Optional[bytes]]
@@ -186,7 +175,6 @@ def read_card(name: str) -> Card:
     """All that the driver of an interface tells; empty on a system without ethtool's ioctl."""
     with _asking(name) as ask:
         driver, bus = parse_driver(ask(GDRVINFO, 196))
-        coalescing = ask(GCOALESCE, 92)
         return Card(
             driver=driver,
             bus=bus,
@@ -195,12 +183,6 @@ def read_card(name: str) -> Card:
             facts={
                 "pause": _flags(parse_words(ask(GPAUSEPARAM, 16), PAUSE)),
                 "offloads": _offloads(ask),
-                "coalescing": {
-                    key: value / 1e6 if key.endswith("_seconds") else float(value)
-                    for key, value in parse_words(coalescing, WAITS).items()
-                },
-                "adaptive": _flags(parse_words(coalescing, ADAPTIVE)),
-                "rings": parse_words(ask(GRINGPARAM, 36), RINGS),
             },
         )
 

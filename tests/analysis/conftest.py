@@ -43,7 +43,6 @@ def usage(**changes: Any) -> Usage:
         "run_delay_seconds": 0.01,
         "memory_total_bytes": 8 << 30,
         "memory_used_bytes": 1200 << 20,
-        "memory_cached_bytes": 3 << 30,
         "memory_dirty_bytes": 12 << 20,
     }
     told.update(changes)

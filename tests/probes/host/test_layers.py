@@ -66,7 +66,7 @@ def test_a_sata_disk_under_lvm_under_ext4(walk, tmp_path):
         ("sda2", "partition"),
         ("sda", "disk"),
     ]
-    assert (found[1]["label"], found[1]["members"]) == ("nas-media", ["sda2"])
+    assert found[1]["members"] == ["sda2"]
     assert found[2]["offset_bytes"] == 2099200 * 512
     assert found[3] == {
         "name": "sda",
@@ -75,9 +75,7 @@ def test_a_sata_disk_under_lvm_under_ext4(walk, tmp_path):
         "rotational": True,
         "scheduler": "mq-deadline",
         "read_ahead_bytes": 131072,
-        "largest_request_bytes": 1310720,
         "write_cache": "write back",
-        "discard": False,
         "model": "WDC WD20EFRX-68E",
         "transport": "sata",
         "link_bits_per_second": 6_000_000_000,
@@ -106,7 +104,7 @@ def test_an_nvme_disk_under_encryption_has_the_slots_lanes_beside_its_own(walk):
         ("nvme0n1", "disk"),
     ]
     disk = found[3]
-    assert (disk["transport"], disk["rotational"], disk["discard"]) == ("nvme", False, True)
+    assert (disk["transport"], disk["rotational"]) == ("nvme", False)
     assert (disk["pcie"]["lanes"], disk["pcie"]["able_lanes"]) == (2, 4)
     (told,) = layers.costly(found)
     assert told.value == "x2 at 8 GT/s, the disk supports x4 at 8 GT/s"
@@ -122,7 +120,7 @@ def test_a_raid_that_lost_a_disk_is_told_with_its_members_and_its_rebuild(walk):
         ["sda", "sdb"],
         1,
     )
-    assert (raid["sync_bytes_per_second"], raid["sync_ratio"]) == (98304 * 1024, 0.25)
+    assert raid["sync_bytes_per_second"] == 98304 * 1024
     assert [each["link_bits_per_second"] for each in found[2:]] == [12e9, 6e9]
     assert [each.value for each in layers.costly(found)] == [
         "degraded by 1",
@@ -136,7 +134,7 @@ def test_a_usb_3_stick_at_a_usb_2_port_costs_and_its_bridges_word_for_a_cache_do
     found = walk("sysfs_usb_stick").folder("/stick")
     disk = found[-1]
     assert (disk["usb_bits_per_second"], disk["usb_version"]) == (480_000_000, "2.10")
-    assert (disk["transport"], disk["usb_driver"]) == ("usb", "usb-storage")
+    assert disk["transport"] == "usb"
     (told,) = layers.costly(found)
     assert (told.option, told.value, told.tested) == ("USB of sdc", "480 Mbit/s", True)
     assert told.remedy
@@ -296,7 +294,7 @@ def test_a_usual_stack_costs_nothing():
         {"write_cache": "write through", "rotational": False},
         {"write_cache": "write through", "transport": None},
         {"usb_bits_per_second": 5_000_000_000},
-        {"smart": {"asleep": True}},
+        {"smart": {}},
         {"smart": {"passed": True, "pending_sectors": 3}},
         {"link_able_bits_per_second": None, "link_bits_per_second": 1_500_000_000},
     ],
