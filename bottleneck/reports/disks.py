@@ -107,8 +107,6 @@ def _known(told: dict[str, Any]) -> Iterator[str]:
         yield "write cache off"
     if steps.flag(told, "smart", "passed") is False:
         yield "SMART: FAILING"
-    if steps.flag(told, "tested") is False:
-        yield "reported by an untested system"
 
 
 MOST_FILES = 8

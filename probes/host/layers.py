@@ -1,23 +1,16 @@
 """The stack under a folder, layer by layer: file system, RAID, encryption, partition, disk, bus.
 
 Nothing here moves a byte on a disk: it is read from mountinfo and /sys (SMART alone asks the
-disk, and only where the caller wants it). On macOS from the property lists of `diskutil info
--plist`: of recorded ones, as no Mac was at hand, and each layer is labelled untested. An APFS
-volume lies in a container, a disk that is made up, which names the partition that holds it
-(APFSPhysicalStores).
+disk, and only where the caller wants it).
 """
 
 from __future__ import annotations
 
-import plistlib
-import re
 import stat
-import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Sequence, Set
-from xml.parsers.expat import ExpatError
+from typing import Any, Iterator, List, Sequence, Set
 
-from probes.host import block, folders, tools
+from probes.host import block, folders
 from probes.host.proc import there
 from probes.host.system import os
 from probes.records import Details, HostSetting
@@ -39,8 +32,6 @@ def layers(path: str, ask_smart: bool = False) -> List[Details]:
     absent. The layers below a loop device's file or an overlay's upper folder follow it.
     ask_smart: also `smart` of each disk, by smartctl (up to 5 s each; never wakes a disk).
     """
-    if sys.platform == "darwin":
-        return macos_layers(path)
     return _asked(Walk(folders.mounts()).folder(path), ask_smart)
 
 
@@ -166,98 +157,6 @@ def _btrfs_members(device: str, sys_folder: Path) -> List[str]:
     return []
 
 
-ANSWER_SECONDS = 10.0
-DISKUTIL = ("diskutil", "info", "-plist")
-TRANSPORTS = {"PCI-Express": "nvme", "Apple Fabric": "nvme", "Secure Digital": "mmc"}
-MACOS_NETWORK = ("smbfs", "nfs", "afpfs", "webdav")
-
-
-def macos_layers(path: str) -> List[Details]:
-    """What a folder lies on, top first: its volume, then its partition, then its disk."""
-    # diskutil takes a mount point or a device: of a folder, the mount point above it
-    volume = _diskutil(_mount_point(os.path.realpath(path)))
-    store = physical_store(volume)
-    if store is None and volume.get("ParentWholeDisk"):
-        store = physical_store(_diskutil(str(volume["ParentWholeDisk"])))
-    name = whole_disk(store or str(volume.get("ParentWholeDisk") or ""))
-    return layers_of(volume, store, _diskutil(name) if name else {})
-
-
-def parse_plist(text: bytes) -> Dict[str, Any]:
-    """One property list; empty: it is none, or tells that there is no such disk."""
-    try:
-        told = plistlib.loads(text)
-    except (plistlib.InvalidFileException, ExpatError, ValueError, TypeError, IndexError):
-        return {}
-    return told if isinstance(told, dict) and not told.get("Error") else {}
-
-
-def physical_store(told: Dict[str, Any]) -> str | None:
-    """The partition that holds an APFS container; None: it is none."""
-    stores = told.get("APFSPhysicalStores")
-    first = stores[0] if isinstance(stores, list) and stores else None
-    name = first.get("APFSPhysicalStore") if isinstance(first, dict) else None
-    return name if isinstance(name, str) else None
-
-
-def whole_disk(name: str) -> str:
-    """disk0 of disk0s2 and of disk3s1s1; empty: no disk's name."""
-    match = re.match(r"disk\d+", name)
-    return match[0] if match else ""
-
-
-def layers_of(volume: Dict[str, Any], store: str | None, disk: Dict[str, Any]) -> List[Details]:
-    """The layers of a volume's, a store's and a whole disk's description; pure."""
-    found: List[Details] = []
-    filesystem = _macos_word(volume, "FilesystemType")
-    if filesystem:
-        kind = "network" if filesystem in MACOS_NETWORK else "filesystem"
-        found.append({"name": filesystem, "kind": kind, "filesystem": filesystem})
-        _put_bytes(found[-1], volume)
-    partition = store or _macos_word(volume, "DeviceIdentifier")
-    name = _macos_word(disk, "DeviceIdentifier")
-    if partition and partition != name:
-        found.append({"name": partition, "kind": "partition"})
-    if name:
-        layer: Details = {"name": name, "kind": "disk"}
-        _put_bytes(layer, disk)
-        model = _macos_word(disk, "MediaName")
-        if model:
-            layer["model"] = model
-        solid = disk.get("SolidState")
-        if isinstance(solid, bool):
-            layer["rotational"] = not solid
-        bus = _macos_word(disk, "BusProtocol")
-        if bus:
-            layer["transport"] = TRANSPORTS.get(bus, bus.lower())
-        if _macos_word(disk, "SMARTStatus") in ("Verified", "Failing"):
-            layer["smart"] = {"passed": disk["SMARTStatus"] == "Verified"}
-        found.append(layer)
-    return [{**each, "tested": False} for each in found]
-
-
-def _diskutil(name: str) -> Dict[str, Any]:
-    return parse_plist(tools.printed((*DISKUTIL, name), ANSWER_SECONDS).encode()) if name else {}
-
-
-def _mount_point(path: str) -> str:
-    # By os: names may be any bytes, and the root is its own parent.
-    while not os.path.ismount(path) and path != os.path.dirname(path):  # noqa: PTH120
-        path = os.path.dirname(path)  # noqa: PTH120
-    return path
-
-
-def _put_bytes(layer: Details, told: Dict[str, Any]) -> None:
-    size = told.get("TotalSize", told.get("Size"))
-    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
-        layer["bytes"] = size
-
-
-def _macos_word(told: Dict[str, Any], key: str) -> str:
-    value = told.get(key)
-    return value.strip() if isinstance(value, str) else ""
-
-
 USB_2_BITS_PER_SECOND = 480_000_000
 ATTACHED = ("sata", "sas")
 """Where write_cache is the disk's own: RAID cards, hypervisors and USB bridges tell another."""
@@ -267,13 +166,10 @@ RESYNCS = ("resync", "recover", "check", "repair", "reshape")
 
 
 def costly(layers: Sequence[Details]) -> Iterator[HostSetting]:
-    """What costs, of `layers(folder)`: as records.HostSetting, top first; never raises.
-
-    Untested where the layer itself is (macOS).
-    """
+    """What costs, of `layers(folder)`: as records.HostSetting, top first; never raises."""
     for layer in layers:
         for option, value, why, remedy in _of(layer):
-            yield HostSetting(option, value, why, remedy, layer.get("tested") is not False)
+            yield HostSetting(option, value, why, remedy)
 
 
 def _of(layer: Details) -> Iterator[tuple[str, str, str, str]]:

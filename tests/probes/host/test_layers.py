@@ -215,55 +215,6 @@ def test_a_real_loop_device_shows_the_folder_of_its_file(tmp_path):
     assert found[1:] == layers.layers(str(tmp_path))
 
 
-def info(name):
-    return layers.parse_plist((RECORDED / name).read_bytes())
-
-
-def test_an_apfs_volume_lies_in_a_partition_of_a_solid_state_disk():
-    volume = info("diskutil_volume.plist")
-    store = layers.physical_store(volume)
-    assert layers.whole_disk(store) == "disk0"
-    found = layers.layers_of(volume, store, info("diskutil_disk.plist"))
-    assert [(each["name"], each["kind"]) for each in found] == [
-        ("apfs", "filesystem"),
-        ("disk0s2", "partition"),
-        ("disk0", "disk"),
-    ]
-    assert found[2] == {
-        "name": "disk0",
-        "kind": "disk",
-        "bytes": 1000555581440,
-        "model": "APPLE SSD AP1024Z",
-        "rotational": False,
-        "transport": "nvme",
-        "smart": {"passed": True},
-        "tested": False,
-    }
-    assert not any(each["tested"] for each in found)
-
-
-def test_a_volume_on_a_plain_partition_is_its_own_partition():
-    volume = {"FilesystemType": "hfs", "DeviceIdentifier": "disk4s2", "ParentWholeDisk": "disk4"}
-    disk = {"DeviceIdentifier": "disk4", "BusProtocol": "USB", "SMARTStatus": "Not Supported"}
-    assert not any(map(layers.physical_store, (volume, {"APFSPhysicalStores": []})))
-    found = layers.layers_of(volume, None, disk)
-    assert [each["name"] for each in found] == ["hfs", "disk4s2", "disk4"]
-    assert found[2]["transport"] == "usb" and not {"rotational", "smart"} & set(found[2])
-
-
-@pytest.mark.parametrize(
-    "text", [b"", b"Could not find disk: disk9", b"<plist><dict>", b"<plist><array/></plist>"]
-)
-def test_what_is_no_property_list_tells_nothing(text):
-    assert layers.parse_plist(text) == {}
-
-
-def test_a_disk_that_is_not_there_is_an_error_document():
-    text = b"<plist version='1.0'><dict><key>Error</key><true/></dict></plist>"
-    assert layers.parse_plist(text) == {}
-    assert layers.layers_of({}, None, {}) == []
-
-
 DISK = {
     "name": "sda",
     "kind": "disk",
