@@ -8,7 +8,6 @@ with the standard library alone.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import socket
@@ -18,6 +17,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from bottleneck import agent_requests, typed, wire
 from bottleneck.agent_requests import ENVELOPES, Takes
+from probes.host import sock_diag
 from probes.host.child import NoAnswer, answered
 from probes.host.counters import Watched
 from probes.meaning import Keys, keys
@@ -113,19 +113,16 @@ class Session:
         self.held.pop(number, None)
 
 
-def plain_address(address: str) -> str:
+def whole_address(address: str) -> str:
     """An IP address without its interface; one of IPv4 in IPv6 as IPv4. Empty: it is none.
 
     The whole text has to be one: whatever else it holds a resolver or a configuration would read.
     """
     text, percent, interface = address.partition("%")
-    try:
-        told = ipaddress.ip_address(text)
-    except ValueError:
+    told = sock_diag.plain_address(text)
+    if told is None or percent and not (":" in text and _INTERFACE.fullmatch(interface)):
         return ""
-    if percent and not (told.version == 6 and _INTERFACE.fullmatch(interface)):
-        return ""
-    return str(getattr(told, "ipv4_mapped", None) or told)
+    return str(told)
 
 
 def check(request: wire.Message, session: Session) -> None:
@@ -249,7 +246,7 @@ class _Checked:
     def address(self, value: Any, where: str) -> None:
         """An address that stands in a configuration; a name would be looked up."""
         text = self.text(value, where)
-        if self.session.allowed is not None and text and not plain_address(text):
+        if self.session.allowed is not None and text and not whole_address(text):
             raise _refused(f"{where}: {text[:100]!r} is not an IP address")
 
     def folder(self, value: Any, where: str) -> None:

@@ -20,7 +20,7 @@ from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, des
 
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")
-COPIES = ("push.uncached", "push.cached", "pull.cached", "pull.uncached")
+COPY_ORDER = ("push.uncached", "push.cached", "pull.cached", "pull.uncached")
 """In the order in which they are made: what pulls read was just written, and so is cached; where
 only its rate shows that a source was not, the cached one's is known by then."""
 
@@ -94,7 +94,7 @@ class Options:
     copy_settings: Mapping[str, Any] = field(default_factory=dict)
     """The same of the copies over SMB alone, whatever else is made."""
     copy: str = ""
-    """The only one of COPIES that is made, once; empty: all of them."""
+    """The only one of COPY_ORDER that is made, once; empty: all of them."""
     runs: int = 0
     """How often all of it is made, after a run that is not counted; 0: as the time allows."""
     target_rate_bytes_per_second: float | None = None
@@ -105,7 +105,7 @@ class Options:
     @property
     def copies(self) -> tuple[str, ...]:
         """Those that are made, in their order."""
-        return (self.copy,) if self.copy else COPIES
+        return (self.copy,) if self.copy else COPY_ORDER
 
 
 @dataclass(frozen=True)

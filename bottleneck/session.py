@@ -17,9 +17,9 @@ from bottleneck.steps.files import locate
 from probes import loopback
 from probes.host import rtnetlink
 from probes.net import callers
-from probes.records import HostFacts
+from probes.records import SMB_PORT, HostFacts
 from probes.smb import run_folder
-from probes.smb.session import SMB_PORT, first_to_answer
+from probes.smb.session import first_to_answer
 from probes.stage import Refused, Unavailable, described
 
 SAMBA_CONFIG_SECONDS = 8.0

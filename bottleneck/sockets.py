@@ -25,13 +25,12 @@ from probes.host.look_rows import (
     thinned,
 )
 from probes.host.socket_watch import Observed, Setting
-from probes.records import Details, Endpoint
+from probes.records import SMB_PORTS, Details, Endpoint
 
 if TYPE_CHECKING:
     from bottleneck.bench import Bench
 
 OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
-SMB_PORTS = (445, 139)
 LEAST_SHARE = 0.25
 """Of the copy's payload: a connection that carried less was not the copy's."""
 TRANSLATED_RATIO = 0.1

@@ -16,10 +16,9 @@ from typing import Literal
 from urllib.parse import unquote
 
 from bottleneck.gone import SUCCESSORS
-from probes.records import Access, Endpoint
+from probes.records import SMB_PORT, Access, Endpoint
 from probes.stage import Refused
 
-SMB_PORT = 445
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)\Z")
 _ZONE = re.compile(r"[!-~]{1,15}\Z")
 """A network interface, as an IPv6 address of the link names it."""

@@ -11,9 +11,9 @@ from bottleneck.plan import Side
 from bottleneck.report import Step
 from probes.host.look_rows import SOCKET_COLUMNS, THREAD_COLUMNS, Row
 from probes.host.program_watch import COLUMNS
-from probes.host.running_copies import LEAST_BYTES, SMB_PORTS, Link, Running
+from probes.host.running_copies import LEAST_BYTES, Link, Running
 from probes.host.socket_watch import MOVED_COLUMNS, Observed
-from probes.records import Details, Measured, Outcome, Sample, Skipped, Usage, run_rate
+from probes.records import SMB_PORTS, Details, Measured, Outcome, Sample, Skipped, Usage, run_rate
 
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0

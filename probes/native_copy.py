@@ -33,8 +33,8 @@ from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaki
 from probes.host.served_file import SOURCE, check_name
 from probes.host.system import os
 from probes.meaning import Folder, Seconds, Size, Text
-from probes.records import Details, Endpoint, Sample
-from probes.stage import COPIES, Running, Stage, Window, no_agent, requested
+from probes.records import OWN_COPIES, Details, Endpoint, Sample
+from probes.stage import Running, Stage, Window, no_agent, requested
 
 STAGE = Stage(
     "native-copy",
@@ -59,7 +59,7 @@ class Setting:
     """Which copy, and between which folders."""
 
     copy: Text
-    """One of COPIES; cached or not speaks of the sender."""
+    """One of OWN_COPIES; cached or not speaks of the sender."""
     folder: Folder
     """This host's end."""
     target_folder: Folder
@@ -86,7 +86,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     Refused for what the user has to mend in either folder;
     RuntimeError for a copy that broke, and where the mount did not answer in time.
     """
-    if setting.copy not in COPIES or setting.size_bytes < 1:
+    if setting.copy not in OWN_COPIES or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.size_bytes} bytes")
     for each in (peer.folder, peer.path) if setting.command else (peer.folder,):
         check_name(os.path.basename(each))  # noqa: PTH119

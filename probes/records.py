@@ -298,6 +298,13 @@ class Access:
         return "***"
 
 
+SMB_PORT = 445
+SMB_PORTS = (SMB_PORT, 139)
+"""Over TCP itself, and over NetBIOS."""
+OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+"""Those of one file that a user at the client makes; cached or not speaks of the sender."""
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """Where a responder waits, for this session alone; never part of a report."""

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from probes.host import limits, payload
 from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
-from probes.records import Details, Endpoint, Sample
+from probes.records import OWN_COPIES, Details, Endpoint, Sample
 from probes.smb import status, transfer
 from probes.smb.copy_length import CopyLength, Flushes
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
@@ -27,17 +27,7 @@ from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined, new_file, source_of
 from probes.smb.session import Handle, Session
 from probes.smb.time_bins import TimeBins
-from probes.stage import (
-    COPIES,
-    Last,
-    Refused,
-    Running,
-    Stage,
-    Unavailable,
-    Window,
-    no_agent,
-    requested,
-)
+from probes.stage import Last, Refused, Running, Stage, Unavailable, Window, no_agent, requested
 
 STAGE = Stage(
     "smb-copy",
@@ -51,7 +41,7 @@ STAGE = Stage(
     ),
 )
 
-FILE_COPIES = tuple(f"file.{name}" for name in COPIES)
+FILE_COPIES = tuple(f"file.{name}" for name in OWN_COPIES)
 """Of a file of the user's, named by what of it was in the sender's cache."""
 MOST_REPEATED_BYTES = 4 << 30
 """That a copy which lasts for a time moves at most."""
@@ -84,7 +74,7 @@ class Setting:
     """Which copy, and how."""
 
     copy: Text
-    """One of COPIES or FILE_COPIES; cached or not speaks of the sender."""
+    """One of OWN_COPIES or FILE_COPIES; cached or not speaks of the sender."""
     dialect: Text
     """2.0.2, 2.1, 3.0, 3.0.2, 3.1.1 or smb1."""
     end: Text
@@ -145,7 +135,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     Returns the details. Raises Refused, Unavailable, ValueError for a setting that makes no
     sense, and Broken in mid-copy.
     """
-    known = FILE_COPIES if setting.file else COPIES
+    known = FILE_COPIES if setting.file else OWN_COPIES
     if setting.copy not in known or setting.end not in ENDS or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.end}, {setting.size_bytes} bytes")
     if "push" in setting.copy:

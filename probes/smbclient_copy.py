@@ -17,8 +17,8 @@ from probes.drivers.smbclient import Connected, Said
 from probes.host import page_cache, program_watch, served_file, source_file, thread_calls
 from probes.host.system import os
 from probes.meaning import FolderOrNone, Seconds, Size, Text
-from probes.records import Details, Endpoint, Sample
-from probes.stage import COPIES, Running, Window, requested
+from probes.records import OWN_COPIES, Details, Endpoint, Sample
+from probes.stage import Running, Window, requested
 
 SAMPLE_SECONDS = 0.1
 CHECK_SECONDS = 10.0
@@ -30,7 +30,7 @@ class Setting:
     """Which copy; the file on the share has the name in the folder that the endpoint names."""
 
     copy: Text
-    """One of COPIES as the one sees it who starts it; cached or not speaks of the sender."""
+    """One of OWN_COPIES as the one sees it who starts it; cached or not speaks of the sender."""
     dialect: Text
     size_bytes: Size
     """Of the whole file: smbclient copies no part of one."""
@@ -56,7 +56,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     durable and looks at its content. Raises Refused, Unavailable, ValueError for a setting that
     makes no sense, TimeoutError, ConnectionError in mid-copy.
     """
-    if setting.copy not in COPIES or setting.size_bytes < 1:
+    if setting.copy not in OWN_COPIES or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.size_bytes} bytes")
     program = smbclient.version()
     options, signing, encryption = smbclient.algorithms(

@@ -19,10 +19,6 @@ Running = Generator[Sample, None, Details]
 """A stage under way: yields samples, returns its details."""
 
 
-COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
-"""Of one file; cached or not speaks of the sender."""
-
-
 def requested(copy: str) -> str:
     """How a copy wants the sender's file: "cached" or "uncached"."""
     return copy.rpartition(".")[2]

@@ -174,9 +174,9 @@ def test_a_session_has_a_bound_on_its_requests(monkeypatch):
 def test_an_address_is_one_however_it_is_written_and_what_is_more_is_none():
     """A resolver may know the rest as a name, and a configuration as lines of its own."""
     for given in ("::ffff:192.0.2.7", "192.0.2.7", "::ffff:c000:207%eth0"):
-        assert agent_checks.plain_address(given) == CALLER
+        assert agent_checks.whole_address(given) == CALLER
     for given in ("192.0.2.7%eth0", "[192.0.2.7]", "::1%\n[x]", "::1%a b", "::1%"):
-        assert agent_checks.plain_address(given) == ""
+        assert agent_checks.whole_address(given) == ""
 
 
 @pytest.mark.parametrize(("do", "name"), [each for each in EVERY if each[0] != "ask"])

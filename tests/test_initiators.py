@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PASSWORD = "correct horse 47 %&"
 MIB = 1 << 20
 CLIENT, SERVER, STRANGER = "10.91.9.1", "10.91.9.2", "10.91.9.3"
-NAMES = [f"server.{copy}" for copy in plan.COPIES]
+NAMES = [f"server.{copy}" for copy in plan.COPY_ORDER]
 
 RUN = Path(__file__).with_name("programs") / "server_copies.py"
 

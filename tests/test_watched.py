@@ -62,7 +62,7 @@ def moved(*rows: tuple[float, int, int, int]) -> list[list[float]]:
 
 def usage() -> Usage:
     nothing = dict.fromkeys(("quota_cores", "throttled_ratio", "run_delay_seconds"))
-    memory = ("total", "used", "cached", "dirty")
+    memory = ("total", "used", "dirty")
     more = {f"memory_{name}_bytes": None for name in memory}
     for name in ("interface_sent", "interface_received", "device_read", "device_written"):
         more[f"{name}_bytes"] = None

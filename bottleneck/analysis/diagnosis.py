@@ -17,7 +17,7 @@ from bottleneck.analysis import (
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.cap_by_time import decide
 from bottleneck.analysis.comparisons.registry import compared
-from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import shapers
 from bottleneck.analysis.model import looks_like
@@ -26,7 +26,7 @@ from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.units import link_text, percent_text, rate_text
-from probes.records import Skipped
+from probes.records import OWN_COPIES, Skipped
 
 FILE_COPIES = tuple(f"{steps.OF_FILE}{name}" for name in OWN_COPIES)
 """The same of a file that the user named."""

@@ -37,9 +37,6 @@ a slot or a bus can; estimated: the load of the copy scaled up to a full one; at
 else limited the stage.
 """
 
-
-OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
-"""The copies that a user at the client would make."""
 Named = tuple[str, str | None, str]
 """A component, its side and its cause."""
 Part = tuple[str, str | None]

@@ -172,10 +172,11 @@ def _check_options(
 ) -> None:
     """Raises Refused, "usage", where a stage makes nothing of what was given."""
     from bottleneck.cli import completion, knobs
-    from probes.stage import COPIES, Refused
+    from probes.records import OWN_COPIES
+    from probes.stage import Refused
 
     if one.copy:
-        completion.checked("--copy", one.copy, COPIES)
+        completion.checked("--copy", one.copy, OWN_COPIES)
     secured = copies.signing or copies.encryption
     for given, fits, names, other in (
         (others.file or disk.device, ("disk", "smb-copy"), "--file and --device", "disk"),

@@ -18,8 +18,7 @@ import typer
 from bottleneck.cli import completion, knobs
 from bottleneck.reports.formats import FORMATS, SECTIONS
 from bottleneck.units import STYLES
-from probes.records import DIALECTS
-from probes.stage import COPIES
+from probes.records import DIALECTS, OWN_COPIES
 
 Command = Callable[..., int]
 T = TypeVar("T")
@@ -209,9 +208,9 @@ class Chosen:
 
     copy: str | None = value(
         "NAME",
-        f"Make only this copy, once: {', '.join(COPIES)}.",
+        f"Make only this copy, once: {', '.join(OWN_COPIES)}.",
         usual="all",
-        complete=completion.one_of(*COPIES),
+        complete=completion.one_of(*OWN_COPIES),
     )
 
 

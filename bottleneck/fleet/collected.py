@@ -11,10 +11,11 @@ from pathlib import Path
 from bottleneck import report, target
 from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Words
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Words
 from bottleneck.fleet.records import Pair, Seen
 from bottleneck.redaction.texts import is_token
 from bottleneck.report import Report, ReportError
+from probes.records import OWN_COPIES, SMB_PORT
 from probes.stage import Refused
 
 PAIR_NAME = re.compile(r"([^@]+)@([^@]+?)(?:\.run\d+)?\.json")
@@ -140,7 +141,7 @@ def server_of(share: object) -> str:
         named = target.parse(str(share))
     except Refused:
         return ""
-    return named.host and named.host + (f":{named.port}" * (named.port != target.SMB_PORT))
+    return named.host and named.host + (f":{named.port}" * (named.port != SMB_PORT))
 
 
 def _copies(found: Diagnosis) -> Iterator[CopyDiagnosis]:

@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis import changes, noise, sentences, steps
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.analysis.finding import OWN_COPIES, Diagnosis
+from bottleneck.analysis.finding import Diagnosis
 from bottleneck.gate import metrics
 from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
@@ -43,7 +43,7 @@ from bottleneck.gate.pooled import pooled
 from bottleneck.report import Report
 from bottleneck.trend import another_path, began
 from bottleneck.units import percent_text, range_text, rate_text
-from probes.records import SIDES, Spread
+from probes.records import OWN_COPIES, SIDES, Spread
 
 USUAL_TOLERANCE = 0.05
 """The noise rule alone asks for more; a greater one is the user's."""

@@ -148,7 +148,7 @@ def cap(text: str) -> Cap:
     copy = metrics.HEADLINE
     if equals:
         copy = metrics.check(which.strip())
-        if copy.partition("@")[0] not in (*metrics.COPIES, metrics.HEADLINE):
+        if copy.partition("@")[0] not in (*metrics.NAMED_COPIES, metrics.HEADLINE):
             raise ExpectationError(f"{copy} is not a copy and has no bottleneck")
     words = told.strip().split("/")
     component = words[0]

@@ -25,19 +25,19 @@ from typing import Literal
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.evidence.details import Setting
 from bottleneck.analysis.evidence.views import view
-from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report, Step
-from probes.records import DIALECTS, SIDES, Failed, Skipped, Spread
+from probes.records import DIALECTS, OWN_COPIES, SIDES, Failed, Skipped, Spread
 
 Unit = Literal["bytes_per_second", "seconds", "ratio", ""]
 
 HEADLINE = "headline"
-COPIES = tuple(f"{begin}{copy}" for begin in ("", "server.", "file.") for copy in OWN_COPIES)
+NAMED_COPIES = tuple(f"{begin}{copy}" for begin in ("", "server.", "file.") for copy in OWN_COPIES)
 _DISKS = ("read", "write", "synced", "sustained")
 _RATES = (
     HEADLINE,
-    *COPIES,
+    *NAMED_COPIES,
     *(f"{verb}.memory" for verb in steps.VERBS),
     *(f"tcp.{verb}{many}" for verb in steps.VERBS for many in ("", ".many")),
     *(f"disk.{side}.{which}" for side in SIDES for which in _DISKS),
@@ -81,9 +81,9 @@ class Reading:
 def check(metric: str) -> str:
     """The metric itself. Errors: ExpectationError where there is none by that name."""
     name, at, dialect = metric.partition("@")
-    if name in UNITS and (not at or name in COPIES and dialect in _LIKE_DIALECTS):
+    if name in UNITS and (not at or name in NAMED_COPIES and dialect in _LIKE_DIALECTS):
         return metric
-    if at and name in COPIES:
+    if at and name in NAMED_COPIES:
         raise ExpectationError(f"{dialect[:40]!r}: must be one of {', '.join(_LIKE_DIALECTS[:-2])}")
     if at and name in UNITS:
         raise ExpectationError(f"{name}: cannot have a dialect")

@@ -16,8 +16,7 @@ from typing import Annotated, Any
 
 from bottleneck import bounded, report, typed, units
 from bottleneck.report import ReportError
-from probes import stage
-from probes.records import DIALECTS, SIDES
+from probes.records import DIALECTS, OWN_COPIES, SIDES
 
 
 def _is_ratio(value: Any) -> Any:
@@ -40,7 +39,7 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return read
 
 
-COPIES = tuple(f"{by}{copy}" for by in ("", "server.") for copy in stage.COPIES)
+SUPPLIED_COPIES = tuple(f"{by}{copy}" for by in ("", "server.") for copy in OWN_COPIES)
 Rate = Annotated[float, str, units.parse_rate]
 Seconds = Annotated[float, str, units.parse_seconds]
 Size = Annotated[int, str, units.parse_size]
@@ -117,7 +116,7 @@ class Disk:
 class Copy:
     """A copy that was made, or is asked about."""
 
-    copy: Annotated[str, str, _one_of(*COPIES)]
+    copy: Annotated[str, str, _one_of(*SUPPLIED_COPIES)]
     rate: Rate | None
     """None: not told; what bounds it is told all the same."""
     dialect: Annotated[str, str, _one_of(*DIALECTS)] | None

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from bottleneck import words
 from bottleneck.analysis import steps
-from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.document import COMMON, Block, Column, Table, Text
 from bottleneck.safe import safe
 from bottleneck.units import rate_text
-from probes.records import Failed, Skipped
+from probes.records import OWN_COPIES, Failed, Skipped
 
 INSET = "  "
 MOST_COPIES = 6

@@ -124,7 +124,7 @@ def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
         if not fitting:
             return
         bench.ledger.why = "its runs vary widely"
-        for copy in plan.COPIES:
+        for copy in plan.COPY_ORDER:
             if copy in fitting:
                 _copy(bench, dialect, labels, copy, "folder")
 
@@ -155,7 +155,7 @@ def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: Exit
 
 def _filling(bench: Bench) -> str:
     """The push whose file the pulls read, the last one; empty: none, or no pull, is asked for."""
-    pushes = [each for each in plan.COPIES if each in _asked(bench, "push")]
+    pushes = [each for each in plan.COPY_ORDER if each in _asked(bench, "push")]
     # A file that a slow disk was short of time to hold is too small for pulls.
     least = min(disks.LEAST_SOURCE_BYTES, bench.calibrated.get("push", 0.0) * bench.times.copy)
     short = bench.source_bytes_of("client") < least
@@ -225,7 +225,7 @@ def _round(
 
     extra: nobody asked for this dialect, so that what does not fit is a note and not a failure.
     """
-    for copy in (each for each in plan.COPIES if each.endswith(f".{cache}" if cache else "")):
+    for copy in (each for each in plan.COPY_ORDER if each.endswith(f".{cache}" if cache else "")):
         if copy not in bench.options.copies:
             continue
         if copy.startswith("pull") and not extra:
@@ -262,7 +262,7 @@ def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | 
     except (Unavailable, StageError, Refused) as error:
         bench.note(str(error))
         if asked:
-            for copy in plan.COPIES:
+            for copy in plan.COPY_ORDER:
                 bench.ledger.end(_step(bench, dialect, copy, "folder", {}), Skipped(str(error)))
         return None
 

@@ -39,7 +39,7 @@ def measure_initiators(bench: Bench) -> None:
     if bench.server is None:
         bench.note(f"{LABEL}: skipped: {NEEDS_AGENT}")
         return
-    left = list(plan.COPIES)
+    left = list(plan.COPY_ORDER)
     each = _seconds_each(bench, len(left))
     if each is None:
         bench.note(f"{LABEL}: skipped: out of time (use a larger --budget)")

@@ -172,7 +172,7 @@ def _held(bench: Bench, folder: str, size_bytes: int) -> AbstractContextManager[
 def measure_copies(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     """All four copies in turn, as often as the time allows: drift hits them alike."""
     for number in range(1 if bench.options.runs else plan.MAX_ROUNDS):
-        for copy in plan.COPIES:
+        for copy in plan.COPY_ORDER:
             if number == 0 or _fits(bench, mounted, copy):
                 _copy(bench, mounted, copy, stack)
 
@@ -203,7 +203,7 @@ def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
     for step, rate in plan.measured(bench.ledger):
         if step.stage == "native-copy":
             known[step.setting["copy"]] = rate
-    pushed = [known[copy] for copy in plan.COPIES[:2] if copy in known]
+    pushed = [known[copy] for copy in plan.COPY_ORDER[:2] if copy in known]
     if pushed:
         # Nothing was pulled yet: most paths carry about as much the other way.
         known["pull.memory"] = max(pushed)

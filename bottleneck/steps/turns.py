@@ -18,8 +18,8 @@ from bottleneck.report import Step
 from bottleneck.steps import files
 from bottleneck.units import link_text
 from probes import path, smb_tax, tcp
-from probes.records import Details, Endpoint, Measured, Skipped, rates, run_rate
-from probes.smb.session import SECURITIES, SMB_PORT
+from probes.records import SMB_PORT, Details, Endpoint, Measured, Skipped, rates, run_rate
+from probes.smb.session import SECURITIES
 from probes.stage import (
     NO_ROOM,
     USUAL_BUDGET_SECONDS,

@@ -18,12 +18,11 @@ from probes.host import tools
 from probes.host.child import end_with_parent
 from probes.host.system import os
 from probes.host.waiting import select
-from probes.records import Access, Endpoint
+from probes.records import SMB_PORT, Access, Endpoint
 from probes.stage import Refused, Unavailable
 
 PROGRAM = "smbclient"
 REMEDY = "install smbclient on the server"
-SMB_PORT = 445
 LOGIN_SECONDS = 20.0
 CLOSING_SECONDS = 1.0
 IN_FLIGHT_BYTES = 16 << 20

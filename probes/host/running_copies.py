@@ -20,9 +20,9 @@ from probes.host.socket_watch import Setting
 from probes.host.system import os
 from probes.host.thread_states import Threads
 from probes.meaning import Address, Count, Port, Seconds
+from probes.records import SMB_PORTS
 from probes.stage import Refused, Unavailable
 
-SMB_PORTS = (445, 139)
 SMB_DAEMONS = ("fuse.smbnetfs", "fuse.gvfsd-fuse")
 """FUSE file systems whose daemon speaks SMB; they name no server."""
 LEAST_CPU_SECONDS = 0.005

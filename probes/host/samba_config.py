@@ -26,12 +26,11 @@ from probes.host.reader import reader
 from probes.host.system import os
 from probes.host.tools import others_can_change
 from probes.meaning import Address, Port, Text
-from probes.records import Details
+from probes.records import SMB_PORT, Details
 from probes.stage import Unavailable
 
 ANSWER_SECONDS = 5.0
 LONGEST_BYTES = 4 << 20
-SMB_PORT = 445
 MOST_FILES = 100
 BUILT_IN = (
     "/etc/samba/smb.conf",

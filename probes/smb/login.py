@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from probes.records import DIALECTS, Endpoint
-from probes.smb.session import SECURITIES, SMB_PORT, UNENCRYPTED, DialectMissing, Session
+from probes.records import DIALECTS, SMB_PORT, Endpoint
+from probes.smb.session import SECURITIES, UNENCRYPTED, DialectMissing, Session
 from probes.stage import Refused, Unavailable
 
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from probes.host import journal, rtnetlink
 from probes.host.removal import RUN_FILE as OURS
 from probes.meaning import Hex, Number, Text
-from probes.records import Endpoint
+from probes.records import SMB_PORT, Endpoint
 from probes.smb import offered
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
-from probes.smb.session import SMB_PORT, Handle, Session
+from probes.smb.session import Handle, Session
 from probes.stage import Refused, Unavailable
 
 NAME = "run-folder"

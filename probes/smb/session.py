@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from probes.records import Access, Endpoint
+from probes.records import SMB_PORT, Access, Endpoint
 from probes.smb import kerberos, status
 from probes.smb.facts import Interface, SessionFacts
 from probes.smb.frames import FRAME_SPARE_BYTES, Wire, prepare
@@ -32,7 +32,6 @@ from probes.smb.pipe import (
 )
 from probes.stage import Refused, Unavailable
 
-SMB_PORT = 445
 CONNECT_SECONDS = 5.0
 HEAD_START_SECONDS = 0.5
 """Of an address before the next one of the same host is tried; all are tried longer after that."""

@@ -16,7 +16,7 @@ from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResp
 from smbprotocol.session import SMB2SessionSetupRequest
 from smbprotocol.tree import TreeConnect
 
-from probes.records import Access, Endpoint
+from probes.records import SMB_PORT, Access, Endpoint
 from probes.smb import status
 from probes.smb.facts import NUMBERS, Interface, SessionFacts
 from probes.smb.frames import Broken, Late
@@ -24,7 +24,6 @@ from probes.smb.pipe import EXISTING, FOLDER, Pipe
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.protection import Sealer, signer
 from probes.smb.session import (
-    SMB_PORT,
     STEP_SECONDS,
     DialectMissing,
     Handle,

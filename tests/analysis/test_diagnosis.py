@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.analysis.finding import OWN_COPIES
 from bottleneck.report import Step
-from probes.records import Sample, Skipped
+from probes.records import OWN_COPIES, Sample, Skipped
 
 
 def test_the_headline_is_the_slowest_copy_that_a_user_would_make(world):

@@ -82,7 +82,7 @@ def test_strange_settings_and_details_raise_nothing(recorded):
     )
     known = replace(recorded, entries=entries)
     found = metrics.readings(known, diagnose(known))
-    assert set(found) <= {*metrics.UNITS} | {f"{c}@3.1.1" for c in metrics.COPIES}
+    assert set(found) <= {*metrics.UNITS} | {f"{c}@3.1.1" for c in metrics.NAMED_COPIES}
 
 
 @pytest.mark.parametrize("name", [*metrics.UNITS, "pull.cached@smb1", "push.uncached@native"])

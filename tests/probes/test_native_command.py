@@ -16,8 +16,8 @@ from bottleneck.cli.app import run as run_command
 from probes import native_copy
 from probes.host import copy_program, own_folder
 from probes.native_copy import Setting
-from probes.records import Endpoint
-from probes.stage import COPIES, Refused
+from probes.records import OWN_COPIES, Endpoint
+from probes.stage import Refused
 from tests import living
 
 MIB = 1 << 20
@@ -69,7 +69,7 @@ def run(run_stage):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("copy", OWN_COPIES)
 def test_what_a_command_copied_is_intact_and_durable(run, ends, setting, copy, command):
     samples, details = run(setting(copy, command), ends)
     assert samples[-1].moved_bytes == SIZE
@@ -216,7 +216,7 @@ def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(bottleneck, smb_
     )
     assert ended.code == exits.DONE, ended
     found = json.loads(told.read_text())
-    assert {each["setting"]["copy"] for each in found["steps"]} == set(COPIES)
+    assert {each["setting"]["copy"] for each in found["steps"]} == set(OWN_COPIES)
     for each in found["steps"]:
         details = each["outcome"]["details"]
         assert details["program"] == "dd if={source} of={target} ..."

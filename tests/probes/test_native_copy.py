@@ -15,8 +15,8 @@ import pytest
 from probes import native_copy
 from probes.host import folders, own_folder, payload, source_file, tools
 from probes.native_copy import Setting
-from probes.records import Endpoint
-from probes.stage import COPIES, Refused
+from probes.records import OWN_COPIES, Endpoint
+from probes.stage import Refused
 
 MIB = 1 << 20
 SIZE = 5 * MIB + 12_345
@@ -86,7 +86,7 @@ def can_be_emptied(folder):
     return folders.folder_facts(str(folder)).filesystem not in {"tmpfs", "overlay"}
 
 
-@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("copy", OWN_COPIES)
 def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
     run_and_check, stack, held, client, target, copy
 ):
@@ -106,7 +106,7 @@ def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("copy", OWN_COPIES)
 def test_a_copy_to_or_from_a_mounted_share_is_intact_and_leaves_nothing(
     run_and_check, smb_mount, stack, held, client, copy
 ):
@@ -190,7 +190,7 @@ def test_a_program_that_copies_half_is_broken_and_not_fast(
 def test_without_cp_python_copies(run, stack, held, client, target, monkeypatch):
     peer = held(stack, target)
     monkeypatch.setattr(tools, "find", lambda name: None)
-    for copy in COPIES:
+    for copy in OWN_COPIES:
         details = run(setting(copy, client, target), peer)[1]
         assert details["hash_ok"] is True
         assert details["program"].startswith("shutil.copyfile of Python 3.")

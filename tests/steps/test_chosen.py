@@ -65,7 +65,7 @@ def test_a_security_that_the_server_does_not_allow_is_a_skipped_copy_with_the_re
     ran: Callable[..., Ran], option: str, security: str, why: str
 ) -> None:
     bench, entries = ran(option, security=security)
-    assert {step.setting["copy"] for step, _ in entries} == set(plan.COPIES)
+    assert {step.setting["copy"] for step, _ in entries} == set(plan.COPY_ORDER)
     for _, outcome in entries:
         assert isinstance(outcome, Skipped) and why in outcome.reason
     assert bench.status == "partial"
