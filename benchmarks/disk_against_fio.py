@@ -36,7 +36,7 @@ import output
 from disc import disc, missing
 from platter import Disc
 
-from bottleneck import units
+from bottleneck.text import units
 from probes import disk
 from probes.drivers import fio
 from probes.host import page_cache, source_file

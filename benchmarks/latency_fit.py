@@ -28,7 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "lab"))
 
 import delay
 
-from bottleneck.units import rate_text, seconds_text
+from bottleneck.text.units import rate_text, seconds_text
 from probes import latency
 from probes.records import Details, Endpoint
 

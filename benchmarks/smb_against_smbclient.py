@@ -38,7 +38,8 @@ from typing import Any
 
 import output
 
-from bottleneck import units, wire
+from bottleneck import wire
+from bottleneck.text import units
 from probes import smb_copy, tcp
 from probes.drivers.samba import Samba, private_samba, vanishing_folder
 from probes.host import payload

@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "lab"))
 import delay
 import smb_against_smbclient as pairs
 
-from bottleneck import units
+from bottleneck.text import units
 from probes import smb_copy
 from probes.drivers.samba import vanishing_folder
 

@@ -37,7 +37,7 @@ import tcp_iperf3
 import veth
 from tcp_ends import Place
 
-from bottleneck import units
+from bottleneck.text import units
 from probes.net import transfer
 from probes.net.transfer import Shape
 from probes.records import run_rate

@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 import tcp_ends
 import veth
 
-from bottleneck import units
+from bottleneck.text import units
 from probes.net import transfer
 from probes.net.transfer import Shape
 from probes.records import run_rate

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import bottleneck
 import probes
 from bottleneck import own_modules
-from bottleneck.gone import SUCCESSORS
+from bottleneck.target.gone import SUCCESSORS
 from probes.host import tools
 from probes.stage import Refused
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bottleneck import hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
-from bottleneck.target import Target
+from bottleneck.target.target import Target
 from probes.host.leftovers import THERE, Leftover, OnShare
 from probes.records import Access
 from probes.stage import Refused, Unavailable

@@ -21,7 +21,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.plan import Side
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 from probes.host import live_copies
 from probes.host.child import Child, Tell, spawn
 from probes.host.live_copies import LiveCopy

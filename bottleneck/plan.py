@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from bottleneck.ledger import Ledger
 from bottleneck.report import Step
-from bottleneck.target import NamedDevice, NamedFile, Target, TcpPeer
+from bottleneck.target.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
 from probes.records import DIALECTS
 from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described

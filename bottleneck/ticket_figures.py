@@ -17,7 +17,7 @@ from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, WordError
 from bottleneck.analysis.rules.registry import check_words
 from bottleneck.report import Report, ReportError, Step
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 from probes.records import SIDES, HostFacts, InterfaceFacts, Measured, Outcome, Usage, rates
 
 SCHEMA = "copy-bottleneck/ticket/2"

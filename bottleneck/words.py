@@ -8,8 +8,8 @@ from typing import TypeVar
 from bottleneck.analysis.finding import Diagnosis, TimeShare, Verdict, Words
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.report import Step
-from bottleneck.safe import safe
-from bottleneck.units import percent_text, range_text, size_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import percent_text, range_text, size_text
 from probes.records import Usage
 
 DOUBT_SIGNS = {"measured": "", "at-least": "> ", "estimated": "~ ", "inferred": "~ "}

@@ -17,9 +17,10 @@ sys.path.insert(0, str(ROOT))
 
 from typer.core import TyperArgument, TyperCommand  # noqa: E402
 
-from bottleneck import __version__, credentials  # noqa: E402
+from bottleneck import __version__  # noqa: E402
 from bottleneck.cli import command_line, configuration  # noqa: E402
 from bottleneck.cli.app import tree  # noqa: E402
+from bottleneck.target import credentials  # noqa: E402
 
 PAGE = ROOT / "docs/man/bottleneck.1"
 WIDTH = 78

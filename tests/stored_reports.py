@@ -10,7 +10,7 @@ from bottleneck import report
 from bottleneck.analysis import diagnosis
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 
 _LOADED: dict[int, Report] = {}
 

@@ -106,7 +106,7 @@ def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
     machine = ("os", "pathlib", "shutil", "tempfile", "io", *CLOCK_AND_CHANCE)
     # The units are pure too, and the one place that writes a rate for people.
     allowed = ["probes.records", "bottleneck.analysis", "bottleneck.report"]
-    allowed += ["bottleneck.units"]
+    allowed += ["bottleneck.text.units"]
     for path in under("bottleneck/analysis"):
         assert not reaches(path, *machine), path
         house = reaches(path, "bottleneck", "probes")

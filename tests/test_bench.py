@@ -10,7 +10,7 @@ from bottleneck import plan
 from bottleneck.bench import Bench, Event
 from bottleneck.ledger import Repeat
 from bottleneck.report import Step
-from bottleneck.target import parse
+from bottleneck.target.target import parse
 from probes.records import Access, Sample, Usage
 from probes.stage import Unavailable
 from tests.living import FakeClock

@@ -12,7 +12,7 @@ from rich.console import Console
 from bottleneck.cli.cleanup import print_cleaned
 from bottleneck.hosts import AgentLost, StageError
 from bottleneck.leftovers import LEFT, REMOVED, UNANSWERED, Cleaned, Cleanup, Found
-from bottleneck.target import parse
+from bottleneck.target.target import parse
 from probes.host.leftovers import THERE, Leftover
 from probes.stage import Refused
 

@@ -21,7 +21,7 @@ from bottleneck.bench import Bench
 from bottleneck.cli import exits
 from bottleneck.reports.console import print_report
 from bottleneck.steps import transfers, turns
-from bottleneck.target import parse
+from bottleneck.target.target import parse
 from probes import loopback
 from probes.records import Access, Endpoint, Measured, rates
 from probes.stage import Refused, Unavailable

@@ -3,7 +3,7 @@
 import pytest
 
 from bottleneck import plan
-from bottleneck.target import NamedDevice, NamedFile, parse
+from bottleneck.target.target import NamedDevice, NamedFile, parse
 
 
 def test_a_copy_is_expected_no_faster_than_the_least_that_bounds_it():

@@ -21,7 +21,7 @@ from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.sentences import part_name
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text, share_text
+from bottleneck.text.units import percent_text, share_text
 from probes.records import Spread
 
 LEAST_CONFIDENCE = 0.6

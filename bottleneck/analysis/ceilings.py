@@ -13,7 +13,7 @@ from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.shown import Moved
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
-from bottleneck.units import range_text, rate_text
+from bottleneck.text.units import range_text, rate_text
 
 NOT_REACHED_RATIO = 0.75
 """Copy's rate over a limit, below which the limit was not reached."""

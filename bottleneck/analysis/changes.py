@@ -16,7 +16,7 @@ from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import range_text, rate_text, times_text
+from bottleneck.text.units import range_text, rate_text, times_text
 from probes.records import SIDES, HostFacts, Spread
 
 RAISED_RATIO = 1.1

@@ -25,7 +25,7 @@ from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import link_text, percent_text, rate_text
+from bottleneck.text.units import link_text, percent_text, rate_text
 from probes.records import OWN_COPIES, Skipped
 
 FILE_COPIES = tuple(f"{steps.OF_FILE}{name}" for name in OWN_COPIES)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import link_text, rate_text
+from bottleneck.text.units import link_text, rate_text
 from probes.records import SIDES, HostFacts, InterfaceFacts
 
 TOLERANCE_RATIO = 0.01

@@ -11,7 +11,7 @@ from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.model import LinkMatch
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import bit_rate_text, count_text, link_text, rate_text
+from bottleneck.text.units import bit_rate_text, count_text, link_text, rate_text
 from probes.records import SIDES, InterfaceFacts
 
 TUNNELS = frozenset(

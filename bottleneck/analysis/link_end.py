@@ -14,7 +14,7 @@ from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import factor
 from bottleneck.report import Report
-from bottleneck.units import count_text, link_text, range_text, rate_text
+from bottleneck.text.units import count_text, link_text, range_text, rate_text
 from probes.records import SIDES
 
 UNEQUAL_RATIO = 2.0

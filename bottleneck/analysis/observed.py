@@ -18,7 +18,7 @@ from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.analysis.supplied import place_text
 from bottleneck.report import Report
-from bottleneck.units import count_text, link_text, percent_text, rate_text, size_text
+from bottleneck.text.units import count_text, link_text, percent_text, rate_text, size_text
 
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.7, 0.6, 0.5
 """Of what bounds a copy that was not made: where the next is far, near, as near as the same."""

@@ -10,7 +10,7 @@ from bottleneck.analysis.finding import Ceiling, Claim, Next, Part
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
-from bottleneck.units import link_text, range_text, rate_text, times_text
+from bottleneck.text.units import link_text, range_text, rate_text, times_text
 
 LEAST_GAIN_RATIO = 1.15
 """The predicted rate over today's, from which on a change is worth its price."""

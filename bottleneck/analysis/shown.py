@@ -15,7 +15,7 @@ from bottleneck.analysis.evidence.details import Cell, Details
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 from probes.records import SIDES
 
 REFUTED_RATIO = 1.1

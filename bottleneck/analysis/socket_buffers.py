@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import Sockets
-from bottleneck.units import size_text
+from bottleneck.text.units import size_text
 
 PINNED_RATIO = 0.5
 """A buffer below this share of what the kernel would let it grow to was fixed by its program."""

@@ -27,7 +27,7 @@ from bottleneck.analysis.rules.tcp import receive_window, send_buffer
 from bottleneck.analysis.socket_buffers import RECEIVE, SEND, Kind, largest
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import count_text, percent_text, rate_text, seconds_text, size_text
+from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
 
 MOSTLY_BYTES_RATIO = 0.8
 """Of the bandwidth of messages: requests that reach it wait for the link and not for answers."""

@@ -12,7 +12,7 @@ from bottleneck.analysis.outlook import READ_LATE, WRITE_LATE
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import link_text, rate_text, times_text
+from bottleneck.text.units import link_text, rate_text, times_text
 
 TOOL_SHARE = 2 / 3
 """Of its own ceiling, up to which this tool's results speak of the path."""

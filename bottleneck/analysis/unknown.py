@@ -14,7 +14,7 @@ from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name_with_verb, part_name, runs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import rate_text, seconds_text
+from bottleneck.text.units import rate_text, seconds_text
 from probes.records import Failed, Skipped
 
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from bottleneck import plan as plans
-from bottleneck import units
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, documents, exits, loading, running
 from bottleneck.cli.documents import Output
@@ -24,6 +23,7 @@ from bottleneck.gate.judging import judge, nothing_to_judge
 from bottleneck.gate.metrics import ExpectationError
 from bottleneck.gate.pooled import pooled
 from bottleneck.report import Report
+from bottleneck.text import units
 from probes.records import Access
 from probes.stage import Refused
 

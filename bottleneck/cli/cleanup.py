@@ -51,11 +51,11 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
     with interrupts.held():
         import os
 
-        from bottleneck import target as targets
         from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.leftovers import REMOVED, Cleanup
         from bottleneck.reports import terminal
+        from bottleneck.target import target as targets
         from probes.records import Access
         from probes.stage import Refused
 
@@ -89,7 +89,7 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
 
 def _print_found(found: Sequence[Found], console: Console) -> None:
     """What could be removed, and what only looks like it and why it stays."""
-    from bottleneck.units import size_text
+    from bottleneck.text.units import size_text
 
     if not found:
         console.print("No files of an interrupted run found.")
@@ -115,7 +115,7 @@ def print_cleaned(cleaned: Sequence[Cleaned], console: Console) -> None:
 def _line(console: Console, word: str, found: Found, more: str) -> None:
     from rich.text import Text
 
-    from bottleneck.safe import safe
+    from bottleneck.text.safe import safe
 
     line = Text.assemble((f"{word:<8}", "yellow" if word in ("left", "unknown") else ""))
     line.append(safe(f"{_PLACES[found.where]:<7}{found.name}", LONGEST))

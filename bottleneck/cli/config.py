@@ -62,7 +62,7 @@ def config(context: typer.Context, command: Name = None) -> int:
 
 def _source_line(source: Source) -> str:
     from bottleneck.cli import configuration
-    from bottleneck.safe import safe
+    from bottleneck.text.safe import safe
 
     there = "not found" if configuration.read(source) is None else "read"
     return f"# {safe(source.path)}: {there}"
@@ -70,7 +70,7 @@ def _source_line(source: Source) -> str:
 
 def _line(key: str, value: object, origin: str) -> str:
     """A line as the file would have it, its origin behind it; what is not set as a comment."""
-    from bottleneck.safe import safe
+    from bottleneck.text.safe import safe
 
     if value is None:
         return f"# {key} is not set"

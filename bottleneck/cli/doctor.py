@@ -40,11 +40,11 @@ def doctor(
     with interrupts.held():
         import os
 
-        from bottleneck import target as targets
         from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.doctor.checks import judged
         from bottleneck.doctor.look import Wanted, look
+        from bottleneck.target import target as targets
 
     named = None if target is None else targets.parse(target, os.path.isdir)
     if named is not None and named.path:
@@ -68,7 +68,7 @@ def doctor(
 def print_checks(checks: Sequence[Check], console: Console) -> None:
     """The result, then of each host its problems with their remedies, and all that is well."""
     from bottleneck.reports import terminal
-    from bottleneck.safe import safe
+    from bottleneck.text.safe import safe
 
     terminal.line(console, summary(checks), "bold")
     for where, title in HEADINGS.items():
@@ -84,7 +84,7 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
 
 def _print_problem(check: Check, console: Console) -> None:
     from bottleneck.reports import terminal
-    from bottleneck.safe import safe
+    from bottleneck.text.safe import safe
 
     begin = f"  {WORDS[check.state]:<9}"
     terminal.paragraph(console, safe(check.sentence, LONGEST), STYLES[check.state], begin)

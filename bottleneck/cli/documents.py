@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bottleneck import __version__, document_file, last_report, report, units
+from bottleneck import __version__, document_file, last_report, report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, exits, streams
@@ -25,6 +25,7 @@ from bottleneck.reports import formats, terminal
 from bottleneck.reports.answer import verdict
 from bottleneck.reports.console import print_report
 from bottleneck.reports.formats import KINDS
+from bottleneck.text import units
 from probes.stage import Refused
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from bottleneck import units
 from bottleneck.cli import exits, interrupts
 from bottleneck.cli.completion import checked
 from bottleneck.cli.options import TextOrJson, flag, group, value
+from bottleneck.text import units
 from probes.stage import Refused
 
 if TYPE_CHECKING:

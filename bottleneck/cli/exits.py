@@ -45,7 +45,7 @@ def hide_by(hide: Callable[[str], str]) -> None:
 
 def complain(text: str, shown: bool = True) -> None:
     """One line on stderr, safe for a terminal; not shown: what is on stdout has it."""
-    from bottleneck.safe import safe
+    from bottleneck.text.safe import safe
 
     said.append(text)
     if not shown:

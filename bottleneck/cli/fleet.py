@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bottleneck.cli import completion, exits, fleet_together, interrupts, options
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -162,9 +162,9 @@ def _measured(
     quiet: bool,
 ) -> tuple[Any, str]:
     """The reports of a run, and how it ended."""
-    from bottleneck import target
     from bottleneck.cli import running
     from bottleneck.fleet import run
+    from bottleneck.target import target
 
     assert inventory is not None
     shares = {server_of_share(each): each for each in hosts.share or ()}
@@ -319,7 +319,6 @@ def hidden(found: Any, known: Fleet | None) -> Fleet:
 
 def give(judged: Result, output: Output, format: str) -> int:
     """Writes all that was asked for; the exit code."""
-    from bottleneck import units
     from bottleneck.cli import documents
     from bottleneck.gate.judged import EXIT_CODES
     from bottleneck.reports import fleet as shown
@@ -327,6 +326,7 @@ def give(judged: Result, output: Output, format: str) -> int:
     from bottleneck.reports import terminal
     from bottleneck.reports.junit import junit_text
     from bottleneck.reports.nagios import nagios_text
+    from bottleneck.text import units
 
     judgement = shown.judgement(judged)
     done = True

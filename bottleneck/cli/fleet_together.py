@@ -57,7 +57,7 @@ def most_bytes(known: Fleet, copy: str) -> int:
 
 def load_text(known: Fleet, tests: Tests) -> str:
     """What is said of it before anything is written; empty without --together."""
-    from bottleneck.units import size_text
+    from bottleneck.text.units import size_text
 
     if tests.together is None:
         return ""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from bottleneck import units
+from bottleneck.text import units
 from probes import STAGES
 from probes.drivers import fio_report
 from probes.meaning import MANY, keys

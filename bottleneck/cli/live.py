@@ -17,7 +17,7 @@ from bottleneck.cli import exits, interrupts, progress
 from bottleneck.live import Feed, Line
 from bottleneck.reports import document, terminal
 from bottleneck.reports.document import COMMON, Bar, Column, Table, Text
-from bottleneck.units import rate_text, share_text
+from bottleneck.text.units import rate_text, share_text
 from bottleneck.words import time_text
 from probes.host.waiting import select
 

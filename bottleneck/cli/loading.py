@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bottleneck import observations, report, ticket_figures, units
+from bottleneck import observations, report, ticket_figures
 from bottleneck.report import Report
+from bottleneck.text import units
 from bottleneck.trend import began
 from probes.stage import Refused
 

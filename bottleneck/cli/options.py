@@ -17,7 +17,7 @@ import typer
 
 from bottleneck.cli import completion, knobs
 from bottleneck.reports.formats import FORMATS, SECTIONS
-from bottleneck.units import STYLES
+from bottleneck.text.units import STYLES
 from probes.records import DIALECTS, OWN_COPIES
 
 Command = Callable[..., int]

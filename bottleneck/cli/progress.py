@@ -19,11 +19,11 @@ from rich.live import Live
 from rich.segment import ControlCode, ControlType
 from rich.text import Text
 
-from bottleneck import units
 from bottleneck.bench import Event
 from bottleneck.reports import terminal
 from bottleneck.reports.terminal import GAP, Signs
-from bottleneck.safe import safe
+from bottleneck.text import units
+from bottleneck.text.safe import safe
 from bottleneck.words import busy_text
 from probes.host.memory import read_memory
 from probes.host.proc import CoreTimes

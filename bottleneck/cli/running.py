@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bottleneck import credentials, plan, units
+from bottleneck import plan
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench, Event
 from bottleneck.bootstrap import command_for
@@ -22,7 +22,8 @@ from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, watching
 from bottleneck.report import Report
 from bottleneck.session import measure
-from bottleneck.target import (
+from bottleneck.target import credentials
+from bottleneck.target.target import (
     Target,
     of_folder,
     parse,
@@ -30,6 +31,7 @@ from bottleneck.target import (
     parse_file,
     parse_peer,
 )
+from bottleneck.text import units
 from probes.host import copy_program, tools
 from probes.records import DIALECTS, Access
 from probes.smb.session import security_of

@@ -11,7 +11,7 @@ import typer
 from bottleneck.cli import exits, interrupts, options
 
 if TYPE_CHECKING:
-    from bottleneck.units import Style
+    from bottleneck.text.units import Style
     from bottleneck.watch import Watch
 
 What = Annotated[
@@ -108,7 +108,7 @@ def _named(what: str | None) -> tuple[int, str]:
 def _live(pid: int, host: str, seconds: float | None, style: Style) -> int:
     with interrupts.held():
         from bottleneck.cli import live
-        from bottleneck.units import shown_as
+        from bottleneck.text.units import shown_as
         from bottleneck.watch import look_up
 
     with shown_as(style):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Looked
-from bottleneck.units import rate_text, size_text
+from bottleneck.text.units import rate_text, size_text
 from probes import STAGES
 from probes.host.facts import Place, Readiness
 from probes.host.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room

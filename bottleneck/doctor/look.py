@@ -12,7 +12,7 @@ from typing import Any
 
 from bottleneck import __version__, hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
-from bottleneck.target import Target, no_mount
+from bottleneck.target.target import Target, no_mount
 from probes import tcp
 from probes.host import rtnetlink
 from probes.host.facts import Place, Readiness

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bottleneck import report, target
+from bottleneck import report
 from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Words
 from bottleneck.fleet.records import Pair, Seen
 from bottleneck.redaction.texts import is_token
 from bottleneck.report import Report, ReportError
+from bottleneck.target import target
 from probes.records import OWN_COPIES, SMB_PORT
 from probes.stage import Refused
 

@@ -41,8 +41,8 @@ from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.gate.pooled import pooled
 from bottleneck.report import Report
+from bottleneck.text.units import percent_text, range_text, rate_text
 from bottleneck.trend import another_path, began
-from bottleneck.units import percent_text, range_text, rate_text
 from probes.records import OWN_COPIES, SIDES, Spread
 
 USUAL_TOLERANCE = 0.05

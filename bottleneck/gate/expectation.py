@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from bottleneck import units
 from bottleneck.analysis.rules.registry import CAUSES, PLACES
 from bottleneck.gate import metrics
 from bottleneck.gate.metrics import ExpectationError
+from bottleneck.text import units
 from probes.records import SIDES
 
 Severity = Literal["warning", "critical"]

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from bottleneck.analysis.finding import Diagnosis, Verdict
 from bottleneck.report import Report
-from bottleneck.safe import safe
-from bottleneck.units import rate_text, seconds_text, share_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import rate_text, seconds_text, share_text
 
 SCHEMA = "copy-bottleneck/check/1"
 LONGEST_SENTENCE, LONGEST_MESSAGE = 2000, 600

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from bottleneck import bounded, report, typed, units
+from bottleneck import bounded, report, typed
 from bottleneck.report import ReportError
+from bottleneck.text import units
 from probes.records import DIALECTS, OWN_COPIES, SIDES
 
 

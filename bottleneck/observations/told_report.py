@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from bottleneck import __version__, typed, units
+from bottleneck import __version__, typed
 from bottleneck.observations.records import (
     SCHEMA,
     Copy,
@@ -20,6 +20,7 @@ from bottleneck.observations.records import (
     Tcp,
 )
 from bottleneck.report import Report, ReportError, Step
+from bottleneck.text import units
 from probes.net import fit
 from probes.records import HostFacts, Measured, Outcome, Run, Sample, Skipped, Usage
 

@@ -14,8 +14,8 @@ from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.document import COMMON, Block, Column, Table, Text
-from bottleneck.safe import safe
-from bottleneck.units import rate_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import rate_text
 from probes.records import OWN_COPIES, Failed, Skipped
 
 INSET = "  "

@@ -15,8 +15,15 @@ from bottleneck.analysis.noise import factor
 from bottleneck.report import Step
 from bottleneck.reports.document import Bar, Block, Cell, Column, Table, Text, columns, points
 from bottleneck.reports.terminal import show
-from bottleneck.safe import safe
-from bottleneck.units import link_text, percent_text, range_text, rate_text, size_text, times_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import (
+    link_text,
+    percent_text,
+    range_text,
+    rate_text,
+    size_text,
+    times_text,
+)
 from bottleneck.wire import to_plain
 from bottleneck.words import LEAST_SHARE, known, share_name, stage_text
 from probes.records import Spread

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from bottleneck import units
 from bottleneck.analysis.finding import Comparison, Diagnosis, Verdict
 from bottleneck.reports import disks, document, tcp_tables
-from bottleneck.safe import safe
+from bottleneck.text import units
+from bottleneck.text.safe import safe
 from bottleneck.words import cap_text, dialect_text
 
 NO_DIFFERENCE = "no difference"

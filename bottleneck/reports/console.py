@@ -18,8 +18,8 @@ from bottleneck.reports.document import Block, Text, points
 from bottleneck.reports.formats import ALL, SECTIONS
 from bottleneck.reports.hosts import interface_points, path
 from bottleneck.reports.terminal import show
-from bottleneck.safe import safe
-from bottleneck.units import explorer_note
+from bottleneck.text.safe import safe
+from bottleneck.text.units import explorer_note
 from bottleneck.words import dialect_text
 from probes.records import Measured
 

@@ -10,8 +10,8 @@ from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Rung,
 from bottleneck.analysis.model import looks_like
 from bottleneck.report import Report
 from bottleneck.reports import document
-from bottleneck.safe import safe
-from bottleneck.units import bits_beside, link_text, percent_text, rate_text, size_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import bits_beside, link_text, percent_text, rate_text, size_text
 from probes.records import Measured
 
 LONGEST_SHARE, SHARE_COLUMNS = 45, 30

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bottleneck import units
 from bottleneck.analysis import disk_zones, steps
 from bottleneck.analysis.comparisons.disks import FILES, all_zones
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.report import Report
 from bottleneck.reports import document
-from bottleneck.safe import safe
+from bottleneck.text import units
+from bottleneck.text.safe import safe
 
 MOST_LAYERS = 12
 LONGEST_STACK = 2000

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Comparison
-from bottleneck.safe import safe
-from bottleneck.units import megabytes_unit
+from bottleneck.text.safe import safe
+from bottleneck.text.units import megabytes_unit
 from bottleneck.words import known
 
 COMMON = 100

@@ -11,7 +11,7 @@ from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import part_name
 from bottleneck.reports.document import Block, Table, Text, columns, points
-from bottleneck.units import bits_beside, link_text, rate_text, seconds_text, size_text
+from bottleneck.text.units import bits_beside, link_text, rate_text, seconds_text, size_text
 from bottleneck.words import cap_text, confidence_text
 
 SCHEMA = "copy-bottleneck/estimate/1"

@@ -24,8 +24,8 @@ from bottleneck.reports.document import (
 )
 from bottleneck.reports.fleet_together import LONGEST_NAME, name_of
 from bottleneck.reports.html import Group
-from bottleneck.safe import safe
-from bottleneck.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 from bottleneck.words import cap_text
 
 MOST_LINES = 12

@@ -14,7 +14,7 @@ from bottleneck.fleet.records import Culprit, Fleet, Pair
 from bottleneck.fleet.result import Result
 from bottleneck.reports import fleet_together
 from bottleneck.reports.fleet import explained, headline, sentences
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 
 SCHEMA = "copy-bottleneck/fleet/1"
 

@@ -10,8 +10,8 @@ from bottleneck.analysis.finding import Words
 from bottleneck.fleet.records import Node, Suspect, Taken, Together
 from bottleneck.gate.judged import Judged, State
 from bottleneck.reports.document import Block, Table, columns
-from bottleneck.safe import safe
-from bottleneck.units import link_text, rate_text, seconds_text, size_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import link_text, rate_text, seconds_text, size_text
 from bottleneck.words import cap_text
 
 LONGEST_NAME = 40

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from bottleneck.gate.expectation import age_text
 from bottleneck.gate.judged import LONGEST_TEXT, Judgement, State, share_of, value_text, worst_first
 from bottleneck.reports.markdown import at_start
-from bottleneck.safe import safe
-from bottleneck.units import rate_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import rate_text
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of one kind and step."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bottleneck import units
 from bottleneck.analysis import steps
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import wifi_text
@@ -13,7 +12,8 @@ from bottleneck.analysis.rules.bus.links import slot_text
 from bottleneck.report import Report, Step
 from bottleneck.reports.document import Block, Fact, Facts, Points, Text, points
 from bottleneck.reports.stages import grouped
-from bottleneck.safe import safe
+from bottleneck.text import units
+from bottleneck.text.safe import safe
 from bottleneck.words import known
 from probes.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
 

@@ -43,8 +43,14 @@ from bottleneck.reports.plots.shapes import TEMPLATES, sheet
 from bottleneck.reports.plots.stages import latencies, sweeps
 from bottleneck.reports.plots.zones import zones
 from bottleneck.reports.ticket import command_words
-from bottleneck.safe import safe
-from bottleneck.units import explorer_note, megabytes_text, megabytes_unit, rate_text, seconds_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import (
+    explorer_note,
+    megabytes_text,
+    megabytes_unit,
+    rate_text,
+    seconds_text,
+)
 from bottleneck.words import cap_text, confidence_text, first_line, time_text
 
 TITLE_CHARACTERS = 80

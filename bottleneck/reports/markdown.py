@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterable
 
 from bottleneck.reports.document import Block, Points, Table, Text, Verbatim
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 
 WIDTH = 100
 _INLINE = re.compile(r"[\\`*\[\]<>|$]|&(?=#?\w+;)|~(?=\S)|(?<!\w)_|_(?!\w)")

@@ -11,7 +11,7 @@ from nagiosplugin import Performance, Range
 
 from bottleneck.gate.expectation import age_text
 from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, worst_first
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 from bottleneck.words import time_text
 
 LONGEST_STATUS = 100

@@ -21,7 +21,7 @@ from bottleneck.analysis.finding import CopyDiagnosis
 from bottleneck.gate.judged import EXIT_CODES, LONGEST_TEXT, Judged, Judgement, share_of
 from bottleneck.gate.judging import COPY_STAGES
 from bottleneck.report import STATUSES, Report, started_utc
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 from bottleneck.words import stage_text
 from probes.records import Measured, rates
 

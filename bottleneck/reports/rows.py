@@ -14,7 +14,7 @@ from typing import Any
 
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report, Step, median_run
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 from probes.records import SIDES, Failed, Outcome, Skipped, rates
 
 COLUMNS = (

@@ -6,12 +6,12 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from bottleneck import units
 from bottleneck.analysis import steps
 from bottleneck.analysis.model import ETHERNET_MTU_BYTES, looks_like, payload_efficiency
 from bottleneck.report import WARMED_UP, Report, Step
 from bottleneck.reports.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
-from bottleneck.safe import safe
+from bottleneck.text import units
+from bottleneck.text.safe import safe
 from bottleneck.words import busy_text, known, spread_text, stage_text
 from probes.records import Details, Failed, Measured, Skipped, Spread, Usage, rates, run_rate
 

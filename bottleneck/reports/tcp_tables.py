@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bottleneck import units
 from bottleneck.analysis.finding import Comparison
 from bottleneck.reports import document
-from bottleneck.safe import safe
+from bottleneck.text import units
+from bottleneck.text.safe import safe
 from bottleneck.words import known
 
 MOST_BUFFERS = 11

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from bottleneck.reports import document
 from bottleneck.reports.zone_chart import zone_chart
-from bottleneck.units import count_text, megabytes_text, megabytes_unit, size_text
+from bottleneck.text.units import count_text, megabytes_text, megabytes_unit, size_text
 
 GAP = "  "
 UNKNOWN_SIZE = (100, 24)

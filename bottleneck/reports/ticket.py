@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from bottleneck import ticket_figures, units
+from bottleneck import ticket_figures
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
@@ -15,7 +15,8 @@ from bottleneck.reports.answer import advice
 from bottleneck.reports.document import Block, Table, Verbatim, columns, points
 from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
-from bottleneck.safe import safe
+from bottleneck.text import units
+from bottleneck.text.safe import safe
 from bottleneck.words import cap_text, confidence_text, dialect_text, first_line, time_text
 from probes.records import HostFacts, Usage
 

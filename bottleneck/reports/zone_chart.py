@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.reports import document
-from bottleneck.units import megabytes_text
+from bottleneck.text.units import megabytes_text
 
 CHART_ROWS = 8
 LEAST_CHART_COLUMNS, MOST_CHART_COLUMNS = 20, 120

@@ -13,7 +13,7 @@ from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report import Step
 from bottleneck.steps import files
-from bottleneck.target import no_mount
+from bottleneck.target.target import no_mount
 from probes import native_copy
 from probes.host import own_folder
 from probes.host.folders import SMB_FILESYSTEMS, Mount

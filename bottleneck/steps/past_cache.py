@@ -15,7 +15,7 @@ from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.report import Step
 from bottleneck.steps import files
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 from probes import smb_copy
 from probes.records import run_rate
 from probes.stage import Refused, Unavailable

@@ -11,7 +11,7 @@ from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.hosts import Host, StageError
 from bottleneck.steps import files
-from bottleneck.target import parse
+from bottleneck.target.target import parse
 from probes.drivers.smbclient import REMEDY
 from probes.records import Details, Endpoint
 from probes.smb import client_share

@@ -15,7 +15,7 @@ from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import Ran, StageError
 from bottleneck.report import Step
 from bottleneck.steps import turns
-from bottleneck.target import TcpPeer
+from bottleneck.target.target import TcpPeer
 from bottleneck.words import stage_text
 from probes import tcp
 from probes.drivers import iperf3

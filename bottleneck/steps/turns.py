@@ -16,7 +16,7 @@ from bottleneck.analysis.rules.network import mtu
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
 from bottleneck.steps import files
-from bottleneck.units import link_text
+from bottleneck.text.units import link_text
 from probes import path, smb_tax, tcp
 from probes.records import SMB_PORT, Details, Endpoint, Measured, Skipped, rates, run_rate
 from probes.smb.session import SECURITIES

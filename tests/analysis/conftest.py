@@ -13,7 +13,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named, Rung
 from bottleneck.observations import SCHEMA, loads, told_report
 from bottleneck.report import Report, Step
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 from probes.records import (
     SIDES,
     Failed,

@@ -11,7 +11,7 @@ from bottleneck.cli.check_runs import terms
 from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Expected, Time
 from bottleneck.plan import Options
-from bottleneck.target import parse
+from bottleneck.target.target import parse
 from probes.records import Access, Measured, Sample
 from probes.stage import Refused
 from tests import living

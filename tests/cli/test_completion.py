@@ -11,7 +11,7 @@ import pytest
 
 from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of
-from bottleneck.units import STYLES
+from bottleneck.text.units import STYLES
 from probes import STAGES
 from probes.records import DIALECTS
 

@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from bottleneck import report, report_schema
-from bottleneck import target as target_module
 from bottleneck.cli import app
 from bottleneck.steps import native
+from bottleneck.target import target as target_module
 from probes.drivers.samba import private_samba
 from probes.host.folders import Mount
 

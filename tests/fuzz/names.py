@@ -11,12 +11,12 @@ from typing import Any
 import sinks
 
 from bottleneck import bootstrap, report
-from bottleneck import target as targets
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.redaction import Redaction
 from bottleneck.report import Report, ReportError
-from bottleneck.safe import LONGEST, safe
+from bottleneck.target import target as targets
+from bottleneck.text.safe import LONGEST, safe
 from probes.stage import Refused
 
 REPORT = Path(__file__).parents[1] / "data" / "report-v1-strange.json"

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from bottleneck import plan, session
 from bottleneck.bench import Bench, Event
 from bottleneck.steps import disks, initiators
-from bottleneck.target import parse
+from bottleneck.target.target import parse
 from probes.records import Access, Measured, Outcome
 
 asked = json.loads(sys.stdin.readline())

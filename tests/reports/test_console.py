@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import units
 from bottleneck.analysis.finding import Verdict
 from bottleneck.reports.console import SECTIONS
 from bottleneck.reports.document import Table, columns
+from bottleneck.text import units
 from bottleneck.words import confidence_text
 from probes.host.smb_client import costly
 from tests import stored_reports

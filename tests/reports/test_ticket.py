@@ -18,8 +18,8 @@ from bottleneck.cli import app, loading
 from bottleneck.report import ReportError
 from bottleneck.reports.markdown import APART, WIDTH, at_start, inline, paragraph
 from bottleneck.reports.ticket import document as ticket_text
-from bottleneck.safe import safe
-from bottleneck.units import shown_as
+from bottleneck.text.safe import safe
+from bottleneck.text.units import shown_as
 from probes.records import Measured, Sample
 from tests import stored_reports
 from tests.stored_reports import diagnose

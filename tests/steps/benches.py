@@ -10,7 +10,7 @@ from typing import Any
 from bottleneck import plan, session
 from bottleneck.bench import Bench, Event
 from bottleneck.steps import disks
-from bottleneck.target import parse
+from bottleneck.target.target import parse
 from probes.drivers.samba import Samba
 from probes.records import Access, Endpoint
 

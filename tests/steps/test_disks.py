@@ -14,7 +14,7 @@ from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.report import Step
 from bottleneck.steps import disks, files
-from bottleneck.target import NamedDevice, NamedFile
+from bottleneck.target.target import NamedDevice, NamedFile
 from probes.drivers.samba import private_samba
 from probes.records import Measured, Skipped
 from tests.steps.benches import PASSWORD, begun, bench_of

@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.rules.disk.zone import where_text
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import (
+from bottleneck.text.units import (
     count_text,
     percent_text,
     range_text,

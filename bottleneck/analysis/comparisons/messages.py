@@ -14,7 +14,7 @@ from bottleneck.analysis.comparisons.table import MOVING, Row
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import (
+from bottleneck.text.units import (
     count_text,
     percent_text,
     rate_text,

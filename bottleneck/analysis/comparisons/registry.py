@@ -22,7 +22,7 @@ from bottleneck.analysis.comparisons import (
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.report import Report
-from bottleneck.units import percent_text
+from bottleneck.text.units import percent_text
 from probes.records import SIDES
 
 Compare = Callable[[Report], Iterator[Comparison]]

@@ -16,7 +16,7 @@ from bottleneck.analysis.load import SATURATED_RATIO, Load, hindrance
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import count_text, percent_text, rate_text, seconds_text, size_text
+from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
 from probes.records import SIDES
 
 MANY = 10_000

@@ -14,7 +14,7 @@ from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.rules.smb.signing import NOUNS, PLAIN, cpu_seconds_per_byte
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import (
+from bottleneck.text.units import (
     cost_text,
     count_text,
     percent_text,

@@ -13,7 +13,7 @@ from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import (
+from bottleneck.text.units import (
     count_text,
     percent_text,
     rate_text,

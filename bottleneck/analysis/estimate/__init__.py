@@ -11,7 +11,7 @@ from bottleneck.analysis.estimate.envelope import DiskKind, Envelope
 from bottleneck.analysis.finding import Ceiling, Claim, Verdict
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import dialect_name
-from bottleneck.units import (
+from bottleneck.text.units import (
     count_text,
     fine_rate_text,
     link_text,

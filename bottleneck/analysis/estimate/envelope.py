@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bottleneck.analysis import model, steps
-from bottleneck.units import range_text
+from bottleneck.text.units import range_text
 
 USUAL_SHAPES: dict[str, tuple[int, int]] = {"smb1": (60 << 10, 1), "2.0.2": (64 << 10, 8)}
 """Bytes of a request and how many are outstanding; of dialects that are not here: below."""

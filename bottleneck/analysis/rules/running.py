@@ -11,7 +11,7 @@ from bottleneck.analysis.attribution.trace import looks
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.steps import Copy, Found, with_agent
 from bottleneck.report import Report
-from bottleneck.units import size_text
+from bottleneck.text.units import size_text
 
 BEHIND_RATIO = 0.2
 """Of the copy's bytes, that are worth telling where they are not on the disk yet."""

@@ -14,7 +14,7 @@ from bottleneck.report import Report
 from bottleneck.reports.document import Column, Row, Table
 from bottleneck.reports.plots import shapes
 from bottleneck.reports.plots.shapes import FONT, LINE, WIDTH, label, text_width
-from bottleneck.units import UnitError, parse_rate, rate_text
+from bottleneck.text.units import UnitError, parse_rate, rate_text
 
 LEAST, MOST = 1e-12, 1e24
 """What lies beyond is drawn at the edge."""

@@ -15,8 +15,8 @@ from bottleneck.analysis.steps import NATIVE, OWN, RUNNING, SYSTEM, Copy
 from bottleneck.report import Report, median_run
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import WIDTH, text_width
-from bottleneck.safe import safe
-from bottleneck.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 from bottleneck.words import LEAST_SHARE, dialect_text, share_name
 from probes.records import Run
 

@@ -9,7 +9,7 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import WIDTH, label, text_width
-from bottleneck.units import percent_text
+from bottleneck.text.units import percent_text
 from bottleneck.words import stage_text
 from probes.records import SIDES, Measured, Usage
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 
 WIDTH = 330
 """Of every drawing, in units: as many pixels as a figure has on a phone."""

@@ -12,8 +12,8 @@ from bottleneck.reports.document import Found
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import WIDTH, label, text_width
 from bottleneck.reports.tcp_tables import buffer_text
-from bottleneck.safe import safe
-from bottleneck.units import count_text, range_text, rate_text, seconds_text, size_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import count_text, range_text, rate_text, seconds_text, size_text
 
 MOST_SWEEPS, MOST_LATENCIES = 4, 1
 MOST_POINTS = 400

@@ -12,8 +12,8 @@ from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.document import FileMark, ZoneCurve
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import LINE, WIDTH, label, sheet, text_width
-from bottleneck.safe import safe
-from bottleneck.units import percent_text, range_text, rate_text
+from bottleneck.text.safe import safe
+from bottleneck.text.units import percent_text, range_text, rate_text
 
 MOST_DISKS, MOST_ALONE = 3, 16
 SENTENCE_CHARACTERS = 1000

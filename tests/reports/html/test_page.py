@@ -17,7 +17,7 @@ from bottleneck.reports.document import Heat, HeatCell
 from bottleneck.reports.html import HEAT_LEVELS, shaded
 from bottleneck.reports.html import document as html_text
 from bottleneck.reports.tcp_tables import windows_heat
-from bottleneck.units import explorer_text, shown_as
+from bottleneck.text.units import explorer_text, shown_as
 from bottleneck.words import confidence_text, first_line
 from probes.records import Failed, Skipped
 from tests import stored_reports

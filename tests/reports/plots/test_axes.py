@@ -14,7 +14,7 @@ from bottleneck.reports.plots.charts import (
     rate_unit,
     round_ticks,
 )
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 
 
 @pytest.mark.parametrize("most", [1e-9, 0.3, 1, 7, 9.99, 10, 117, 1234.5, 9e18])

@@ -21,7 +21,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import DID, DOES, Alone
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import link_text, rate_and_bits_text, rate_text
+from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
 from probes.records import SIDES, InterfaceFacts
 
 PCIE = Cause("bus", "pcie", "PCIe slot")

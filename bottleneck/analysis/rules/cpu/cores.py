@@ -18,7 +18,7 @@ from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument import ceiling as instrument
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text, rate_text
+from bottleneck.text.units import percent_text, rate_text
 from probes.records import SIDES
 
 ONE_CORE = Cause("cpu", "one-core", "one core")

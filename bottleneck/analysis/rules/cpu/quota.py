@@ -20,7 +20,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import load
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text, seconds_text
+from bottleneck.text.units import percent_text, seconds_text
 
 CAUSE = Cause("cpu", "quota", "quota", stays=True)
 CONTENTION = Cause("cpu", "contention", "other processes", stays=True)

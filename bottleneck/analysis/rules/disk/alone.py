@@ -19,7 +19,7 @@ from bottleneck.analysis.rules.disk import read, write
 from bottleneck.analysis.rules.memory import cache_size
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text, rate_text
+from bottleneck.text.units import percent_text, rate_text
 
 BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1

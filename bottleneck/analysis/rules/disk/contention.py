@@ -15,7 +15,7 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import SHORTEST_SECONDS
 from bottleneck.analysis.rules.disk.alone import Alone
-from bottleneck.units import count_text, percent_text, rate_text
+from bottleneck.text.units import count_text, percent_text, rate_text
 
 CAUSE = Cause(
     *("disk", "contention", "other I/O"),

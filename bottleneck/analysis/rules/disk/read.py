@@ -15,7 +15,7 @@ from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.noise import differ
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 
 CAUSE = Cause("disk", "read", "read")
 PATTERNS = ("sequential", "file", "zones", "told")

@@ -8,7 +8,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import Place, disk_steps, pattern, place_of, zones_of
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import Alone
-from bottleneck.units import count_text, percent_text, rate_text, seconds_text
+from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text
 
 CAUSE = Cause("disk", "seek", "seek time", stays=True)
 SHARE_RATIO = 0.25

@@ -18,7 +18,7 @@ from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.disk.alone import CAUSES, NO_SYNC, Alone, forced
 from bottleneck.analysis.rules.disk.write import flushed
 from bottleneck.analysis.steps import Found
-from bottleneck.units import rate_text, seconds_text, size_text
+from bottleneck.text.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause(
     *("disk", "sync", "synchronous writes"),

@@ -17,7 +17,7 @@ from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.shown import through_disk
 from bottleneck.analysis.steps import dialect_name
-from bottleneck.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("disk", "write", "write")
 MOSTLY_RATIO = 0.55

@@ -9,7 +9,7 @@ from bottleneck.analysis.disc import Curve
 from bottleneck.analysis.disk_zones import Span, Zones
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import DOES, Alone
-from bottleneck.units import percent_text, rate_text
+from bottleneck.text.units import percent_text, rate_text
 
 CAUSE = Cause("disk", "zone", "slow zone", stays=True)
 INSIDE_RATIO = 0.8

@@ -11,7 +11,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import Load, load
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 from probes.records import SIDES
 
 CAUSE = Cause("instrument", "ceiling", "")

@@ -17,7 +17,7 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.units import percent_text, rate_text, size_text
+from bottleneck.text.units import percent_text, rate_text, size_text
 
 CAUSE = Cause("memory", "cache-size", "cache size")
 LEAST_SHARE = 0.3

@@ -15,7 +15,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import SHORTEST_SECONDS
 from bottleneck.analysis.rules.disk import contention
 from bottleneck.analysis.rules.disk.alone import Alone
-from bottleneck.units import percent_text, rate_text, size_text
+from bottleneck.text.units import percent_text, rate_text, size_text
 from probes.records import SIDES, Usage
 
 CAUSE = Cause("memory", "swap", "swapping")

@@ -15,7 +15,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
-from bottleneck.units import percent_text, rate_text, size_text
+from bottleneck.text.units import percent_text, rate_text, size_text
 
 CAUSE = Cause("memory", "writeback", "dirty-page limit")
 SMALL_BYTES = 16 << 20

@@ -8,7 +8,7 @@ from bottleneck.analysis import hardware_limits
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate, transfers
 from bottleneck.analysis.finding import Claim
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 
 CAUSE = Cause(
     *("network", "contention", "other traffic"),

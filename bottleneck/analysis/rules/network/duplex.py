@@ -14,7 +14,7 @@ from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import count_text, link_text, rate_text
+from bottleneck.text.units import count_text, link_text, rate_text
 from probes.records import SIDES, InterfaceFacts
 
 CAUSE = Cause("network", "duplex", "half duplex")

@@ -16,7 +16,7 @@ from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import Claim, CopyDiagnosis, Verdict
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
-from bottleneck.units import percent_text, seconds_text
+from bottleneck.text.units import percent_text, seconds_text
 from probes.records import DROPS, Failed, Measured, Skipped
 
 CAUSE = Cause(

@@ -15,7 +15,7 @@ from bottleneck.analysis.evidence.views import Positive, view
 from bottleneck.analysis.finding import Ceiling, Claim
 from bottleneck.analysis.rules.network import link_rate
 from bottleneck.report import Report
-from bottleneck.units import rate_text
+from bottleneck.text.units import rate_text
 from probes.records import Measured
 
 CAUSE = Cause("network", "wrong-path", "slower path", stays=True)

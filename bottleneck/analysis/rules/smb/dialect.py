@@ -17,7 +17,7 @@ from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Found, dialect_name
-from bottleneck.units import rate_text, size_text
+from bottleneck.text.units import rate_text, size_text
 
 CAUSE = Cause("smb", "dialect", "old dialect", title="SMB dialect", stays=True)
 OLD = ("smb1", "2.0.2")

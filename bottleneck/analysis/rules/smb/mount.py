@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.rules.smb import dialect, round_trips, signing
 from bottleneck.analysis.steps import Found
-from bottleneck.units import rate_text, size_text
+from bottleneck.text.units import rate_text, size_text
 
 SHORT_BYTES = 1 << 20
 SIGNING_SECURITIES = ("ntlmi", "ntlmv2i", "ntlmsspi", "krb5i")

@@ -17,7 +17,7 @@ from bottleneck.analysis.evidence.copies import Evidence, foreign_rate
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rtt import Rtt, rtt
 from bottleneck.analysis.steps import Found
-from bottleneck.units import rate_text, seconds_text, size_text
+from bottleneck.text.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause(
     *("smb", "round-trips", "requests in flight"),

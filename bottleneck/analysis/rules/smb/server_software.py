@@ -23,7 +23,7 @@ from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text, rate_text, seconds_text
+from bottleneck.text.units import percent_text, rate_text, seconds_text
 from probes.records import SIDES
 
 CAUSE = Cause(

@@ -20,7 +20,7 @@ from bottleneck.analysis.evidence.details import ServerSetting
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.units import cost_text, percent_text, rate_text
+from bottleneck.text.units import cost_text, percent_text, rate_text
 
 SIGNING = Cause("smb", "signing", "signing", title="signing", stays=True)
 ENCRYPTION = Cause("smb", "encryption", "encryption", title="encryption", stays=True)

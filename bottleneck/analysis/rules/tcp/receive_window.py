@@ -16,7 +16,7 @@ from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
-from bottleneck.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause(
     *("tcp", "receive-window", "receive window"),

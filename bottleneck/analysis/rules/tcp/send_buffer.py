@@ -23,7 +23,7 @@ from bottleneck.analysis.rules.tcp.receive_window import (
     CARRIES_MORE_RATIO,
     MOSTLY_RATIO,
 )
-from bottleneck.units import rate_text, seconds_text, size_text
+from bottleneck.text.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause(
     *("tcp", "send-buffer", "send buffer"),

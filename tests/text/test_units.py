@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from bottleneck import units
-from bottleneck.units import parse_rate, parse_seconds, parse_size
+from bottleneck.text import units
+from bottleneck.text.units import parse_rate, parse_seconds, parse_size
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-from bottleneck.gone import SUCCESSORS
+from bottleneck.target.gone import SUCCESSORS
 from probes.records import SMB_PORT, Access, Endpoint
 from probes.stage import Refused
 

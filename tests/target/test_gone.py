@@ -9,7 +9,7 @@ import pytest
 
 from bottleneck.cli import exits
 from bottleneck.cli.app import run
-from bottleneck.gone import SUCCESSORS
+from bottleneck.target.gone import SUCCESSORS
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_what_went_names_its_successor_in_one_line(typed, told, capsys):
 
 
 def test_what_went_is_still_explained_in_a_report_that_has_it(tmp_path, capsys):
-    path = Path(__file__).parent / "data" / "report-v1-no-agent.json"
+    path = Path(__file__).parents[1] / "data" / "report-v1-no-agent.json"
     told = json.loads(path.read_text())
     pull = {"copy": "pull.uncached", "dialect": "3.1.1", "end": "folder"}
     told["steps"] = [each for each in told["steps"] if each["setting"] != pull]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.target import (
+from bottleneck.target.target import (
     NamedDevice,
     NamedFile,
     Target,

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from bottleneck.safe import safe
+from bottleneck.text.safe import safe
 
 
 @pytest.mark.parametrize(
