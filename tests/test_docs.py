@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bottleneck import report_schema
 from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.cli import exits
 from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of, options_of
+from bottleneck.records import schema as report_schema
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -7,10 +7,11 @@ import json
 import jsonschema
 import pytest
 
-from bottleneck import observations, report, report_schema
+from bottleneck import observations, report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli.loading import load
 from bottleneck.observations import SCHEMA
+from bottleneck.records import schema as report_schema
 from bottleneck.report import ReportError
 from probes.records import Measured, Skipped, rates
 

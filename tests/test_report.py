@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 
 from bottleneck import report as reports
-from bottleneck import report_schema
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.rules.registry import CAUSES
+from bottleneck.records import schema as report_schema
 from bottleneck.report import Report, ReportError, Step
 from probes.records import Failed, Measured, Sample, Skipped, Usage
 

@@ -196,7 +196,7 @@ def schema() -> int:
     """Print the JSON Schema of a report."""
     import json
 
-    from bottleneck import report_schema
+    from bottleneck.records import schema as report_schema
 
     print(json.dumps(report_schema.schema(), indent=1))
     return exits.DONE

@@ -19,7 +19,7 @@ from probes.host import copy_program
 from probes.stage import Refused
 
 if TYPE_CHECKING:
-    from bottleneck.redaction import Redaction
+    from bottleneck.records.redaction import Redaction
 
 
 STDOUT = "-"
@@ -224,7 +224,7 @@ class Pending:
     def redact(self) -> Redaction:
         """Hides names from now on, in complaints too."""
         if self.redaction is None:
-            from bottleneck.redaction import Redaction
+            from bottleneck.records.redaction import Redaction
 
             self.redaction = Redaction()
             if self.line.command in MEASURING and "report" not in self.line.given:

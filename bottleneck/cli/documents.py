@@ -31,7 +31,7 @@ from probes.stage import Refused
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bottleneck.redaction import Redaction
+    from bottleneck.records.redaction import Redaction
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,8 @@ def compare(
     each copy and the unusual reports are shown.
     """
     with interrupts.held():
-        from bottleneck import trend
         from bottleneck.cli import documents, loading
+        from bottleneck.records import trend
         from bottleneck.reports.trend import print_trends
         from probes.stage import Refused
 

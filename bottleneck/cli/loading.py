@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bottleneck import observations, report, ticket_figures
+from bottleneck import observations, report
+from bottleneck.records import ticket_figures
+from bottleneck.records.trend import began
 from bottleneck.report import Report
 from bottleneck.text import units
-from bottleneck.trend import began
 from probes.stage import Refused
 
 MOST_LOADED = 32

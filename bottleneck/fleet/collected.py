@@ -13,7 +13,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Words
 from bottleneck.fleet.records import Pair, Seen
-from bottleneck.redaction.texts import is_token
+from bottleneck.records.redaction.texts import is_token
 from bottleneck.report import Report, ReportError
 from bottleneck.target import target
 from probes.records import OWN_COPIES, SMB_PORT

@@ -40,9 +40,9 @@ from bottleneck.gate import metrics
 from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.gate.pooled import pooled
+from bottleneck.records.trend import another_path, began
 from bottleneck.report import Report
 from bottleneck.text.units import percent_text, range_text, rate_text
-from bottleneck.trend import another_path, began
 from probes.records import OWN_COPIES, SIDES, Spread
 
 USUAL_TOLERANCE = 0.05

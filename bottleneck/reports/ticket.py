@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from bottleneck import ticket_figures
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.records import ticket_figures
 from bottleneck.report import Report
 from bottleneck.reports import stages
 from bottleneck.reports.answer import advice

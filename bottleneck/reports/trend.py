@@ -8,11 +8,11 @@ from rich.console import Console
 
 from bottleneck.analysis.finding import Verdict, WordError
 from bottleneck.analysis.rules.registry import check_words
+from bottleneck.records.trend import Trend, Trends, cap_change
 from bottleneck.reports import terminal
 from bottleneck.reports.document import Block, Table, Text, columns, points
 from bottleneck.text.safe import safe
 from bottleneck.text.units import count_text, percent_text, range_text, rate_text
-from bottleneck.trend import Trend, Trends, cap_change
 from bottleneck.words import cap_text, dialect_text
 
 DIGITS = "_.:-=+*#"

@@ -10,8 +10,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bottleneck import report_schema, ticket_figures
 from bottleneck.cli import app, command_line, exits
+from bottleneck.records import schema as report_schema
+from bottleneck.records import ticket_figures
 from bottleneck.reports.formats import KINDS
 from bottleneck.reports.rows import COLUMNS
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bottleneck import report, report_schema
+from bottleneck import report
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import app, exits
+from bottleneck.records import schema as report_schema
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,9 @@ import subprocess
 import jsonschema
 import pytest
 
-from bottleneck import report, report_schema
+from bottleneck import report
 from bottleneck.cli import app
+from bottleneck.records import schema as report_schema
 from bottleneck.steps import native
 from bottleneck.target import target as target_module
 from probes.drivers.samba import private_samba

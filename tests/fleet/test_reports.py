@@ -93,7 +93,7 @@ def test_files_that_are_no_report_are_told_in_a_line_and_skipped(fleet, reports,
 
 
 def test_redacted_reports_are_told_apart_by_the_names_of_their_files(fleet, reports, tmp_path):
-    from bottleneck.redaction import redacted
+    from bottleneck.records.redaction import redacted
 
     folder = reports(slow_nas2, named=True)
     for file in folder.iterdir():

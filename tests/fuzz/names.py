@@ -13,7 +13,7 @@ import sinks
 from bottleneck import bootstrap, report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.redaction import Redaction
+from bottleneck.records.redaction import Redaction
 from bottleneck.report import Report, ReportError
 from bottleneck.target import target as targets
 from bottleneck.text.safe import LONGEST, safe

@@ -18,14 +18,15 @@ from pathlib import Path
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
-from bottleneck import report, ticket_figures
+from bottleneck import report
 from bottleneck.analysis.changes import compare
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import check_runs
 from bottleneck.cli.documents import text_of
 from bottleneck.gate.judging import judge
-from bottleneck.redaction import Redaction
+from bottleneck.records import ticket_figures
+from bottleneck.records.redaction import Redaction
 from bottleneck.report import Report, ReportError
 from bottleneck.reports.compare import print_change
 from bottleneck.reports.console import print_report

@@ -20,11 +20,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
-from bottleneck import report, ticket_figures
+from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate.judged import Judged
 from bottleneck.gate.judging import judge
-from bottleneck.redaction import MODELS, STAY, STAYING_TABLES, Redaction
+from bottleneck.records import ticket_figures
+from bottleneck.records.redaction import MODELS, STAY, STAYING_TABLES, Redaction
+from bottleneck.records.trend import Point, Trend, Trends, Unusual
 from bottleneck.reports.console import print_report
 from bottleneck.reports.github import github_summary, github_text
 from bottleneck.reports.html import document as html_text
@@ -35,7 +37,6 @@ from bottleneck.reports.openmetrics import openmetrics_text
 from bottleneck.reports.plots.zones import zone_curves_svg
 from bottleneck.reports.ticket import document as ticket_text
 from bottleneck.reports.trend import print_trends
-from bottleneck.trend import Point, Trend, Trends, Unusual
 
 ROOT = Path(__file__).parents[2]
 HARMLESS = "nas"

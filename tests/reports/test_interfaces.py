@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from bottleneck import report as reports
-from bottleneck import report_schema
+from bottleneck.records import schema as report_schema
 from bottleneck.report import Report
 from bottleneck.reports.hosts import interface_points, interface_text
 from probes.records import InterfaceFacts

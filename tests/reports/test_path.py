@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from bottleneck import report as reports
-from bottleneck import report_schema
+from bottleneck.records import schema as report_schema
 from bottleneck.report import Report, Step
 from bottleneck.reports.hosts import path
 from probes.records import Measured, Sample

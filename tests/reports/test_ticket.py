@@ -12,9 +12,11 @@ import jsonschema
 import markdown_it
 import pytest
 
-from bottleneck import report, report_schema, ticket_figures
+from bottleneck import report
 from bottleneck.analysis import changes, steps
 from bottleneck.cli import app, loading
+from bottleneck.records import schema as report_schema
+from bottleneck.records import ticket_figures
 from bottleneck.report import ReportError
 from bottleneck.reports.markdown import APART, WIDTH, at_start, inline, paragraph
 from bottleneck.reports.ticket import document as ticket_text

@@ -14,7 +14,7 @@ from bottleneck.analysis.changes import compare
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.gate.judging import judge
-from bottleneck.report_schema import schema
+from bottleneck.records.schema import schema
 from bottleneck.reports import html, ticket
 from bottleneck.reports.compare import print_change
 from bottleneck.reports.nagios import nagios_text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bottleneck.records.trend import Trends
 from bottleneck.reports import terminal
 from bottleneck.reports.trend import print_trends, sparkline, summary
-from bottleneck.trend import Trends
-from tests.test_trend import DISK, LINK, trend
+from tests.records.test_trend import DISK, LINK, trend
 
 
 def trends(*copies, left_out=()):

@@ -12,16 +12,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import bottleneck.redaction as table
-from bottleneck import report, report_schema
+import bottleneck.records.redaction as table
+from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli.documents import text_of
-from bottleneck.redaction import Redaction, redacted
+from bottleneck.records import schema as report_schema
+from bottleneck.records.redaction import Redaction, redacted
 from probes import STAGES
 from probes.records import SIDES, FolderFacts, HostFacts, HostSetting, InterfaceFacts
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RECORDED = [
     *sorted((ROOT / "tests/data").glob("report-v1-*.json")),
     ROOT / "examples/server-disk-read.json",

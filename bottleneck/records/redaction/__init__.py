@@ -16,9 +16,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from bottleneck import report, ticket_figures
+from bottleneck import report
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.redaction.texts import (
+from bottleneck.records import ticket_figures
+from bottleneck.records.redaction.texts import (
     EVERYBODYS,
     GONE,
     ORDINARY,

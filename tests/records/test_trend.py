@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.trend import Point, Trend, cap_change, trends, unusual
+from bottleneck.records.trend import Point, Trend, cap_change, trends, unusual
 from tests import stored_reports
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 DISK, LINK, NONE = "disk/server/read", "network/path/link-rate", "unknown/inconclusive"
 
 
