@@ -20,10 +20,10 @@ from rich.console import Console
 
 from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.reports.console import print_report
-from bottleneck.reports.html import document as html_text
-from bottleneck.reports.plots.copies import over_time
-from bottleneck.reports.plots.shapes import sheet
+from bottleneck.documents.console import print_report
+from bottleneck.documents.html import document as html_text
+from bottleneck.documents.plots.copies import over_time
+from bottleneck.documents.plots.shapes import sheet
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs/pictures"

@@ -64,7 +64,7 @@ def under(*folders: str) -> list[Path]:
     return [path for path in MODULES if any(path.is_relative_to(folder) for folder in folders)]
 
 
-COMMANDS, REPORTS = "bottleneck/cli", "bottleneck/reports"
+COMMANDS, REPORTS = "bottleneck/cli", "bottleneck/documents"
 DRIVERS = tuple(f"probes/smb/impacket_{name}.py" for name in ("session", "server"))
 HOUSE = ("bottleneck", "probes")
 FORBIDDEN = [
@@ -110,7 +110,7 @@ def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
     for path in under("bottleneck/analysis"):
         assert not reaches(path, *machine), path
         house = reaches(path, "bottleneck", "probes")
-        house -= {"bottleneck", "probes", "bottleneck.reports"}
+        house -= {"bottleneck", "probes", "bottleneck.documents"}
         assert house == reaches(path, *allowed), path
 
 

@@ -17,9 +17,9 @@ from ruamel.yaml import YAML
 from bottleneck import observations, report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli.app import app
+from bottleneck.documents.openmetrics import FAMILIES, PREFIX
 from bottleneck.gate import expectation
 from bottleneck.gate.judging import judge
-from bottleneck.reports.openmetrics import FAMILIES, PREFIX
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from bottleneck import observations
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.reports.console import print_report
+from bottleneck.documents.console import print_report
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-GOLDEN = Path(__file__).parent / "reports" / "golden"
+GOLDEN = Path(__file__).parent / "documents" / "golden"
 FILES = sorted(path.name for path in EXAMPLES.glob("*.toml"))
 
 

@@ -19,7 +19,7 @@ from bottleneck import __version__, hosts, plan, replies, report, session, wire
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import Bench
 from bottleneck.cli import exits
-from bottleneck.reports.console import print_report
+from bottleneck.documents.console import print_report
 from bottleneck.steps import transfers, turns
 from bottleneck.target.target import parse
 from probes import loopback

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.documents.console import print_report
 from bottleneck.records import schema as report_schema
-from bottleneck.reports.console import print_report
 from bottleneck.wire import to_plain
 from probes.records import Measured
 

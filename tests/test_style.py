@@ -24,7 +24,7 @@ PAGES = [
     *(ROOT / "examples" / name for name in ("README.md", "windows.md")),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
-GOLDENS = sorted(ROOT.glob("tests/reports/golden/*.txt"))
+GOLDENS = sorted(ROOT.glob("tests/documents/golden/*.txt"))
 KEPT = sorted(
     each for part in ("analysis", "gate") for each in ROOT.glob(f"tests/{part}/**/golden/*.txt")
 )

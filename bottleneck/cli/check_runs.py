@@ -213,7 +213,7 @@ def rendered(judgement: Judgement, name: str, share: str = "") -> str:
     """A judgement in a format; share: what was asked for, where no report tells it."""
     if name not in DOCUMENTS:
         return judged.to_json(judgement) if name == "json" else judged.text(judgement)
-    write = getattr(import_module(f"bottleneck.reports.{name}"), f"{name}_text")
+    write = getattr(import_module(f"bottleneck.documents.{name}"), f"{name}_text")
     # Of a check that found no report this format alone needs to know what was asked for.
     text: str = write(judgement, share) if name == "openmetrics" else write(judgement)
     return text
@@ -224,7 +224,7 @@ def _summary(judgement: Judgement) -> bool:
     path = os.environ.get(SUMMARY)
     if not path:
         return True
-    from bottleneck.reports.github import github_summary
+    from bottleneck.documents.github import github_summary
 
     try:
         with Path(path).open("a", encoding="utf-8") as file:

@@ -15,7 +15,7 @@ from bottleneck.cli import exits, interrupts, options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bottleneck.leftovers import Cleaned, Found
+    from bottleneck.doctor.leftovers import Cleaned, Found
 
 LONGEST = 600
 _PLACES = {"client": "here", "server": "server", "share": "share"}
@@ -53,8 +53,8 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
 
         from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
-        from bottleneck.leftovers import REMOVED, Cleanup
-        from bottleneck.reports import terminal
+        from bottleneck.doctor.leftovers import REMOVED, Cleanup
+        from bottleneck.documents import terminal
         from bottleneck.target import target as targets
         from probes.records import Access
         from probes.stage import Refused

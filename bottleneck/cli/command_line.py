@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from bottleneck.cli import exits
-from bottleneck.reports.formats import KINDS
+from bottleneck.documents.formats import KINDS
 from bottleneck.target import target
 from probes.host import copy_program
 from probes.stage import Refused

@@ -18,7 +18,7 @@ from typing import Any
 
 from bottleneck import bounded
 from bottleneck.cli.command_line import CommandLine, Option, commands_of, options_of
-from bottleneck.reports.formats import KINDS
+from bottleneck.documents.formats import KINDS
 from bottleneck.target.gone import SUCCESSORS
 from probes.host.system import os
 from probes.stage import Refused

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bottleneck.cli import completion, interrupts, options
-from bottleneck.reports.formats import KINDS
+from bottleneck.documents.formats import KINDS
 from probes import STAGES
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def doctor(
 
 def print_checks(checks: Sequence[Check], console: Console) -> None:
     """The result, then of each host its problems with their remedies, and all that is well."""
-    from bottleneck.reports import terminal
+    from bottleneck.documents import terminal
     from bottleneck.text.safe import safe
 
     terminal.line(console, summary(checks), "bold")
@@ -83,7 +83,7 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
 
 
 def _print_problem(check: Check, console: Console) -> None:
-    from bottleneck.reports import terminal
+    from bottleneck.documents import terminal
     from bottleneck.text.safe import safe
 
     begin = f"  {WORDS[check.state]:<9}"

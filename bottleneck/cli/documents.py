@@ -20,11 +20,11 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, exits, streams
 from bottleneck.cli.command_line import STDOUT
 from bottleneck.cli.options import USUAL_SCREEN, Documents, Quiet, Reading, Screen
+from bottleneck.documents import formats, terminal
+from bottleneck.documents.answer import verdict
+from bottleneck.documents.console import print_report
+from bottleneck.documents.formats import KINDS
 from bottleneck.report import Report
-from bottleneck.reports import formats, terminal
-from bottleneck.reports.answer import verdict
-from bottleneck.reports.console import print_report
-from bottleneck.reports.formats import KINDS
 from bottleneck.text import units
 from probes.stage import Refused
 

@@ -54,8 +54,8 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
         from bottleneck.analysis.estimate import estimate as estimated
         from bottleneck.analysis.estimate.envelope import Envelope
         from bottleneck.cli import documents
-        from bottleneck.reports import terminal
-        from bottleneck.reports.estimate import blocks, estimate_json
+        from bottleneck.documents import terminal
+        from bottleneck.documents.estimate import blocks, estimate_json
         from probes.records import DIALECTS
 
     link_rate = _read("--link", figures.link, units.parse_rate)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bottleneck.cli import exits, interrupts, options
-from bottleneck.reports.formats import KINDS
+from bottleneck.documents.formats import KINDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ def explain(
     with interrupts.held():
         from bottleneck import last_report
         from bottleneck.cli import documents, loading
-        from bottleneck.reports.plots.zones import zone_curves_svg
+        from bottleneck.documents.plots.zones import zone_curves_svg
         from probes.stage import Refused
 
     output = documents.output(documents.in_format(format, shown), screen)
@@ -99,8 +99,8 @@ def compare(
     """
     with interrupts.held():
         from bottleneck.cli import documents, loading
+        from bottleneck.documents.trend import print_trends
         from bottleneck.records import trend
-        from bottleneck.reports.trend import print_trends
         from probes.stage import Refused
 
     output = documents.output(shown)
@@ -127,9 +127,9 @@ def _compare_two(first: Report, second: Report, format: str, output: Output, ver
     """Writes what changed from one report to another; the exit code."""
     from bottleneck.analysis import changes
     from bottleneck.cli import documents
-    from bottleneck.reports import terminal
-    from bottleneck.reports.compare import print_change, to_json
-    from bottleneck.reports.document import points
+    from bottleneck.documents import terminal
+    from bottleneck.documents.compare import print_change, to_json
+    from bottleneck.documents.document import points
 
     found = changes.compare(first, second)
 

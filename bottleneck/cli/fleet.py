@@ -226,11 +226,11 @@ def _fleet(inventory: Path, hosts: Hosts) -> Fleet:
 
 def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
     from bottleneck.cli import documents
+    from bottleneck.documents import fleet as shown
+    from bottleneck.documents import fleet_rows as rows
+    from bottleneck.documents import terminal
     from bottleneck.fleet import timetable
     from bottleneck.plan import LARGEST_COPY_BYTES
-    from bottleneck.reports import fleet as shown
-    from bottleneck.reports import fleet_rows as rows
-    from bottleneck.reports import terminal
     from probes.stage import Refused
 
     if known is None or not known.servers:
@@ -320,12 +320,12 @@ def hidden(found: Any, known: Fleet | None) -> Fleet:
 def give(judged: Result, output: Output, format: str) -> int:
     """Writes all that was asked for; the exit code."""
     from bottleneck.cli import documents
+    from bottleneck.documents import fleet as shown
+    from bottleneck.documents import fleet_rows as rows
+    from bottleneck.documents import terminal
+    from bottleneck.documents.junit import junit_text
+    from bottleneck.documents.nagios import nagios_text
     from bottleneck.gate.judged import EXIT_CODES
-    from bottleneck.reports import fleet as shown
-    from bottleneck.reports import fleet_rows as rows
-    from bottleneck.reports import terminal
-    from bottleneck.reports.junit import junit_text
-    from bottleneck.reports.nagios import nagios_text
     from bottleneck.text import units
 
     judgement = shown.judgement(judged)

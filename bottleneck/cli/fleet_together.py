@@ -66,8 +66,8 @@ def load_text(known: Fleet, tests: Tests) -> str:
 
 def planned(known: Fleet, tests: Tests, figures: dict[str, Any]) -> tuple[str, ...]:
     """What it loads, in sentences; the figures of a plan have it too."""
+    from bottleneck.documents.fleet_together import plan_lines
     from bottleneck.fleet.run import at_once_seconds
-    from bottleneck.reports.fleet_together import plan_lines
 
     copy, seconds = copy_of(tests), at_once_seconds(tests.budget)
     most = most_bytes(known, copy)

@@ -14,9 +14,9 @@ from rich.control import Control
 
 from bottleneck import live
 from bottleneck.cli import exits, interrupts, progress
+from bottleneck.documents import document, terminal
+from bottleneck.documents.document import COMMON, Bar, Column, Table, Text
 from bottleneck.live import Feed, Line
-from bottleneck.reports import document, terminal
-from bottleneck.reports.document import COMMON, Bar, Column, Table, Text
 from bottleneck.text.units import rate_text, share_text
 from bottleneck.words import time_text
 from probes.host.waiting import select

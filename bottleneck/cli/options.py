@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 import typer
 
 from bottleneck.cli import completion, knobs
-from bottleneck.reports.formats import FORMATS, SECTIONS
+from bottleneck.documents.formats import FORMATS, SECTIONS
 from bottleneck.text.units import STYLES
 from probes.records import DIALECTS, OWN_COPIES
 

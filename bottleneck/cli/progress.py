@@ -20,8 +20,8 @@ from rich.segment import ControlCode, ControlType
 from rich.text import Text
 
 from bottleneck.bench import Event
-from bottleneck.reports import terminal
-from bottleneck.reports.terminal import GAP, Signs
+from bottleneck.documents import terminal
+from bottleneck.documents.terminal import GAP, Signs
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from bottleneck.words import busy_text

@@ -8,7 +8,7 @@ import pytest
 
 from bottleneck.analysis.estimate import estimate, likely
 from bottleneck.analysis.estimate.envelope import KINDS, Envelope, disk_of
-from bottleneck.reports.estimate import estimate_json
+from bottleneck.documents.estimate import estimate_json
 
 GIGABIT = {"link_bits_per_second": 1e9}
 FAR = {**GIGABIT, "rtt_seconds": 0.149, "window_bytes": 65536}

@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 
 from bottleneck.cli import app, command_line, exits
+from bottleneck.documents.formats import KINDS
+from bottleneck.documents.rows import COLUMNS
 from bottleneck.records import schema as report_schema
 from bottleneck.records import ticket_figures
-from bottleneck.reports.formats import KINDS
-from bottleneck.reports.rows import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/server-disk-read.json"
@@ -119,7 +119,7 @@ def test_what_contradicts_itself_is_refused_before_anything_is_written(
 
 
 def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatch, capsys):
-    from bottleneck.reports import ticket
+    from bottleneck.documents import ticket
 
     def burns(known, diagnosis):
         raise ZeroDivisionError("burnt")

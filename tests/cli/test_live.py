@@ -18,8 +18,8 @@ from rich.console import Console
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.cli import live
 from bottleneck.cli.live import View
+from bottleneck.documents.terminal import show
 from bottleneck.live import Feed, Line
-from bottleneck.reports.terminal import show
 from tests.cli.test_watch import transfer
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from bottleneck import report as reports
 from bottleneck.bench import Event
 from bottleneck.cli import progress
 from bottleneck.cli.progress import OwnLoad
-from bottleneck.reports import terminal
+from bottleneck.documents import terminal
 from bottleneck.text import units
 from probes.records import Measured, Sample
 from tests import living

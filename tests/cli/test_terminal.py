@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bottleneck.cli import progress, streams
-from bottleneck.reports import terminal
+from bottleneck.documents import terminal
 
 NAMES = (
     *("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"),

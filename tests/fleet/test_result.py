@@ -6,11 +6,11 @@ import math
 import pytest
 
 from bottleneck.analysis.finding import Words
+from bottleneck.documents import fleet as shown
+from bottleneck.documents import fleet_rows as rows
+from bottleneck.documents.document import Text
 from bottleneck.fleet.records import Node, Pair, Seen
 from bottleneck.fleet.result import of_pairs
-from bottleneck.reports import fleet as shown
-from bottleneck.reports import fleet_rows as rows
-from bottleneck.reports.document import Text
 
 USUAL = 110e6
 PAIRS = [Pair(f"pc{at}", f"nas{to}") for at in range(6) for to in range(3)]

@@ -10,12 +10,12 @@ from bottleneck import report
 from bottleneck.analysis.finding import Words
 from bottleneck.cli import fleet as commands
 from bottleneck.cli.fleet_together import checked
+from bottleneck.documents import fleet as shown
+from bottleneck.documents import fleet_rows, fleet_together
 from bottleneck.fleet.collected import AT_ONCE, Collected, collect
 from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment, Suspect
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LINK, Track, _level, by_themselves, judge, track
-from bottleneck.reports import fleet as shown
-from bottleneck.reports import fleet_rows, fleet_together
 from probes.stage import Refused
 
 LINK_RATE = Words("network", "path", "link-rate")

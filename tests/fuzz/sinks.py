@@ -24,14 +24,14 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import check_runs
 from bottleneck.cli.documents import text_of
+from bottleneck.documents.compare import print_change
+from bottleneck.documents.console import print_report
+from bottleneck.documents.formats import ALL
+from bottleneck.documents.github import github_summary
 from bottleneck.gate.judging import judge
 from bottleneck.records import ticket_figures
 from bottleneck.records.redaction import Redaction
 from bottleneck.report import Report, ReportError
-from bottleneck.reports.compare import print_change
-from bottleneck.reports.console import print_report
-from bottleneck.reports.formats import ALL
-from bottleneck.reports.github import github_summary
 from probes.records import SIDES
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "server-disk-read.json"

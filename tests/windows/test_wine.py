@@ -20,7 +20,7 @@ DOCTOR = ["doctor", "--format", "json"]
 OFFLINE_TESTS = (
     ("tests/analysis", "tests/gate", "tests/doctor", "tests/fleet/test_reports.py"),
     (
-        *("tests/reports", "tests/test_examples.py", "tests/cli/test_compare.py"),
+        *("tests/documents", "tests/test_examples.py", "tests/cli/test_compare.py"),
         *("tests/cli/test_estimate.py", "tests/cli/test_check_runs.py"),
     ),
 )
@@ -105,7 +105,7 @@ def test_under_wine_the_goldens_of_offline_commands_hold(windows, tests):
     """The tests that hold them here, by Windows' own Python."""
     chosen = ("-q", "-p", "no:cacheprovider", "-m", "not long and not lab")
     without = [word for each in OF_OTHERS for word in ("--deselect", each)]
-    without += ["--ignore", "tests/reports/html/test_browser.py"]
+    without += ["--ignore", "tests/documents/html/test_browser.py"]
     done = subprocess.run(
         [bed.WINE, str(windows.python), "-m", "pytest", *chosen, *without, *tests],
         cwd=ROOT,

@@ -3,7 +3,7 @@
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.reports.comparisons import TABLES, figures
+from bottleneck.documents.comparisons import TABLES, figures
 from probes.records import Skipped
 
 ABOUT = ("channels",)

@@ -1,0 +1,274 @@
+"""The answer on one screen: the verdict, its reason, what to do, the copies, and their time.
+
+Line 1 is the verdict and nothing else: `Bottleneck: X`, `Bottleneck: not identified` or
+`No fault found: X`; above it only bytes that arrived altered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck import words
+from bottleneck.analysis import steps
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
+from bottleneck.documents import copies, stages
+from bottleneck.documents.document import COMMON, Block, Column, Table, Text
+from bottleneck.report import Report
+from bottleneck.text.safe import safe
+from bottleneck.text.units import rate_text
+from probes.records import OWN_COPIES, Failed, Skipped
+
+INSET = "  "
+MOST_COPIES = 6
+MOST_SHARES = 4
+MOST_STEPS = 3
+"""Of the advice: what to do, what to expect of it, and what to do about an equal limit."""
+LONGEST_SENTENCE, LONGEST_LINE = 600, 180
+MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
+SERVER_COPY = "server."
+SOURCES = {"cached": "cache", "uncached": "disk"}
+"""Where at the sender a copy's file comes from."""
+SKIPPED, SMB1_OFF = ": skipped: ", "SMB1 is off"
+
+
+def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator[Block]:
+    """The whole of it: at most 30 lines on a terminal of 100 columns.
+
+    kept: whether `explain` finds this report without its file's name.
+    """
+    chosen = diagnosis.chosen
+    yield from verdict(report, diagnosis)
+    if chosen is not None and _named(chosen):
+        yield from _steps(diagnosis, chosen)
+    if chosen is not None and chosen.bytes_per_second:
+        yield from copies.target(chosen)
+        yield _copies(diagnosis, chosen)
+        # A report that is not complete takes a line to say so.
+        yield from copies.time(chosen, MOST_SHARES - (report.status != "complete"))
+    left_out = tuple(_left_out(report, diagnosis))
+    yield from left_out
+    alone = not left_out
+    yield Text(f"More: --verbose, {'bottleneck explain ' if kept else ''}{MORE}", apart=alone)
+
+
+def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
+    """The first line, why, and how sure that is: what --quiet shows."""
+    chosen = diagnosis.chosen
+    if diagnosis.altered:
+        where = ", ".join(diagnosis.altered)
+        yield Text(
+            safe(f"DATA CORRUPTED: received bytes differ from sent bytes ({where})"), "alarm"
+        )
+    rates = () if diagnosis.copies else tuple(stages.short_lines(report))
+    if rates:
+        yield from (Text(each, "strong") for each in rates)
+        return
+    yield Text(words.first_line(diagnosis), "strong")
+    for sentence in dict.fromkeys(_why(report, diagnosis)):
+        yield Text(safe(f"{sentence[:1].upper()}{sentence[1:]}", LONGEST_SENTENCE), hanging=INSET)
+    if chosen is not None and _named(chosen):
+        yield Text(f"Confidence: {words.confidence_text(chosen.verdict)}", label=True)
+    told = ending(report, chosen)
+    if told:
+        yield Text(safe(told, LONGEST_LINE), "alarm")
+
+
+def ending(report: Report, chosen: CopyDiagnosis | None) -> str:
+    """That results are partial, and what is missing; empty: they are complete."""
+    if report.status == "complete":
+        return ""
+    told = stages.ENDINGS.get(report.status, report.status)
+    if report.status == "partial":
+        lost = _lost(report, chosen).items()
+        parts = [f"{names} not measured{_bracketed(why)}" for why, names in lost]
+        counts = {"tests skipped": _skipped(report), "tests failed": _failed(report)}
+        rest = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
+        told = "; ".join(parts) or rest or told
+    return f"Partial results: {told}"
+
+
+def _named(copy: CopyDiagnosis) -> bool:
+    """Whether there is a rate, or what stopped the copy is known."""
+    return bool(copy.bytes_per_second) or copy.verdict.component != "unknown"
+
+
+def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
+    chosen = diagnosis.chosen
+    sentence = diagnosis.summary if chosen is None else chosen.verdict.sentence
+    yield sentence
+    stopped = chosen is not None and _named(chosen) and _failed(report)
+    if chosen is None or not (chosen.bytes_per_second or stopped):
+        # The first note that skips no test has the reason behind all that was not made.
+        no_reason = (SKIPPED, SMB1_OFF)
+        told = (each for each in report.notes if each not in sentence)
+        yield from [each for each in told if not any(words in each for words in no_reason)][:1]
+
+
+def _skipped(report: Report) -> int:
+    return sum(isinstance(outcome, Skipped) for _, outcome in report.entries)
+
+
+def _failed(report: Report) -> int:
+    return sum(isinstance(outcome, Failed) for _, outcome in report.entries)
+
+
+def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
+    """What to do, and what to expect of it; that nothing has to be done where nothing is wrong."""
+    told = chosen.advice
+    if diagnosis.healthy and chosen.bytes_per_second and told:
+        rate = rate_text(chosen.bytes_per_second)
+        # Each direction may have a limit of its own.
+        own = [e for e in diagnosis.copies if e.copy in OWN_COPIES and e.dialect == chosen.dialect]
+        alike = own if all(each.verdict.detail and each.advice for each in own) else []
+        then = " ".join(dict.fromkeys((told[0], *(each.advice[0] for each in alike))))
+        return (
+            f"Nothing, unless you need more than {rate}. Then {then[0].lower()}{then[1:]}",
+            *told[1:],
+        )
+    return told
+
+
+def _steps(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Iterator[Text]:
+    told = advice(diagnosis, chosen)[:MOST_STEPS]
+    if told:
+        yield Text("What to do", "strong", apart=True)
+    for each in told:
+        yield Text(safe(each, LONGEST_SENTENCE), hanging=INSET)
+
+
+# -- the copies --------------------------------------------------------------------------------
+
+
+def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
+    by_server = chosen.copy.startswith(SERVER_COPY)
+    alike = (each for each in diagnosis.copies if each.dialect == chosen.dialect)
+    shown = [each for each in alike if each.copy.startswith(SERVER_COPY) == by_server]
+    shown.sort(key=_place)
+    shown = shown[:MOST_COPIES]
+    more = len(diagnosis.copies) - len(shown)
+    beside = f" (plus {more}: --section copies)" if more else ""
+    table = Table(
+        f"Copies {copies.over_text(chosen)}{beside}",
+        (
+            Column("copy"),
+            Column("from", least_columns=COMMON),
+            Column("to", least_columns=COMMON),
+            Column("rate", right=True),
+            Column("limited by"),
+            Column("confidence"),
+        ),
+        inset=True,
+    )
+    for copy in shown:
+        sender, receiver = copies.ends(copy)
+        kept = steps.verb_and_cache(copy.copy)[1]
+        source = f"{sender} {SOURCES[kept]}" if kept else sender
+        table.add(
+            safe(copy.copy, 40),
+            source,
+            receiver,
+            words.known(rate_text, copy.bytes_per_second) or "-",
+            words.cap_text(copy.verdict),
+            words.confidence_text(copy.verdict, unknown="-"),
+            mark="chosen" if copy is chosen else "",
+        )
+    return table
+
+
+def _place(copy: CopyDiagnosis) -> int:
+    order = (("pull", "uncached"), ("pull", "cached"), ("push", "uncached"), ("push", "cached"))
+    found = steps.verb_and_cache(copy.copy)
+    return order.index(found) if found in order else len(order)
+
+
+# -- what is missing ---------------------------------------------------------------------------
+
+
+def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
+    """A folder of the user's, what was not measured and how to get it, and settings to look at."""
+    chosen = diagnosis.chosen
+    lines = [
+        f"{each.sentence.partition('. ')[0]}."
+        for each in diagnosis.comparisons
+        if each.about == "small-files" and report.entries[each.steps[0]][0].setting.get("tree")
+    ]
+    unmade = stages.grouped(
+        (copy.verdict.sentence, copy.copy)
+        for copy in diagnosis.copies
+        if copy.bytes_per_second is None
+        and (chosen is None or chosen is not copy and chosen.dialect == copy.dialect)
+    )
+    if chosen is not None and not chosen.bytes_per_second:
+        unmade.pop(chosen.verdict.sentence, None)
+    lines += [f"Not made: {names}: {why}" for why, names in unmade.items()]
+    reasons = _lost(report, chosen)
+    # Of a partial report the verdict has them.
+    lost = reasons.items() if report.status != "partial" else ()
+    lines += [f"Not measured: {names}{_bracketed(why)}." for why, names in lost]
+    told_above = [why for why in (*reasons, *unmade) if why]
+    untold = (e for e in stages.missing_lines(report) if not any(why in e for why in told_above))
+    rest = [f"Not tested: {each}." for each in untold]
+    lines += rest if len(rest) == 1 and not unmade else []
+    counts = {
+        "Skipped tests": _skipped(report),
+        "failed tests": _failed(report),
+        "notes": len(report.notes),
+    }
+    told = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
+    if told:
+        lines.append(f"{told[0].upper()}{told[1:]} (--section skipped).")
+    review = sum(len(each.lines) for each in stages.costly(report))
+    if review:
+        lines.append(f"Settings to review: {review} (--section settings).")
+    for at, each in enumerate(lines):
+        yield Text(safe(each, LONGEST_LINE), apart=not at)
+
+
+def _bracketed(why: str) -> str:
+    """A reason behind what it is of: ` (out of time: use a larger --budget)`."""
+    if why.endswith(")"):
+        reason, _, remedy = why[:-1].rpartition(" (")
+        why = f"{reason}: {remedy}"
+    return why and f" ({why})"
+
+
+def _lost(report: Report, chosen: CopyDiagnosis | None) -> dict[str, str]:
+    """Names of the parts of the headline's way that were not measured, by the reason."""
+    alone = bool(report.target.get("copy_alone"))
+    return stages.grouped(() if chosen is None or alone else _unmeasured(report, chosen))
+
+
+def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
+    """Why each part that every byte passes was not measured itself; its name."""
+    if not copy.bytes_per_second:
+        return
+    sender, receiver = copies.ends(copy)
+    limits = [each.part for each in copy.ceilings]
+    known = {part if part[0] != "network" else ("network", None) for part in limits}
+    parts: list[Part] = [("network", None), ("disk", receiver)]
+    if steps.verb_and_cache(copy.copy)[1] == "uncached":
+        parts.insert(0, ("disk", sender))
+    for component, side in parts:
+        name = "raw TCP" if side is None else f"{side} {component}"
+        why = _reason(report, component, side, "read" if side == sender else "write")
+        if why or (why is not None and (component, side) not in known):
+            yield why, name
+
+
+def _reason(report: Report, component: str, side: str | None, access: str) -> str | None:
+    """Why no step measured a part, with what to do about it; empty: none tells; None: one did."""
+    if report.server is None and side != "client":
+        return f"no agent; use {steps.with_agent(report)}"
+    stage, by = ("tcp", "client") if component == "network" else (component, side)
+    why = ""
+    for step, outcome in report.entries:
+        of_disk = component == "disk" and step.setting.get("verb", access) != access
+        if step.stage == stage and step.initiator == by and not of_disk:
+            match outcome:
+                case Skipped(reason):
+                    why = why or reason
+                case Failed(error):
+                    why = why or error
+                case _:
+                    return None
+    return why

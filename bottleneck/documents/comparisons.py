@@ -1,0 +1,295 @@
+"""The comparisons: for each kind a table, and what it means; those of copies themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from bottleneck.analysis.finding import Comparison, Diagnosis, Verdict
+from bottleneck.documents import disks, document, tcp_tables
+from bottleneck.text import units
+from bottleneck.text.safe import safe
+from bottleneck.words import cap_text, dialect_text
+
+NO_DIFFERENCE = "no difference"
+MECHANISMS = {
+    "flush": "final flush",
+    "unexplained": "not explained",
+}
+
+
+def _applications(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
+    return tuple(row for row in rows if row["application"] is not None)
+
+
+def _shape(row: document.Found) -> str | None:
+    size, depth = row["request_bytes"], row["depth"]
+    if size is None or depth is None:
+        return None
+    return f"{units.count_text(depth)} x {units.size_text(size)}"
+
+
+def _starting(row: document.Found) -> str:
+    told = units.times_text(row["ratio"]) if row["significant"] else NO_DIFFERENCE
+    return f"{told}{'' if row['durable'] else ' *'}"
+
+
+def _native_is_slower(row: document.Found) -> bool:
+    return bool(row["native_bytes_per_second"] < row["own_bytes_per_second"])
+
+
+def _native(row: document.Found) -> str:
+    told = f"{units.times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
+    return told if row["significant"] else NO_DIFFERENCE
+
+
+def _options(row: document.Found) -> str | None:
+    costs = _native_is_slower(row) and row["significant"]
+    return (safe(" ".join(row["options"]), 32) if costs else "") or None
+
+
+def _cost(row: document.Found) -> str | None:
+    if row["cost_ratio"] == 0:
+        return None
+    if not row["significant"]:
+        return NO_DIFFERENCE
+    return units.percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
+
+
+def _round_trips(row: document.Found) -> str | None:
+    trips, spent = row["round_trips_per_file"], row["round_trips_seconds"]
+    if trips is None or spent is None:
+        return None
+    return f"{units.count_text(trips)} = {units.seconds_text(spent)}"
+
+
+def _dialect(row: document.Found) -> str:
+    return "mount" if row["dialect"] == "native" else safe(row["dialect"], 16)
+
+
+def _named(row: document.Found) -> str:
+    return f"{safe(row['copy'], 40)} {_dialect(row)}"
+
+
+def _source(row: document.Found) -> str:
+    by = " by server" if row["initiator"] == "server" else ""
+    return f"{row['cache']} {_dialect(row)}{by}"
+
+
+def _slower(row: document.Found) -> str:
+    return f"{row['slower']} {units.times_text(row['ratio'])}" if row["significant"] else "neither"
+
+
+def _limited_by(row: document.Found) -> str | None:
+    """What limits the slower one, in few words."""
+    component, side, cause = (row[name] for name in ("component", "side", "cause"))
+    if component is None:
+        return MECHANISMS.get(row["mechanism"])
+    return cap_text(Verdict(component, side, cause, 0.0, None, ""))
+
+
+def _files(row: document.Found) -> str:
+    return f"{row['verb']} {units.count_text(row['files'])} of {units.size_text(row['file_bytes'])}"
+
+
+def requests_heat(found: Comparison) -> document.Heat:
+    """Rate by request size (down) and requests in flight (across), the fastest framed."""
+    measured = (row for row in found.rows if row["application"] is None)
+    rows = list({(row["request_bytes"], row["depth"]): row for row in measured}.values())
+    best = max(rows, key=lambda row: float(row["bytes_per_second"]), default=None)
+    fastest = "" if best is None else f"fastest: {_fastest(best)}"
+    cells = (
+        document.HeatCell(e["request_bytes"], e["depth"], e["bytes_per_second"], framed=e is best)
+        for e in rows
+    )
+    return document.Heat(
+        cells=tuple(cells),
+        rows="request size",
+        columns="requests in flight",
+        row_text=units.size_text,
+        column_text=units.count_text,
+        verb=next((safe(row["verb"], 8) for row in found.rows if row["verb"]), ""),
+        framed=fastest,
+    )
+
+
+def _fastest(row: document.Found) -> str:
+    return f"{units.size_text(row['request_bytes'])} x {units.count_text(row['depth'])}"
+
+
+OF_COPIES = {
+    "dialect": document.Form(
+        "Dialects",
+        (
+            document.word("copy", "copy", 40),
+            document.Field("dialect", lambda row: dialect_text(row["dialect"])),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.Field("requests", _shape, right=True),
+            document.figure("in flight", units.size_text, "in_flight_bytes"),
+            document.word("security", "security"),
+        ),
+    ),
+    "initiator": document.Form(
+        "Started by client or server",
+        (
+            document.word("direction", "direction"),
+            document.word("source", "cache"),
+            document.figure("sender starts", units.rate_text, "sender_bytes_per_second"),
+            document.figure("receiver starts", units.rate_text, "receiver_bytes_per_second"),
+            document.Field("difference", _starting),
+        ),
+        remark="* acknowledged rate: the copy that the server started was not flushed",
+    ),
+    "native": document.Form(
+        "Mount and this tool",
+        (
+            document.word("copy", "copy"),
+            document.figure("mount", units.rate_text, "native_bytes_per_second"),
+            document.figure("this tool", units.rate_text, "own_bytes_per_second"),
+            document.Field("mount is", _native),
+            document.Field("slow options", _options),
+        ),
+    ),
+    "security": document.Form(
+        "Cost of signing and encryption",
+        (
+            document.Field("", lambda row: f"{row['verb']} {row['security']}"),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.Field("cost", _cost, right=True),
+            document.figure("client CPU", units.cost_text, "client_cpu_seconds_per_byte"),
+            document.figure("server CPU", units.cost_text, "server_cpu_seconds_per_byte"),
+        ),
+        document.first(3),
+    ),
+    "requests": document.Form(
+        "SMB request size and depth",
+        (
+            document.word("application", "application", 40),
+            document.word("direction", "verb", 8),
+            document.Field("requests", _shape, right=True),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.Field("", lambda row: {"fit": "estimated"}.get(row["source"], row["source"])),
+        ),
+        _applications,
+        heat=requests_heat,
+    ),
+    "channels": document.Form(
+        "SMB multichannel",
+        (
+            document.word("", "verb", 8),
+            document.figure("connections", units.count_text, "channels"),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.figure("to one", units.times_text, "one_connection_ratio"),
+        ),
+        document.first(3),
+    ),
+    "small-files": document.Form(
+        "Small files",
+        (
+            document.Field("", _files),
+            document.figure("files/s", units.count_text, "files_per_second"),
+            document.figure("per file", units.seconds_text, "seconds_per_file"),
+            document.Field("round trips", _round_trips, right=True),
+            document.figure("10,000 files", units.seconds_text, "ten_thousand_files_seconds"),
+            document.figure("as one file", units.seconds_text, "same_as_one_file_seconds"),
+        ),
+        document.first(1),
+    ),
+    "durability": document.Form(
+        "Acknowledged and durable writes",
+        (
+            document.Field("push", lambda row: f"{row['copy']} {safe(row['dialect'], 16)}"),
+            document.figure("acknowledged", units.rate_text, "acknowledged_bytes_per_second"),
+            document.figure("durable", units.rate_text, "durable_bytes_per_second"),
+            document.figure("final flush", units.seconds_text, "flush_seconds"),
+        ),
+    ),
+    "direction": document.Form(
+        "Push and pull",
+        (
+            document.Field("", _source),
+            document.figure("push", units.rate_text, "push_bytes_per_second"),
+            document.figure("pull", units.rate_text, "pull_bytes_per_second"),
+            document.Field("slower", _slower),
+            document.Field("limited by", _limited_by),
+        ),
+    ),
+    "cache": document.Form(
+        "Cached and uncached source",
+        (
+            document.Field("", _named),
+            document.figure("cached", units.rate_text, "cached_bytes_per_second"),
+            document.figure("uncached", units.rate_text, "uncached_bytes_per_second"),
+            document.Field("slower", _slower),
+            document.Field("limited by", _limited_by),
+        ),
+    ),
+}
+
+
+SENTENCE_CHARACTERS = 1000
+MOST_MAPS = 8
+BAR_CELLS, WIDE_BAR_CELLS = 8, 30
+TABLES = {**OF_COPIES, **disks.TABLES, **tcp_tables.TABLES}
+"""How each kind of comparison is shown."""
+
+
+def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[document.Block]:
+    """Each kind of comparison that the diagnosis has; verbose: with all of its rows."""
+    for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
+        yield from _kind(TABLES[about], list(found), verbose)
+
+
+def figures(
+    about: str, found: Sequence[Comparison]
+) -> tuple[list[str], list[document.Heat], document.Table]:
+    """Of one kind the sentences, the maps, and all the figures behind them."""
+    form = TABLES[about]
+    rows = [row for each in found for row in each.rows]
+    made = [form.heat(each) for each in found] if form.heat else []
+    several = enumerate((each for each in made if each.cells), 1)
+    maps = [replace(each, about=f"{at}" if at > 1 else "") for at, each in several][:MOST_MAPS]
+    return [_sentence(each).text for each in found], maps, _table(form, rows, 0)
+
+
+def _kind(
+    form: document.Form, found: Sequence[Comparison], verbose: bool
+) -> Iterator[document.Block]:
+    shown: list[document.Found] = []
+    left_out = 0
+    in_rows = form.heat is None or form.both
+    for each in found:
+        rows = each.rows if verbose and in_rows else form.telling(each.rows)
+        left_out += len(each.rows) - len(rows) if in_rows else 0
+        shown += rows
+    yield _table(form, shown, left_out)
+    for each in found:
+        if form.heat is not None:
+            yield form.heat(each)
+        yield _sentence(each)
+
+
+def _sentence(found: Comparison) -> document.Text:
+    return document.Text(safe(found.sentence, SENTENCE_CHARACTERS), hanging="- ")
+
+
+def _table(form: document.Form, rows: Sequence[document.Found], left_out: int) -> document.Table:
+    columns = [document.Column(each.title, each.right) for each in form.fields]
+    if form.bar is not None:
+        columns.append(document.Column(f"{document.POINTER} knee", bar=_bar_cells))
+    table = document.Table(form.heading, tuple(columns), left_out=left_out)
+    starred = False
+    for row in rows:
+        cells: list[document.Cell] = [each.cell(row) for each in form.fields]
+        starred = starred or any("*" in each for each in cells if isinstance(each, str))
+        if form.bar is not None:
+            sign = document.POINTER if row["standing"] == "knee" else ""
+            cells.append(document.Bar(form.bar(row), 1.0, sign))
+        table.add(*cells)
+    table.note = form.remark if starred else ""
+    return table
+
+
+def _bar_cells(width: int) -> int:
+    return BAR_CELLS if width < document.WIDE else WIDE_BAR_CELLS

@@ -1,0 +1,122 @@
+"""A diagnosis on a terminal: the answer on one screen, and the sections of its details."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from rich.console import Console
+
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.documents import copies, stages
+from bottleneck.documents.answer import answer
+from bottleneck.documents.comparisons import comparisons
+from bottleneck.documents.disks import disk_points, jobs, zone_curves
+from bottleneck.documents.document import Block, Text, points
+from bottleneck.documents.formats import ALL, SECTIONS
+from bottleneck.documents.hosts import interface_points, path
+from bottleneck.documents.terminal import show
+from bottleneck.report import Report
+from bottleneck.text.safe import safe
+from bottleneck.text.units import explorer_note
+from bottleneck.words import dialect_text
+from probes.records import Measured
+
+
+def print_report(
+    report: Report,
+    diagnosis: Diagnosis,
+    console: Console,
+    sections: Sequence[str] = (),
+    kept: bool = False,
+) -> None:
+    """Writes the answer and the sections asked for, readable from 80 columns on.
+
+    kept: whether `explain` finds this report without its file's name.
+    A report without copies, as of one stage, has all of its figures shown. Foreign text is made
+    safe, and none of it is read as markup.
+    """
+    wanted = sections or (() if diagnosis.copies else (ALL,))
+    if diagnosis.copies:
+        show(console, answer(report, diagnosis, kept))
+    elif diagnosis.comparisons or not any(isinstance(e, Measured) for _, e in report.entries):
+        # Of one stage its figures are the answer.
+        show(console, [Text(safe(diagnosis.summary, 2000), "strong")])
+    for name in SECTIONS:
+        if name in wanted or ALL in wanted:
+            found = list(_section(name, report, diagnosis, ALL in sections))
+            if not found and name in sections and name != ALL:
+                found = [Text(f"Nothing to show in section {name}.", "quiet", apart=True)]
+            show(console, found)
+
+
+OF_COPIES = ("direction", "cache", "initiator", "native", "durability", "dialect")
+
+
+def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
+    """One of formats.SECTIONS."""
+    about = partial(_about, diagnosis, verbose)
+    match name:
+        case "copies":
+            yield from copies.copies(diagnosis)
+            yield from copies.cache_growth(report)
+            yield from about(*OF_COPIES)
+            if diagnosis.chosen is not None and diagnosis.chosen.bytes_per_second:
+                yield Text(explorer_note(diagnosis.chosen.bytes_per_second), "quiet", apart=True)
+        case "time":
+            yield from _time(diagnosis, verbose)
+        case "limits":
+            yield from _limits(diagnosis, verbose)
+        case "evidence":
+            yield from _evidence(diagnosis)
+        case "disks":
+            yield from zone_curves(report)
+            yield from about("zones", "place", "random", "sustained")
+            yield from disk_points(report)
+        case "network":
+            yield from (*path(report), *interface_points(report))
+            yield from about("buffers", "messages", "windows", "datagrams")
+        case "smb":
+            yield from about("security", "requests", "channels")
+        case "small-files":
+            yield from about("small-files")
+        case "settings":
+            yield from stages.costly(report)
+        case "measurements":
+            yield from (*stages.stages(report), *jobs(report))
+            yield from (*stages.runs(report), *stages.transfers(report))
+        case "skipped":
+            yield from stages.missing(report)
+            yield from points("Notes", report.notes)
+            yield from stages.reasons(report)
+
+
+def _time(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
+    found = [table for copy in diagnosis.copies for table in copies.time(copy)]
+    yield from found
+    if not found and not verbose and diagnosis.copies:
+        yield Text("Where the time of these copies went is unknown.", "quiet")
+
+
+def _about(diagnosis: Diagnosis, verbose: bool, *abouts: str) -> Iterator[Block]:
+    found = tuple(each for each in diagnosis.comparisons if each.about in abouts)
+    # Beside copies nothing of them is left out.
+    asked = verbose or bool(diagnosis.copies)
+    yield from comparisons(replace(diagnosis, comparisons=found), asked)
+
+
+def _limits(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
+    for copy in diagnosis.copies:
+        if verbose or copy is diagnosis.chosen:
+            yield from (*copies.ceilings(copy), *copies.ladder(copy))
+        if verbose and copy is not diagnosis.chosen:
+            yield from copies.target(copy)
+
+
+def _evidence(diagnosis: Diagnosis) -> Iterator[Block]:
+    for copy in diagnosis.copies:
+        which = f" ({safe(copy.copy, 40)}, {dialect_text(copy.dialect)})"
+        yield from points(f"Evidence{which}", copy.evidence)
+        if copy is not diagnosis.chosen:
+            yield from points(f"Advice{which}", copy.advice)

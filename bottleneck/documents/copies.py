@@ -1,0 +1,215 @@
+"""The copies of a run: a table, where the time of each went, and their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck import words
+from bottleneck.analysis import steps
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Rung, Verdict
+from bottleneck.analysis.model import looks_like
+from bottleneck.documents import document
+from bottleneck.report import Report
+from bottleneck.text.safe import safe
+from bottleneck.text.units import bits_beside, link_text, percent_text, rate_text, size_text
+from probes.records import Measured
+
+LONGEST_SHARE, SHARE_COLUMNS = 45, 30
+"""Of a bar, and of what stands beside it on its line."""
+LEAST_RUNGS = 2
+_WIDE = document.VERY_WIDE
+
+
+def copies(diagnosis: Diagnosis) -> Iterator[document.Block]:
+    """A line for each copy; a wide terminal has room for what comes after its cap."""
+    if not diagnosis.copies:
+        return
+    table = document.Table(
+        "Copies",
+        (
+            *document.columns("copy", "dialect", "rate", "limited by", "confidence", right="2"),
+            document.Column("limit", right=True, least_columns=_WIDE),
+            document.Column("next limit", least_columns=_WIDE),
+            document.Column("expected", right=True, least_columns=_WIDE),
+            document.Column("initiator", least_columns=document.ON_PAGES),
+        ),
+    )
+    for copy in diagnosis.copies:
+        after = copy.predicted_bytes_per_second
+        table.add(
+            safe(copy.copy, 40),
+            words.dialect_text(copy.dialect),
+            words.known(rate_text, copy.bytes_per_second),
+            words.cap_text(copy.verdict),
+            words.confidence_text(copy.verdict, unknown="-"),
+            words.known(rate_text, copy.verdict.ceiling_bytes_per_second),
+            words.known(words.cap_text, copy.next),
+            words.known(lambda told: words.spread_text(told.low, told.high, always=True), after),
+            copy.initiator,
+            mark="chosen" if copy is diagnosis.chosen else "",
+        )
+    yield table
+
+
+def cache_growth(report: Report) -> Iterator[document.Block]:
+    """How much of what a pull read stayed in its sender's RAM: the next one finds it there."""
+    told = []
+    for step, outcome in report.entries:
+        if "pull." not in str(step.setting.get("copy", "")) or not isinstance(outcome, Measured):
+            continue
+        sender = outcome.responder
+        if sender is not None and sender.memory_cached_growth_bytes:
+            grown = size_text(sender.memory_cached_growth_bytes)
+            told.append(f"{words.stage_text(step)}: {grown} in one run")
+    yield from document.points("Growth of the sender's page cache", told)
+
+
+def time(copy: CopyDiagnosis, most: int | None = None) -> Iterator[document.Table]:
+    """Where the time of a copy went, as bars; nothing where that is not known.
+
+    most: rows; the smallest shares are added up in the last one.
+    """
+    shown = [(words.share_name(e), e.ratio) for e in copy.time if e.ratio >= words.LEAST_SHARE]
+    if most is not None and len(shown) > most:
+        rest = sum(ratio for _, ratio in shown[most - 1 :])
+        shown = [*shown[: most - 1], ("others", rest)]
+    if not shown:
+        return
+    titles = (
+        document.Column(""),
+        document.Column("", bar=lambda width: min(LONGEST_SHARE, width - SHARE_COLUMNS)),
+        document.Column("", right=True),
+    )
+    title = f"Where the time of {safe(copy.copy, 40)} went (seen from {copy.view})"
+    table = document.Table(title, titles, about=name_text(copy), inset=True)
+    named = words.share_name(copy.verdict)
+    for name, ratio in shown:
+        bar = document.Bar(ratio, 1.0)
+        table.add(name, bar, percent_text(ratio), mark="cap" if name == named else "")
+    yield table
+
+
+def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
+    """What holds a copy: its own rate and every ceiling; nothing where neither is known."""
+    rate = copy.bytes_per_second
+    if not rate or not copy.ceilings:
+        return
+    table = document.Table(
+        f"Limits of {name_text(copy)}",
+        (
+            document.Column(""),
+            document.Column("", bar=_ceiling_bar),
+            document.Column("rate", right=True),
+            document.Column(""),
+            document.Column(""),
+            document.Column("range", least_columns=document.ON_PAGES),
+            document.Column("source", least_columns=document.ON_PAGES),
+        ),
+    )
+    most = longest_bar(copy, rate)
+    itself = ("the copy", document.Bar(rate, most), rate_text(rate), "", "", "", "")
+    table.add(*itself, mark="chosen")
+    cap = next((each for each in copy.ceilings if is_cap(copy.verdict, each)), None)
+    for each in copy.ceilings:
+        table.add(
+            words.cap_text(each),
+            document.Bar(each.bytes_per_second, most),
+            f"{words.DOUBT_SIGNS[each.standing]}{rate_text(each.bytes_per_second)}",
+            _remark(each),
+            f"{document.POINTER} bottleneck" if each is cap else "",
+            words.spread_text(each.low_bytes_per_second, each.high_bytes_per_second),
+            words.STANDINGS[each.standing],
+            mark="cap" if each is cap else "soft" if each.standing == "at-least" else "",
+        )
+    yield table
+
+
+def name_text(copy: CopyDiagnosis) -> str:
+    """A copy by its name and dialect: `pull.uncached over SMB 3.1.1`."""
+    return f"{safe(copy.copy, 40)} {over_text(copy)}"
+
+
+def over_text(copy: CopyDiagnosis) -> str:
+    """What moved it: `over SMB 3.1.1`, `with the operating system's copy`."""
+    apart = {"native": "with the operating system's copy", "none": "without SMB"}
+    return apart.get(copy.dialect, f"over {words.dialect_text(copy.dialect)}")
+
+
+def _ceiling_bar(width: int) -> int:
+    return 12 if width < document.WIDE else 30 if width < document.VERY_WIDE else 80
+
+
+def longest_bar(copy: CopyDiagnosis, rate: float) -> float:
+    """Bytes per second that the longest bar beside a copy's rate stands for.
+
+    The scale reaches to the next ceiling; an idle core's may be a hundred times as high.
+    """
+    beyond = copy.next.ceiling_bytes_per_second if copy.next else 0.0
+    return max(2 * rate, min(8 * rate, 1.05 * beyond))
+
+
+def is_cap(named: Verdict | Rung, ceiling: Ceiling) -> bool:
+    """Whether it is this ceiling that a verdict or a rung names."""
+    alike = named.ceiling_bytes_per_second == ceiling.bytes_per_second
+    return alike and named.named == ceiling.named
+
+
+def _remark(ceiling: Ceiling) -> str:
+    if ceiling.component in ("network", "bus"):
+        return bits_beside(ceiling.bytes_per_second)
+    if ceiling.standing == "measured":
+        return words.spread_text(ceiling.low_bytes_per_second, ceiling.high_bytes_per_second)
+    return {"at-least": "at least", "estimated": "estimated"}.get(ceiling.standing, "inferred")
+
+
+def ladder(copy: CopyDiagnosis) -> Iterator[document.Block]:
+    """What holds a copy once all that is lower is lifted, and what it then runs at."""
+    if len(copy.ladder) < LEAST_RUNGS:
+        return
+    titles = document.columns("limited by", "limit", "copy runs at", "range", "", right="1 2")
+    table = document.Table("Successive limits", titles, about=name_text(copy))
+    for at, rung in enumerate(copy.ladder):
+        told = rung.predicted_bytes_per_second
+        known = (each.standing for each in copy.ceilings if is_cap(rung, each))
+        table.add(
+            words.cap_text(rung),
+            words.DOUBT_SIGNS[next(known, "measured")] + rate_text(rung.ceiling_bytes_per_second),
+            words.known(lambda told: rate_text(told.median), told),
+            "" if told is None else words.spread_text(told.low, told.high, always=True),
+            _rung_remark(at, rung),
+            mark="chosen" if at == 0 else "",
+        )
+    yield table
+
+
+def _rung_remark(at: int, rung: Rung) -> str:
+    """What a rung's rate stands on, in few words: the assumed link, or why there is none."""
+    if at == 0:
+        return "today"
+    if rung.predicted_bytes_per_second is None:
+        return "incomplete"
+    link = rung.assumed_link_bytes_per_second
+    match = None if link is None else looks_like(link)
+    return "" if match is None else f"with {link_text(match.bits_per_second)}"
+
+
+def target(copy: CopyDiagnosis) -> Iterator[document.Points]:
+    """What it takes to bring a copy to the wanted rate; nothing where none was asked for."""
+    target = copy.target
+    if target is None:
+        return
+    wanted = rate_text(target.bytes_per_second)
+    name = f"{safe(copy.copy, 40)} ({safe(copy.dialect, 16)})"
+    if target.reached:
+        yield document.Points(f"{name} reaches {wanted}", ())
+        return
+    needs = [f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in target.needs]
+    nothing = ["No measured component is in the way."] if not (needs or target.unknown) else []
+    title = f"Needed for {wanted}: {name}"
+    yield document.Points(title, (*needs, *target.unknown, *nothing))
+
+
+def ends(copy: CopyDiagnosis) -> tuple[str, str]:
+    """The sides that the bytes come from and go to."""
+    sender = steps.sender(steps.verb_and_cache(copy.copy)[0], copy.initiator)
+    return sender, steps.other(sender)

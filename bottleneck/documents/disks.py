@@ -1,0 +1,213 @@
+"""The disks: their tables of comparisons, and the devices below each folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bottleneck.analysis import disk_zones, steps
+from bottleneck.analysis.comparisons.disks import FILES, all_zones
+from bottleneck.analysis.disk_zones import Zones
+from bottleneck.documents import document
+from bottleneck.report import Report
+from bottleneck.text import units
+from bottleneck.text.safe import safe
+
+MOST_LAYERS = 12
+LONGEST_STACK = 2000
+MOST_JOBS = 64
+WAYS = {
+    "acknowledged": "acknowledged",
+    "sustained": "sustained",
+    "durable": "with one final flush",
+    "synced": "synchronous",
+}
+
+
+def disk_points(report: Report) -> Iterator[document.Points]:
+    """The layers below each side's folder, top first, each stack once; nothing if unknown."""
+    stacks = list(dict.fromkeys(_stacks(report)))
+    told = [
+        f"{side}: {stack}"
+        for side, stack in stacks
+        # A device that was read by itself is the lower part of its folder's stack.
+        if not any(side == other and more.endswith(f" on {stack}") for other, more in stacks)
+    ]
+    yield from document.points("Disks", told, longest=LONGEST_STACK)
+
+
+def jobs(report: Report) -> Iterator[document.Table]:
+    """What a disk did as the user chose to use it: requests a second and their time."""
+    names = ("job", "rate", "requests/s", "median", "p99")
+    columns = (document.Column(each, right=each != "job") for each in names)
+    table = document.Table("Disk requests", tuple(columns))
+    for step, outcome in report.entries:
+        told = getattr(outcome, "details", None) if step.stage == "disk" else None
+        for each in steps.items(told, "jobs")[:MOST_JOBS]:
+            side = safe(steps.word(step.setting, "side") or step.initiator, 16)
+            rate, ios = (steps.positive(each, f"{key}_per_second") for key in ("bytes", "ios"))
+            times = (steps.positive(each, "latency_seconds", key) for key in ("median", "p99"))
+            table.add(
+                f"{side}: {safe(steps.word(each, 'name') or '', 40)}",
+                None if rate is None else units.rate_text(rate),
+                None if ios is None else units.count_text(ios),
+                *(None if one is None else units.seconds_text(one) for one in times),
+            )
+    if table.rows:
+        yield table
+
+
+def _stacks(report: Report) -> Iterator[tuple[str, str]]:
+    for step, outcome in report.entries:
+        told = getattr(outcome, "details", None)
+        layers = steps.items(told, "layers")[:MOST_LAYERS] if step.stage == "disk" else ()
+        if layers:
+            side = safe(steps.word(step.setting, "side") or step.initiator, 16)
+            yield side, " on ".join(_layer(each) for each in layers)
+
+
+def _layer(told: dict[str, Any]) -> str:
+    """A layer in a few words: `sda (ST4000, SATA at 6 Gbit/s, rotational)`."""
+    name = safe(steps.word(told, "name") or "", 48)
+    kind = safe(steps.word(told, "kind") or "", 24)
+    known = ", ".join(_known(told))
+    named = f"{name} ({kind})" if name and kind not in ("disk", name) else name or kind
+    if kind == "filesystem":
+        named = f"{safe(steps.word(told, 'filesystem') or 'file system', 24)}"
+    return f"{named} [{known}]" if known else named
+
+
+def _known(told: dict[str, Any]) -> Iterator[str]:
+    model, level = steps.word(told, "model"), steps.word(told, "raid_level")
+    if level is not None:
+        yield safe(level, 24)
+    if model is not None:
+        yield safe(model, 40)
+    link, usb = (steps.positive(told, f"{each}_bits_per_second") for each in ("link", "usb"))
+    rate = link or usb
+    transport = steps.word(told, "transport")
+    if transport is not None:
+        at = f" at {units.link_text(rate)}" if rate is not None else ""
+        yield f"{safe(transport, 16)}{at}"
+    able = steps.positive(told, "link_able_bits_per_second")
+    if able is not None and rate is not None and able > rate:
+        yield f"supports {units.link_text(able)}"
+    rotational = steps.flag(told, "rotational")
+    if rotational is not None:
+        yield "rotational" if rotational else "not rotational"
+    size = steps.positive(told, "bytes")
+    if size is not None:
+        yield units.size_text(size)
+    scheduler, ahead = steps.word(told, "scheduler"), steps.amount(told, "read_ahead_bytes")
+    if scheduler is not None:
+        yield f"scheduler {safe(scheduler, 16)}"
+    if ahead is not None and steps.word(told, "kind") == "disk":
+        yield f"read-ahead {units.size_text(ahead)}"
+    if steps.word(told, "write_cache") == "write through":
+        yield "write cache off"
+    if steps.flag(told, "smart", "passed") is False:
+        yield "SMART: FAILING"
+
+
+MOST_FILES = 8
+
+
+def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
+    """One for each disk that was measured zone by zone."""
+    for each in all_zones(report):
+        yield document.ZoneCurve(_curve_title(each), each, tuple(_marks(report, each))[:MOST_FILES])
+
+
+def _curve_title(zones: Zones) -> str:
+    """What the curve is of, in one line; safe to print."""
+    setting = zones.found.step.setting
+    side = safe(steps.word(setting, "side") or zones.found.step.initiator, 16)
+    does = "write" if steps.word(setting, "verb") == "write" else "read"
+    device = f" {safe(zones.device, 32)}" if zones.device else ""
+    return f"{side} disk{device}, {does} rate by zone, {units.megabytes_unit()}"
+
+
+def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
+    """The files of a report on the disk of a curve; the sentences' names for them."""
+    for found in steps.measured(report, "disk"):
+        place, name = disk_zones.place_of(found), FILES.get(disk_zones.pattern(found))
+        side = steps.word(found.step.setting, "side")
+        spans = () if place is None else place.spans_on(zones.device)
+        if name is None or not spans or side != steps.word(zones.found.step.setting, "side"):
+            continue
+        # A cached read has the same file as the uncached one.
+        if steps.word(found.step.setting, "cache") == "uncached":
+            yield document.FileMark(name, tuple((span.from_ratio, span.to_ratio) for span in spans))
+
+
+def _span(row: document.Found) -> str:
+    first, last = (units.percent_text(row[f"{end}_ratio"]) for end in ("from", "to"))
+    return f"{first.removesuffix('%')}\u2013{last}"
+
+
+def _disk(row: document.Found) -> str:
+    return f"{row['side']} {safe(row['device'] or 'disk', 24)}"
+
+
+def _zone(row: document.Found) -> str:
+    return f"{_disk(row)} {safe(row['verb'] or '', 8)} {_span(row)}"
+
+
+def _edges_and_weak(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
+    last = len(rows) - 1
+    return tuple(row for at, row in enumerate(rows) if at in (0, last) or row["standing"])
+
+
+def _whose(row: document.Found) -> str:
+    return f"{row['side']}: {FILES[row['pattern']].removeprefix('the ')}"
+
+
+TABLES = {
+    "zones": document.Form(
+        "Zones",
+        (
+            document.Field("", _zone),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.figure("curve", units.rate_text, "curve_bytes_per_second"),
+            document.figure("latency", units.seconds_text, "latency_median_seconds"),
+            document.figure("p99", units.seconds_text, "latency_p99_seconds"),
+            document.Field("", lambda row: row["standing"] or ""),
+        ),
+        _edges_and_weak,
+    ),
+    "place": document.Form(
+        "Location on disk",
+        (
+            document.Field("", _whose),
+            document.Field("disk", lambda row: safe(row["device"], 24)),
+            document.Field("location", _span),
+            document.figure("extents", units.count_text, "fragments"),
+            document.figure("read rate", units.rate_text, "bytes_per_second"),
+            document.figure("expected", units.rate_text, "place_bytes_per_second"),
+            document.figure("outer", units.rate_text, "edge_bytes_per_second"),
+        ),
+        document.first(1),
+    ),
+    "random": document.Form(
+        "Random reads",
+        (
+            document.Field("", _disk),
+            document.figure("queue depth", str, "depth"),
+            document.figure("reads/s", units.count_text, "reads_per_second"),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.figure("median", units.seconds_text, "median_seconds"),
+            document.figure("p99", units.seconds_text, "p99_seconds"),
+        ),
+        document.first(2),
+    ),
+    "sustained": document.Form(
+        "Sustained and synchronous writes",
+        (
+            document.Field("", lambda row: f"{row['side']}: {WAYS[row['way']]}"),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.figure("knee, size", units.size_text, "knee_bytes", "request_bytes"),
+            document.figure("wait", units.seconds_text, "wait_seconds", "flush_seconds"),
+        ),
+        document.first(4),
+    ),
+}

@@ -1,0 +1,353 @@
+"""A fleet's result in each format: the matrix of its pairs, and what the slow ones share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from bottleneck import __version__
+from bottleneck.documents import fleet_together, html, markdown
+from bottleneck.documents.document import (
+    Block,
+    Column,
+    Heat,
+    HeatCell,
+    Points,
+    Table,
+    Text,
+    columns,
+    points,
+)
+from bottleneck.documents.fleet_together import LONGEST_NAME, name_of
+from bottleneck.documents.html import Group
+from bottleneck.fleet.culprit import SLOW
+from bottleneck.fleet.records import Culprit, Fleet, Found, Node, Pair
+from bottleneck.fleet.result import Result
+from bottleneck.gate.judged import Judged, Judgement, State
+from bottleneck.text.safe import safe
+from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.words import cap_text
+
+MOST_LINES = 12
+MOST_SERVERS, MOST_CLIENTS = 8, 16
+"""Of the matrix on a terminal; a page and the JSON have more."""
+
+
+def pair_text(pair: Pair) -> str:
+    """`pc1 with nas2`."""
+    return f"{safe(pair.client, LONGEST_NAME)} with {safe(pair.server, LONGEST_NAME)}"
+
+
+def first_text(texts: Iterable[str], between: str = ", ") -> str:
+    """The first three of a list: `nas1, nas2, nas3 and 3 more`."""
+    shown = list(texts)
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    return between.join(shown[:3]) + more
+
+
+def headline(result: Result) -> str:
+    """The answer in one line."""
+    if result.together is not None:
+        return fleet_together.headline(result.together)
+    named, doubts = result.culprits, result.undecided
+    if named:
+        return f"Bottleneck: {first_text(map(_named, named))}"
+    if doubts:
+        nodes = (doubts[0].node, *doubts[0].alternatives)
+        return f"Bottleneck: not identified, {' or '.join(map(name_of, nodes))}"
+    if not result.found:
+        return "Bottleneck: not identified (no copy was measured)"
+    if result.common:
+        first = result.common[0]
+        who = f"{first.agreeing} of {first.measured} pairs"
+        return f"Bottleneck: {cap_text(first.verdict)}, the same for {who}"
+    found = result.found[0]
+    if count := len(found.unexplained):
+        return f"Bottleneck: not identified, no shared host explains {_pairs(count, 'slow ')}"
+    usual, least = rate_text(found.usual_bytes_per_second), SLOW * found.usual_bytes_per_second
+    below = any(rate < least for rate in result.rates[found.copy].values())
+    who = "no pair with a faster link" if below else "no pair"
+    measured = {pair for rates in result.rates.values() for pair in rates}
+    if len(result.missing) >= len(measured):
+        whole = _pairs(len(measured) + len(result.missing))
+        return f"Bottleneck: not identified, only {len(measured)} of {whole} could be measured"
+    lost = f" ({_pairs(len(result.missing))} not measured)" if result.missing else ""
+    return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}{lost}"
+
+
+def _pairs(count: int, kind: str = "") -> str:
+    return f"{count} {kind}pair{'s' * (count != 1)}"
+
+
+def _named(culprit: Culprit) -> str:
+    limit = f" ({cap_text(culprit.verdict)})" if culprit.verdict else ""
+    return f"{name_of(culprit.node)}{limit}"
+
+
+def sentences(result: Result) -> Iterator[str]:
+    """What stands behind the headline, one sentence each."""
+    if result.together is not None:
+        yield from fleet_together.sentences(result.together)
+    if not result.found:
+        return
+    found = result.found[0]
+    for each in (*result.culprits[:MOST_LINES], *result.undecided[:MOST_LINES]):
+        yield _of_culprit(each, found)
+    for one in result.common:
+        servers = first_text(safe(each, LONGEST_NAME) for each in one.servers)
+        yield (
+            f"{one.agreeing} of {one.measured} pairs of {servers} name the same limit: "
+            f"{cap_text(one.verdict)}. The usual rate is {rate_text(found.usual_bytes_per_second)}."
+        )
+    if result.limited:
+        yield (
+            f"{_pairs(len(result.limited), 'slow ')} had no time for a whole copy (use a larger "
+            "--budget): the rate is that of a copy without the client's disk."
+        )
+    if found.unexplained:
+        shown = first_text(map(pair_text, found.unexplained), "; ")
+        yield f"Slow pairs that no shared host explains: {shown}."
+
+
+def _of_culprit(culprit: Culprit, found: Found) -> str:
+    usual = rate_text(found.usual_bytes_per_second)
+    named = name_of(culprit.node)
+    text = (
+        f"{len(culprit.slow)} of {culprit.measured} measured pairs of {named} reach about "
+        f"{rate_text(culprit.bytes_per_second)}; the usual rate is {usual}."
+    )
+    if culprit.verdict is not None:
+        text += f" {culprit.agreeing} of them name: {cap_text(culprit.verdict)}."
+    if culprit.opposed:
+        text += f" {culprit.opposed} of them name a limit of another part."
+    if culprit.alternatives:
+        others = " or ".join(map(name_of, culprit.alternatives))
+        text += f" {others.capitalize()} explains them as well."
+    if culprit.measure is not None:
+        text += f" To decide, measure {pair_text(culprit.measure)}."
+    elif culprit.alternatives:
+        text += " No other pair would decide between them."
+    return text
+
+
+def blocks(result: Result) -> Iterator[Block]:
+    """For a terminal: the answer, the culprits, the matrix of the headline's copy."""
+    yield Text(headline(result), "strong")
+    for each in sentences(result):
+        yield Text(each, hanging="  ")
+    yield from details(result)
+    if result.found and result.together is None:
+        yield matrix(result, MOST_CLIENTS, MOST_SERVERS)
+
+
+def details(result: Result) -> Iterator[Block]:
+    """What clients get at once and the culprits as tables, and what is missing."""
+    yield from fleet_together.blocks(result.together)
+    table = Table(
+        "Shared limits",
+        columns("node", "rate", "slow pairs", "limited by", "copies", "confidence", right="1 2"),
+    )
+    for each in result.culprits[:MOST_LINES]:
+        table.add(
+            name_of(each.node),
+            rate_text(each.bytes_per_second),
+            f"{len(each.slow)} of {each.measured}",
+            cap_text(each.verdict) if each.verdict else "-",
+            ", ".join(result.copies_of(each)),
+            f"{each.confidence:.2f}",
+        )
+    table.left_out = len(result.culprits) - len(table.rows)
+    if table.rows:
+        yield table
+    lost = [f"{pair_text(pair)}: {why}" for pair, why in sorted(result.missing.items())]
+    tried = {host for pair in result.missing for host in pair}
+    lost += [f"{host}: no report" for host in result.unmeasured if host not in tried]
+    yield from points("Not measured", lost, MOST_LINES, 200)
+    if result.missing:
+        pair = min(result.missing)
+        yield Text(
+            "What to do: mend these, then measure them again: `bottleneck diagnose "
+            f"//{safe(pair.server, LONGEST_NAME)}/SHARE --json FILE` on "
+            f"{safe(pair.client, LONGEST_NAME)}, FILE in the folder of the reports, or `bottleneck "
+            "fleet ... --resume`.",
+            hanging="  ",
+        )
+
+
+def matrix(result: Result, most_clients: int, most_servers: int) -> Table:
+    """Rates of the headline's copy, clients of slow pairs first; a culprit's pairs are marked."""
+    found = result.found[0]
+    rates, slow = result.rates[found.copy], set(found.slow)
+    clients, servers = _worst_first(result.fleet, found)
+    shown = servers[:most_servers]
+    table = Table(
+        f"{found.copy}: rates of {_pairs(found.measured)}",
+        (Column("client"), *(Column(safe(each, 16), right=True) for each in shown)),
+        note=f"* slower than {percent_text(SLOW)} of the usual rate "
+        f"({rate_text(found.usual_bytes_per_second)}); -: not measured",
+    )
+    for client in clients[:most_clients]:
+        pairs = (Pair(client, each) for each in shown)
+        cells = (_cell(rates.get(pair), pair in slow) for pair in pairs)
+        table.add(safe(client, LONGEST_NAME), *cells)
+    table.left_out = len(clients) - len(table.rows)
+    return table
+
+
+def _cell(rate: float | None, slow: bool) -> str:
+    return "-" if rate is None else f"{rate_text(rate)}{' *' if slow else '  '}"
+
+
+def _worst_first(fleet: Fleet, found: Found) -> tuple[list[str], list[str]]:
+    count = Counter(node for pair in found.slow for node in fleet.nodes(pair))
+    ordered = sorted(fleet.hosts, key=lambda node: -count[node])
+    return (
+        [node.name for node in ordered if node.kind == "client"],
+        [node.name for node in ordered if node.kind == "server"],
+    )
+
+
+def explained(found: Found) -> dict[Pair, list[Node]]:
+    """The named nodes behind each slow pair."""
+    slow: dict[Pair, list[Node]] = {}
+    for each in found.culprits:
+        for pair in each.slow:
+            slow.setdefault(pair, []).append(each.node)
+    return slow
+
+
+def judgement(result: Result) -> Judgement:
+    """For JUnit and Nagios: a case for each pair, critical where it is slow."""
+    state: State = "critical" if result.culprits else "ok" if result.is_decided else "unknown"
+    if state != "critical" and result.together is not None:
+        state = max(state, fleet_together.state(result.together), key=_STATES.index)
+    return Judgement(state, headline(result), tuple(_cases(result)), None, None)
+
+
+_STATES: tuple[State, ...] = ("ok", "unknown", "critical")
+
+
+def _cases(result: Result) -> Iterator[Judged]:
+    yield from fleet_together.cases(result.together)
+    for found in result.found[:1]:
+        behind, slow = explained(found), set(found.slow)
+        least = SLOW * found.usual_bytes_per_second
+        for pair, rate in sorted(result.rates[found.copy].items()):
+            name = f"{pair_text(pair)}: {found.copy}"
+            because = ", ".join(map(name_of, behind.get(pair, ()))) or "not identified"
+            state: State = "critical" if pair in slow else "ok"
+            text = rate_text(rate) + (f", limited by {because}" if state == "critical" else "")
+            metric = f"{pair.client}.{pair.server}"
+            limit = f"{least:.0f}:" if pair in slow or rate >= least else ""
+            yield Judged(name, metric, state, text, rate, "bytes_per_second", "", limit)
+    for pair, why in sorted(result.missing.items()):
+        yield Judged(pair_text(pair), f"{pair.client}.{pair.server}", "unknown", why)
+
+
+def ticket(result: Result) -> str:
+    """One page of Markdown."""
+    told = [Text(each) for each in sentences(result)]
+    lines = [
+        f"# {markdown.inline(headline(result))}",
+        "",
+        f"copy-bottleneck/ticket/fleet, version {__version__}.",
+        "",
+        *markdown.section("Evidence", told),
+        *markdown.section("Details", details(result)),
+    ]
+    if result.found:
+        table = matrix(result, MOST_CLIENTS, MOST_SERVERS)
+        note, table.note = table.note, ""
+        lines += [*markdown.section(table.title, [table]), *markdown.paragraph(note)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def page(result: Result) -> str:
+    """The HTML page with the matrix as a heat map, the pairs of culprits framed."""
+    sections = [Group("Details", tuple(details(result)), "details")]
+    if result.found:
+        shown = (*_heat(result), matrix(result, 200, 60))
+        sections.insert(0, Group("Pairs", shown, "pairs"))
+    skipped = tuple(points("", result.skipped, 200, 300))
+    sections.append(Group("Files that were skipped", skipped, "skipped"))
+    told = list(sentences(result))
+    top = {
+        "title": headline(result),
+        "origin": f"{len(result.fleet.clients)} clients, {len(result.fleet.servers)} servers",
+        "named": bool(result.culprits),
+        "headline": headline(result),
+        "rest": " ".join(told[:3]),
+        "figures": None,
+        "ending": "" if result.status == "complete" else f"Partial results: {result.status}",
+        "advice": (),
+        "version": __version__,
+    }
+    return html.page(sections, top)
+
+
+def _heat(result: Result) -> Iterator[Block]:
+    found = result.found[0]
+    clients, servers = _worst_first(result.fleet, found)
+    clients, servers = clients[: html.MOST_HEAT_ROWS], servers[: html.MOST_HEAT_COLUMNS]
+    slow, rates = explained(found), result.rates[found.copy]
+    cells = tuple(
+        HeatCell(row, column, rate, "", Pair(client, server) in slow)
+        for row, client in enumerate(clients)
+        for column, server in enumerate(servers)
+        if (rate := rates.get(Pair(client, server))) is not None
+    )
+    heat = Heat(
+        cells,
+        "client",
+        "server",
+        lambda at: safe(clients[int(at)], 16),
+        lambda at: safe(servers[int(at)], 12),
+        framed="limited by a shared node",
+    )
+    told = f"{found.copy} of each pair; clients and servers of slow pairs come first."
+    if len(cells) < found.measured:
+        told += f" {len(cells)} of {found.measured} pairs are shown."
+    yield Text(told)
+    if cells:
+        yield heat
+
+
+def plan_blocks(
+    fleet: Fleet,
+    rounds: Sequence[Sequence[Pair]],
+    each_seconds: float,
+    most: int,
+    copy_bytes: int,
+    more: Sequence[str] = (),
+) -> Iterator[Block]:
+    """The timetable for a person, with what it loads; more: further lines of that."""
+    tests = sum(map(len, rounds))
+    width = max(map(len, rounds), default=0)
+    yield Text(f"{tests} tests in {len(rounds)} rounds, up to {most} tests in all", "strong")
+    yield Points(
+        "Load",
+        (
+            *_load(
+                len(fleet.clients), len(fleet.servers), len(rounds), width, each_seconds, copy_bytes
+            ),
+            *more,
+        ),
+    )
+    table = Table("Timetable", columns("round", "starts after", "pairs", right="0 1"))
+    for at, each in enumerate(rounds[:MOST_CLIENTS]):
+        pairs = ", ".join(map(pair_text, each[:4])) + (
+            f", +{len(each) - 4}" if len(each) > 4 else ""
+        )
+        table.add(str(at + 1), seconds_text(at * each_seconds) if at else "0 s", pairs)
+    table.left_out = len(rounds) - len(table.rows)
+    yield table
+
+
+def _load(
+    clients: int, servers: int, rounds: int, width: int, seconds: float, copy_bytes: int
+) -> Iterable[str]:
+    yield f"{clients} clients, {servers} servers: {clients * servers} pairs."
+    yield f"At most {width} tests at the same time, one for each client, server and uplink."
+    whole, one = seconds_text(rounds * seconds), seconds_text(seconds)
+    yield f"Duration: at most {whole}, {one} for each test."
+    yield f"Test files: at most {size_text(copy_bytes)} on each client and share, then removed."

@@ -1,0 +1,50 @@
+"""The formats of a report that a run or `explain` writes: a module and a word each.
+
+A format's module has `document(report, diagnosis)`, the whole text; it is loaded where it
+is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bottleneck.analysis.finding import Diagnosis
+    from bottleneck.report import Report
+
+
+@dataclass(frozen=True)
+class Format:
+    """One of them."""
+
+    name: str
+    """Of its option, and after --format."""
+    module: str
+    """In this package; none: the report itself."""
+    help: str
+    metavar: str = "FILE"
+
+
+FORMATS = (
+    Format("json", "", "Write the report as JSON to FILE ('-': stdout)."),
+    Format("html", "html", "Write the report as one HTML page to FILE."),
+    Format("ticket", "ticket", "Write one page of Markdown for a ticket to FILE."),
+    Format("junit", "junit", "Write the copies as JUnit XML to FILE."),
+    Format("csv", "rows", "Write one row of figures for each test to FILE, as CSV."),
+)
+KINDS = tuple(each.name for each in FORMATS)
+ALL = "all"
+SECTIONS = (
+    *("copies", "time", "limits", "evidence", "disks", "network", "smb", "small-files", "settings"),
+    *("measurements", "skipped", ALL),
+)
+"""A diagnosis' sections in the order in which console.py shows them."""
+
+
+def text_of(kind: str, known: Report, diagnosis: Diagnosis) -> str:
+    """A document of one of KINDS."""
+    module = next(each.module for each in FORMATS if each.name == kind)
+    text: str = import_module(f"bottleneck.documents.{module}").document(known, diagnosis)
+    return text

@@ -1,0 +1,301 @@
+"""Both hosts, their interfaces, the share, and the path between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.hardware_limits import interfaces
+from bottleneck.analysis.interface_facts import wifi_text
+from bottleneck.analysis.rules.bus.links import slot_text
+from bottleneck.documents.document import Block, Fact, Facts, Points, Text, points
+from bottleneck.documents.stages import grouped
+from bottleneck.report import Report, Step
+from bottleneck.text import units
+from bottleneck.text.safe import safe
+from bottleneck.words import known
+from probes.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
+
+NAME_CHARACTERS = 120
+MOST_LINES = 12
+
+
+def host_facts(host: HostFacts | None) -> Block:
+    """The facts of a host; a sentence where no agent ran."""
+    if host is None:
+        return Text("No agent ran on this host, so its facts are unknown.", "quiet")
+    return Facts(tuple(_facts(host)))
+
+
+def _facts(host: HostFacts) -> Iterator[Fact]:
+    yield "Name", _name(host.name)
+    distribution = f", {host.distribution}" if host.distribution else ""
+    yield "System", _name(f"{host.system}{distribution}")
+    if host.virtual:
+        yield "Runs in", _name(host.virtual)
+    quota = host.quota_cores
+    limit = "" if quota is None else f", limited to {units.count_text(quota)} by a quota"
+    yield "CPU", f"{host.cores} core{'' if host.cores == 1 else 's'}{limit}"
+    total = host.memory_total_bytes
+    yield "Memory", "unknown" if total is None else units.size_text(total)
+    if host.congestion_control:
+        yield "Congestion control", _name(host.congestion_control)
+    if host.folder is not None:
+        yield "Folder", tuple(map(_name, _folder(host.folder)))
+    tools = ", ".join(f"{name} {version}" for name, version in sorted(host.tools.items()))
+    if tools:
+        yield "Programs", _name(tools)
+    buffers = [f"{name} {told}" for name, told in sorted(host.socket_buffers.items())]
+    if buffers:
+        yield "Socket buffers", tuple(map(_name, buffers[:MOST_LINES]))
+    client = [f"{name} {told}" for name, told in sorted(host.smb_client.items())]
+    if client:
+        yield "SMB client of the system", tuple(map(_name, client[:MOST_LINES]))
+    yield "Agent", f"Python {_name(host.python)}{', as root' if host.privileged else ''}"
+
+
+def _folder(folder: FolderFacts) -> Iterator[str]:
+    yield folder.path
+    on = f" on {folder.device}" if folder.device else ""
+    turns = {True: ", rotational", False: ", not rotational", None: ""}[folder.rotational]
+    if folder.filesystem:
+        yield f"{folder.filesystem}{on}{turns}"
+    if folder.mount_options:
+        yield folder.mount_options
+    if folder.free_bytes is not None:
+        whole = "" if folder.total_bytes is None else f" of {units.size_text(folder.total_bytes)}"
+        yield f"{units.size_text(folder.free_bytes)}{whole} free"
+
+
+def _word(told: dict[str, Any], key: str) -> str | None:
+    return known(_name, steps.word(told, key) or None)
+
+
+def _security(told: dict[str, Any], key: str) -> str | None:
+    return None if key not in told else _name(str(told[key])) if told[key] else "off"
+
+
+def _amount(write: Callable[[float], str]) -> Callable[[dict[str, Any], str], str | None]:
+    return lambda told, key: known(write, steps.amount(told, key))
+
+
+def _able(told: dict[str, Any], key: str) -> str | None:
+    return known(_name, ", ".join(steps.texts(told, key)) or None)
+
+
+SHARE: tuple[tuple[str, str, Callable[[dict[str, Any], str], str | None]], ...] = (
+    ("share", "Share", _word),
+    ("dialect", "Dialect", _word),
+    ("signing", "Signing", _security),
+    ("encryption", "Encryption", _security),
+    ("signing_required_by", "Signing required by", _word),
+    ("encryption_required_by", "Encryption required by", _word),
+    ("security_mode", "Security mode", _word),
+    ("server_guid", "Server GUID", _word),
+    ("max_read_bytes", "Largest read", _amount(units.size_text)),
+    ("max_write_bytes", "Largest write", _amount(units.size_text)),
+    ("free_bytes", "Free on the share", _amount(units.size_text)),
+    ("credits", "Credits", _amount(units.count_text)),
+    ("capabilities", "Capabilities", _able),
+    ("connect_seconds", "Connect time", _amount(units.seconds_text)),
+)
+"""Of a report's target the keys, in words, and how each is written."""
+
+
+def share_facts(report: Report) -> Facts:
+    """What the share's server reported."""
+    found = ((term, tell(report.target, key)) for key, term, tell in SHARE)
+    return Facts(tuple((term, told) for term, told in found if told is not None))
+
+
+def _name(text: str) -> str:
+    return safe(text, NAME_CHARACTERS)
+
+
+MOST_BELOW = 4
+ORDINARY_QDISCS = ("noqueue", "noop", "pfifo_fast", "fq_codel", "fq", "mq")
+
+
+def interface_points(report: Report) -> Iterator[Points]:
+    """Both hosts' interfaces with those below them; nothing where none is known."""
+    told = (f"{side}: {each}" for side, link in interfaces(report) for each in _link_lines(link))
+    yield from points("Interfaces", told)
+
+
+def _link_lines(link: InterfaceFacts) -> Iterator[str]:
+    yield interface_text(link)
+    for each in link.lower[:MOST_BELOW]:
+        yield f"below {safe(link.name, 24)}: {interface_text(each)}"
+        if each.lower:
+            names = ", ".join(safe(one.name, 24) for one in each.lower[:MOST_BELOW])
+            yield f"below {safe(each.name, 24)}: {names}"
+    if len(link.lower) > MOST_BELOW:
+        yield f"below {safe(link.name, 24)}: {len(link.lower) - MOST_BELOW} more"
+
+
+def interface_text(link: InterfaceFacts) -> str:
+    """An interface in one line: name, what it is, link, MTU, and what is unusual about it."""
+    what = _what(link)
+    name = safe(link.name, 24)
+    return ", ".join((f"{name} ({what})" if what else name, *_link_facts(link)))
+
+
+def _what(link: InterfaceFacts) -> str:
+    told = [link.driver if link.kind in (None, "ethernet") else link.kind, link.bond_mode]
+    if link.kind == "wifi":
+        told = ["Wi-Fi", link.driver]
+    if link.vlan_id is not None:
+        told.append(str(link.vlan_id))
+    return safe(" ".join(each for each in told if each), 40)
+
+
+def _link_facts(link: InterfaceFacts) -> Iterator[str]:
+    # What a virtual interface with nothing below claims is a constant in its driver.
+    if link.rate_bits_per_second and (link.virtual is False or link.lower):
+        duplex = f" {safe(link.duplex, 8)} duplex" if link.duplex else ""
+        by_hand = link.autonegotiated is False and link.virtual is False
+        manually = " (set manually)" if by_hand else ""
+        yield f"{units.link_text(link.rate_bits_per_second)}{duplex}{manually}"
+    if link.kind == "wifi":
+        yield wifi_text(link).removeprefix(" at ") or "rate unknown"
+    if link.mtu_bytes:
+        yield f"MTU {link.mtu_bytes}"
+    if link.pcie:
+        rate = link.pcie.get("bytes_per_second", 0.0)
+        yield f"slot of {slot_text(link.pcie)} ({units.rate_text(rate)})"
+    if link.usb_bits_per_second:
+        yield f"USB at {units.link_text(link.usb_bits_per_second)}"
+    if link.pause:
+        uses = [word for word in ("receives", "sends") if link.pause.get(word)]
+        yield f"flow control {' and '.join(uses)}" if uses else "no flow control"
+    offloads = ("tcp_segmentation", "generic_receive")
+    off = [name for name in offloads if link.offloads.get(name) is False]
+    if off and link.virtual is False:
+        yield f"{' and '.join(off).replace('_', ' ')} offload off"
+    qdisc = safe(link.qdisc or "its qdisc", 16)
+    if link.qdisc_rate_bytes_per_second:
+        yield f"shaped to {units.bit_rate_text(link.qdisc_rate_bytes_per_second)} by {qdisc}"
+    elif link.qdisc and link.qdisc not in ORDINARY_QDISCS:
+        yield f"qdisc {qdisc}"
+
+
+MOST_HOPS = 12
+MOST_REASONS = 6
+LONGEST_LINE = 2000
+
+
+def path(report: Report) -> Iterator[Points]:
+    """A point each for the RTT, the routers and both directions; nothing if not measured."""
+    yield from points("Path between the hosts", _path_lines(report), longest=LONGEST_LINE)
+
+
+def _path_lines(report: Report) -> Iterator[str]:
+    for step, outcome in report.entries:
+        if step.stage == "path" and isinstance(outcome, Measured):
+            yield from _lines(step, outcome.details, steps.on_one_host(report))
+        if step.stage == "paths" and isinstance(outcome, Measured):
+            yield from _other_paths(outcome.details)
+
+
+def _other_paths(details: Details) -> Iterator[str]:
+    """Each address of the server's with what its path carries; or that there is no other."""
+    ways = steps.items(details, "ways")
+    for way in ways if len(ways) > 1 else ():
+        rates = [(verb, steps.positive(way, f"{verb}_bytes_per_second")) for verb in steps.VERBS]
+        told = ", ".join(f"{verb} {units.rate_text(rate)}" for verb, rate in rates if rate)
+        told = told or safe(steps.word(way, "missing") or "not measured", 120)
+        use = ", in use" if steps.flag(way, "in_use") else ""
+        yield f"{safe(steps.word(way, 'address') or '', 60)} by {_card(way)}{use}: {told}"
+    if len(ways) == 1:
+        yield "no other path: no further address of the server is in a network of this host"
+
+
+def _card(way: Details) -> str:
+    return safe(steps.word(way, "interface") or "an unknown interface", 24)
+
+
+def _lines(step: Step, details: Details, one_host: bool) -> Iterator[str]:
+    yield from _round_trip(details)
+    yield from _routers(details)
+    for verb in ("push", "pull"):
+        sender = steps.sender(verb, step.initiator)
+        told = "; ".join(part for part in _way(details, verb, one_host) if part)
+        if told:
+            yield f"{sender} to {steps.other(sender)}: {told}"
+    yield from _missing(details)
+
+
+def _round_trip(details: Details) -> Iterator[str]:
+    low, median, high, count, lost = (
+        steps.amount(details, "rtt", "handshake", name)
+        for name in ("low_seconds", "median_seconds", "high_seconds", "count", "lost")
+    )
+    if median is None:
+        return
+    told = f"RTT {units.seconds_text(median)}"
+    if low is not None and high is not None and count:
+        span = f"{units.seconds_text(low)} to {units.seconds_text(high)}"
+        told += f" ({span}, {units.count_text(count)} handshakes)"
+    yield f"{told}, and {units.count_text(lost)} with a lost packet" if lost else told
+
+
+def _routers(details: Details) -> Iterator[str]:
+    found = steps.items(details, "hops")
+    complete = steps.flag(details, "hops_complete")
+    between = found[:-1] if complete else found
+    if not between:
+        if complete:
+            yield "no router in between"
+        return
+    told = ", ".join(_router(hop) for hop in between[:MOST_HOPS])
+    if len(between) > MOST_HOPS:
+        told += f" and {len(between) - MOST_HOPS} more"
+    yield f"through {told}" + ("" if complete else "; later routers do not reply")
+
+
+def _router(hop: dict[str, Any]) -> str:
+    address, seconds = steps.word(hop, "address"), steps.amount(hop, "rtt_seconds")
+    if address is None:
+        return "one without a reply"
+    return f"{safe(address, 48)} ({units.seconds_text(seconds)})" if seconds else safe(address, 48)
+
+
+def _way(details: Details, verb: str, one_host: bool) -> Iterator[str]:
+    way = details.get(verb)
+    passes, stalls = (
+        steps.positive(way, "black_hole", f"{name}_bytes") for name in ("passes", "stalls")
+    )
+    believed = steps.positive(way, "path_mtu_bytes")
+    if passes is not None and stalls is not None:
+        yield f"packets of {passes:.0f} bytes pass, those of {stalls:.0f} are dropped silently"
+    elif believed is not None:
+        # Full segments that came through, or the host's own answer to such a packet.
+        full = steps.positive(way, "full_packet_bytes")
+        proven = steps.flag(way, "path_mtu_confirmed") or full == believed
+        yield f"packets of {believed:.0f} bytes {'pass' if proven else 'should pass'}"
+        # Within one host segments are cut by what a window holds, not by what a link takes.
+        if full is not None and full < believed and not one_host:
+            yield f"TCP sends at most {full:.0f}"
+    yield _loaded(way)
+
+
+def _loaded(way: Any) -> str:
+    names = ("rtt_seconds_median", "buffer_delay_seconds", "buffer_delay_ratio")
+    median, delay, ratio = (steps.amount(way, "loaded", name) for name in names)
+    rate = steps.amount(way, "loaded", "bytes_per_second")
+    if median is None or rate is None:
+        return ""
+    told = f"RTT {units.seconds_text(median)} under a load of {units.rate_text(rate)}"
+    if delay and ratio is not None:
+        told += f", {units.seconds_text(delay)} ({units.percent_text(ratio)}) longer than idle"
+    return told
+
+
+def _missing(details: Details) -> Iterator[str]:
+    """What could not be seen: each reason once."""
+    told = details.get("not_measured")
+    found = told.items() if isinstance(told, dict) else ()
+    reasons = grouped((safe(str(why), 200), safe(str(name), 40)) for name, why in found)
+    for why, names in list(reasons.items())[:MOST_REASONS]:
+        yield f"not measured: {names}: {why}"

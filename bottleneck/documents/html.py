@@ -1,0 +1,326 @@
+"""The whole page: one file that needs nothing else, runs nothing and asks nobody.
+
+The policy (Content Security Policy Level 3, in a meta element) lets nothing in but the one style
+sheet, by its hash: what a stranger's name smuggled past the escaping would still not run or load.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from itertools import chain, groupby
+from typing import Any, Literal, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.documents import copies, stages
+from bottleneck.documents.answer import advice, ending
+from bottleneck.documents.comparisons import figures
+from bottleneck.documents.disks import disk_points, jobs
+from bottleneck.documents.document import (
+    Block,
+    Facts,
+    Heat,
+    HeatCell,
+    Points,
+    Text,
+    Verbatim,
+    points,
+)
+from bottleneck.documents.hosts import host_facts, interface_points, path, share_facts
+from bottleneck.documents.plots.charts import Plot
+from bottleneck.documents.plots.copies import over_time, stack
+from bottleneck.documents.plots.cores import cores
+from bottleneck.documents.plots.shapes import TEMPLATES, sheet
+from bottleneck.documents.plots.stages import latencies, sweeps
+from bottleneck.documents.plots.zones import zones
+from bottleneck.documents.ticket import command_words
+from bottleneck.report import Report
+from bottleneck.text.safe import safe
+from bottleneck.text.units import (
+    explorer_note,
+    megabytes_text,
+    megabytes_unit,
+    rate_text,
+    seconds_text,
+)
+from bottleneck.words import cap_text, confidence_text, first_line, time_text
+
+TITLE_CHARACTERS = 80
+COMMAND_CHARACTERS = 2000
+SUMMARY_CHARACTERS = 2000
+LONGEST_TEXT = 4000
+MOST_POINTS = MOST_ROWS = 200
+"""A run has tens of stages and copies; a stranger's report may have thousands."""
+MOST_COPIES = 64
+MOST_HEAT_ROWS, MOST_HEAT_COLUMNS, HEAT_LEVELS = 16, 8, 5
+MOST_PLOTS = 16
+SEEN_AGAIN = ("bottleneck", "explain", "REPORT.json", "--format", "html")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Blocks under a heading, set together, or folded away until a click or a key opens them."""
+
+    title: str
+    blocks: tuple[Part, ...]
+    name: str = ""
+    """Of a section its place in the page; of others how the style sheet sets them."""
+    folded: Literal["", "shut", "open"] = ""
+    bar: str = ""
+    """Of a folded one an <svg> element that is always seen, and what it shows in words."""
+    below: str = ""
+
+
+Part = Block | Plot | Group
+
+
+class Shade(NamedTuple):
+    """A cell of a heat map."""
+
+    step: int
+    """Of the style sheet, the lowest rate's is 0."""
+    text: str
+    second: str
+    framed: bool
+
+
+def document(report: Report, diagnosis: Diagnosis) -> str:
+    """The page of a diagnosis as ASCII text: the same report gives the same bytes."""
+    return page(_sections(report, diagnosis), _top(report, diagnosis))
+
+
+def page(sections: Iterable[Group], top: dict[str, Any]) -> str:
+    """A whole page of sections, below what page.html has at its top."""
+    style = sheet("colours", "page", "plots")
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            policy=policy(style),
+            style=style,
+            sections=[each for each in sections if each.blocks],
+            most_points=MOST_POINTS,
+            most_rows=MOST_ROWS,
+            rate_unit=megabytes_unit(),
+            **top,
+        )
+    )
+    # ASCII alone, so that every pipe and file takes it.
+    return f"{text}\n".encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+@cache
+def _environment() -> Environment:
+    """Texts are made safe and escaped wherever a template shows them."""
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: safe(value, LONGEST_TEXT) if type(value) is str else value,
+    )
+    found.filters["shaded"] = shaded
+    found.filters["kind"] = lambda block: type(block).__name__
+    return found
+
+
+def shaded(heat: Heat) -> tuple[list[str], list[tuple[str, list[Shade | None]]]]:
+    """A map as a table: titles of the columns, and each row by its name; at most 16 rows of 8."""
+    cells = {(each.row, each.column): each for each in heat.cells}
+    rows = sorted({row for row, _ in cells})[:MOST_HEAT_ROWS]
+    across = sorted({column for _, column in cells})[:MOST_HEAT_COLUMNS]
+    most = max((each.bytes_per_second for each in heat.cells), default=0.0) or 1.0
+
+    def shade(cell: HeatCell | None) -> Shade | None:
+        if cell is None:
+            return None
+        # Equal steps of the highest rate.
+        step = min(HEAT_LEVELS - 1, int(HEAT_LEVELS * cell.bytes_per_second / most))
+        return Shade(step, megabytes_text(cell.bytes_per_second), cell.second, cell.framed)
+
+    titles = [heat.column_text(each) for each in across]
+    return titles, [
+        (heat.row_text(row), [shade(cells.get((row, each))) for each in across]) for row in rows
+    ]
+
+
+def policy(style: str) -> str:
+    """What a page may do whose one style element holds this text: be shown in that style."""
+    digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src 'none'; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
+    """What was found, how sure it is, and what to do first."""
+    chosen = diagnosis.chosen
+    headline, rest = first_line(diagnosis), safe(diagnosis.summary, SUMMARY_CHARACTERS)
+    share = safe(steps.word(report.target, "share") or "", TITLE_CHARACTERS)
+    named = share or "a file copy"
+    title = f"{headline} - {named}"
+    moment = _moment(report.started)
+    return {
+        "title": title,
+        "origin": f"{share}, {moment}" if share else moment,
+        "named": chosen is not None and chosen.verdict.component != "unknown",
+        "headline": headline,
+        "rest": "" if rest == headline else rest,
+        "figures": Facts(tuple(_figures(chosen)), "facts") if chosen else None,
+        "ending": safe(ending(report, chosen), SUMMARY_CHARACTERS),
+        "advice": advice(diagnosis, chosen) if chosen else (),
+        "version": safe(steps.word(report.tool, "version") or "of unknown version", 24),
+    }
+
+
+def _figures(chosen: CopyDiagnosis) -> Iterator[tuple[str, str]]:
+    yield "Copy", copies.name_text(chosen)
+    yield "Rate", _rate_of(chosen)
+    yield "Confidence", confidence_text(chosen.verdict)
+
+
+def _rate_of(copy: CopyDiagnosis) -> str:
+    """Its rate, or that there is none."""
+    rate = copy.bytes_per_second
+    return "not made" if rate is None else rate_text(rate)
+
+
+def _moment(started: str) -> str:
+    when = datetime.fromisoformat(started)
+    zone = when.strftime("%z")
+    offset = " UTC" if zone in ("+0000", "") else f" UTC{zone[:3]}:{zone[3:5]}"
+    return f"{when:%Y-%m-%d %H:%M}{offset if zone else ''}"
+
+
+def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
+    chosen = diagnosis.chosen
+    yield Group("Where the time went", tuple(_times(report, diagnosis)), "times")
+    yield Group("Copies", tuple(copies.copies(diagnosis)), "copies")
+    if chosen is not None:
+        limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
+        yield Group("Limits", limits, "ladder")
+    yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")
+    yield Group("Plots", _group("plots", plots(report, diagnosis)), "drawings")
+    yield Group("Comparisons", _group("columns", _compared(diagnosis)), "comparisons")
+    hosts = (
+        Group("Client", (host_facts(report.client),)),
+        Group("Server", (host_facts(report.server),)),
+        Group("Share", (share_facts(report),)),
+    )
+    below = (*path(report), *interface_points(report), *disk_points(report))
+    yield Group("Hosts", (*_group("beside", hosts), *below), "hosts")
+    yield Group("Settings", tuple(stages.costly(report)), "costs")
+    measured = (
+        *stages.stages(report),
+        *jobs(report),
+        *stages.runs(report),
+        *stages.transfers(report),
+    )
+    yield Group("Measurements", measured, "stages")
+    yield Group("Not measured", tuple(stages.missing(report)), "missing")
+    yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
+    yield Group("This run", tuple(_run(report)), "again")
+
+
+def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
+    """What can be drawn of a report, what a reader wants first in front; at most MOST_PLOTS.
+
+    Each drawing is SVG for a page with the style sheet "plots"; what the report does not
+    have is not drawn.
+    """
+    found = chain(
+        zones(report, diagnosis),
+        cores(report, diagnosis),
+        sweeps(report, diagnosis),
+        latencies(report, diagnosis),
+    )
+    return tuple(found)[:MOST_PLOTS]
+
+
+def _times(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
+    """Each copy's time as one bar, which opens its course; the headline's first."""
+    for copy, plot in over_time(report, diagnosis):
+        seen = f" (seen from {copy.view})" if copy.time else ""
+        title = f"{copies.name_text(copy)}, {_rate_of(copy)}{seen}"
+        yield Group(title, (plot,), folded="shut", bar=stack(copy), below=time_text(copy.time, 4))
+
+
+def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:
+    """Blocks that are set together; nothing where there are none."""
+    found = tuple(blocks)
+    return (Group("", found, name),) if found else ()
+
+
+def _compared(diagnosis: Diagnosis) -> Iterator[Group]:
+    """The sentences of each kind, and behind them the figures that they are made of."""
+    for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
+        sentences, maps, table = figures(about, list(found))
+        shown = Group("Figures", (table,), folded="shut")
+        yield Group(table.title, (Points("", tuple(sentences)), *maps, shown))
+
+
+def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:
+    """Each copy in a part that opens; the headline's first, open, without what is said above."""
+    chosen = diagnosis.chosen
+    ordered = sorted(diagnosis.copies, key=lambda copy: copy is not chosen)
+    for copy in ordered[:MOST_COPIES]:
+        title = f"{copies.name_text(copy)}: {_rate_of(copy)}, {cap_text(copy.verdict)}"
+        blocks: list[Part] = [*points("Evidence", copy.evidence)]
+        if copy is not chosen:
+            blocks.insert(0, Text(safe(copy.verdict.sentence, LONGEST_TEXT)))
+            blocks += [*points("Advice", copy.advice), *copies.ceilings(copy)]
+            blocks += [*copies.ladder(copy), *copies.target(copy)]
+        if blocks:
+            yield Group(title, tuple(blocks), folded="open" if copy is chosen else "shut")
+    if len(ordered) > MOST_COPIES:
+        yield Text(f"{len(ordered) - MOST_COPIES} more in the report", "quiet")
+
+
+def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
+    altered = [
+        f"DATA CORRUPTED: {name}: the received bytes differ from the sent bytes"
+        for name in diagnosis.altered
+    ]
+    if altered:
+        yield Points("", tuple(safe(each) for each in altered))
+    yield from points("Notes", report.notes)
+    rate = diagnosis.chosen.bytes_per_second if diagnosis.chosen else None
+    if rate:
+        yield Text(explorer_note(rate), "quiet")
+
+
+def _run(report: Report) -> Iterator[Part]:
+    names = {"version": "bottleneck"}
+    versions = ", ".join(
+        f"{names.get(name, name)} {told}"
+        for name, told in report.tool.items()
+        if isinstance(told, str)
+    )
+    yield Facts(
+        (
+            ("Started", _moment(report.started)),
+            ("Took", seconds_text(report.elapsed_seconds)),
+            ("Ended", report.status),
+            ("Versions", safe(versions, 400)),
+        )
+    )
+    again = command_words(report)
+    if again:
+        yield Group("Repeat the run", (_typed(again),))
+    yield Group("Show the report again", (_typed(SEEN_AGAIN),))
+    for each in stages.reasons(report):
+        yield Group(each.title, (Points("", each.lines),), folded="shut")
+
+
+def _typed(words: Sequence[str]) -> Verbatim:
+    return Verbatim((safe(shlex.join(words), COMMAND_CHARACTERS),), "sh")

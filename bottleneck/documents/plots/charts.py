@@ -1,0 +1,321 @@
+"""A drawing of a page: from figures to places, the axes around them, and what its table holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.finding import Comparison, Diagnosis
+from bottleneck.analysis.steps import Copy
+from bottleneck.documents.document import Column, Row, Table
+from bottleneck.documents.plots import shapes
+from bottleneck.documents.plots.shapes import FONT, LINE, WIDTH, label, text_width
+from bottleneck.report import Report
+from bottleneck.text.units import UnitError, parse_rate, rate_text
+
+LEAST, MOST = 1e-12, 1e24
+"""What lies beyond is drawn at the edge."""
+MOST_DECADES = 8
+Mark = Callable[[float, float], str]
+"""Draws a mark around a place."""
+Dot = Callable[[float, float, float, str, str], str]
+"""Draws a dot: its middle, its radius, its class, and what it says when pointed at."""
+Drawn = tuple[float, list[str]]
+"""A drawing's height and its shapes."""
+SIDE = 19
+"""Width of a mark with the room behind it."""
+_GAP = 14
+_STEPS = ((1, 1.5), (2, 3.5), (5, 7.5), (10, math.inf))
+"""Factors of a power of ten, and up to where each is the nearest."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing with its words and its table, for a reader who cannot see the drawing."""
+
+    name: str
+    """Of its place in the page: `timeline`, `zones-1`; unique, letters, digits and hyphens."""
+    title: str
+    sentence: str
+    """What the drawing shows, in one or two sentences; plain text, safe."""
+    svg: str
+    """An <svg> element, ASCII, ready to stand in the page; colours by the page's CSS variables."""
+    columns: tuple[str, ...]
+    """Titles of the table behind it; plain text."""
+    rows: tuple[tuple[str, ...], ...]
+    """Its cells; plain text, safe, not escaped."""
+
+    @property
+    def table(self) -> Table:
+        """The figures; columns whose every cell begins with a digit or is empty are set right."""
+        cells = [[row[at] for row in self.rows] for at in range(len(self.columns))]
+        titles = (
+            Column(title, bool(at) and any(column) and all(map(_is_figure, column)))
+            for at, (title, column) in enumerate(zip(self.columns, cells, strict=True))
+        )
+        return Table(self.title, tuple(titles), [Row(row) for row in self.rows])
+
+
+def _is_figure(cell: str) -> bool:
+    return cell[:1].isdigit() or not cell
+
+
+def plot(
+    name: str,
+    title: str,
+    sentence: str,
+    drawn: Drawn,
+    columns: tuple[str, ...],
+    rows: Iterable[tuple[str, ...]],
+) -> Plot:
+    """A drawing of its height and shapes."""
+    svg = shapes.drawing(name, title, sentence, *drawn)
+    return Plot(name, title, sentence, svg, columns, tuple(rows))
+
+
+def numbered(found: Sequence[T], most: int) -> Iterator[tuple[int, T, str]]:
+    """The first so many with their numbers from 1, and at the last one how many are not drawn."""
+    left = len(found) - most
+    for at, each in enumerate(found[:most], 1):
+        last = at == most and left > 0
+        yield at, each, f" {left} more are not drawn." if last else ""
+
+
+def compared(diagnosis: Diagnosis, about: str, most: int) -> Iterator[tuple[str, Comparison, str]]:
+    """Comparisons of a kind: a plot's name each, and its sentence."""
+    found = [each for each in diagnosis.comparisons if each.about == about]
+    for at, each, more in numbered(found, most):
+        yield f"-{at}", each, shapes.opening(each.sentence) + more
+
+
+def bounded(drawn: Sequence[object], known: Sequence[object], what: str) -> str:
+    """That not all are drawn; empty where they are."""
+    few, many = len(drawn), len(known)
+    return f" {few} of {many} {what} are drawn." if few < many else ""
+
+
+def headline(report: Report, diagnosis: Diagnosis) -> Copy | None:
+    """The copy that the diagnosis' summary speaks of; None: there is none."""
+    chosen = diagnosis.chosen
+    if chosen is None:
+        return None
+    named = (chosen.copy, chosen.dialect, chosen.initiator)
+    found = (e for e in steps.copies(report) if (e.name, e.dialect, e.initiator) == named)
+    return next(found, None)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From a figure to a coordinate; figures beyond its ends are drawn at them."""
+
+    low: float
+    high: float
+    start: float
+    """The coordinate of low; may be the greater one."""
+    end: float
+    logarithmic: bool = False
+
+    def at(self, value: float) -> float:
+        """The coordinate of a figure."""
+        low, high, value = (self._placed(each) for each in (self.low, self.high, value))
+        share = 0.0 if high <= low else (value - low) / (high - low)
+        return self.start + (self.end - self.start) * min(1.0, max(0.0, share))
+
+    def _placed(self, value: float) -> float:
+        bounded = min(MOST, max(LEAST if self.logarithmic else 0.0, value))
+        return math.log(bounded) if self.logarithmic else bounded
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A round figure of an axis and how it is written."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """An area with a level and an upright axis, and the shapes in it, in figures."""
+
+    x: Scale
+    y: Scale
+    parts: list[str]
+
+    @property
+    def middle(self) -> float:
+        """The coordinate between both ends of the level axis."""
+        return (self.x.start + self.x.end) / 2
+
+    def add(self, *drawn: str) -> None:
+        """More shapes, in coordinates."""
+        self.parts.extend(drawn)
+
+    def level_axis(self, ticks: tuple[Tick, ...], title: str) -> None:
+        """Ticks below the area with their labels, but for those without room, and a title."""
+        free, bottom = 0.0, self.y.start
+        for each in ticks:
+            at, half = self.x.at(each.value), text_width(each.text) / 2
+            middle = min(WIDTH - half, max(half, at))
+            if middle - half >= free and abs(middle - at) <= half:
+                self.add(shapes.line(at, bottom, at, bottom + 4, "axis"))
+                self.add(label(middle, bottom + 4 + FONT, each.text, "muted", "middle"))
+                free = middle + half + 4
+        self.add(label(self.middle, bottom + 34, title, "muted", "middle"))
+
+    def curve(self, points: Iterable[tuple[float, float]], name: str, tip: str = "") -> None:
+        """Lines from figure to figure."""
+        places = [(self.x.at(across), self.y.at(up)) for across, up in points]
+        self.add(shapes.polyline(places, f"stroke {name}", tip))
+
+    def dot(self, across: float, up: float, name: str, tip: str, draw: Dot = shapes.circle) -> None:
+        """A mark at two figures."""
+        self.add(draw(self.x.at(across), self.y.at(up), 3, name, tip))
+
+    def whisker(self, across: float, low: float, high: float, half: float = 3.0) -> None:
+        """A range of the upright figure; nothing where both ends are one."""
+        ends = self.y.at(low), self.y.at(high)
+        if ends[1] < ends[0]:
+            self.add(shapes.upright_whisker(self.x.at(across), *ends, half))
+
+
+def chart(
+    title: str,
+    ticks: tuple[Tick, ...],
+    across: tuple[float, float],
+    up: tuple[float, float],
+    box: tuple[float, float, float],
+    inset: float = 0.0,
+    left: float | None = None,
+    above: float | None = None,
+    logarithmic: str = "",
+) -> Chart:
+    """An empty chart with its upright axis.
+
+    Args:
+        across, up: the figures at the ends of both axes.
+        box: top, right side and bottom of the area.
+        inset: room in it beside the figures at both ends.
+        left: side of the area; None: as the ticks' labels need it.
+        above: room between the title and the area; None: the title is the drawing's first line.
+        logarithmic: which axes are: "x", "xy" or none.
+    """
+    top, right, bottom = box
+    left = margin(ticks) if left is None else left
+    x = Scale(*across, left + inset, right - inset, logarithmic="x" in logarithmic)
+    y = Scale(*up, bottom, top, logarithmic="y" in logarithmic)
+    made = Chart(x, y, [label(0, 12 if above is None else top - above, title, "muted")])
+    for each in ticks:
+        at = y.at(each.value)
+        made.add(shapes.line(left, at, right, at, "axis" if each is ticks[0] else "grid"))
+        made.add(label(left - 5, at + FONT / 3, each.text, "muted", "end", left - 5))
+    return made
+
+
+def round_ticks(most: float, about: int = 4) -> tuple[float, ...]:
+    """Round figures from 0 to at most `most`, in steps of 1, 2 or 5 times a power of ten.
+
+    The step is the one that is nearest to `most` over `about`.
+    """
+    if not LEAST <= most <= MOST:
+        return (0.0,)
+    step = most / max(1, about)
+    power = 10.0 ** math.floor(math.log10(step))
+    factor = next(each for each, below in _STEPS if step < below * power)
+    return tuple(at * factor * power for at in range(int(most / (factor * power) + 1e-9) + 1))
+
+
+def around(low: float, high: float) -> tuple[float, ...]:
+    """Round figures for a logarithmic axis, the first and the last around two figures.
+
+    1, 2 and 5 times powers of ten; powers of ten alone from two decades on.
+    """
+    low, high = (math.log10(min(MOST, max(LEAST, each))) for each in (low, high))
+    first, last = math.floor(low + 1e-9), math.ceil(high - 1e-9)
+    if high - low > 2:
+        step = max(1, math.ceil((last - first) / MOST_DECADES))
+        count = math.ceil((last - first) / step)
+        return tuple(10.0 ** (first + at * step) for at in range(count + 1))
+    figures = [f * 10.0**p for p in range(first, max(first, last) + 2) for f in (1, 2, 5)]
+    begin = max(at for at, each in enumerate(figures) if math.log10(each) <= low + 1e-9)
+    end = next(at for at, each in enumerate(figures) if math.log10(each) >= high - 1e-9)
+    return tuple(figures[begin : max(end, begin + 1) + 1])
+
+
+def power_ticks(
+    low: float, high: float, base: int, text: Callable[[float], str], most: int = 6
+) -> tuple[Tick, ...]:
+    """Whole powers of a base between two figures, thinned evenly to so many."""
+    low, high = (min(MOST, max(LEAST, each)) for each in (low, high))
+    first = math.ceil(math.log(low, base) - 1e-9)
+    last = math.floor(math.log(high, base) + 1e-9)
+    step = max(1, math.ceil((last - first + 1) / most))
+    return ticks_at([float(base) ** each for each in range(first, last + 1, step)], text)
+
+
+def rate_unit(most: float) -> tuple[str, float]:
+    """The unit that rates up to `most` are told in, in whatever style, and its bytes per second."""
+    unit = rate_text(most).rpartition(" ")[2]
+    try:
+        return unit, parse_rate(f"1 {unit}")
+    except UnitError:
+        return "B/s", 1.0
+
+
+def rate_ticks(most: float) -> tuple[str, tuple[Tick, ...]]:
+    """The unit of an axis of rates up to `most`, and ticks whose figures are round in it."""
+    unit, scale = rate_unit(most)
+    figures = round_ticks(most / scale)
+    return unit, tuple(Tick(each * scale, figure_text(each, figures)) for each in figures)
+
+
+def figure_text(value: float, figures: tuple[float, ...]) -> str:
+    """A tick's figure, with as many places as the step between them needs."""
+    step = figures[1] - figures[0] if len(figures) > 1 else 1.0
+    places = max(0, -math.floor(math.log10(step) + 1e-9))
+    return f"{value:,.{places}f}"
+
+
+def margin(ticks: tuple[Tick, ...]) -> float:
+    """What the labels of an upright axis take on its left, a quarter of the drawing at most."""
+    return min(WIDTH / 4, max([text_width(each.text) for each in ticks], default=0.0) + 7)
+
+
+def ticks_at(values: Iterable[float], text: Callable[[float], str]) -> tuple[Tick, ...]:
+    """Ticks at figures that are given."""
+    return tuple(Tick(each, text(each)) for each in values)
+
+
+def dot_mark(draw: Dot, name: str, radius: float = 3) -> Mark:
+    """A dot as a mark of a key."""
+    return lambda x, y: draw(x, y, radius, name, "")
+
+
+def stroke(name: str) -> Mark:
+    """A piece of a line as a mark of a key."""
+    return lambda x, y: shapes.line(x - 6, y, x + 6, y, f"stroke {name}")
+
+
+def dashes(name: str, right: float) -> Mark:
+    """A piece of a dashed line as a mark of a key."""
+    return lambda x, y: shapes.line(x - 6, y, x + right, y, f"stroke dashed {name}")
+
+
+def key(entries: Sequence[tuple[Mark, str]], top: float) -> tuple[str, float]:
+    """The entries as shapes, and where the next thing may stand below them."""
+    parts: list[str] = []
+    x, y = 0.0, top
+    for mark, text in entries:
+        wide = SIDE + text_width(text)
+        if x > 0 and x + wide > WIDTH:
+            x, y = 0.0, y + LINE
+        parts.append(mark(x + 6, y + LINE / 2))
+        parts.append(
+            label(x + SIDE, y + LINE / 2 + FONT / 3, text, "muted", width=WIDTH - x - SIDE)
+        )
+        x += wide + _GAP
+    return "".join(parts), (y + LINE if entries else top)

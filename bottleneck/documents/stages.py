@@ -1,0 +1,361 @@
+"""The tests of a run: rates and hosts' load, repeated runs, TCP alone; what is missing and why."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.model import ETHERNET_MTU_BYTES, looks_like, payload_efficiency
+from bottleneck.documents.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
+from bottleneck.report import WARMED_UP, Report, Step
+from bottleneck.text import units
+from bottleneck.text.safe import safe
+from bottleneck.words import busy_text, known, spread_text, stage_text
+from probes.records import Details, Failed, Measured, Skipped, Spread, Usage, rates, run_rate
+
+RICHNESS = ((48, True), (24, True), (0, True), (0, False))
+"""Characters of the bars, and whether both spreads and dirty memory are shown; richest first."""
+Known = tuple[Step, Measured, Spread]
+
+
+def stages(report: Report) -> Iterator[Block]:
+    """A line each, with all that the width has room for; nothing where no stage was measured."""
+    known = [
+        (step, outcome, spread)
+        for step, outcome in report.entries
+        if isinstance(outcome, Measured) and (spread := _spread_of(outcome))
+    ]
+    if not known:
+        return
+    usages = [usage for _, outcome, _ in known for usage in (outcome.initiator, outcome.responder)]
+    throttled = any(usage and usage.throttled_ratio for usage in usages)
+    note = "* throttled by its CPU quota" if throttled else ""
+    table = None
+    for bar_columns, full in reversed(RICHNESS):
+        table = _table(known, bar_columns, full, note, table)
+    if table is not None:
+        yield table
+
+
+def short_lines(report: Report) -> Iterator[str]:
+    """Each measured stage with its rate."""
+    for step, outcome in report.entries:
+        spread = _spread_of(outcome) if isinstance(outcome, Measured) else None
+        if spread is not None:
+            yield f"{stage_text(step)}: {units.rate_text(spread.median)}"
+
+
+def _table(
+    known: list[Known], bar_columns: int, full: bool, note: str, narrower: Table | None
+) -> Table:
+    least = WIDE if narrower is not None else 0
+    scale = (Column(units.scale_text(bar_columns), bar=lambda _: bar_columns),)
+    table = Table(
+        "Measurements",
+        (
+            Column("stage"),
+            Column("rate", right=True),
+            *(scale if bar_columns else ()),
+            Column("range"),
+            Column("client: busiest core, memory", right=True),
+            Column("server: same", right=True),
+            Column("runs", right=True, least_columns=ON_PAGES),
+        ),
+        note=note,
+        narrower=narrower,
+        least_columns=least,
+    )
+    for step, outcome, spread in known:
+        usages = (outcome.initiator, outcome.responder)
+        client, server = usages if step.initiator == "client" else usages[::-1]
+        table.add(
+            stage_text(step),
+            units.rate_text(spread.median),
+            *((_bar(spread.median),) if bar_columns else ()),
+            _spread_text(spread),
+            _usage_text(client, full),
+            _usage_text(server, full),
+            f"{spread.runs}",
+        )
+    return table
+
+
+def _bar(bytes_per_second: float) -> Bar | str:
+    share = units.log_share(bytes_per_second)
+    return Bar(share, 1.0) if share > 0 else ""
+
+
+def _spread_of(outcome: Measured) -> Spread | None:
+    """Its rates; None: there is none to show, as of a stage that moves no payload."""
+    try:
+        spread = rates(outcome)
+    except (ValueError, IndexError):
+        return None
+    return spread if spread.high > 0 else None
+
+
+def _spread_text(spread: Spread) -> str:
+    unit = units.rate_text(spread.median).split(" ")[1]
+    return spread_text(spread.low, spread.high).removesuffix(f" {unit}")
+
+
+def _usage_text(usage: Usage | None, full: bool) -> str | None:
+    told = busy_text(usage)
+    if usage is None or not told:
+        return None
+    dirty = usage.memory_dirty_bytes
+    written = full and dirty is not None and usage.memory_used_bytes is not None
+    return f"{told} dirty {units.size_text(dirty or 0)}" if written else told
+
+
+ENDINGS = {
+    "partial": "some tests were not made",
+    "interrupted": "the run was interrupted",
+    "failed": "the run failed",
+}
+LONGEST_REASON = 200
+
+
+def costly(report: Report) -> Iterator[Points]:
+    """Settings of the server's file sharing and of both hosts that cost throughput."""
+    yield from points("Settings: smb.conf of the server", _server_settings(report))
+    yield from points("Settings: TCP of both hosts", _host_settings(report, "tcp_settings"))
+    yield from points("Settings: disks of both hosts", _host_settings(report, "disk_settings"))
+    title = "Settings: the system's own SMB client (known to cost on other systems)"
+    yield from points(title, _host_settings(report, "smb_settings"))
+
+
+def _server_settings(report: Report) -> Iterator[str]:
+    """Lines of the file server's configuration that matter for what was measured."""
+    told = report.target.get("smb_conf")
+    measured = [step for step, outcome in report.entries if isinstance(outcome, Measured)]
+    done = [word for each in measured for word in (each.stage, each.setting.get("dialect"))]
+    for each in told if isinstance(told, list) else ():
+        only = each.get("matters_for") if isinstance(each, dict) else None
+        if isinstance(each, dict) and (only not in ("small-files", "smb1") or only in done):
+            words = {key: str(each.get(key) or "") for key in ("option", "value", "why", "remedy")}
+            yield "{option} = {value}: {why}; {remedy}".format_map(words)
+
+
+def _host_settings(
+    report: Report, field: Literal["tcp_settings", "disk_settings", "smb_settings"]
+) -> Iterator[str]:
+    for side, host in (("client", report.client), ("server", report.server)):
+        if side == "server" and field == "smb_settings":
+            return  # copies that start there are made by another client
+        for each in getattr(host, field) if host else ():
+            untested = "" if each.tested else " (untested on such a system)"
+            yield f"{side}: {each.option} = {each.value}: {each.why}; {each.remedy}{untested}"
+
+
+def missing(report: Report) -> Iterator[Points]:
+    """What was not measured."""
+    yield from points("Not measured", missing_lines(report))
+
+
+def missing_lines(report: Report) -> tuple[str, ...]:
+    """Each reason once, with all the steps that it holds for; not safe."""
+    unmade: list[tuple[str, str]] = []
+    for step, outcome in report.entries:
+        match outcome:
+            case Skipped(reason):
+                unmade.append((reason, stage_text(step)))
+            case Failed(error, samples):
+                took = units.seconds_text(samples[-1].elapsed_seconds) if samples else ""
+                after = f" after {took}" if took else ""
+                unmade.append((f"failed{after}: {error}", stage_text(step)))
+    return tuple(f"{names}: {why}" for why, names in grouped(unmade).items())
+
+
+def grouped(found: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Each reason once, in the order found, with the names of all that it holds for."""
+    names: dict[str, dict[str, None]] = {}
+    for why, name in found:
+        names.setdefault(why, {})[name] = None
+    return {why: ", ".join(each) for why, each in names.items()}
+
+
+def reasons(report: Report) -> Iterator[Points]:
+    """Why steps were made: each reason once, with the steps that were made for it."""
+    made = ((safe(s.why, LONGEST_REASON), stage_text(s)) for s, _ in report.entries if s.why)
+    told = (f"{why}: {names}" for why, names in grouped(made).items())
+    yield from points("Reasons for the tests", told)
+
+
+# -- repeated runs, as hyperfine shows them ---------------------------------------------------
+
+LEAST_RUNS = 2
+OUTLIER_DEVIATIONS = 1.4826 * 10.0
+"""Median absolute deviations from the median, from which on a run is an outlier: ten standard
+deviations of a normal distribution. Source: hyperfine, src/outlier_detection.rs."""
+BINS, BLOCKS = 12, " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
+
+
+def runs(report: Report) -> Iterator[Block]:
+    """A line for each test, then its outliers; nothing where one run was asked for."""
+    if WARMED_UP not in report.notes:
+        return
+    unit = units.megabytes_unit()
+    table = Table(
+        f"Repeated runs, {unit}",
+        (
+            Column("stage"),
+            Column("mean \u00b1 deviation", right=True),
+            Column("range (min \u2026 max)", right=True),
+            Column("runs", right=True),
+            Column("histogram, min to max"),
+        ),
+    )
+    warned = []
+    for step, outcome in report.entries:
+        each = _rates(outcome) if isinstance(outcome, Measured) else []
+        if len(each) < LEAST_RUNS:
+            continue
+        name, show = stage_text(step), units.megabytes_text
+        table.add(
+            name,
+            f"{show(statistics.mean(each))} \u00b1 {show(statistics.stdev(each))}",
+            f"{show(min(each))} \u2026 {show(max(each))}",
+            f"{len(each)}",
+            histogram(each),
+        )
+        far = outliers(each)
+        if far:
+            are = "is an outlier" if far == 1 else "are outliers"
+            warned.append(f"{name}: {far} of {len(each)} runs {are}")
+    if table.rows:
+        yield table
+    if warned:
+        advice = "Repeat on hosts and a network where nothing else runs."
+        yield Points("Statistical outliers", (*warned, advice))
+
+
+def _rates(outcome: Measured) -> list[float]:
+    """Bytes per second of each run; empty where the stage moves no payload."""
+    try:
+        found = [run_rate(run) for run in outcome.runs]
+    except (ValueError, IndexError):
+        return []
+    return found if any(found) else []
+
+
+def outliers(values: Sequence[float]) -> int:
+    """How many lie far off, by the modified Z-score: their distance from the median over the median
+    of all such distances."""
+    middle = statistics.median(values)
+    distances = [abs(each - middle) for each in values]
+    usual = statistics.median(distances)
+    return sum(each > OUTLIER_DEVIATIONS * usual for each in distances)
+
+
+def histogram(values: Sequence[float]) -> str:
+    """How the values spread, from the least to the greatest: a block for each bin."""
+    low, high = min(values), max(values)
+    counts = [0] * BINS
+    for each in values:
+        share = (each - low) / (high - low) if high > low else 0.5
+        counts[min(BINS - 1, int(share * BINS))] += 1
+    most = max(counts)
+    return "".join(BLOCKS[-(-count * (len(BLOCKS) - 1) // most)] for count in counts)
+
+
+# -- TCP as ttcp shows it ---------------------------------------------------------------------
+
+ENDS = ("sender", "receiver")
+OVER_THE_LINK = ("tcp", "udp", "smb-copy", "native-copy")
+MOST_MTU_BYTES = 16_000
+"""A larger one, as loopback's, belongs to no link."""
+
+
+def transfers(report: Report) -> Iterator[Block]:
+    """What each end spent, then both directions at once, then the shares."""
+    table = Table(
+        "TCP: processes that sent and received",
+        (
+            Column("stage"),
+            Column("process"),
+            Column("user CPU", right=True),
+            Column("system CPU", right=True),
+            Column("calls", right=True),
+            Column("time per call", right=True),
+            Column("window granted", right=True),
+        ),
+    )
+    for step, outcome in report.entries:
+        details = outcome.details if isinstance(outcome, Measured) else {}
+        for end in ENDS:
+            told = details.get(end)
+            if isinstance(told, dict) and steps.amount(told, "user_seconds") is not None:
+                table.add(stage_text(step), *_of_end(step, end, told))
+    if table.rows:
+        yield table
+    yield from points("Both directions at once", _both_ways(report))
+    yield from _shares(report)
+
+
+def _of_end(step: Step, end: str, told: Details) -> tuple[str | None, ...]:
+    sender = steps.sender(str(step.setting.get("verb")), step.initiator)
+    side = sender if end == "sender" or step.stage == "loopback" else steps.other(sender)
+    names = ("user_seconds", "system_seconds", "calls", "seconds_per_call", "granted_bytes")
+    user, system, calls, per_call, granted = (steps.amount(told, name) for name in names)
+    return (
+        f"{side} {end}",
+        known(units.seconds_text, user),
+        known(units.seconds_text, system),
+        known(units.count_text, calls),
+        known(units.seconds_text, per_call),
+        known(units.size_text, granted),
+    )
+
+
+def _link_rates(report: Report) -> Iterator[tuple[Step, float]]:
+    """The median rates of all that goes over the link."""
+    for index, (step, _) in enumerate(report.entries):
+        found = steps.found_at(report, index) if step.stage in OVER_THE_LINK else None
+        if found is not None:
+            yield step, found.rate.median
+
+
+def _both_ways(report: Report) -> Iterator[str]:
+    """Each direction with what it gets by itself, and the sum."""
+    tcp = [(step, rate) for step, rate in _link_rates(report) if step.stage == "tcp"]
+    sums = [0.0, 0.0]
+    for step, rate in tcp:
+        if not step.setting.get("both_ways"):
+            continue
+        alone = {**step.setting, "both_ways": False}
+        by_itself = next((r for other, r in tcp if other.setting == alone), None)
+        if by_itself is None:
+            continue
+        sums = [sums[0] + rate, sums[1] + by_itself]
+        share = units.percent_text(rate / by_itself)
+        yield (
+            f"{step.setting.get('verb')}: {units.rate_text(rate)}, {share} of "
+            f"{units.rate_text(by_itself)} by itself"
+        )
+    if sums[1]:
+        yield f"sum: {units.rate_text(sums[0])}"
+
+
+def _shares(report: Report) -> Iterator[Points]:
+    """What each rate is of the most that TCP carries over the hosts' link."""
+    hosts = [each for each in (report.client, report.server) if each is not None]
+    cards = [each.interface for each in hosts if each.interface is not None]
+    mtu = min((each.mtu_bytes for each in cards if each.mtu_bytes), default=ETHERNET_MTU_BYTES)
+    rates = [(step, rate) for step, rate in _link_rates(report) if steps.undisturbed(step)]
+    # A virtual card claims a rate that nothing holds it to.
+    told = [each.rate_bits_per_second for each in cards if not each.virtual]
+    known = [each for each in told if each]
+    match = looks_like(max((rate for _, rate in rates), default=0.0), mtu)
+    bits = min(known, default=match.bits_per_second if match is not None else 0)
+    if not bits or mtu > MOST_MTU_BYTES:
+        return
+    most = bits / 8 * payload_efficiency(mtu)
+    binary = units.binary_beside(most)
+    yield from points(
+        f"Share of the practical maximum of {units.link_text(bits)}, "
+        f"{units.fine_rate_text(most)}{f' ({binary})' if binary else ''}",
+        (f"{stage_text(step)}: {units.percent_text(rate / most)}" for step, rate in rates),
+    )

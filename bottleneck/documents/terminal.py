@@ -1,0 +1,278 @@
+"""A document's blocks on a terminal: as wide as it is, in the characters that it has.
+
+No line ends in a space; foreign text in them is no markup.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich import text as rich_text
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+
+from bottleneck.documents import document
+from bottleneck.documents.zone_chart import zone_chart
+from bottleneck.text.units import count_text, megabytes_text, megabytes_unit, size_text
+
+GAP = "  "
+UNKNOWN_SIZE = (100, 24)
+"""Of a pipe, whose width is nobody's wish: what a reader of a log can take."""
+PROSE_COLUMNS = 120
+"""The longest line of sentences: eyes lose the next one behind a longer one."""
+STYLES = {"": "", "strong": "bold", "quiet": "dim", "alarm": "magenta"}
+MARKS = {"": "", "chosen": "bold", "cap": "bold red", "soft": "dim"}
+FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
+"""Of a heat map: of each figure, and of the bar beside it."""
+LABEL_COLUMNS = 12
+"""As wide as `push Mbit/s` and `BDP 1.13 MiB`."""
+MOST_ROWS, MOST_COLUMNS = 16, 8
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The characters to draw with, by what the terminal's encoding has."""
+
+    blocks: str
+    """Parts of a cell in rising order, a full one last."""
+    rising: str
+    """Heights of a cell in rising order; empty: there are none."""
+    knee: str
+    dash: str
+    micro: str
+    none: str
+
+
+UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", knee="◀", dash="–", micro="\u00b5", none="·")
+WITHOUT_BLOCKS = {
+    **{ord(block): str(height) for height, block in enumerate(UNICODE.rising, 1)},
+    **{0xB1: "+-", 0x2026: "..."},
+}
+"""What an encoding without blocks has in place of them, of plus-minus and of an ellipsis."""
+ASCII = Signs(blocks="#", rising="", knee="<-", dash="-", micro="u", none=".")
+
+
+def console(stderr: bool = False) -> Console:
+    """A console on stdout or stderr, as wide as its terminal.
+
+    Colours: NO_COLOR and CLICOLOR=0 forbid them, FORCE_COLOR and CLICOLOR_FORCE ask for them where
+    no terminal is, TTY_COMPATIBLE and TERM=dumb are obeyed too; a prohibition is stronger
+    (no-color.org, bixense.com/clicolors, force-color.org).
+    """
+    stream = sys.stderr if stderr else sys.stdout
+    # Of a dumb terminal rich takes 80 columns for granted.
+    known = stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    size = (None, None) if known else shutil.get_terminal_size(UNKNOWN_SIZE)
+    forced = os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0")
+    forbidden = os.environ.get("CLICOLOR") == "0" and not (forced or os.environ.get("FORCE_COLOR"))
+    return Console(
+        stderr=stderr,
+        width=size[0],
+        height=size[1],
+        highlight=False,
+        # None leaves it to rich, which knows all but CLICOLOR and CLICOLOR_FORCE.
+        force_terminal=True if forced else None,
+        no_color=True if forbidden else None,
+    )
+
+
+def line(console: Console, text: str, style: str = "") -> None:
+    """One line as it is: no markup, no highlighting, no wrapping.
+
+    What the terminal's encoding has no character for is written as its escape.
+    """
+    shown = printable(_plain(text.rstrip(), signs_of(console)), console)
+    console.print(rich_text.Text(shown, style=style), no_wrap=True, overflow="ignore", crop=False)
+
+
+def printable(text: str, console: Console) -> str:
+    """The text in what the terminal's encoding has."""
+    return text.encode(console.encoding, "backslashreplace").decode(console.encoding)
+
+
+def paragraph(console: Console, text: str, style: str = "", bullet: str = "") -> None:
+    """Text wrapped to the console's width; a bullet hangs in front."""
+    indent = " " * len(bullet)
+    wrapped = textwrap.wrap(
+        text,
+        max(20, min(console.width, PROSE_COLUMNS)),
+        initial_indent=bullet,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+    for each in wrapped:
+        line(console, each, style)
+
+
+def heading(console: Console, text: str) -> None:
+    """A blank line and a title."""
+    console.print()
+    paragraph(console, text, "bold")
+
+
+def signs_of(console: Console) -> Signs:
+    """Blocks where the encoding has them, else ASCII."""
+    try:
+        "".join(vars(UNICODE).values()).encode(console.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return ASCII if console.legacy_windows and console.is_terminal else UNICODE
+
+
+def bar(value: float, most: float, width: int, with_signs: Signs) -> str:
+    """A bar in parts of a cell; one longer than the scale ends in a sign that says so."""
+    full_sign = with_signs.blocks[-1]
+    if value > most:
+        return full_sign * (width - 1) + ">"
+    parts = len(with_signs.blocks)
+    full, rest = divmod(max(1, round(value / most * width * parts)), parts)
+    return full_sign * full + (with_signs.blocks[rest - 1] if rest else "")
+
+
+def spark(value: float, most: float, with_signs: Signs) -> str:
+    """A value as the height of one cell; empty where the encoding has no such cells."""
+    heights = with_signs.rising
+    at = max(0, min(len(heights), round(value / most * len(heights))) - 1)
+    return heights[at] if heights else ""
+
+
+def show(console: Console, blocks: Iterable[document.Block]) -> None:
+    """Writes blocks one below the other; foreign text in them is no markup."""
+    signs = signs_of(console)
+    for block in blocks:
+        match block:
+            case document.Table():
+                _table(console, block, signs)
+            case document.Heat():
+                _table(console, _heat_map(block, console.width, signs), signs)
+            case document.ZoneCurve():
+                heading(console, block.title)
+                for drawn in zone_chart(block, console.width, signs.rising):
+                    line(console, drawn)
+            case _:
+                _prose(console, block)
+
+
+def _prose(
+    console: Console, block: document.Text | document.Points | document.Facts | document.Verbatim
+) -> None:
+    match block:
+        case document.Text(text, style, hanging, apart):
+            if apart or not text:
+                console.print()
+            paragraph(console, text, STYLES[style], hanging)
+        case document.Points(title, lines, left_out):
+            heading(console, title)
+            for each in lines:
+                paragraph(console, each, bullet="- ")
+            _more(console, left_out)
+        case document.Facts(rows):
+            for term, told in rows:
+                words = told if isinstance(told, str) else ", ".join(told)
+                paragraph(console, f"{term}: {words}")
+        case document.Verbatim(lines):
+            for each in lines:
+                line(console, each)
+
+
+def _more(console: Console, left_out: int) -> None:
+    if left_out > 0:
+        line(console, f"  and {left_out} more with --verbose", "dim")
+
+
+def _table(console: Console, table: document.Table, signs: Signs) -> None:
+    """The richest form of it that fits, under its title."""
+    while True:
+        columns = enumerate(table.columns)
+        shown = [(at, each) for at, each in columns if each.least_columns <= console.width]
+        lines = [tuple(_plain(column.title, signs) for _, column in shown)]
+        for row in table.rows:
+            cells = (_cell(row.cells[at], each, console.width, signs) for at, each in shown)
+            lines.append(tuple(cells))
+        widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+        fits = table.least_columns <= console.width and _whole(widths) <= console.width
+        if table.narrower is None or fits:
+            break
+        table = table.narrower
+    if table.title:
+        heading(console, table.title)
+    inset = GAP if table.inset else ""
+    widths[0] = max(8, min(widths[0], widths[0] + console.width - len(inset) - _whole(widths)))
+    styles = ["dim", *(MARKS[row.mark] for row in table.rows)]
+    for texts, style in zip(lines, styles, strict=True):
+        fitted = (
+            _fitted(text, width, column.right)
+            for text, width, (_, column) in zip(texts, widths, shown, strict=True)
+        )
+        if table.rows and any(texts):
+            line(console, inset + GAP.join(fitted), style)
+    if table.note:
+        line(console, table.note, "dim")
+    _more(console, table.left_out)
+
+
+def _whole(widths: list[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _cell(cell: document.Cell, column: document.Column, width: int, signs: Signs) -> str:
+    match cell:
+        case None:
+            return signs.none
+        case document.Bar(value, most, sign):
+            drawn = bar(value, most, column.bar(width) if column.bar else 1, signs)
+            return _plain(f"{drawn} {sign}".rstrip(), signs)
+        case text:
+            return _plain(text, signs)
+
+
+def _plain(text: str, signs: Signs) -> str:
+    for sign in ("dash", "micro", "knee"):
+        text = text.replace(getattr(UNICODE, sign), getattr(signs, sign))
+    if not signs.rising:
+        text = text.translate(WITHOUT_BLOCKS)
+    return text
+
+
+def _fitted(text: str, width: int, right: bool) -> str:
+    if cell_len(text) > width:
+        return set_cell_size(text, width - 1) + "~"
+    return " " * (width - cell_len(text)) + text if right else set_cell_size(text, width)
+
+
+def _heat_map(heat: document.Heat, width: int, signs: Signs) -> document.Table:
+    """Each rate as a figure and as a bar; the knee in brackets."""
+    cells = {(each.row, each.column): each for each in heat.cells}
+    rows = sorted({row for row, _ in cells})[:MOST_ROWS]
+    across = sorted({column for _, column in cells})[:MOST_COLUMNS]
+    most = max((each.bytes_per_second for each in heat.cells), default=1.0)
+    room = width - LABEL_COLUMNS - len(across) * (len(GAP) + FIGURE_COLUMNS + 1)
+    each_bar = room // max(1, len(across))
+    each_bar = 0 if each_bar < LEAST_HEAT_COLUMNS else min(MOST_HEAT_COLUMNS, each_bar)
+    titles = (f"{heat.verb} {megabytes_unit()}", *(f"x {count_text(each)}" for each in across))
+    table = document.Table(
+        "", tuple(document.Column(f"{each:>{FIGURE_COLUMNS}}") for each in titles)
+    )
+    between = heat.line
+    for row in rows:
+        if between is not None and row >= between[0]:
+            table.add(f"{between[1]} {size_text(between[0])}", *("" for _ in across))
+            between = None
+        drawn = []
+        for column in across:
+            cell = cells.get((row, column))
+            if cell is None:
+                drawn.append("")
+                continue
+            figure = megabytes_text(cell.bytes_per_second)
+            figure = f"[{figure}]" if cell.framed and heat.knee else figure
+            rate = cell.bytes_per_second
+            length = bar(rate, most, each_bar, signs) if each_bar else spark(rate, most, signs)
+            drawn.append(f"{figure:>{FIGURE_COLUMNS}} {length}")
+        table.add(heat.row_text(row), *drawn)
+    return table

@@ -1,0 +1,208 @@
+"""A diagnosis as one page of Markdown for a ticket: what a helpdesk asks for, and no more."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from bottleneck.analysis import rtt, steps
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.documents import stages
+from bottleneck.documents.answer import advice
+from bottleneck.documents.document import Block, Table, Verbatim, columns, points
+from bottleneck.documents.hosts import interface_text
+from bottleneck.documents.markdown import WIDTH, inline, paragraph, section
+from bottleneck.records import ticket_figures
+from bottleneck.report import Report
+from bottleneck.text import units
+from bottleneck.text.safe import safe
+from bottleneck.words import cap_text, confidence_text, dialect_text, first_line, time_text
+from probes.records import HostFacts, Usage
+
+MOST_LINES = 60
+MOST_COPIES = 5
+MOST_ADVICE = 3
+MOST_CEILINGS = 5
+LEAST_ROWS = 1
+FIXED_FIGURES = 13
+"""Lines of the figures' block beside its rows, with its fences."""
+NAME_CHARACTERS = 60
+LONGEST_COMMAND = 300
+
+
+def document(report: Report, diagnosis: Diagnosis) -> str:
+    """The ticket: verdict, first step, figures, hosts, gaps, command, and figures to compare.
+
+    At most MOST_LINES lines of at most WIDTH columns, apart from the figures' own lines, which mail
+    may wrap. Foreign text is escaped.
+    """
+    # What is not measured, and what is long, gives way, so that the page is one.
+    for most in (3, 2, 1):
+        lines = _words(report, diagnosis, most)
+        room = MOST_LINES - len(lines) - FIXED_FIGURES - 2
+        if room >= LEAST_ROWS:
+            break
+    shown_in = units.megabytes_unit()
+    with units.shown_as("si"):
+        # Figures that a program reads have one style.
+        found = diagnosis if units.megabytes_unit() == shown_in else diagnose(report)
+        figures = ticket_figures.lines(report, found, max(LEAST_ROWS, room))
+    title = "Figures for bottleneck compare BEFORE.md AFTER.md"
+    lines += section(title, [Verbatim(tuple(figures), "json")])
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
+    """All of it but the figures' block; most: lines of a point, and points of what is missing."""
+    chosen = diagnosis.chosen
+    summary = f"{diagnosis.summary}{_confidence(chosen)}"
+    return [
+        f"# {inline(first_line(diagnosis).replace('`', ''))}",
+        "",
+        *section("What to do", _first(diagnosis, chosen), most),
+        *paragraph(summary.replace("`", "'"), 700, most=most + 1),
+        "",
+        *paragraph(_about(report), 400, most=most),
+        "",
+        *section("Figures", [*_copies(report, diagnosis), *_around(report, chosen)], most),
+        *section("Hosts", _hosts(report), most),
+        *section("Not measured", points("", stages.missing_lines(report), most, 190), most),
+        *section("Repeat the run", _command(report), most),
+    ]
+
+
+def _about(report: Report) -> str:
+    share = safe(steps.word(report.target, "share") or "no share", 120)
+    version = safe(steps.word(report.tool, "version") or "unknown", 24)
+    ended = "" if report.status == "complete" else f"; {stages.ENDINGS.get(report.status, '')}"
+    return f"{share}, {report.started[:40]}{ended}. {ticket_figures.SCHEMA}, version {version}."
+
+
+def _confidence(chosen: CopyDiagnosis | None) -> str:
+    if chosen is None or chosen.verdict.component == "unknown":
+        return ""
+    return f" Confidence: {confidence_text(chosen.verdict)}."
+
+
+def _first(diagnosis: Diagnosis, chosen: CopyDiagnosis | None) -> Iterator[Block]:
+    told = advice(diagnosis, chosen)[:MOST_ADVICE] if chosen is not None else ()
+    # Escaped they would be read as a part of the command.
+    told = tuple(each.replace("`", "'") for each in told)
+    yield from points("", told, longest=280)
+
+
+def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
+    chosen = diagnosis.chosen
+    ordered = sorted(diagnosis.copies, key=lambda each: each is not chosen)
+    titles = ("copy", "SMB", "rate", "range (runs)", "limited by", "confidence")
+    table = Table("", columns(*titles))
+    for copy in ordered[:MOST_COPIES]:
+        rate = copy.bytes_per_second
+        table.add(
+            copy.copy,
+            dialect_text(copy.dialect).removeprefix("SMB "),
+            "not made" if rate is None else units.rate_text(rate),
+            _range(_made(report, copy)),
+            cap_text(copy.verdict),
+            _sure(copy),
+        )
+    left = len(ordered) - len(table.rows)
+    table.note = f"and {left} more copies" if left > 0 else ""
+    if table.rows:
+        yield table
+
+
+def _sure(copy: CopyDiagnosis) -> str:
+    return "-" if copy.verdict.component == "unknown" else f"{copy.verdict.confidence:.2f}"
+
+
+def _made(report: Report, copy: CopyDiagnosis) -> steps.Found | None:
+    found = (e.made for e in steps.copies(report) if ticket_figures.is_of(copy, e))
+    return next(found, None)
+
+
+def _range(made: steps.Found | None) -> str:
+    if made is None:
+        return "-"
+    # Its unit is that of the rate beside it.
+    span = units.range_text(made.rate.low, made.rate.high).rpartition(" ")[0]
+    return f"{span} ({made.rate.runs})"
+
+
+def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
+    """The ceilings, where the time went, the round trip, and what both hosts were busy with."""
+    if chosen is None:
+        return
+    made = _made(report, chosen)
+    ceilings = [f"{cap_text(e)} {units.rate_text(e.bytes_per_second)}" for e in chosen.ceilings]
+    if ceilings:
+        told = "; ".join(ceilings[:MOST_CEILINGS])
+        yield from points("", [f"Limits of {chosen.copy}: {told}."], longest=500)
+    if chosen.time:
+        told = f"Time of {chosen.copy} (seen from {chosen.view}): {time_text(chosen.time)}."
+        yield from points("", [told])
+    found = rtt.rtt(report, made)
+    trip = "RTT: not measured" if found is None else f"RTT: {_trip(found)}"
+    busy = [] if made is None else [_busy(side, made.usage(side)) for side in ("client", "server")]
+    yield from points("", ["; ".join([trip, *busy]) + "."], longest=400)
+
+
+def _trip(found: rtt.Rtt) -> str:
+    return units.seconds_text(found.seconds) + ("" if found.echoed else " (of one connection)")
+
+
+def _busy(side: str, usage: Usage | None) -> str:
+    if usage is None or not usage.core_busy_ratios:
+        return f"{side}: CPU and memory not measured"
+    core = f"{side}: busiest core {units.percent_text(min(1.0, usage.busiest_core_ratio))}"
+    used = usage.memory_used_bytes
+    return core if used is None else f"{core}, memory in use {units.size_text(used)}"
+
+
+def _hosts(report: Report) -> Iterator[Block]:
+    for side, host in (("client", report.client), ("server", report.server)):
+        told = "not measured (no agent)" if host is None else ", ".join(_host(host))
+        yield from points("", [f"{side}: {told}"], longest=390)
+
+
+def _host(host: HostFacts) -> Iterator[str]:
+    yield safe(host.name, NAME_CHARACTERS)
+    if host.system or host.distribution:
+        yield safe(host.distribution or host.system, NAME_CHARACTERS)
+    if host.cores:
+        yield f"{units.count_text(host.cores)} core{'s' * (host.cores > 1)}"
+    if host.memory_total_bytes is not None:
+        yield f"{units.size_text(host.memory_total_bytes)} memory"
+    if host.interface is not None:
+        yield safe(interface_text(host.interface), 120)
+    if host.folder is not None:
+        disk = [safe(each, 24) for each in (host.folder.filesystem, host.folder.device) if each]
+        spins = host.folder.rotational
+        kind = [] if spins is None else ["rotational" if spins else "not rotational"]
+        if disk or kind:
+            yield f"disk {' on '.join(disk)}{' (' + kind[0] + ')' if kind else ''}"
+
+
+def _command(report: Report) -> Iterator[Block]:
+    """What repeats the run, for a shell; nothing where it was not made here."""
+    words = command_words(report)
+    if not words:
+        return
+    lines = [""]
+    for word in (safe(shlex.quote(each), LONGEST_COMMAND) for each in words):
+        if len(lines[-1]) + len(word) > WIDTH - 4 and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}" if lines[-1] else word
+    yield Verbatim(tuple(lines), "sh")
+    if any("exec:..." in each for each in words):
+        yield from points("", ["In place of exec:... goes the command that reaches the server."])
+
+
+def command_words(report: Report) -> list[str]:
+    """The command that this very process was started by, without secrets; not safe.
+
+    Empty of a report that was loaded: what a stranger's would have typed is for nobody to paste.
+    """
+    return list(steps.texts(report.tool, "command"))

@@ -1,0 +1,93 @@
+"""A disk's rate over its addresses as characters, and where files lie on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from bottleneck.analysis.disk_zones import Zones
+from bottleneck.documents import document
+from bottleneck.text.units import megabytes_text
+
+CHART_ROWS = 8
+LEAST_CHART_COLUMNS, MOST_CHART_COLUMNS = 20, 120
+CHART_LABEL = 8
+"""Characters left of a disk's chart: the rate of its lines."""
+
+
+def zone_chart(curve: document.ZoneCurve, width: int, rising: str) -> Iterator[str]:
+    """The lines of one chart on a terminal of so many columns.
+
+    rising: heights of a cell in rising order; empty: the terminal has none.
+    """
+    columns = max(LEAST_CHART_COLUMNS, min(MOST_CHART_COLUMNS, width - CHART_LABEL - 2))
+    zones = curve.zones
+    most = max(zone.bytes_per_second for zone in zones.zones)
+    levels = [_rate_at(zones, (at + 0.5) / columns) for at in range(columns)]
+    side, corner, floor = "│└─" if rising else "|+-"
+    for row in range(CHART_ROWS, 0, -1):
+        label = (
+            megabytes_text(most * row / CHART_ROWS) if row in (CHART_ROWS, CHART_ROWS // 2) else ""
+        )
+        cells = "".join(_piece(level, most, row, rising) for level in levels)
+        yield f"{label:>{CHART_LABEL}} {side}{cells}".rstrip()
+    edge, last = "0%", "100%"
+    if zones.curve is not None and zones.curve.falls:
+        edge, last = "0%, outer tracks", "inner tracks, 100%"
+    yield f"{'0':>{CHART_LABEL}} {corner}{floor * columns}"
+    yield f"{'':>{CHART_LABEL}}  {edge}{last:>{columns - len(edge)}}"
+    weak = _weak_line(zones, columns)
+    if weak:
+        yield f"{'weak':>{CHART_LABEL}}  {weak}".rstrip()
+    for mark in curve.files:
+        yield from _mark_lines(mark, columns)
+
+
+def _rate_at(zones: Zones, ratio: float) -> float | None:
+    """The zone's own rate at a position; None: no zone was measured there."""
+    for zone in zones.zones:
+        if zone.from_ratio <= ratio <= zone.to_ratio:
+            return zone.bytes_per_second
+    return None
+
+
+def _piece(level: float | None, most: float, row: int, rising: str) -> str:
+    if level is None:
+        return " "
+    eighths = round(level / most * CHART_ROWS * 8) - (row - 1) * 8
+    if not rising:
+        return "#" if eighths >= 4 else " "
+    return " " if eighths <= 0 else rising[min(8, eighths) - 1]
+
+
+def _weak_line(zones: Zones, columns: int) -> str:
+    curve = zones.curve
+    weak = [zones.zones[at] for at in curve.weak] if curve is not None else []
+    spans = [(zone.from_ratio, zone.to_ratio) for zone in weak]
+    return _underline(spans, columns, "!") if spans else ""
+
+
+def _mark_lines(mark: document.FileMark, columns: int) -> Iterator[str]:
+    drawn = _underline(mark.spans, columns, "^")
+    text = mark.text
+    after = len(drawn.rstrip()) + 1
+    if after + len(text) <= columns:
+        yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()} {text}"
+        return
+    before = len(drawn) - len(drawn.lstrip())
+    if before > len(text):
+        start = before - len(text) - 1
+        yield f"{'':>{CHART_LABEL}}  {' ' * start}{text} {drawn.strip()}"
+        return
+    yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()}"
+    yield f"{'':>{CHART_LABEL}}  {text}"
+
+
+def _underline(spans: Sequence[tuple[float, float]], columns: int, sign: str) -> str:
+    """A sign under each column that a span touches; at least one for each span."""
+    cells = [" "] * columns
+    for begin, end in spans:
+        first = min(columns - 1, math.floor(begin * columns))
+        last = max(first, min(columns, math.ceil(end * columns)) - 1)
+        cells[first : last + 1] = sign * (last - first + 1)
+    return "".join(cells)

@@ -1,0 +1,195 @@
+"""The page is whole, pure and the same for every report there is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.documents import stages
+from bottleneck.documents.document import Heat, HeatCell
+from bottleneck.documents.html import HEAT_LEVELS, shaded
+from bottleneck.documents.html import document as html_text
+from bottleneck.documents.tcp_tables import windows_heat
+from bottleneck.report import Report
+from bottleneck.text.units import explorer_text, shown_as
+from bottleneck.words import confidence_text, first_line
+from probes.records import Failed, Skipped
+from tests import stored_reports
+from tests.stored_reports import diagnose
+
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data"
+FILES = [*sorted(DATA.glob("report-v1-*.json")), ROOT / "examples" / "server-disk-read.json"]
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.stem)
+def stored(request):
+    return request.param
+
+
+def test_a_page_is_well_formed_and_the_same_each_time(stored, page_of, tree):
+    page = page_of(stored)
+    assert page == page_of(stored)
+    assert page.isascii()
+    found = tree(page)
+    assert found.strange == []
+    assert found.open == []
+
+
+def test_a_page_runs_and_fetches_nothing(stored, page_of, tree):
+    found = tree(page_of(stored))
+    for element, attributes in found.elements:
+        assert element not in {"script", "link", "iframe", "img", "image", "object", "use"}
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (element, name)
+            assert name not in {"style", "src", "srcset"}, element
+            if name.endswith("href"):
+                assert (value or "").startswith("#"), (element, value)
+            if name != "content":
+                assert "javascript:" not in (value or "")
+                assert not re.search(r"url\((?!#)", value or ""), (element, value)
+    (style,) = [piece for element, piece in found.texts if element == "style"]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_policy_lets_in_the_one_style_sheet_alone(page_of, tree):
+    page = page_of(FILES[0])
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    (policy,) = [
+        each["content"]
+        for each in tree(page).named("meta")
+        if each.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules.pop("style-src") == f"'sha256-{digest}'"
+    assert set(rules.values()) == {"'none'"}
+    assert "default-src" in rules
+    # It has to stand before whatever it is to hold off.
+    assert page.index("Content-Security-Policy") < page.index("<style>")
+
+
+def test_headings_descend_and_every_place_has_its_own_name(stored, page_of, tree):
+    found = tree(page_of(stored))
+    levels = [int(name[1]) for name, _ in found.elements if re.fullmatch(r"h[1-6]", name)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    names = [each["id"] for _, each in found.elements if "id" in each]
+    assert len(names) == len(set(names))
+    for _, attributes in found.elements:
+        for key in ("aria-labelledby", "aria-describedby"):
+            assert set((attributes.get(key) or "").split()) <= set(names)
+        if "href" in attributes:
+            assert attributes["href"][1:] in names
+
+
+def test_tables_have_captions_and_heads_with_a_scope(stored, page_of, tree):
+    found = tree(page_of(stored))
+    assert len(found.named("caption")) == len(found.named("table"))
+    assert all(each.get("scope") in {"col", "row"} for each in found.named("th"))
+
+
+def test_what_was_found_comes_first_and_nothing_is_kept_back(stored, page_of, tree):
+    known = stored_reports.load(stored)
+    diagnosis = diagnose(known)
+    words = flat(tree(page_of(stored)).words)
+    chosen = diagnosis.chosen
+    assert chosen is not None
+    assert words.index(flat(first_line(diagnosis))) < words.index(flat(diagnosis.summary)[:900])
+    assert f"Confidence {confidence_text(chosen.verdict)}" in words
+    for copy in diagnosis.copies:
+        for told in (*copy.evidence, *copy.advice):
+            assert flat(told) in words
+    for each in diagnosis.comparisons:
+        assert flat(each.sentence)[:900] in words
+    if chosen.advice:
+        first = words.index(flat(chosen.advice[0]))
+        assert words.index("What to do") < first < words.rindex("Limits of")
+    for each in (*stages.missing_lines(known), *known.notes):
+        if each.isprintable():
+            assert flat(each) in words
+
+
+def flat(text: str) -> str:
+    """With single spaces, as elements begin and end anywhere."""
+    return re.sub(r"\s+", " ", text)
+
+
+def test_a_report_without_anything_still_has_a_page(tree):
+    nothing = Report("failed", {}, "2026-11-20T23:45:00", 0.0, {}, None, None)
+    for diagnosis in (diagnose(nothing), Diagnosis(None, (), "Nothing was measured.")):
+        found = tree(html_text(nothing, diagnosis))
+        assert found.strange == []
+        assert "No agent ran on this host" in found.words
+        assert "Partial results: the run failed" in found.words
+        assert "0 MB/s" not in found.words
+
+
+def test_steps_that_were_not_made_are_told_with_their_reason(tree):
+    known = stored_reports.load(DATA / "report-v1-server-disk.json")
+    outcomes = (Skipped("no time left"), Failed("the server went away"))
+    entries = tuple((step, outcomes[at % 2]) for at, (step, _) in enumerate(known.entries))
+    broken = replace(known, entries=entries, status="partial")
+    found = tree(html_text(broken, diagnose(broken)))
+    assert "no time left" in found.words
+    assert "failed: the server went away" in found.words
+    assert "MB/s" not in found.words
+
+
+def test_a_report_with_thousands_of_steps_has_a_page_that_a_browser_can_open(tree):
+    known = stored_reports.load(DATA / "report-v1-server-disk.json")
+    (step, outcome), *_ = (each for each in known.entries if each[0].stage == "smb-copy")
+    many = tuple(
+        (replace(step, setting={**step.setting, "dialect": f"3.{at}"}), outcome)
+        for at in range(1000)
+    )
+    large = replace(known, entries=many)
+    page = html_text(large, diagnose(large))
+    assert "more in the report" in tree(page).words
+    assert len(page) < 2_000_000
+
+
+def test_the_command_that_repeats_the_run_is_quoted_for_a_shell(tree):
+    known = stored_reports.load(DATA / "report-v1-server-disk.json")
+    told = {**known.tool, "command": ["bottleneck", "diagnose", "//nas/my media; rm"]}
+    known = replace(known, tool=told)
+    words = tree(html_text(known, diagnose(known))).words
+    assert "bottleneck diagnose '//nas/my media; rm'" in words
+    assert "bottleneck explain REPORT.json --format html" in words
+
+
+def test_rates_read_in_the_style_that_is_on(tree):
+    known = stored_reports.load(DATA / "report-v1-comparisons.json")
+    with shown_as("bits"):
+        words = tree(html_text(known, diagnose(known))).words
+    body = words.replace(explorer_text(58e6), "")
+    assert "464 Mbit/s" in body
+    assert "MB/s" not in body
+
+
+def test_a_map_is_a_table_with_a_colour_for_each_step_of_the_highest_rate():
+    known = stored_reports.load(DATA / "report-v1-comparisons.json")
+    (windows,) = (e for e in diagnose(known).comparisons if e.about == "windows")
+    _, rows = shaded(windows_heat(windows))
+    cells = [cell for _, each in rows for cell in each if cell is not None]
+    assert len(cells) == len(windows.rows)
+    assert {cell.step for cell in cells} <= set(range(HEAT_LEVELS))
+    assert max(cell.step for cell in cells) == HEAT_LEVELS - 1
+    assert [cell.framed for cell in cells].count(True) == 1
+    page = html_text(known, diagnose(known))
+    assert page.count('class="heat-4 framed"') >= 1
+
+
+def test_a_large_map_is_bounded():
+    cells = tuple(HeatCell(at // 100, at % 100, 1e8, "12.3 ms") for at in range(10_000))
+    titles, rows = shaded(Heat(cells, "window", "streams", str, str))
+    assert (len(titles), len(rows)) == (8, 16)
+    assert shaded(Heat((), "window", "streams", str, str)) == ([], [])

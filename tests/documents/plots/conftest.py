@@ -1,0 +1,159 @@
+"""What the tests of the drawings read them with: the parsed SVG and where its marks lie."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bottleneck.documents.html import plots
+from bottleneck.documents.plots.copies import over_time
+from bottleneck.documents.plots.shapes import text_width
+from tests import stored_reports
+from tests.stored_reports import diagnose
+
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data"
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_STEP = re.compile(r"([MLHVh])([^MLHVh]*)")
+
+
+def every_plot(report):
+    """All that a page draws of a report."""
+    diagnosis = diagnose(report)
+    return (*(plot for _, plot in over_time(report, diagnosis)), *plots(report, diagnosis))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One shape of a drawing."""
+
+    kind: str
+    name: str
+    """Its classes."""
+    text: str
+    """Of a text what it says, of a shape what it says when pointed at."""
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def centre(self) -> float:
+        return (self.left + self.right) / 2
+
+
+class Drawing:
+    """The marks of a plot, in its view box."""
+
+    def __init__(self, svg: str) -> None:
+        self.root = ElementTree.fromstring(svg)
+        _, _, self.width, self.height = map(float, self.root.attrib["viewBox"].split())
+        self.marks = list(self._marks())
+
+    def _marks(self) -> Iterator[Mark]:
+        for each in self.root.iter():
+            box = _box(each)
+            if box is not None:
+                tip = each.findtext("title") or each.text or ""
+                yield Mark(each.tag, each.get("class", ""), tip, *box)
+
+    def having(self, name: str, kind: str = "") -> list[Mark]:
+        """Those with all of the class's words."""
+        wanted = set(name.split())
+        marks = [each for each in self.marks if wanted <= set(each.name.split())]
+        return [each for each in marks if kind in ("", each.kind)]
+
+    def saying(self, text: str) -> list[Mark]:
+        return [each for each in self.marks if text in each.text]
+
+    @property
+    def words(self) -> list[str]:
+        return [each.text for each in self.marks if each.kind == "text"]
+
+
+def _box(each: ElementTree.Element) -> tuple[float, float, float, float] | None:
+    told = {key: float(value) for key, value in each.attrib.items() if _NUMBER.fullmatch(value)}
+    match each.tag:
+        case "rect":
+            x, y = told["x"], told["y"]
+            return x, y, x + told["width"], y + told["height"]
+        case "circle":
+            x, y, r = told["cx"], told["cy"], told["r"]
+            return x - r, y - r, x + r, y + r
+        case "line":
+            across, up = sorted((told["x1"], told["x2"])), sorted((told["y1"], told["y2"]))
+            return across[0], up[0], across[1], up[1]
+        case "polyline" | "polygon":
+            points = [tuple(map(float, pair.split(","))) for pair in each.attrib["points"].split()]
+        case "path":
+            points = _walked(each.attrib["d"])
+        case "text":
+            wide = text_width(each.text or "")
+            share = {"start": 0.0, "middle": 0.5, "end": 1.0}[each.get("text-anchor", "start")]
+            left = told["x"] - share * wide
+            return left, told["y"] - 9, left + wide, told["y"] + 3
+        case _:
+            return None
+    xs, ys = zip(*points, strict=True)
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _walked(commands: str) -> list[tuple[float, float]]:
+    """The corners of a path of M, L, H, V and h."""
+    points = [(0.0, 0.0)]
+    for letter, rest in _STEP.findall(commands):
+        numbers = [float(each) for each in _NUMBER.findall(rest)]
+        x, y = points[-1]
+        ends = {
+            "M": (numbers[0], numbers[-1]),
+            "L": (numbers[0], numbers[-1]),
+            "H": (numbers[0], y),
+            "V": (x, numbers[0]),
+            "h": (x + numbers[0], y),
+        }
+        points.append(ends[letter])
+    return points[1:]
+
+
+@pytest.fixture(scope="session")
+def drawing():
+    """Parses a plot."""
+    return lambda plot: Drawing(plot.svg)
+
+
+@pytest.fixture
+def report():
+    """With every stage."""
+    return stored_reports.load(DATA / "report-v1-comparisons.json")
+
+
+@pytest.fixture
+def drawn(drawing):
+    """The plot of a name that a report has, and its marks."""
+
+    def of(report, name):
+        (plot,) = (each for each in every_plot(report) if each.name == name)
+        return plot, drawing(plot)
+
+    return of
+
+
+@pytest.fixture
+def example():
+    """A real run."""
+    return stored_reports.load(ROOT / "examples" / "server-disk-read.json")
+
+
+@pytest.fixture
+def timed():
+    """A real run whose copies were watched."""
+    return stored_reports.load(DATA / "traces" / "server-read.json.gz")

@@ -1,0 +1,60 @@
+"""Ticks are round, few and inside; places on a scale are bounded."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from bottleneck.documents.plots.charts import (
+    LEAST,
+    Scale,
+    around,
+    rate_ticks,
+    rate_unit,
+    round_ticks,
+)
+from bottleneck.text.units import rate_text
+
+
+@pytest.mark.parametrize("most", [1e-9, 0.3, 1, 7, 9.99, 10, 117, 1234.5, 9e18])
+def test_round_ticks_are_few_rise_evenly_and_stay_below_the_most(most):
+    ticks = round_ticks(most)
+    assert 3 <= len(ticks) <= 7
+    assert ticks[0] == 0
+    assert ticks[-1] <= most * 1.000001
+    step = ticks[1]
+    assert all(tick == pytest.approx(at * step) for at, tick in enumerate(ticks))
+    digit = step / 10 ** math.floor(math.log10(step) + 1e-9)
+    assert any(digit == pytest.approx(each) for each in (1, 2, 5, 10))
+    assert ticks[-1] >= most / 2
+
+
+@pytest.mark.parametrize("most", [23.6e6, 117e6, 3.2e9, 4200.0])
+def test_ticks_of_a_rate_are_round_in_the_unit_that_it_is_told_in(most):
+    unit, ticks = rate_ticks(most)
+    assert rate_text(most).endswith(f" {unit}")
+    _, scale = rate_unit(most)
+    assert [float(each.text.replace(",", "")) for each in ticks] == pytest.approx(
+        [each.value / scale for each in ticks]
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(1e-4, 1e-4), (0.0102, 0.11), (6e-5, 0.017), (1e-9, 3.0), (0, 0), (1e-30, 1e30), (5, 2)],
+)
+def test_a_logarithmic_axis_begins_and_ends_at_round_figures_around_its_own(low, high):
+    ticks = around(low, max(low, high))
+    assert 2 <= len(ticks) <= 12
+    assert list(ticks) == sorted(ticks)
+    assert ticks[0] <= max(low, LEAST) * 1.001
+    assert ticks[-1] >= min(high, 1e24) * 0.999
+
+
+def test_a_scale_puts_figures_beyond_its_ends_at_them():
+    scale = Scale(0.0, 10.0, 100.0, 0.0)
+    assert [scale.at(each) for each in (0, 5, 10, 99, -3)] == [100, 50, 0, 0, 100]
+    log = Scale(1.0, 100.0, 0.0, 10.0, logarithmic=True)
+    assert [log.at(each) for each in (1, 10, 100, 1e9, 0)] == pytest.approx([0, 5, 10, 10, 0])
+    assert Scale(3.0, 3.0, 7.0, 9.0).at(3.0) == 7.0

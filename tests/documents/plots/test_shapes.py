@@ -1,0 +1,45 @@
+"""The primitives: what they draw stays where it is to stay, and says what it says safely."""
+
+from __future__ import annotations
+
+import pytest
+
+from bottleneck.documents.plots import shapes
+from bottleneck.documents.plots.charts import numbered
+from bottleneck.documents.plots.shapes import WIDTH, opening, shortened, text_width
+
+
+def within(drawing, svg):
+    """The marks of some shapes."""
+    box = f'<svg viewBox="0 0 {WIDTH} 100">{svg}</svg>'
+    return drawing(type("Plot", (), {"svg": box})).marks
+
+
+@pytest.mark.parametrize(("width", "height"), [(100, 11), (3, 40), (0.5, 0.5), (40, 40), (5, 5)])
+def test_a_hatch_stays_in_its_rectangle(drawing, width, height):
+    for mark in within(drawing, shapes.hatch(10, 20, width, height, "x")):
+        assert mark.left >= 10
+        assert mark.right <= 10 + width + 0.05
+        assert mark.top >= 20
+        assert mark.bottom <= 20 + height + 0.05
+
+
+@pytest.mark.parametrize("text", ["i" * 90, "\u5bb6" * 90, "short", ""])
+@pytest.mark.parametrize("strong", [False, True])
+def test_a_shortened_text_is_no_wider_than_it_may_be(text, strong):
+    shown = shortened(text, 120, strong)
+    assert text_width(shown, strong) <= 120
+    assert shown == text or shown.endswith("...")
+
+
+def test_two_sentences_of_many_are_opening():
+    assert opening("One is 1.5. Two: 3 MB/s. Three.") == "One is 1.5. Two: 3 MB/s."
+    assert len(opening("x" * 5000)) == 600
+    assert "\x1b" not in opening("a\x1b[2J")
+
+
+def test_only_the_last_of_too_many_says_that_there_are_more():
+    assert [each[0] for each in numbered("abc", 3)] == [1, 2, 3]
+    assert {each[2] for each in numbered("abc", 3)} == {""}
+    *_, last = numbered("abcde", 3)
+    assert last == (3, "c", " 2 more are not drawn.")

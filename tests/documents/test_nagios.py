@@ -1,0 +1,105 @@
+"""The plugin's output, held to a grammar that is written down from the plugin guideline."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from nagiosplugin import Range
+
+from bottleneck.documents.nagios import LONGEST_STATUS, MOST_LINES, label, nagios_text
+from bottleneck.gate.judged import Judged
+
+NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
+"""Class [-0-9.]: no exponent."""
+RANGE = rf"@?(?:(?:~|{NUMBER}):)?(?:{NUMBER})?"
+FIGURE = (
+    r"(?P<label>'[^'=\n]+'|[A-Za-z0-9_]+)"
+    rf"=(?P<value>{NUMBER})(?P<unit>s|us|ms|%|B|KB|MB|TB|c)?"
+    rf"(?:;(?P<warn>{RANGE}))?(?:;(?P<crit>{RANGE}))?(?:;(?P<min>{NUMBER})?)?(?:;(?P<max>{NUMBER})?)?"
+)
+OUTPUT = re.compile(
+    r"(?P<service>[A-Z]+) (?P<state>OK|WARNING|CRITICAL|UNKNOWN) - (?P<text>[^|\n]+?)"
+    rf"(?: \| (?P<figures>{FIGURE}(?: {FIGURE.replace('?P<', '?P<again_')})*))?\n"
+    r"(?P<long>(?:[^|\n]+\n)*)"
+)
+"""Guideline, `Plugin Output` and `Performance data`; our long text has no second part of it."""
+
+
+def parsed(text):
+    """Status, text, figures by label, long lines. Errors: AssertionError, it is no such output."""
+    match = OUTPUT.fullmatch(text)
+    assert match, text
+    found = {}
+    for each in re.finditer(FIGURE, match["figures"] or ""):
+        found[each["label"].strip("'")] = each.groupdict()
+    return match["state"], match["text"], found, match["long"].splitlines()
+
+
+def test_every_recorded_report_keeps_to_the_grammar(judged_report):
+    parsed(nagios_text(judged_report))
+
+
+def test_a_long_sentence_is_cut_at_a_word_and_told_whole_below(judgement):
+    sentence = "many words " * 40 + "end"
+    _, text, _, lines = parsed(nagios_text(replace(judgement, sentence=sentence)))
+    assert len(f"BOTTLENECK CRITICAL - {text}") <= LONGEST_STATUS
+    assert text.endswith(" many words...") or text.endswith(" many...")
+    assert lines[0] == sentence
+
+
+def test_of_a_run_that_measured_nothing_its_reason_is_the_one_line(judgement):
+    why = "the run failed: 10.0.0.2: login: wrong user or password; check user and password"
+    empty = replace(judgement.report, entries=(), status="failed")
+    found = (Judged("the run was completed", "run", "unknown", why), *judgement.judged)
+    told = replace(judgement, state="unknown", sentence=why, judged=found, report=empty)
+    assert nagios_text(told) == f"BOTTLENECK UNKNOWN - {why}\n"
+
+
+def test_many_expectations_stay_within_what_nagios_keeps(judgement):
+    many = tuple(
+        Judged(
+            f"expectation {at} {'x' * 400}", f"metric.{at}", "ok", "y" * 400, 1e6 + at, "seconds"
+        )
+        for at in range(500)
+    )
+    output = nagios_text(replace(judgement, judged=many))
+    assert len(output.encode()) < 8192
+    assert f"and {500 - MOST_LINES} more" in parsed(output)[3]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("80000000:", "80000000:"),
+        ("80000000.0:", "80000000:"),
+        ("0:5000000", "5000000"),
+        ("@10:20.5", "@10:20.5"),
+        ("~:0.005", "~:0.005"),
+        ("0.000050", "0.00005"),
+        ("", ""),
+        ("not a range", ""),
+        ("20:10", ""),
+    ],
+)
+def test_ranges_mean_what_they_meant_in_plain_numbers(judgement, given, shown):
+    one = Judged("x", "tcp.pull", "ok", "x", 1.0, "seconds", given)
+    found = parsed(nagios_text(replace(judgement, judged=(one,))))[2]["tcp.pull"]["warn"]
+    assert (found or "") == shown
+    if shown:
+        assert Range(found) == Range(given)
+
+
+def test_labels_of_all_copies_are_told_apart_by_their_first_19_characters():
+    copies = [
+        f"{begin}{verb}.{cache}{at}"
+        for begin in ("", "server.", "file.")
+        for verb in ("pull", "push")
+        for cache in ("cached", "uncached")
+        for at in ("", "@smb1", "@2.0.2", "@2.1", "@3.0", "@3.0.2", "@3.1.1", "@native")
+    ]
+    labels = [label(each) for each in copies]
+    assert len({each[:19] for each in labels}) == len(copies)
+    assert all(re.fullmatch(r"[A-Za-z0-9@._/-]{1,19}", each) for each in labels)
+    assert label("pull.uncached") == "pull.uncached"

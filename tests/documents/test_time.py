@@ -1,0 +1,133 @@
+"""Where a copy's time went: bars on the terminal and on the page, figures in the document."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from bottleneck import report
+from bottleneck.analysis.changes import compare
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.finding import TimeShare
+from bottleneck.documents import html, ticket
+from bottleneck.documents.compare import print_change
+from bottleneck.documents.nagios import nagios_text
+from bottleneck.documents.openmetrics import openmetrics_text
+from bottleneck.gate.judging import judge
+from bottleneck.records.schema import schema
+from bottleneck.words import share_name, time_text
+from tests import stored_reports
+
+DATA = Path(__file__).parents[1] / "data"
+UNKNOWN = "Where the time of these copies went is unknown."
+
+
+def kept(name):
+    return stored_reports.load(DATA / "traces" / f"{name}.json.gz")
+
+
+@pytest.fixture(scope="module")
+def timed():
+    return kept("server-read")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_section_has_bars_for_each_copy(timed, shown, golden, width):
+    answer = shown(timed, width)
+    golden(f"time-{width}", shown(timed, width, sections=("time",)).removeprefix(answer))
+
+
+def test_a_report_without_traces_says_that_it_is_not_known(shown):
+    known = stored_reports.load(DATA / "report-v1-server-disk.json")
+    assert UNKNOWN in shown(known, 100, sections=("time",))
+    assert UNKNOWN not in shown(known, 100, verbose=True)
+
+
+def test_the_document_has_shares_that_sum_to_one_and_the_view(timed):
+    told = report.to_json(timed, diagnose(timed))
+    jsonschema.validate(told, schema())
+    copies = [each for each in told["diagnosis"]["copies"] if "time" in each]
+    assert len(copies) >= 4
+    for copy in copies:
+        assert copy["view"] in ("both hosts", "client alone")
+        assert sum(each["ratio"] for each in copy["time"]) == pytest.approx(1.0)
+        assert all(each.keys() == {"component", "side", "ratio"} for each in copy["time"])
+
+
+def test_where_nothing_watched_a_copy_the_key_is_absent():
+    known = stored_reports.load(DATA / "report-v1-server-disk.json")
+    told = report.to_json(known, diagnose(known))
+    assert not any({"time", "view"} & each.keys() for each in told["diagnosis"]["copies"])
+
+
+def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed):
+    diagnosis = diagnose(timed)
+    page = html.document(timed, diagnosis)
+    assert "pull.uncached over SMB 3.1.1, 24.0 MB/s (seen from both hosts)" in page
+    assert f">{time_text(diagnosis.chosen.time, 4)}</span></summary>" in page
+    told = ticket.document(timed, diagnosis)
+    assert (
+        f"- Time of pull.uncached (seen from both hosts): {time_text(diagnosis.chosen.time)}."
+        in told
+    )
+    assert "trace" not in told and "looks" not in told
+
+
+def test_monitoring_has_a_line_and_a_figure_for_each_component(timed):
+    judgement = judge(timed, diagnose(timed))
+    chosen = judgement.diagnosis.chosen
+    assert f"\ntime of pull.uncached: {time_text(chosen.time)}\n" in nagios_text(judgement)
+    named = re.findall(r"copy_time_ratio{(.*)} ([0-9.e-]+)", openmetrics_text(judgement))
+    told = {each: float(ratio) for each, ratio in named}
+    (whole,) = {round(sum(r for e, r in told.items() if 'copy="pull.uncached"' in e), 6)}
+    assert whole == 1.0
+    disk = [r for e, r in told.items() if 'component="disk",copy="pull.uncached"' in e]
+    assert max(disk) == max(each.ratio for each in chosen.time)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_before_and_after_show_where_the_time_went_then_and_now(timed, shown, golden, width):
+    change = compare(timed, kept("client-write"))
+    text = shown(lambda console: print_change(change, console), width)
+    golden(f"compare-time-{width}", text)
+    verbose = shown(lambda console: print_change(change, console, True), width)
+    assert verbose.count("Where the time of ") == len(change.copies)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "text"),
+    [
+        ((0.71, 0.22, 0.04, 0.03), "71% server disk, 22% network, 4% client disk"),
+        ((0.996, 0.004), "100% server disk"),
+        ((), ""),
+    ],
+)
+def test_where_the_time_went_in_one_phrase(ratios, text):
+    parts = ("disk", "server"), ("network", "path"), ("disk", "client"), ("cpu", "client")
+    shares = tuple(TimeShare(*part, r) for part, r in zip(parts, ratios, strict=False))
+    assert time_text(shares) == text
+
+
+def test_a_traces_report_is_read_back_as_it_was(timed):
+    told = report.dumps(timed, diagnose(timed))
+    again = report.loads(told.encode())
+    assert json.loads(report.dumps(again, diagnose(again))) == json.loads(told)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (TimeShare("disk", "server", 0.7), "server disk"),
+        (TimeShare("cpu", "client", 0.1), "client CPU"),
+        (TimeShare("network", "path", 0.1), "network"),
+        (TimeShare("tcp", "server", 0.1), "server TCP"),
+        (TimeShare("smb", "server", 0.1), "SMB round trips"),
+        (TimeShare("unknown", None, 0.1), "unknown"),
+    ],
+)
+def test_a_share_is_named_in_two_words(share, text):
+    assert share_name(share) == text

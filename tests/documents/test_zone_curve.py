@@ -1,0 +1,82 @@
+"""The zone curve as a chart and as a drawing: each zone, the files' places, nothing foreign."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bottleneck.analysis.comparisons.disks import all_zones
+from bottleneck.cli.app import run
+from bottleneck.documents.disks import zone_curves
+from bottleneck.documents.plots.zones import zone_curves_svg
+from tests import stored_reports
+
+DATA = Path(__file__).parent.parent / "data"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def report():
+    return stored_reports.load(DATA / "report-v1-comparisons.json")
+
+
+@pytest.fixture
+def lines_of(shown):
+    """The chart on a terminal."""
+    return lambda report, *terminal: shown(zone_curves(report), *terminal).splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_chart_falls_from_left_to_right_and_fits(lines_of, report, width, encoding):
+    lines = lines_of(report, width, encoding)
+    assert all(len(line) <= width and line == line.rstrip() for line in lines)
+    (zones,) = all_zones(report)
+    columns = min(120, width - 10)
+    drawn = lines_of(report, width, "ascii")[2:10]
+    heights = [sum(line.ljust(width)[10 + at] == "#" for line in drawn) for at in range(columns)]
+    centres = [int(zone.centre_ratio * columns) for zone in zones.zones]
+    most = max(zone.bytes_per_second for zone in zones.zones)
+    for at, zone in zip(centres, zones.zones, strict=True):
+        assert heights[at] == pytest.approx(8 * zone.bytes_per_second / most, abs=0.6)
+
+
+def test_a_report_without_zones_has_neither(lines_of, report):
+    left = [e for e in report.entries if e[0].setting.get("pattern") != "zones"]
+    bare = replace(report, entries=tuple(left))
+    assert lines_of(bare) == []
+    assert zone_curves_svg(bare) is None
+
+
+def test_the_drawing_that_stands_alone_is_named_and_told(report):
+    """Its shapes are those of the page, which plots/test_stages.py holds."""
+    text = zone_curves_svg(report)
+    root = ElementTree.fromstring(text)
+    assert root.find(f"{SVG}title").text
+    assert "2.00 to 1" in root.find(f"{SVG}desc").text
+    assert "location on disk" in " ".join(each.text or "" for each in root.iter(f"{SVG}text"))
+    assert text.isascii()
+
+
+def test_files_on_another_disk_are_not_marked(report):
+    (curve,) = zone_curves(report)
+    assert len(curve.files) == 2
+    entries = [
+        (step, replace(outcome, details={**outcome.details, "device": "sdb"}))
+        if step.setting.get("pattern") == "zones"
+        else (step, outcome)
+        for step, outcome in report.entries
+    ]
+    (other,) = zone_curves(replace(report, entries=tuple(entries)))
+    assert other.files == ()
+
+
+@pytest.mark.long
+def test_explain_writes_the_drawing_and_refuses_where_there_is_none(report, capsys):
+    assert run(["explain", str(DATA / "report-v1-comparisons.json"), "--format", "svg"]) == 0
+    assert capsys.readouterr().out == zone_curves_svg(report)
+    assert run(["explain", str(DATA / "report-v1-server-disk.json"), "--format", "svg"]) == 64
+    assert "cannot plot" in capsys.readouterr().err
