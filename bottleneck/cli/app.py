@@ -70,9 +70,17 @@ EXAMPLES = {
     "schema": ("schema", "schema > report.schema.json"),
     "config": ("config", "config diagnose"),
     "doctor": ("doctor", f"doctor {NAS}"),
-    "cleanup": ("cleanup --dry-run", "cleanup //nas/media --user alice --older-than 86400"),
+    "cleanup": ("cleanup --dry-run", "cleanup //nas/media --user alice"),
 }
 """By command, what follows `bottleneck`; of none, those of the program."""
+HOW_MEASURED = {
+    "tcp": "A push from this host comes first, then a pull (as iperf3 -R).",
+    "udp": "A push from this host comes first, then a pull.",
+    "disk": "Reads and writes a test file in --folder. With --device it only reads.",
+    "smb-copy": "Pushes and pulls a test file. The sender has it in its memory (cached) or only on "
+    "its disk (uncached).",
+}
+"""By stage, what its help adds."""
 KNOBS_SHOWN = {
     "tcp": "//nas/media --agent ssh://nas --streams 4 --seconds 10",
     "udp": "//nas/media --agent ssh://nas --rate 500Mbit/s",
@@ -105,7 +113,8 @@ class Command(TyperCommand):
             super().format_help_text(ctx, formatter)
             return
         formatter.write("\n")
-        formatter.write(_lines("  ", _measured(stage), formatter.width))
+        text = f"{_measured(stage)} {HOW_MEASURED.get(stage, '')}".rstrip()
+        formatter.write(_lines("  ", text, formatter.width))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Of `probe STAGE` an example of that stage."""

@@ -29,6 +29,11 @@ Target = Annotated[
 class Ends(options.Ends):
     """Where runs were made."""
 
+    agent: str = options.value(
+        "SPEC",
+        "Also search the server's own disk, through ssh://[user@]host[:port] or exec:COMMAND.",
+        "none",
+    )
     folder: Path = options.value("DIR", "Directory of the run.", Path(), usual=options.HERE)
 
 

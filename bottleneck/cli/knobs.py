@@ -75,7 +75,7 @@ def _pattern(word: str) -> str:
 
 KNOBS = (
     Knob("streams", "N", "TCP connections at once, as iperf3 -P.", _count, ("streams",)),
-    Knob("seconds", "SECONDS", "Duration of each test, with warm-up.", _seconds, ("seconds",)),
+    Knob("seconds", "SECONDS", "Duration of each test, warm-up included.", _seconds, ("seconds",)),
     Knob(
         "rate",
         "RATE",
@@ -86,7 +86,7 @@ KNOBS = (
     Knob(
         "both-ways",
         "",
-        "Also push and pull at the same time.",
+        "After a push and a pull, also both at the same time.",
         lambda word: word == YES,
         ("both_ways",),
     ),
@@ -115,14 +115,14 @@ KNOBS = (
     Knob(
         "block-size",
         "BYTES",
-        "Bytes of each request to the disk, as fio --bs: 4KiB.",
+        "Bytes of each request to the disk, as fio --bs; for example 4KiB.",
         lambda word: fio_report.check_block(units.parse_size(word)),
         ("block_bytes",),
     ),
     Knob(
         "pattern",
         "sequential|random",
-        "Order of the requests, as fio --rw.",
+        "Order of the requests: fio's read and write, or randread and randwrite.",
         _pattern,
         ("pattern",),
     ),

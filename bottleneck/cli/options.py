@@ -88,7 +88,11 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing test
 class Login:
     """Who logs in."""
 
-    user: str | None = value("NAME", "User name for the SMB login.")
+    user: str | None = value(
+        "NAME",
+        "User name for the SMB login; the password comes from --auth-file, BOTTLENECK_PASSWORD or "
+        "a prompt.",
+    )
     domain: str | None = value("NAME", "Domain or workgroup of the user.")
     auth_file: Path | None = value("FILE", "Login file as for smbclient, mode 0600.")
     allow_guest: bool = flag("Log in as guest if no user is given.")
@@ -106,7 +110,9 @@ class Expected:
         "WARNING if this is true: 'pull.uncached < 80MB/s'. Or WARNING outside a Nagios range: "
         "pull.uncached=80MB/s: (repeatable).",
     )
-    crit: list[str] | None = value("EXPR", "CRITICAL if true; as --warn (repeatable).")
+    crit: list[str] | None = value(
+        "EXPR", "CRITICAL if true; as --warn (repeatable). UNKNOWN if it was not measured."
+    )
     expect_cap: list[str] | None = value(
         "VERDICT",
         "Expected bottleneck, as [COPY=]component[/side[/cause]]. CRITICAL if another one is found "
@@ -208,7 +214,7 @@ class Chosen:
 
     copy: str | None = value(
         "NAME",
-        f"Make only this copy, once: {', '.join(OWN_COPIES)}.",
+        f"Make only this copy, once or --runs times: {', '.join(OWN_COPIES)}.",
         usual="all",
         complete=completion.one_of(*OWN_COPIES),
     )
@@ -247,7 +253,9 @@ class Repeats:
 class Time:
     """How long all of it may take."""
 
-    budget: float | None = value("SECONDS", "Time limit for the whole run.", usual="60")
+    budget: float | None = value(
+        "SECONDS", "Time limit for the whole run, all --runs together.", usual="60"
+    )
     quick: bool = flag("Same as --budget 20.")
     thorough: bool = flag("Same as --budget 300.")
 
