@@ -21,6 +21,8 @@ from probes.records import OWN_COPIES, Failed, Skipped
 INSET = "  "
 MOST_COPIES = 6
 MOST_SHARES = 4
+LEAST_COLUMNS_OF_CONFIDENCE = 70
+"""Below that a long cause beside it would break the line; the verdict has its own."""
 MOST_STEPS = 3
 """Of the advice: what to do, what to expect of it, and what to do about an equal limit."""
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
@@ -155,7 +157,7 @@ def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
             Column("to", least_columns=COMMON),
             Column("rate", right=True),
             Column("limited by"),
-            Column("confidence"),
+            Column("confidence", least_columns=LEAST_COLUMNS_OF_CONFIDENCE),
         ),
         inset=True,
     )

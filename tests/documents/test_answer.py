@@ -48,6 +48,14 @@ def test_the_answer_at_the_narrowest_and_the_widest(shown, golden, width, encodi
     golden(f"answer/server-disk-read-{width}-{encoding}", text)
 
 
+def test_no_answer_is_wider_than_60_columns(shown, stored):
+    """The longest cause stands beside the longest name, and no figure is lost."""
+    text = shown(stored[1], 60)
+    # A word that is longer than the terminal, as an address or an option, stays whole.
+    assert all(len(line) <= 60 or len(line.split()) <= 2 for line in text.splitlines())
+    assert "~" not in re.sub(r"~(?=\d| estimated)", "", text), "a cell was cut"
+
+
 def test_advice_does_not_ask_to_buy_what_somebody_configured(stored):
     """12 of 31 reports asked for a faster disk or link where a cgroup or a shaper was the limit."""
     _, known = stored
