@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+# E402: the project is found only now.
 from typer.core import TyperArgument, TyperCommand  # noqa: E402
 
 from bottleneck import __version__  # noqa: E402

@@ -23,7 +23,7 @@ RAISED_RATIO = 1.1
 """A ceiling this far above the one of before is another one."""
 CLOSE_RATIO = 0.05
 """A prediction that is no further off was right, however narrow its range."""
-COPY_STAGES = ("smb-copy", "native-copy")
+FILE_COPY_STAGES = ("smb-copy", "native-copy")
 _TELLING = (
     *("verb", "streams", "side", "cache", "pattern", "over", "security", "dialect"),
     *("copy", "end", "engine", "file_bytes"),
@@ -316,7 +316,7 @@ def _by_key(report: Report) -> dict[tuple[str, ...], Found]:
     for index, (step, _) in enumerate(report.entries):
         made = steps.found_at(report, index)
         memory = step.setting.get("end") == "memory"
-        if made is not None and made.intact and (step.stage not in COPY_STAGES or memory):
+        if made is not None and made.intact and (step.stage not in FILE_COPY_STAGES or memory):
             found.setdefault(stage_key(made), made)
     return found
 

@@ -104,7 +104,9 @@ class Command(TyperCommand):
         arguments = (each for each in self.params if isinstance(each, TyperArgument))
         names = [each.metavar or "" for each in arguments]
         stage = knobs.stage_of(command_line.now().line)
-        return ["[OPTION]...", *(stage if stage and each == "STAGE" else each for each in names)]
+        if stage is not None:
+            names = [stage, "TARGET" if module_of(stage).STAGE.needs else "[TARGET]"]
+        return ["[OPTION]...", *names]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """Of `probe STAGE` what that stage measures."""

@@ -81,7 +81,7 @@ def demo(
     def measured(target: str, agent: str, user: str, own: Path, shared: Path) -> int:
         ends = options.Ends(agent, own, str(shared))
         # The hosts are made and removed within the demo's time, which takes about as long.
-        left = max(1.0, seconds - 2 * (time.monotonic() - begun))
+        left = max(running.LEAST_BUDGET_SECONDS, seconds - 2 * (time.monotonic() - begun))
         chosen = replace(running.choose(target, left, ends, copies), outlived=False)
         judge = None if plant is None else _comparison(plant, last)
         # On loopback both ends share the cores: that no limit stands out is no failure there.

@@ -102,7 +102,7 @@ def probe(
 ) -> int:
     """Measure one stage, such as tcp or disk.
 
-    Stages between the hosts need --agent, and stages over SMB need a TARGET.
+    Stages between the hosts need TARGET and --agent; stages over SMB need TARGET.
     """
     with interrupts.held():
         from bottleneck.cli import documents, knobs, running

@@ -248,7 +248,9 @@ def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Repo
         code = code or exits.INCOMPLETE
     if sentence:
         bench.note(sentence)
-        exits.complain(sentence, shown=not command_line.now().plugin)
+        # Of a run that measured nothing the plugin's answer is this sentence.
+        told = command_line.now().plugin and not bench.ledger.entries()
+        exits.complain(sentence, shown=not told)
     known, diagnosis, broken = explained(bench.report(), output, bool(sentence))
     return known, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
 

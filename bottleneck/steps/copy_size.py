@@ -106,12 +106,9 @@ def room_bytes(bench: Bench, copy: str, end: str) -> int:
     free = files.free_bytes(bench)
     room = plan.LARGEST_COPY_BYTES if free is None else free
     source = bench.source_bytes_of("client")
-    if end == "folder":
-        room = min(room, source)
-    elif bench.options.size_bytes is not None and source:
-        # A named size that is too large for the time left is so for every copy.
-        room = min(room, source)
-    return room
+    # A named size that is too large for the time left is so for a copy from memory, too.
+    bounded = end == "folder" or (source and bench.options.size_bytes is not None)
+    return min(room, source) if bounded else room
 
 
 def fits(bench: Bench, dialect: str, copy: str) -> bool:

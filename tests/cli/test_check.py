@@ -10,7 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bottleneck.cli import app
+from bottleneck.cli import app, running
+from bottleneck.report import Step
+from probes.stage import Unavailable
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "examples" / "server-disk-read.json"
@@ -105,6 +107,27 @@ def test_wrong_usage_is_unknown_with_its_reason_on_stdout_and_stderr(
 )
 def test_the_exit_code_tells_what_a_stored_report_comes_to(capsys, stored, asked, code):
     assert run(capsys, "--report", stored(), *asked)[::2] == (code, "")
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_under_nagios_an_ending_that_the_answer_has_not_stays_on_stderr(
+    capsys, monkeypatch, tmp_path, measured
+):
+    """What was measured leaves no room in the answer for files that may remain."""
+    left = "stopped: test files may remain"
+
+    def broken(bench):
+        if measured:
+            with bench.outcome(Step("disk", {"verb": "read", "side": "client"}, "client"), "disk"):
+                raise Unavailable("no disk")
+        bench.status = "partial" if measured else "failed"
+        return 3, left
+
+    monkeypatch.setattr(running, "_measure", broken)
+    monkeypatch.chdir(tmp_path)
+    target = ("//nas/media", "--allow-guest", "--yes", "--format", "nagios")
+    code, out, err = run(capsys, *target)
+    assert code == 3 and (left in err) is measured and (left in out) is not measured
 
 
 def test_a_report_that_is_too_old_is_unknown_with_its_age(capsys, stored):

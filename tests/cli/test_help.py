@@ -9,6 +9,7 @@ from bottleneck.cli import app, exits
 from bottleneck.cli.app import run, tree
 from bottleneck.cli.command_line import commands_of, options_of
 from probes import STAGES
+from probes.stage import module_of
 
 COMMANDS = commands_of(tree())
 COLUMNS, MOST_WORDS = 80, 25
@@ -54,6 +55,8 @@ def test_the_help_of_probe_is_one_screen_with_a_line_for_each_stage(shown):
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_help_of_a_stage_has_what_it_takes_alone(shown, stage):
     text = shown(f"probe {stage}")
+    takes = "TARGET" if module_of(stage).STAGE.needs else "[TARGET]"
+    assert text.startswith(f"Usage: bottleneck probe [OPTION]... {stage} {takes}\n")
     assert max(map(len, text.splitlines())) < COLUMNS
     for flag, only in (("--device", "disk"), ("--copy", "smb-copy"), ("--tcp-peer", "tcp")):
         assert (f"  {flag} " in text) == (stage == only), flag
