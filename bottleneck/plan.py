@@ -15,7 +15,7 @@ from bottleneck.ledger import Ledger
 from bottleneck.report import Step
 from bottleneck.target.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
-from probes.records import DIALECTS
+from probes.records import DIALECTS, FILE_COPY
 from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described
 
 Side = Literal["client", "server"]
@@ -104,7 +104,9 @@ class Options:
 
     @property
     def copies(self) -> tuple[str, ...]:
-        """Those that are made, in their order."""
+        """Copies of the run's own files, in order; none if only --file is copied."""
+        if self.copy == FILE_COPY:
+            return ()
         return (self.copy,) if self.copy else COPY_ORDER
 
 

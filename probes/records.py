@@ -303,6 +303,8 @@ SMB_PORTS = (SMB_PORT, 139)
 """Over TCP itself, and over NetBIOS."""
 OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 """Those of one file that a user at the client makes; cached or not speaks of the sender."""
+FILE_COPY = "file"
+"""The copy of a file of the user's, for `--copy`."""
 
 
 @dataclass(frozen=True)

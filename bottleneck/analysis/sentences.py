@@ -35,9 +35,12 @@ def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     over = " over SMB1" if copy.dialect == "smb1" else ""
     over = " with the operating system's copy" if copy.native else over
     where = "in" if copy.cache == "cached" else "not in"
+    cache = Cache() if copy.made is None else copy.made.details.cache
+    if cache.cold_source:
+        where = "probably not in"
+    elif copy.of_file and cache.proven is False and cache.cached_ratio_before is None:
+        where = "perhaps in"
     file = f"a file that is {where} the {copy.sender}'s cache"
-    if copy.made is not None and copy.made.details.cache.cold_source:
-        file = f"a file that is probably not in the {copy.sender}'s cache"
     return f"{doing} {file}{over}{by} {how} {rate_text(rate)}"
 
 

@@ -74,7 +74,8 @@ EXAMPLES = {
 }
 """By command, what follows `bottleneck`; of none, those of the program."""
 HOW_MEASURED = {
-    "tcp": "A push from this host comes first, then a pull (as iperf3 -R).",
+    "tcp": "A push from this host comes first, then a pull (as iperf3 -R). Without "
+    "--streams, one connection comes first, then four.",
     "udp": "A push from this host comes first, then a pull.",
     "disk": "Reads and writes a test file in --folder. With --device it only reads.",
     "smb-copy": "Pushes and pulls a test file. The sender has it in its memory (cached) or only on "
@@ -85,7 +86,7 @@ KNOBS_SHOWN = {
     "tcp": "//nas/media --agent ssh://nas --streams 4 --seconds 10",
     "udp": "//nas/media --agent ssh://nas --rate 500Mbit/s",
     "disk": "--pattern random --block-size 4KiB --depth 32",
-    "smb-copy": "//nas/media --copy pull.cached --runs 10",
+    "smb-copy": "//nas/media --copy file --file films/big.iso",
 }
 """By stage, what the second example of `probe STAGE` shows."""
 

@@ -51,7 +51,8 @@ class Removal:
 def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: Removal) -> int:
     """Remove the test files of an interrupted run.
 
-    Searches this host, the agent's host and TARGET, and asks before removing anything.
+    Searches this host, the agent's host and TARGET, and asks before removing anything. Removes
+    only folders that a journal of this program names, or whose files begin with its mark.
     """
     with interrupts.held():
         import os

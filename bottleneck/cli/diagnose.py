@@ -172,11 +172,13 @@ def _check_options(
 ) -> None:
     """Raises Refused, "usage", where a stage makes nothing of what was given."""
     from bottleneck.cli import completion, knobs
-    from probes.records import OWN_COPIES
+    from probes.records import FILE_COPY, OWN_COPIES
     from probes.stage import Refused
 
     if one.copy:
-        completion.checked("--copy", one.copy, OWN_COPIES)
+        completion.checked("--copy", one.copy, (*OWN_COPIES, FILE_COPY))
+    if one.copy == FILE_COPY and not others.file:
+        raise Refused("usage", f"--copy {FILE_COPY}: use it with --file FILE")
     secured = copies.signing or copies.encryption
     for given, fits, names, other in (
         (others.file or disk.device, ("disk", "smb-copy"), "--file and --device", "disk"),

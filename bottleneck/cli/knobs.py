@@ -75,7 +75,13 @@ def _pattern(word: str) -> str:
 
 KNOBS = (
     Knob("streams", "N", "TCP connections at once, as iperf3 -P.", _count, ("streams",)),
-    Knob("seconds", "SECONDS", "Duration of each test, warm-up included.", _seconds, ("seconds",)),
+    Knob(
+        "seconds",
+        "SECONDS",
+        "Duration of each test, warm-up included [default: automatic].",
+        _seconds,
+        ("seconds",),
+    ),
     Knob(
         "rate",
         "RATE",
@@ -93,7 +99,7 @@ KNOBS = (
     Knob(
         "window",
         "BYTES",
-        "Socket buffers of both ends, as 64KiB.",
+        "Socket buffers of both ends, as 64KiB [default: the system's].",
         units.parse_size,
         ("window_bytes", "windows"),
     ),
@@ -107,11 +113,11 @@ KNOBS = (
     Knob(
         "request-size",
         "BYTES",
-        "Bytes of each SMB READ or WRITE, as 1MiB.",
+        "Bytes of each SMB READ or WRITE, as 1MiB [default: automatic].",
         units.parse_size,
         ("request_bytes",),
     ),
-    Knob("depth", "N", "Requests in flight at once.", _depth, ("depth",)),
+    Knob("depth", "N", "Requests in flight at once [default: automatic].", _depth, ("depth",)),
     Knob(
         "block-size",
         "BYTES",
@@ -122,7 +128,8 @@ KNOBS = (
     Knob(
         "pattern",
         "sequential|random",
-        "Order of the requests: fio's read and write, or randread and randwrite.",
+        "Order of the requests: fio's read and write, or randread and randwrite [default: "
+        "sequential].",
         _pattern,
         ("pattern",),
     ),

@@ -18,7 +18,7 @@ import typer
 from bottleneck.cli import completion, knobs
 from bottleneck.documents.formats import FORMATS, SECTIONS
 from bottleneck.text.units import STYLES
-from probes.records import DIALECTS, OWN_COPIES
+from probes.records import DIALECTS, FILE_COPY, OWN_COPIES
 
 Command = Callable[..., int]
 T = TypeVar("T")
@@ -108,7 +108,8 @@ class Expected:
     warn: list[str] | None = value(
         "EXPR",
         "WARNING if this is true: 'pull.uncached < 80MB/s'. Or WARNING outside a Nagios range: "
-        "pull.uncached=80MB/s: (repeatable).",
+        "pull.uncached=80MB/s: (repeatable). Names: those of --copy, headline, tcp.pull, path.rtt, "
+        "disk.server.read, loss, cpu.server; an unknown name lists all.",
     )
     crit: list[str] | None = value(
         "EXPR", "CRITICAL if true; as --warn (repeatable). UNKNOWN if it was not measured."
@@ -214,9 +215,10 @@ class Chosen:
 
     copy: str | None = value(
         "NAME",
-        f"Make only this copy, once or --runs times: {', '.join(OWN_COPIES)}.",
+        f"Make only this copy, once or --runs times: {', '.join(OWN_COPIES)}, or {FILE_COPY} (only "
+        "that of --file).",
         usual="all",
-        complete=completion.one_of(*OWN_COPIES),
+        complete=completion.one_of(*OWN_COPIES, FILE_COPY),
     )
 
 

@@ -48,7 +48,9 @@ def watch(
 ) -> int:
     """Diagnose a copy that is already running (passive).
 
-    Reads counters of the system; sends no test data and changes nothing.
+    Works with any program, such as cp, rsync, smbclient or an SMB client of the system. Reads
+    counters of the system; sends no test data and changes nothing. Processes of other users need
+    root.
     """
     with interrupts.held():
         from bottleneck.bench import Event

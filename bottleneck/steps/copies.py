@@ -14,7 +14,7 @@ from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
 from bottleneck.steps import copy_size, disks, files, past_cache, schedule, turns
 from bottleneck.steps.copy_size import SMB1
-from probes.records import DROPS, Endpoint, Skipped, run_rate
+from probes.records import DROPS, FILE_COPY, Endpoint, Skipped, run_rate
 from probes.smb import run_folder
 from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
@@ -146,8 +146,12 @@ def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: Exit
     if bench.source_bytes:
         return
     bench.ledger.why = WITHOUT_DISK
-    if not (turns.dropped(bench, "push") or turns.dropped(bench, "pull")):
+    named = bench.options.file
+    pulls_file = bench.options.copy == FILE_COPY and named is not None and named.side == "server"
+    if not (pulls_file or turns.dropped(bench, "push") or turns.dropped(bench, "pull")):
         _calibrate(bench, dialect)
+    if bench.options.copy == FILE_COPY:
+        return
     disks.hold_sources(bench, stack, disks.first_sides(bench))
     if not _filling(bench):
         _fill(bench, dialect, labels)

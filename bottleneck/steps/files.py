@@ -283,6 +283,7 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
             bench.note(f"--file: unknown how much of it the {named.side}'s cache holds: {why}")
         bench.need()
         seconds = bench.left() if bench.alone("smb-copy") else bench.times.copy
+        seconds = float(bench.options.settings.get("seconds", seconds))
         setting = replace(
             setting,
             size_bytes=_file_bytes(bench, named.path if pushed else "", seconds),
@@ -311,7 +312,8 @@ def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
         if step.stage == "smb-copy" and str(step.setting["copy"]).startswith("push")
     ]
     # Its end is not known before it is sent: as much as the slowest of the run's own would take.
-    likely = int(min(pushes, default=UNKNOWN_RATE) * min(seconds, bench.left() / 2))
+    rate = min(pushes, default=bench.calibrated.get("push", UNKNOWN_RATE))
+    likely = int(rate * min(seconds, bench.left() / 2))
     free = free_bytes(bench)
     room = plan.LARGEST_COPY_BYTES if free is None else free
     try:

@@ -22,6 +22,7 @@ from tests.conftest import PASSWORD, target_of
             "probe small-files: --copy not",
         ),
         (["smb-copy", "//192.0.2.1/x", "--copy", "pull"], "--copy 'pull': must be one of pull.c"),
+        (["smb-copy", "//192.0.2.1/x", "--copy", "file"], "--copy file: use it with --file FILE"),
         (["smb-copy", "//192.0.2.1/x", "--tree", "./none"], "--tree './none': no such file or"),
         (["smb-copy", "//192.0.2.1/x", "--tree", "/dev/null"], "--tree '/dev/null': not a folder"),
         (["smb-copy", "//192.0.2.1/x", "--tree", "a/../b"], "--tree 'a/../b': not a name below"),
@@ -79,6 +80,28 @@ def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy,
     began, seconds = last["details"]["opened_after_seconds"], last["samples"][-1][0]
     assert 0 < began < began + seconds < told["elapsed_seconds"]
     assert not [*shared.glob("bottleneck-*"), *tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("pushed", [True, False])
+def test_a_file_of_the_users_is_copied_alone(bottleneck, samba, tmp_path, pushed):
+    server, shared = samba
+    own = (tmp_path if pushed else shared) / "alone.bin"
+    own.write_bytes(bytes(3 << 20))
+    ended = bottleneck(
+        *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
+        *("--copy", "file", "--file", f"{'./' if pushed else ''}{own.name}", "--json", "told.json"),
+        password=PASSWORD,
+        cwd=tmp_path,
+    )
+    assert ended.code == exits.DONE
+    (step,) = json.loads((tmp_path / "told.json").read_text())["steps"]
+    assert step["setting"]["copy"].startswith(f"file.{'push' if pushed else 'pull'}.")
+    assert step["outcome"]["samples"][-1][1] == 3 << 20
+    if not pushed:
+        assert "Pulling a file that is perhaps in the server's cache runs at" in ended.out
+    assert own.read_bytes() == bytes(3 << 20)
+    assert not [*shared.glob("bottleneck-*")]
+    own.unlink()
 
 
 @pytest.mark.long
