@@ -209,7 +209,7 @@ def disk_steps(
             yield DiskStep(side, "write", "uncached", "sustained")
 
 
-DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern"))
+DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern", "verb"))
 """Settings of the disk stage with which it measures that alone."""
 
 
@@ -217,7 +217,11 @@ def check_disk(options: Options) -> None:
     """Raises Refused, "usage", for choices of how a disk is used that cannot be made together."""
     chosen = DISK_CHOICES & options.settings.keys()
     if chosen and options.file is not None:
-        raise Refused("usage", "--file: not allowed with --block-size, --depth or --pattern")
+        raise Refused(
+            "usage", "--file: not allowed with --block-size, --depth, --pattern or --access"
+        )
+    if options.device is not None and options.settings.get("verb") == "write":
+        raise Refused("usage", "--device: only read; use --access read")
     if options.settings.get("block_bytes", 0) > (options.size_bytes or LARGEST_COPY_BYTES):
         raise Refused("usage", "--block-size: larger than --size")
 
@@ -228,8 +232,9 @@ def chosen_disk_steps(sides: tuple[Side, ...], options: Options) -> Iterator[Dis
         sides = (options.device.side,)
     for side in sides:
         pattern = options.settings.get("pattern", "sequential")
-        yield DiskStep(side, "read", "uncached", pattern)
-        if options.device is None:
+        if options.settings.get("verb") != "write":
+            yield DiskStep(side, "read", "uncached", pattern)
+        if options.device is None and options.settings.get("verb") != "read":
             yield DiskStep(side, "write", "uncached", pattern)
 
 

@@ -25,7 +25,7 @@ from probes.stage import LONG_BUDGET_SECONDS, Known, Last, Running, Stage, Turn,
 
 STAGE = Stage(
     "udp",
-    measures="UDP datagrams at a fixed rate",
+    measures="loss and jitter of UDP at a given rate",
     usual_seconds=4.0,
     needs=("server", "rate"),
     by_agent=True,

@@ -78,8 +78,8 @@ def world() -> Iterator[Any]:
 
 
 def made_file(made: Any, line: str) -> None:
-    """The file of a row, as long as our line says."""
-    size = re.search(r"--size (\d+)MiB", line)
+    """The file of a row, as long as our line says, or 16 MiB of a file that it names."""
+    size = re.search(r"--size (\d+)MiB", f"{line} --size 16MiB" if "testfile" in line else line)
     if size:
         on_client(made, f"dd if=/dev/urandom of=testfile bs=1M count={size[1]} conv=fsync")
 

@@ -4,6 +4,7 @@ import pytest
 
 from bottleneck import plan
 from bottleneck.target.target import NamedDevice, NamedFile, parse
+from probes.stage import Refused
 
 
 def test_a_copy_is_expected_no_faster_than_the_least_that_bounds_it():
@@ -55,6 +56,23 @@ def test_nothing_known_is_no_expectation():
 )
 def test_a_file_lasts_as_long_as_asked_and_fits_where_it_goes(rate, most, asked, size):
     assert plan.copy_bytes(rate, 2.0, most, asked) == size
+
+
+@pytest.mark.parametrize(
+    ("chosen", "device", "verbs"),
+    [
+        ({"pattern": "random"}, None, ["read", "write"]),
+        ({"verb": "read", "pattern": "random"}, None, ["read"]),
+        ({"verb": "write"}, None, ["write"]),
+        ({"depth": 4}, NamedDevice("client", "/dev/sdz"), ["read"]),
+    ],
+)
+def test_a_disk_is_read_or_written_as_chosen_and_a_device_is_only_read(chosen, device, verbs):
+    named = options(settings=chosen, device=device)
+    assert [each.verb for each in plan.chosen_disk_steps(("client",), named)] == verbs
+    if device:
+        with pytest.raises(Refused, match="--device: only read"):
+            plan.check_disk(options(settings={"verb": "write"}, device=device))
 
 
 @pytest.mark.parametrize("budget", [5.0, 20.0, 60.0, 300.0])

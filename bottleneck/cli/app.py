@@ -70,22 +70,27 @@ EXAMPLES = {
     "schema": ("schema", "schema > report.schema.json"),
     "config": ("config", "config diagnose"),
     "doctor": ("doctor", f"doctor {NAS}"),
-    "cleanup": ("cleanup --dry-run", "cleanup //nas/media --user alice"),
+    "cleanup": (
+        "cleanup --dry-run",
+        "cleanup //nas/media --agent ssh://nas --older-than 0",
+    ),
 }
 """By command, what follows `bottleneck`; of none, those of the program."""
 HOW_MEASURED = {
-    "tcp": "A push from this host comes first, then a pull (as iperf3 -R). Without "
-    "--streams, one connection comes first, then four.",
-    "udp": "A push from this host comes first, then a pull.",
-    "disk": "Reads and writes a test file in --folder. With --device it only reads.",
+    "tcp": "A push from this host comes first, then a pull. Without --streams, one connection "
+    "comes first, then four. Nothing is logged in to, and TARGET names the server.",
+    "udp": "As iperf3 -u: a push from this host comes first, then a pull.",
+    "disk": "Writes a test file in --folder, reads it past the page cache (as fio --direct=1) and "
+    "removes it. With --device it only reads.",
     "smb-copy": "Pushes and pulls a test file. The sender has it in its memory (cached) or only on "
-    "its disk (uncached).",
+    "its disk (uncached). With --copy file, only FILE is copied, to --folder or to the share, and "
+    "the copy is removed. The server's cache is left as it is.",
 }
 """By stage, what its help adds."""
 KNOBS_SHOWN = {
-    "tcp": "//nas/media --agent ssh://nas --streams 4 --seconds 10",
+    "tcp": "//nas/media --agent ssh://nas --direction pull",
     "udp": "//nas/media --agent ssh://nas --rate 500Mbit/s",
-    "disk": "--pattern random --block-size 4KiB --depth 32",
+    "disk": "--pattern random --block-size 4KiB --access read",
     "smb-copy": "//nas/media --copy file --file films/big.iso",
 }
 """By stage, what the second example of `probe STAGE` shows."""
@@ -200,7 +205,7 @@ app = typer.Typer(
     "and SMB on both hosts and names the bottleneck.",
     epilog="Exit codes: 0 done; 3 done, but a test is missing or the verdict is inconclusive; "
     "64 wrong usage; 69 host or agent not reachable; 70 internal error; 77 no login or "
-    f"permission; 130 Ctrl-C.\n\n{examples('')}",
+    f"permission; 130 Ctrl-C. check has its own.\n\n{examples('')}",
 )
 
 

@@ -42,7 +42,9 @@ class Removal:
     """What is removed, and whether the user is asked."""
 
     older_than: float = options.value(
-        "SECONDS", "Keep what was changed less than SECONDS ago.", 3600.0
+        "SECONDS",
+        "Keep what was changed less than SECONDS ago, as a run may be using it; 0 keeps nothing.",
+        3600.0,
     )
     dry_run: bool = options.flag("List the files; remove nothing.")
     yes: bool = options.flag("Do not ask before removing.")

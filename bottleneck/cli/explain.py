@@ -43,7 +43,7 @@ def explain(
     shown: options.Documents,
     screen: options.Screen,
 ) -> int:
-    """Diagnose a saved report again, offline.
+    """Diagnose a saved report again, offline, or as a ticket.
 
     Contacts no host and measures nothing.
     """
@@ -92,10 +92,11 @@ def compare(
     shown: options.Shown,
     screen: options.Verbose,
 ) -> int:
-    """Show what changed between reports.
+    """Show what changed between reports, and why.
 
-    Of two reports, a difference counts only if it exceeds the noise of both. Of more, the trend of
-    each copy and the unusual reports are shown.
+    Next to each copy that changed stand the settings and facts that differ. Of two reports, a
+    difference counts only if it exceeds the noise of both. Of more, the trend of each copy and
+    the unusual reports are shown.
     """
     with interrupts.held():
         from bottleneck.cli import documents, loading

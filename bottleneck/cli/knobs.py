@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bottleneck.text import units
@@ -23,6 +24,7 @@ MOST_TESTS = 8
 USUAL_TEST_SECONDS = 4.0
 MOST_DEPTH = 1024
 PATTERNS = ("sequential", "random")
+DIRECTIONS, ACCESSES = ("push", "pull"), ("read", "write")
 PANEL = "Settings of the stage"
 
 
@@ -41,9 +43,13 @@ class Knob:
     Errors: ValueError, one plain line."""
     keys: tuple[str, ...]
     """Fields of a Setting that it sets: the first that a stage's has."""
+    stages: tuple[str, ...] = STAGES
+    """That may have it."""
 
     def key(self, stage: str) -> str | None:
         """The field of a stage's Setting; None: it has none of them."""
+        if stage not in self.stages:
+            return None
         known = keys(module_of(stage).Setting)
         return next((each for each in self.keys if each in known), None)
 
@@ -67,9 +73,9 @@ def _seconds(word: str) -> float:
     return units.parse_seconds(word if word[-1:].isalpha() else f"{word}s")
 
 
-def _pattern(word: str) -> str:
-    if word not in PATTERNS:
-        raise ValueError(f"{word[:40]!r} is none of {', '.join(PATTERNS)}")
+def _one_of(words: tuple[str, ...], word: str) -> str:
+    if word not in words:
+        raise ValueError(f"{word[:40]!r} is none of {', '.join(words)}")
     return word
 
 
@@ -78,14 +84,15 @@ KNOBS = (
     Knob(
         "seconds",
         "SECONDS",
-        "Duration of each test, warm-up included [default: automatic].",
+        "Duration of each test, with up to 2 s of warm-up, not counted [default: automatic].",
         _seconds,
         ("seconds",),
     ),
     Knob(
         "rate",
         "RATE",
-        "Send at most RATE, all streams together, as 100MB/s or 50Mbit/s.",
+        "Send at RATE at most, all connections together, as iperf3 -b; 100MB/s or 50Mbit/s "
+        "[default: TCP without limit; UDP at 80% of TCP].",
         units.parse_rate,
         ("bytes_per_second",),
     ),
@@ -130,8 +137,24 @@ KNOBS = (
         "sequential|random",
         "Order of the requests: fio's read and write, or randread and randwrite [default: "
         "sequential].",
-        _pattern,
+        partial(_one_of, PATTERNS),
         ("pattern",),
+    ),
+    Knob(
+        "direction",
+        "push|pull",
+        "Only from this host (push), or only to it (pull, as iperf3 -R) [default: both in turn].",
+        partial(_one_of, DIRECTIONS),
+        ("verb",),
+        ("tcp", "udp"),
+    ),
+    Knob(
+        "access",
+        "read|write",
+        "Only read or only write the test file [default: both in turn].",
+        partial(_one_of, ACCESSES),
+        ("verb",),
+        ("disk",),
     ),
 )
 

@@ -139,7 +139,8 @@ class Ends:
 
     agent: str = value(
         "SPEC",
-        "Measure on the server too, through ssh://[user@]host[:port] or exec:COMMAND.",
+        "Measure on the server too, through ssh://[user@]host[:port] or exec:COMMAND. It needs "
+        "python3, and nothing is installed there.",
         "none",
     )
     # A right that is missing is no wrong usage.
@@ -162,7 +163,7 @@ class Others:
     )
     file: str | None = value(
         "FILE",
-        "Also examine a file: pull FILE from below TARGET, or push ./FILE or /FILE of this host.",
+        "Measure this file too: pull FILE from below TARGET, or push ./FILE or /FILE of this host.",
         rich_help_panel="Copies",
     )
     tree: str | None = value(
@@ -256,7 +257,7 @@ class Time:
     """How long all of it may take."""
 
     budget: float | None = value(
-        "SECONDS", "Time limit for the whole run, all --runs together.", usual="60"
+        "SECONDS", "Time limit for everything; what does not fit is skipped.", usual="60"
     )
     quick: bool = flag("Same as --budget 20.")
     thorough: bool = flag("Same as --budget 300.")

@@ -18,8 +18,8 @@ What = Annotated[
     str | None,
     typer.Argument(
         metavar="[PID|HOST]",
-        help="Process ID of the copy, or the host at the other end [default: the busiest SMB "
-        "connection of this host].",
+        help="Process ID of the copy (its children are included), or the host at the other end "
+        "[default: the busiest SMB connection of this host].",
     ),
 ]
 LONGEST_NAMED = 40
@@ -49,8 +49,8 @@ def watch(
     """Diagnose a copy that is already running (passive).
 
     Works with any program, such as cp, rsync, smbclient or an SMB client of the system. Reads
-    counters of the system; sends no test data and changes nothing. Processes of other users need
-    root.
+    counters of the system; sends no test data and changes nothing. Other users' processes need
+    root, here and there.
     """
     with interrupts.held():
         from bottleneck.bench import Event

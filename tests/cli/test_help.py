@@ -15,7 +15,8 @@ COMMANDS = commands_of(tree())
 COLUMNS, MOST_WORDS = 80, 25
 METAVARS = {"FILE", "DIR", "N", "SECONDS", "NAME", "SHARE", "RATE", "BYTES", "TIME", "AGE", "LIST"}
 METAVARS |= {"SPEC", "URL", "DEV", "DISK", "EXPR", "VERDICT", "4|6", "ADDRESS:PORT"}
-METAVARS |= {"link|disk|window|cpu", "on|off", "COMMAND", "sequential|random"}
+METAVARS |= {"link|disk|window|cpu", "on|off", "COMMAND", "sequential|random", "push|pull"}
+METAVARS |= {"read|write"}
 COINED = re.compile(
     r"(?<!-)\b(caps?|capped|ceilings?|ladder|lies|told|tells|so many|nobody|somebody|no right|"
     r"none of|speaks?|coordinator|instrument|left out|give|broke off|rung|alone|blamed?)\b",

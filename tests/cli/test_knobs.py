@@ -22,6 +22,8 @@ KIB = 1 << 10
             {"rate": "80Mbit/s", "seconds": "500ms"},
             {"bytes_per_second": 1e7, "seconds": 0.5},
         ),
+        ("tcp", {"direction": "pull"}, {"verb": "pull"}),
+        ("disk", {"access": "write"}, {"verb": "write"}),
         ("loopback", {"window": "64KiB"}, {"window_bytes": 64 * KIB}),
         (
             "udp",
@@ -44,7 +46,8 @@ def test_a_word_sets_the_field_that_the_stages_setting_has(stage, given, found):
 def test_a_stage_has_the_knobs_whose_field_its_setting_has(stage):
     known = keys(module_of(stage).Setting)
     for knob in knobs.KNOBS:
-        assert (knob in knobs.of_stage(stage)) == any(each in known for each in knob.keys)
+        has = stage in knob.stages and any(each in known for each in knob.keys)
+        assert (knob in knobs.of_stage(stage)) == has
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,8 @@ def test_a_stage_has_the_knobs_whose_field_its_setting_has(stage):
         ("tcp", {"streams": "65"}, "probe tcp: no such transfer: push, 65 streams"),
         ("tcp", {"window": "64K"}, "--window: '64K' can be read in two ways: write 64kB or 64KiB"),
         ("udp", {"rate": "10"}, "--rate: '10' can be read in two ways: write 10MB/s or 10Mbit/s"),
+        ("udp", {"direction": "read"}, "--direction: 'read' is none of push, pull"),
+        ("sweep", {"direction": "push"}, "probe sweep: --direction not allowed here; it has"),
         ("latency", {"seconds": "soon"}, "--seconds: 'soon' is not a time: write for example"),
         ("matrix", {"streams": "1,x"}, "--streams: 'x' is not a whole number of 1 or more"),
     ],

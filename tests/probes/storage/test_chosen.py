@@ -129,7 +129,7 @@ def test_a_device_is_never_written(run_stage, on_image):
     ("given", "why"),
     [
         *(
-            (f"--file FILE {each}", "--file: not allowed with --block-size, --depth or --pattern")
+            (f"--file FILE {each}", "--file: not allowed with --block-size, --depth, --pattern or")
             for each in ("--pattern random", "--block-size 4KiB", "--depth 8")
         ),
         ("--block-size 1000B", "--block-size: a block of 1000 bytes is no multiple of 512"),
