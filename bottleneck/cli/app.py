@@ -51,7 +51,7 @@ EXAMPLES = {
     "diagnose": (f"diagnose {NAS}", "diagnose /mnt/media --yes --html report.html"),
     "demo": ("demo", "demo --quick --html demo.html"),
     "probe": ("probe tcp //nas/media --agent ssh://nas", "probe disk --device /dev/sdb --zones 16"),
-    "watch": ("watch", "watch nas --agent ssh://nas --seconds 30"),
+    "watch": ("watch", "watch 4711 --agent ssh://nas --seconds 30"),
     "explain": ("explain report.json --verbose", "explain report.json --format ticket --redact"),
     "check": (
         "check //nas/media --user alice --yes --crit 'headline < 50MB/s'",
@@ -78,8 +78,9 @@ EXAMPLES = {
 """By command, what follows `bottleneck`; of none, those of the program."""
 HOW_MEASURED = {
     "tcp": "A push from this host comes first, then a pull. Without --streams, one connection "
-    "comes first, then four. Nothing is logged in to, and TARGET names the server.",
-    "udp": "As iperf3 -u: a push from this host comes first, then a pull.",
+    "comes first, then four. Without an SMB login: of TARGET, only the host is used.",
+    "udp": "As iperf3 -u: a push from this host comes first, then a pull. Without an SMB login: of "
+    "TARGET, only the host is used.",
     "disk": "Writes a test file in --folder, reads it past the page cache (as fio --direct=1) and "
     "removes it. With --device it only reads.",
     "smb-copy": "Pushes and pulls a test file. The sender has it in its memory (cached) or only on "

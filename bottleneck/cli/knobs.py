@@ -84,14 +84,15 @@ KNOBS = (
     Knob(
         "seconds",
         "SECONDS",
-        "Duration of each test, with up to 2 s of warm-up, not counted [default: automatic].",
+        "Duration of each test; its first seconds (2 or fewer) are not counted [default: "
+        "automatic].",
         _seconds,
         ("seconds",),
     ),
     Knob(
         "rate",
         "RATE",
-        "Send at RATE at most, all connections together, as iperf3 -b; 100MB/s or 50Mbit/s "
+        "Send at RATE at most, all connections together (iperf3 -b: each): 100MB/s, 50Mbit/s "
         "[default: TCP without limit; UDP at 80% of TCP].",
         units.parse_rate,
         ("bytes_per_second",),

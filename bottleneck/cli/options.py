@@ -108,8 +108,8 @@ class Expected:
     warn: list[str] | None = value(
         "EXPR",
         "WARNING if this is true: 'pull.uncached < 80MB/s'. Or WARNING outside a Nagios range: "
-        "pull.uncached=80MB/s: (repeatable). Names: those of --copy, headline, tcp.pull, path.rtt, "
-        "disk.server.read, loss, cpu.server; an unknown name lists all.",
+        "pull.uncached=80MB/s: (repeatable). Names: those of the copies, headline, tcp.pull, "
+        "path.rtt, disk.server.read, loss, cpu.server; an unknown name lists all.",
     )
     crit: list[str] | None = value(
         "EXPR", "CRITICAL if true; as --warn (repeatable). UNKNOWN if it was not measured."
