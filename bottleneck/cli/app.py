@@ -79,13 +79,13 @@ EXAMPLES = {
 HOW_MEASURED = {
     "tcp": "A push from this host comes first, then a pull. Without --streams, one connection "
     "comes first, then four. Without an SMB login: of TARGET, only the host is used.",
-    "udp": "As iperf3 -u: a push from this host comes first, then a pull. Without an SMB login: of "
-    "TARGET, only the host is used.",
+    "udp": "A push from this host comes first (as iperf3 -u), then a pull (as iperf3 -u -R). "
+    "Without an SMB login: of TARGET, only the host is used.",
     "disk": "Writes a test file in --folder, reads it past the page cache (as fio --direct=1) and "
     "removes it. With --device it only reads.",
     "smb-copy": "Pushes and pulls a test file. The sender has it in its memory (cached) or only on "
-    "its disk (uncached). With --copy file, only FILE is copied, to --folder or to the share, and "
-    "the copy is removed. The server's cache is left as it is.",
+    "its disk (uncached). With --copy file, only FILE is copied, to --folder or to the share, from "
+    "wherever the sender has it, and the copy is removed.",
 }
 """By stage, what its help adds."""
 KNOBS_SHOWN = {

@@ -49,8 +49,8 @@ def watch(
     """Diagnose a copy that is already running (passive).
 
     Works with any program, such as cp, rsync, smbclient or an SMB client of the system. Reads
-    counters of the system; sends no test data and changes nothing. Without root, only the
-    connections of other users' processes are seen, such as smbd on the server.
+    counters of the system; sends no test data and changes nothing. Without root, your
+    own processes are seen in full, of others (as smbd on the server) only the connections.
     """
     with interrupts.held():
         from bottleneck.bench import Event
