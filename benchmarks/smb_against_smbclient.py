@@ -38,7 +38,7 @@ from typing import Any
 
 import output
 
-from bottleneck import wire
+from bottleneck import typed, wire
 from bottleneck.text import units
 from probes import smb_copy, tcp
 from probes.drivers.samba import Samba, private_samba, vanishing_folder
@@ -214,7 +214,7 @@ def in_child(start: Callable[[], Running]) -> tuple[tuple[Sample, ...], dict[str
             try:
                 sample = next(running)
             except StopIteration as end:
-                tell({"samples": samples, "details": wire.to_plain(end.value), "cpu": used})
+                tell({"samples": samples, "details": typed.to_plain(end.value), "cpu": used})
                 return
             if not samples:
                 began = _own_cpu_seconds()

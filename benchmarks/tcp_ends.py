@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol
 
-from bottleneck import wire
+from bottleneck import typed, wire
 from probes.host.child import Child, spawn
 from probes.net import transfer
 from probes.net.transfer import Moved, Shape
@@ -51,7 +51,7 @@ def moved(shape: Shape, client: Place, server: Place) -> Moved:
                 try:
                     next(running)
                 except StopIteration as end:
-                    tell({"moved": wire.to_plain(end.value)})
+                    tell({"moved": typed.to_plain(end.value)})
                     return
 
         with client.entered():

@@ -225,7 +225,7 @@ class Agent:
 
     def counters(self) -> Any:
         """This host's counters now."""
-        return wire.to_plain(counters.read_counters(self.watched, os.getpid()))
+        return typed.to_plain(counters.read_counters(self.watched, os.getpid()))
 
     def start(self, number: int, do: str, request: wire.Message) -> None:
         """Forks a child for an ask, a hold, an initiate or an observe."""

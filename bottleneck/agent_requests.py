@@ -12,7 +12,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
-from bottleneck import wire
+from bottleneck import typed, wire
 from probes import STAGES
 from probes.host.child import Event, Tell, Work
 from probes.host.system import os
@@ -52,7 +52,7 @@ ASKS = {
     "facts": Takes("probes.host.facts", "host_facts"),
     "samba-config": Takes("probes.host.samba_config", "settings"),
     # Finds nothing but a folder of a run's name, so the hint may be any place.
-    "locate": Takes("probes.host.served_file", "locate"),
+    "locate": Takes("probes.host.served_folder", "locate"),
     "set-cache": Takes("probes.host.served_file", "set_cache"),
     "mount": Takes("probes.host.folders", "read_mount"),
     "writable-folder": Takes("probes.host.nameless", "writable_folder"),
@@ -132,7 +132,7 @@ def ask(request: wire.Message, takes: Takes) -> Work:
     """A function's answer."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        tell({"answer": wire.to_plain(takes.carries_out(**request["arguments"]))})
+        tell({"answer": typed.to_plain(takes.carries_out(**request["arguments"]))})
 
     return work
 
@@ -183,7 +183,7 @@ def observe(request: wire.Message, takes: Takes) -> Work:
             line = os.read(control_fd, select.PIPE_BUF)
             return wire.decode(line)["window"] if line else None
 
-        tell({"observed": wire.to_plain(module.observe(setting, control_fd, window))})
+        tell({"observed": typed.to_plain(module.observe(setting, control_fd, window))})
 
     return work
 
@@ -200,7 +200,7 @@ def initiate(request: wire.Message, takes: Takes) -> Work:
             try:
                 sample = next(running)
             except StopIteration as end:
-                tell({"details": wire.to_plain(end.value)})
+                tell({"details": typed.to_plain(end.value)})
                 return
             event: Event = {"sample": [sample.elapsed_seconds, sample.moved_bytes]}
             if isinstance(sample, Last):

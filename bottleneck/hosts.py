@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
-from bottleneck import __version__, bootstrap, replies, wire
+from bottleneck import __version__, bootstrap, replies, typed, wire
 from bottleneck.replies import AgentLost, StageError, Stream
 from probes.host import tools
 from probes.host.child import apart, uninterrupted
@@ -167,7 +167,7 @@ class Host(Stream):
         self, do: str, name: str, setting: Any, seconds: float, peer: Endpoint | None = None
     ) -> int:
         """Sends what an agent begins for a setting; its number."""
-        request = {"do": do, "name": name, "setting": wire.to_plain(setting), "seconds": seconds}
+        request = {"do": do, "name": name, "setting": typed.to_plain(setting), "seconds": seconds}
         if peer is not None:
             request["peer"] = wire.endpoint_to_plain(peer)
         return self.send(request)
@@ -180,7 +180,7 @@ class Host(Stream):
             file_server=file_server,
             peer_address=peer_address,
         )
-        self.tell("watch", watched=wire.to_plain(replace(watched, **more)))
+        self.tell("watch", watched=typed.to_plain(replace(watched, **more)))
 
     @contextmanager
     def hold(
@@ -266,7 +266,7 @@ class Host(Stream):
             while True:
                 reply = self.next(number, until, name)
                 if "details" in reply:
-                    details = self._checked(wire.details, reply["details"])
+                    details = self._checked(typed.details, reply["details"])
                     break
                 samples.append(self._checked(replies.sample, reply.get("sample")))
                 if finish is not None and reply.get("last"):

@@ -14,10 +14,10 @@ import statistics
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bottleneck import bounded, document_file, typed
-from bottleneck.wire import details, to_plain, told_to_plain
+from bottleneck.typed import details, to_plain, told_to_plain
 from probes.host.system import os
 from probes.records import (
     SIDES,
@@ -32,9 +32,6 @@ from probes.records import (
     rates,
     run_rate,
 )
-
-if TYPE_CHECKING:
-    from bottleneck.analysis.finding import Diagnosis
 
 SCHEMA = "copy-bottleneck/report/1"
 STATUSES = ("complete", "partial", "interrupted", "failed")
@@ -80,8 +77,8 @@ class Report:
     notes: tuple[str, ...] = ()
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy; None: none was asked for."""
-    ticket_diagnosis: Diagnosis | None = None
-    """What the run of a ticket found, where no report but its ticket is left."""
+    ticket_diagnosis: object = None
+    """The Diagnosis of a ticket's run, where no report but its ticket is left; None: no ticket."""
 
 
 def started_utc(report: Report) -> datetime | None:
@@ -96,8 +93,11 @@ def started_utc(report: Report) -> datetime | None:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def to_json(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
-    """The document of CONTRACT: plain values, bytes, seconds and ratios."""
+def to_json(report: Report, diagnosis: object) -> dict[str, Any]:
+    """The document of CONTRACT: plain values, bytes, seconds and ratios.
+
+    diagnosis: what bottleneck.analysis.diagnosis.diagnose made of the report.
+    """
     wanted = report.target_rate_bytes_per_second
     return {
         "schema": SCHEMA,
@@ -126,7 +126,7 @@ def to_json(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _diagnosis_to_json(diagnosis: Diagnosis) -> dict[str, Any]:
+def _diagnosis_to_json(diagnosis: object) -> dict[str, Any]:
     """The time of a copy that nothing watched is absent."""
     found: dict[str, Any] = to_plain(diagnosis)
     for copy in found["copies"]:
@@ -172,12 +172,12 @@ def median_run(outcome: Measured) -> Run:
     return ordered[middle]
 
 
-def dumps(report: Report, diagnosis: Diagnosis) -> str:
+def dumps(report: Report, diagnosis: object) -> str:
     """The document as text, ASCII only: a name that is no UTF-8 survives as its escapes."""
     return json.dumps(to_json(report, diagnosis), indent=1, allow_nan=False) + "\n"
 
 
-def save(report: Report, diagnosis: Diagnosis, path: str | Path) -> None:
+def save(report: Report, diagnosis: object, path: str | Path) -> None:
     """Writes the report into a file, pipe or character device, see document_file.write.
 
     Errors: OSError, its strerror a sentence where something else stands there.

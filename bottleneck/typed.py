@@ -12,6 +12,8 @@ import typing
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from probes.records import Access, Endpoint
+
 LARGEST = 2**63
 """No honest count of bytes or seconds is above it."""
 
@@ -137,3 +139,49 @@ _SCALARS: dict[Any, Callable[[object, str], Any]] = {
     str: text,
     bool: truth,
 }
+
+
+def details(value: object, where: str = "details") -> dict[str, Any]:
+    """Details whose one key that rates() computes with is right; rules read the rest with care."""
+    found = mapping(value, where)
+    name = "window_rates_bytes_per_second"
+    for at, rate in enumerate(array(found.get(name, []), f"{where}.{name}")):
+        number(rate, f"{where}.{name}[{at}]")
+    return found
+
+
+# -- and back -------------------------------------------------------------------------------------
+
+
+def to_plain(record: Any) -> Any:
+    """A record as JSON's own types; refuses credentials."""
+    if isinstance(record, Access):
+        raise TypeError("credentials are not written")
+    if isinstance(record, Endpoint):
+        raise TypeError("an endpoint goes through endpoint_to_plain alone")
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        return {f.name: to_plain(getattr(record, f.name)) for f in dataclasses.fields(record)}
+    if isinstance(record, (list, tuple)):
+        return [to_plain(each) for each in record]
+    if isinstance(record, dict):
+        return {key: to_plain(each) for key, each in record.items()}
+    return record
+
+
+def told_to_plain(record: Any) -> Any:
+    """The same of what a host tells, without the fields that have a default and hold it."""
+    if isinstance(record, tuple):
+        return [told_to_plain(each) for each in record]
+    if not dataclasses.is_dataclass(record) or isinstance(record, type):
+        return to_plain(record)
+    return {
+        field.name: told_to_plain(getattr(record, field.name))
+        for field in dataclasses.fields(record)
+        if getattr(record, field.name) != _default(field)
+    }
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default

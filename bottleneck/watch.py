@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from bottleneck import __version__, hosts, sockets, watched, wire
+from bottleneck import __version__, hosts, sockets, typed, watched, wire
 from bottleneck.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.plan import Side
 from bottleneck.report import Report, Step
@@ -243,7 +243,7 @@ class Watch:
             tool={"version": __version__, "python": platform.python_version()},
             started=self.started,
             elapsed_seconds=time.monotonic() - self.began,
-            target={"share": None, "watched": None if link is None else wire.to_plain(link)},
+            target={"share": None, "watched": None if link is None else typed.to_plain(link)},
             client=self.facts.get("client"),
             server=self.facts.get("server"),
             entries=() if self.entry is None else (self.entry,),

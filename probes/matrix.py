@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from probes.meaning import Address, Count, Seconds, Text
-from probes.net import rtt, transfer, windows
+from probes.net import rtt, transfer
 from probes.net.transfer import Moved, Shape
 from probes.net.windows import AUTOTUNED, STREAMS, Place, following, knee, windows_for
-from probes.records import Details, Endpoint, run_rate
+from probes.records import Details, Endpoint, run_rate, window_rates
 from probes.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn, Unavailable
 
 STAGE = Stage(
@@ -180,7 +180,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "congestion_control": moved.congestion_control,
         "window_rates_bytes_per_second": [
             cells[best]["bytes_per_second"],
-            *windows.window_rates(moved.samples),
+            *window_rates(moved.samples),
         ],
     }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Dict, Optional, Tuple, Union
+from typing import Annotated, Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from probes.meaning import ANY, Handed, Port, Text
 
@@ -147,6 +147,22 @@ class Spread:
 
 LEAST_TO_TRIM = 4
 """Runs, from which on one that lies far off is told from the others."""
+
+
+def window_rates(samples: Sequence[Sample], windows: int = 3, last: int = -2) -> List[float]:
+    """Bytes per second of consecutive parts of one transfer; none where it was too short.
+
+    last: the sample that the last part ends with; of ours the very last is a Last, cut short.
+    """
+    if len(samples) < 3 * windows:
+        return []
+    size = len(samples) // windows
+    edges = [*(samples[i * size] for i in range(windows)), samples[last]]
+    return [
+        (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds)
+        for a, b in zip(edges, edges[1:])
+        if b.elapsed_seconds > a.elapsed_seconds
+    ]
 
 
 def rates(outcome: Measured) -> Spread:

@@ -15,10 +15,10 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from probes import loopback
 from probes.meaning import Address, Seconds, Text
-from probes.net import transfer, windows
+from probes.net import transfer
 from probes.net.transfer import Moved, Shape
 from probes.net.windows import drained, smallest_buffer
-from probes.records import Details, Endpoint, run_rate
+from probes.records import Details, Endpoint, run_rate, window_rates
 from probes.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn
 
 STAGE = Stage(
@@ -145,7 +145,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "congestion_control": again.congestion_control,
         "window_rates_bytes_per_second": [
             best["bytes_per_second"],
-            *windows.window_rates(again.samples),
+            *window_rates(again.samples),
         ],
         **({} if trip is None else {"rtt_seconds": trip}),
     }

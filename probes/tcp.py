@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from probes.meaning import Address, Count, Number, Seconds, Text
-from probes.net import transfer, windows
+from probes.net import transfer
 from probes.net.transfer import Shape
-from probes.records import Details, Endpoint
+from probes.records import Details, Endpoint, window_rates
 from probes.stage import Running, Stage
 
 STAGE = Stage(
@@ -76,7 +76,7 @@ def initiate(setting: OneWay, peer: Endpoint) -> Running:
     details: Details = {
         "limits": moved.limits,
         "congestion_control": moved.congestion_control,
-        "window_rates_bytes_per_second": windows.window_rates(moved.samples),
+        "window_rates_bytes_per_second": window_rates(moved.samples),
         "sender": moved.sender,
         "receiver": moved.receiver,
     }

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Iterator, List, Optional
 
 from probes.meaning import Address, Count, Number, Seconds, Text
-from probes.net import datagrams, port, windows
+from probes.net import datagrams, port
 from probes.net.datagrams import HEADER, MOST_DATAGRAMS
 from probes.net.paced import MOST_PAYLOAD_BYTES, SILENCE_SECONDS, Pace, Receiver, Sender
 from probes.net.port import Meeting
-from probes.records import Details, Endpoint, Sample
+from probes.records import Details, Endpoint, Sample, window_rates
 from probes.stage import LONG_BUDGET_SECONDS, Known, Last, Running, Stage, Turn, Unavailable
 
 STAGE = Stage(
@@ -150,7 +150,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         meeting.close()
         if made is not None:
             made.close()
-    return {**told, "window_rates_bytes_per_second": windows.window_rates(tuple(samples))}
+    return {**told, "window_rates_bytes_per_second": window_rates(tuple(samples))}
 
 
 def _respond(meeting: Meeting, setting: Setting, token: bytes) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from bottleneck import agent_checks, hosts, wire
+from bottleneck import agent_checks, hosts, typed, wire
 from bottleneck.agent_checks import INSTALLED_REQUESTS, AllowedPaths, Session, allowed_paths, check
 from bottleneck.agent_requests import LISTED, OF_STAGES, takes
 from probes import STAGES, meaning, smb_copy, smbclient_copy, tcp
@@ -358,7 +358,7 @@ def agent_beside():
 def test_a_hold_ends_although_nobody_reads_its_replies(agent_beside):
     process = agent_beside()
     held = {"id": 1, "do": "hold", "name": "tcp", "seconds": 5.0}
-    held["setting"] = wire.to_plain(tcp.Setting())
+    held["setting"] = typed.to_plain(tcp.Setting())
     held["peer"] = wire.endpoint_to_plain(Endpoint(host="127.0.0.1"))
     process.stdin.write(wire.encode(held))
     port = json.loads(process.stdout.readline())["endpoint"]["port"]

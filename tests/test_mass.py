@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "44", "lines": 193, "lines of tests": 256, "modules": 16}
+ALLOWANCE = {"issue": "44", "lines": 215, "lines of tests": 270, "modules": 17}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

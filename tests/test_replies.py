@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bottleneck import __version__, hosts, replies, wire
+from bottleneck import __version__, hosts, replies, typed, wire
 from bottleneck.replies import Replies, Unasked
 from probes.records import Sample
 
@@ -136,5 +136,5 @@ def test_a_window_has_a_duration_and_nothing_in_it_runs_backwards(samples, is_wi
 )
 def test_details_that_no_rate_can_be_derived_from_are_refused(value):
     with pytest.raises(ValueError):
-        wire.details(value)
-    assert wire.details({"anything": ["x"]}) == {"anything": ["x"]}
+        typed.details(value)
+    assert typed.details({"anything": ["x"]}) == {"anything": ["x"]}

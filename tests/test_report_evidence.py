@@ -19,7 +19,7 @@ from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.documents.console import print_report
 from bottleneck.records import schema as report_schema
-from bottleneck.wire import to_plain
+from bottleneck.typed import to_plain
 from probes.records import Measured
 
 STORED = Path(__file__).parent / "data" / "report-v1-comparisons.json"

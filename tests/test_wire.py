@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck import wire
+from bottleneck import typed, wire
 from probes.host.child import one_line
 from probes.records import Access, Endpoint, FolderFacts, InterfaceFacts, Sample
 from probes.tcp import Setting
@@ -51,7 +51,7 @@ def test_a_line_that_would_cost_more_than_it_tells_is_refused(line, says):
     ],
 )
 def test_a_record_survives_the_wire(record):
-    assert wire.from_plain(type(record), wire.to_plain(record)) == record
+    assert wire.from_plain(type(record), typed.to_plain(record)) == record
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_interfaces_upon_interfaces_without_end_are_refused(levels):
 def test_credentials_have_no_plain_form_and_no_repr():
     access = Access("user", "hunter2", "dom")
     with pytest.raises(TypeError):
-        wire.to_plain({"access": access})
+        typed.to_plain({"access": access})
     with pytest.raises(TypeError):
-        wire.to_plain(Endpoint(access=access))
+        typed.to_plain(Endpoint(access=access))
     assert "hunter2" not in repr(access) + repr(Endpoint(access=access, nonce="hunter2"))
 
 

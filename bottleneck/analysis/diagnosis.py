@@ -53,7 +53,7 @@ def diagnose(report: Report) -> Diagnosis:
 
     Of a ticket it is what its run found: a ticket holds the copies, and not what bounds them.
     """
-    if report.ticket_diagnosis is not None:
+    if isinstance(report.ticket_diagnosis, Diagnosis):
         return report.ticket_diagnosis
     copies = steps.copies(report)
     found = [_diagnose(report, copy) for copy in copies]

@@ -24,7 +24,7 @@ from bottleneck.text.units import (
     size_text,
     times_text,
 )
-from bottleneck.wire import to_plain
+from bottleneck.typed import to_plain
 from bottleneck.words import LEAST_SHARE, known, share_name, stage_text
 from probes.records import Spread
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from bottleneck.analysis import noise, steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import Report
-from bottleneck.wire import to_plain
+from bottleneck.typed import to_plain
 from probes.records import Spread
 
 SCHEMA = "copy-bottleneck/trend/1"

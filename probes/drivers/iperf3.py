@@ -18,8 +18,7 @@ from typing import Any
 from probes.host import tools
 from probes.host.child import end_with_parent
 from probes.meaning import Count, Number, Seconds, Text
-from probes.net.windows import window_rates
-from probes.records import Details, Endpoint, Sample
+from probes.records import Details, Endpoint, Sample, window_rates
 from probes.stage import Last, Running, Unavailable
 
 PORT = 5201

@@ -17,7 +17,7 @@ from typing import (
     TypeVar,
 )
 
-from probes.records import Details, Sample
+from probes.records import Details
 
 AUTOTUNED = 0
 """A window that the system chooses and grows; any other one switches its tuning off."""
@@ -193,19 +193,3 @@ def drained(running: Generator[Any, None, T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
-
-
-def window_rates(samples: Sequence[Sample], windows: int = 3, last: int = -2) -> List[float]:
-    """Bytes per second of consecutive parts of one transfer; none where it was too short.
-
-    last: the sample that the last part ends with; of ours the very last is a Last, cut short.
-    """
-    if len(samples) < 3 * windows:
-        return []
-    size = len(samples) // windows
-    edges = [*(samples[i * size] for i in range(windows)), samples[last]]
-    return [
-        (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds)
-        for a, b in zip(edges, edges[1:])
-        if b.elapsed_seconds > a.elapsed_seconds
-    ]

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from probes.drivers.samba import find_smbd, private_samba, vanishing_folder
-from probes.host import free_space, removal, served_file
+from probes.host import free_space, removal, served_file, served_folder
 from probes.host.own_folder import OwnFolder, own_folder
 from probes.host.system import os
 from probes.host.waiting import signal
@@ -71,7 +71,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     with ExitStack() as stack:
         if peer.share:
             opened = stack.enter_context(_in_run_folder(setting, peer, outlived=True))
-            path = served_file.locate(name, None) or ""
+            path = served_folder.locate(name, None) or ""
             if path:
                 stack.enter_context(_guarded(path))
             server = GIVEN

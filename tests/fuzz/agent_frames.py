@@ -73,7 +73,7 @@ def values(message: dict[str, Any]) -> None:
         with contextlib.suppress(ValueError):
             check(message)
     for value in message.values():
-        for check in (replies.refusal, replies.sample, wire.details, replies.words):
+        for check in (replies.refusal, replies.sample, typed.details, replies.words):
             with contextlib.suppress(ValueError):
                 check(value)
     for kind in KINDS_OF_RECORD:
@@ -89,7 +89,7 @@ def record(kind: type, value: object) -> None:
     with contextlib.suppress(wire.WireError, agent.Ended):
         found = wire.from_plain(kind, value)
         if not isinstance(found, Endpoint):
-            wire.encode({"again": wire.to_plain(found)})
+            wire.encode({"again": typed.to_plain(found)})
     with contextlib.suppress(typed.NotTyped):
         typed.record(kind, value, "it")
 

@@ -6,8 +6,7 @@ from functools import partial
 import pytest
 
 from probes import STAGES, loopback, tcp
-from probes.net import windows
-from probes.records import Endpoint, Sample
+from probes.records import Endpoint, Sample, window_rates
 from probes.stage import Unavailable
 
 
@@ -73,5 +72,5 @@ def test_an_address_that_is_not_ours_is_listened_for_everywhere():
 
 def test_windows_are_parts_of_one_transfer_in_order():
     samples = [Sample(i * 0.1, i * 100) for i in range(10)]
-    assert windows.window_rates(samples) == pytest.approx([1000.0] * 3)
-    assert windows.window_rates(samples[:5]) == []
+    assert window_rates(samples) == pytest.approx([1000.0] * 3)
+    assert window_rates(samples[:5]) == []

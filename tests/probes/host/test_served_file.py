@@ -1,7 +1,6 @@
 """What a host does with a run's file on its share: flush, resize, compare; and nothing else's."""
 
 import os
-import secrets
 from pathlib import Path
 
 import pytest
@@ -100,77 +99,22 @@ def test_a_link_or_a_pipe_in_its_place_is_not_followed(folder, tmp_path):
     assert users.read_bytes() == b"precious"
 
 
-LOCATE_NAME = f"bottleneck-{secrets.token_hex(8)}"
-"""Of these tests alone: every process of this host is looked at."""
+RUN_FOLDER = "bottleneck-0123456789abcdef"
 
 
 @pytest.fixture
 def share(tmp_path):
-    folder = tmp_path / "share" / LOCATE_NAME
+    folder = tmp_path / "share" / RUN_FOLDER
     folder.mkdir(parents=True)
     (folder / "source").write_bytes(os.urandom(1 << 20))
     return tmp_path / "share"
 
 
-@pytest.fixture
-def nowhere(monkeypatch):
-    """No smb.conf, no mounts: nothing but what a test opens."""
-    monkeypatch.setattr(served_file, "_share_paths", list)
-    monkeypatch.setattr(served_file, "_mount_points", list)
-
-
-def test_a_process_that_holds_the_folder_open_shows_it(share, nowhere):
-    fd = os.open(share / LOCATE_NAME, os.O_RDONLY)
-    assert served_file.locate(LOCATE_NAME, None) == str(share / LOCATE_NAME)
-    os.close(fd)
-
-
-def test_the_paths_of_smb_conf_are_tried(share, nowhere, monkeypatch):
-    monkeypatch.setattr(served_file, "_held_open", lambda name: iter(()))
-    monkeypatch.setattr(served_file, "_share_paths", lambda: [str(share)])
-    assert served_file.locate(LOCATE_NAME, None) == str(share / LOCATE_NAME)
-
-
-def test_a_folder_below_a_share_is_walked_to(share, nowhere, monkeypatch, tmp_path):
-    monkeypatch.setattr(served_file, "_held_open", lambda name: iter(()))
-    monkeypatch.setattr(served_file, "_mount_points", lambda: [str(tmp_path)])
-    assert served_file.locate(LOCATE_NAME, None) == str(share / LOCATE_NAME)
-
-
-def test_the_walk_neither_follows_links_nor_goes_deeper_than_it_says(
-    tmp_path, nowhere, monkeypatch
-):
-    monkeypatch.setattr(served_file, "_held_open", lambda name: iter(()))
-    monkeypatch.setattr(served_file, "_mount_points", lambda: [str(tmp_path / "top")])
-    (tmp_path / "other" / LOCATE_NAME).mkdir(parents=True)
-    (tmp_path / "top").mkdir()
-    (tmp_path / "top" / "link").symlink_to(tmp_path / "other")
-    deep = tmp_path / "top" / "1" / "2" / "3" / "4" / LOCATE_NAME
-    deep.mkdir(parents=True)
-    assert served_file.locate(LOCATE_NAME, None) is None
-
-
-def test_a_file_or_link_of_that_name_is_not_the_folder(tmp_path, nowhere):
-    (tmp_path / LOCATE_NAME).symlink_to("/etc")
-    assert served_file.locate(LOCATE_NAME, str(tmp_path)) is None
-
-
-@pytest.mark.parametrize("name", ["", "etc", "../bottleneck-0123456789abcdef", "bottleneck-XYZ"])
-def test_another_name_is_refused(name):
-    with pytest.raises(ValueError, match="not the name"):
-        served_file.locate(name, "/")
-
-
-def test_paths_of_shares_are_read_from_testparm():
-    text = "[global]\n\tworkgroup = W\n[a]\n\tpath = /srv/my files\n[homes]\n\tpath = /home/%U\n"
-    assert served_file.parse_testparm(text) == ["/srv/my files"]
-
-
 def test_the_source_is_made_uncached_and_cached_with_proof(share):
     if folder_facts(str(share)).filesystem == "tmpfs":
         pytest.skip("needs a folder that is not on tmpfs")
-    cold = served_file.set_cache(str(share / LOCATE_NAME), "uncached")
-    warm = served_file.set_cache(str(share / LOCATE_NAME), "cached")
+    cold = served_file.set_cache(str(share / RUN_FOLDER), "uncached")
+    warm = served_file.set_cache(str(share / RUN_FOLDER), "cached")
     if page_cache_tells(share):
         assert (cold["proven"], cold["cached_ratio_before"]) == (True, 0.0)
         assert (warm["proven"], warm["cached_ratio_before"]) == (True, 1.0)
@@ -178,39 +122,35 @@ def test_the_source_is_made_uncached_and_cached_with_proof(share):
 
 
 def page_cache_tells(share):
-    with (share / LOCATE_NAME / "source").open("rb") as file:
+    with (share / RUN_FOLDER / "source").open("rb") as file:
         return page_cache.state(file.fileno(), 1 << 20) is not None
 
 
 def test_where_the_kernel_cannot_tell_nothing_is_proven(share, monkeypatch):
     monkeypatch.setattr(page_cache, "state", lambda fd, size: None)
-    told = served_file.set_cache(str(share / LOCATE_NAME), "uncached")
+    told = served_file.set_cache(str(share / RUN_FOLDER), "uncached")
     assert (told["proven"], told["cached_ratio_before"]) == (False, None)
 
 
 def test_only_a_regular_file_in_a_runs_folder_is_touched(share, tmp_path):
-    source = share / LOCATE_NAME / "source"
+    source = share / RUN_FOLDER / "source"
     source.unlink()
     source.symlink_to("/etc/passwd")
     with pytest.raises(OSError, match="symbolic links"):
-        served_file.set_cache(str(share / LOCATE_NAME), "cached")
+        served_file.set_cache(str(share / RUN_FOLDER), "cached")
     source.unlink()
     os.mkfifo(source)
     with pytest.raises(ValueError, match="not a regular file"):
-        served_file.set_cache(str(share / LOCATE_NAME), "cached")
+        served_file.set_cache(str(share / RUN_FOLDER), "cached")
     with pytest.raises(ValueError, match="not the name"):
         served_file.set_cache("/etc", "cached")
     linked = tmp_path / "bottleneck-aaaaaaaaaaaaaaaa"
-    linked.symlink_to(share / LOCATE_NAME)
+    linked.symlink_to(share / RUN_FOLDER)
     with pytest.raises(NotADirectoryError):
         served_file.set_cache(str(linked), "cached")
 
 
 def test_no_other_state_is_asked_for(share):
     with pytest.raises(ValueError, match="made hot"):
-        served_file.set_cache(str(share / LOCATE_NAME), "hot")
-    assert Path(share / LOCATE_NAME / "source").stat().st_size == 1 << 20
-
-
-def test_a_hint_that_is_wrong_is_not_believed(share, nowhere, tmp_path):
-    assert served_file.locate(LOCATE_NAME, str(tmp_path)) is None
+        served_file.set_cache(str(share / RUN_FOLDER), "hot")
+    assert Path(share / RUN_FOLDER / "source").stat().st_size == 1 << 20

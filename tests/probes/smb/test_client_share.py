@@ -116,7 +116,7 @@ def test_the_user_s_own_share_gets_a_folder_for_the_time(tmp_path: Path, local: 
 def test_a_folder_that_is_not_found_here_is_cleared_over_smb(
     tmp_path: Path, local: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_share.served_file, "locate", lambda name, hint: None)
+    monkeypatch.setattr(client_share.served_folder, "locate", lambda name, hint: None)
     with given(tmp_path) as (peer, shared):
         with client_share.hold(setting(tmp_path), peer) as held:
             assert held.facts["local_path"] == ""
