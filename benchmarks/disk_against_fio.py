@@ -38,9 +38,9 @@ from platter import Disc
 
 from bottleneck.text import units
 from probes import disk
+from probes.core.records import Endpoint
 from probes.drivers import fio
 from probes.host import page_cache, source_file
-from probes.records import Endpoint
 
 MIB, GIB = 1 << 20, 1 << 30
 FILE_BYTES = GIB

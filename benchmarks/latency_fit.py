@@ -30,7 +30,7 @@ import delay
 
 from bottleneck.text.units import rate_text, seconds_text
 from probes import latency
-from probes.records import Details, Endpoint
+from probes.core.records import Details, Endpoint
 
 HEADER_BYTES = 52
 """Of IP and of TCP with its timestamps."""

@@ -38,15 +38,16 @@ from typing import Any
 
 import output
 
-from bottleneck import typed, wire
+from bottleneck import wire
 from bottleneck.text import units
 from probes import smb_copy, tcp
+from probes.core import typed
+from probes.core.records import Access, Endpoint, Sample, run_rate
+from probes.core.stage import Last, Unavailable
 from probes.drivers.samba import Samba, private_samba, vanishing_folder
 from probes.host import payload
 from probes.host.child import spawn
-from probes.records import Access, Endpoint, Sample, run_rate
 from probes.smb import run_folder
-from probes.stage import Last, Unavailable
 
 MEMORY = "/dev/shm"
 PREFIX = "bottleneck-bench-"

@@ -38,9 +38,9 @@ import veth
 from tcp_ends import Place
 
 from bottleneck.text import units
+from probes.core.records import run_rate
 from probes.net import transfer
 from probes.net.transfer import Shape
-from probes.records import run_rate
 
 USUAL_BUFFER_BYTES = 128 << 10
 BUFFERS = (64 << 10, 128 << 10, 256 << 10, 1 << 20)

@@ -9,11 +9,12 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol
 
-from bottleneck import typed, wire
+from bottleneck import wire
+from probes.core import typed
+from probes.core.records import Endpoint
 from probes.host.child import Child, spawn
 from probes.net import transfer
 from probes.net.transfer import Moved, Shape
-from probes.records import Endpoint
 
 Tell = Callable[[dict[str, Any]], None]
 

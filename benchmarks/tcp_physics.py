@@ -31,9 +31,9 @@ sys.path.append(str(Path(__file__).resolve().parent))
 import tcp_ends
 import veth
 
+from probes.core.records import Sample
 from probes.net import transfer
 from probes.net.transfer import Moved, Shape
-from probes.records import Sample
 
 SPAN_SECONDS = transfer.INTERVAL_SECONDS
 MOST_FAILED_RATIO = 0.01

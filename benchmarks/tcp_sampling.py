@@ -23,9 +23,9 @@ import tcp_ends
 import veth
 
 from bottleneck.text import units
+from probes.core.records import run_rate
 from probes.net import transfer
 from probes.net.transfer import Shape
-from probes.records import run_rate
 
 MOST_COST_RATIO = 0.01
 USUAL, MANY = 50, 1000

@@ -16,14 +16,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Dict, List, Optional
 
-from bottleneck import __version__, agent_requests, typed, wire
+from bottleneck import __version__, agent_requests, wire
 from bottleneck.agent_checks import MOST_AT_ONCE, AllowedPaths, Session, check
 from probes import STAGES
+from probes.core import typed
+from probes.core.stage import Refused
 from probes.host import counters, tools
 from probes.host.child import Child, Event, Tell, Work, failure, keep_private, spawn
 from probes.host.system import os
 from probes.host.waiting import select, selectors, signal
-from probes.stage import Refused
 
 CLOSING_SECONDS = 3.0
 """What children get to clean up after the stream has closed."""

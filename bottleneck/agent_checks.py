@@ -15,14 +15,15 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
-from bottleneck import agent_requests, typed, wire
+from bottleneck import agent_requests, wire
 from bottleneck.agent_requests import ENVELOPES, Takes
+from probes.core import typed
+from probes.core.meaning import Keys, keys
+from probes.core.records import Endpoint
+from probes.core.stage import Refused
 from probes.host import sock_diag
 from probes.host.child import NoAnswer, answered
 from probes.host.counters import Watched
-from probes.meaning import Keys, keys
-from probes.records import Endpoint
-from probes.stage import Refused
 
 MOST_SECONDS = 86_400.0
 MOST_AT_ONCE = 16

@@ -2,8 +2,8 @@
 
 The closed list: what is not in it is refused, whoever asks (bottleneck/agent_checks.py). The keys
 of a request are those of the record or function that carries it out, each with its meaning
-(probes/meaning.py); a stage's entry is its own description. Runs on Python 3.9 with the standard
-library alone.
+(probes/core/meaning.py); a stage's entry is its own description. Runs on Python 3.9 with the
+standard library alone.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
-from bottleneck import typed, wire
+from bottleneck import wire
 from probes import STAGES
+from probes.core import typed
+from probes.core.meaning import Keys, keys
+from probes.core.records import Endpoint
+from probes.core.stage import Last, module_of
 from probes.host.child import Event, Tell, Work
 from probes.host.system import os
 from probes.host.waiting import select
-from probes.meaning import Keys, keys
 from probes.net import callers
-from probes.records import Endpoint
-from probes.stage import Last, module_of
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from bottleneck.hosts import Host, PartlyRan, Ran, StageError
 from bottleneck.ledger import Ledger, Repeat
 from bottleneck.report import WARMED_UP, Report, Step
 from bottleneck.sockets import watching
+from probes.core.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
+from probes.core.stage import USUAL_BUDGET_SECONDS, Refused, Unavailable, module_of
 from probes.host import interface
 from probes.host.counters import Counters, usage
-from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
-from probes.stage import USUAL_BUDGET_SECONDS, Refused, Unavailable, module_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

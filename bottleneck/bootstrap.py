@@ -18,8 +18,8 @@ import bottleneck
 import probes
 from bottleneck import own_modules
 from bottleneck.target.gone import SUCCESSORS
+from probes.core.stage import Refused
 from probes.host import tools
-from probes.stage import Refused
 
 STAYS_HOME = (
     *("probes/smb/", "probes/smb_", "probes/small_files.py"),
@@ -30,10 +30,7 @@ TRAVELS_ALL_THE_SAME = tuple(
     f"probes/drivers/{n}.py" for n in ("__init__", "fio", "fio_report", "smbclient")
 )
 
-CARRIED = (
-    *("__init__", "agent", "agent_checks", "agent_requests"),
-    *("bounded", "typed", "wire"),
-)
+CARRIED = (*("__init__", "agent", "agent_checks", "agent_requests", "wire"),)
 """The modules of the coordinator's package that the agent needs."""
 
 _STARTER_SOURCE = """

@@ -13,15 +13,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
-from bottleneck import __version__, bootstrap, replies, typed, wire
+from bottleneck import __version__, bootstrap, replies, wire
 from bottleneck.replies import AgentLost, StageError, Stream
+from probes.core import typed
+from probes.core.records import Details, Endpoint, HostFacts, Sample
+from probes.core.stage import Refused, Unavailable
 from probes.host import tools
 from probes.host.child import apart, uninterrupted
 from probes.host.counters import Watched
 from probes.host.system import os
 from probes.host.waiting import signal
-from probes.records import Details, Endpoint, HostFacts, Sample
-from probes.stage import Refused, Unavailable
 
 __all__ = ("AgentLost", "Host", "Observation", "Pair", "PartlyRan", "Ran", "StageError")
 GREETING_SECONDS = 15.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bottleneck.report import Step
-from probes.records import Failed, Measured, Outcome, Run, Skipped, Usage, run_rate
+from probes.core.records import Failed, Measured, Outcome, Run, Skipped, Usage, run_rate
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.plan import Side
 from bottleneck.text.safe import safe
+from probes.core.stage import Refused, Unavailable
 from probes.host import live_copies
 from probes.host.child import Child, Tell, spawn
 from probes.host.live_copies import LiveCopy
 from probes.host.running_copies import Running, require_procfs, sends_more
 from probes.host.socket_watch import Observed
-from probes.stage import Refused, Unavailable
 
 COST_SECONDS = 10
 MOST_BYTES = 1 << 16

@@ -15,8 +15,8 @@ from bottleneck.ledger import Ledger
 from bottleneck.report import Step
 from bottleneck.target.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
-from probes.records import DIALECTS, FILE_COPY
-from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described
+from probes.core.records import DIALECTS, FILE_COPY
+from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described
 
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")

@@ -15,12 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bottleneck import typed, wire
+from bottleneck import wire
+from probes.core import typed
+from probes.core.records import Endpoint, Sample, run_rate
+from probes.core.stage import Refused, Unavailable
 from probes.host.child import one_line
 from probes.host.system import os
 from probes.host.waiting import select
-from probes.records import Endpoint, Sample, run_rate
-from probes.stage import Refused, Unavailable
 
 MOST_BYTES = 2 << 20
 """Of all replies to one request: a run of a minute has 6 KB of samples."""
@@ -39,7 +40,7 @@ WRITE_SECONDS, LOOK_SECONDS = 10.0, 0.1
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
 REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space"})
-"""Kinds of probes.stage.Refused."""
+"""Kinds of probes.core.stage.Refused."""
 T = TypeVar("T")
 
 

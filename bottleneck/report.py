@@ -16,10 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bottleneck import bounded, document_file, typed
-from bottleneck.typed import details, to_plain, told_to_plain
-from probes.host.system import os
-from probes.records import (
+from bottleneck import document_file
+from probes.core import bounded, typed
+from probes.core.records import (
     SIDES,
     Failed,
     HostFacts,
@@ -32,6 +31,8 @@ from probes.records import (
     rates,
     run_rate,
 )
+from probes.core.typed import details, to_plain, told_to_plain
+from probes.host.system import os
 
 SCHEMA = "copy-bottleneck/report/1"
 STATUSES = ("complete", "partial", "interrupted", "failed")

@@ -11,10 +11,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bottleneck import typed, wire
+from bottleneck import wire
 from bottleneck.hosts import Observation, Pair, Ran
 from bottleneck.plan import Side
 from bottleneck.report import Step
+from probes.core import typed
+from probes.core.records import SMB_PORTS, Details, Endpoint
 from probes.host import limits
 from probes.host.connection_track import Connection
 from probes.host.look_rows import (
@@ -25,7 +27,6 @@ from probes.host.look_rows import (
     thinned,
 )
 from probes.host.socket_watch import Observed, Setting
-from probes.records import SMB_PORTS, Details, Endpoint
 
 if TYPE_CHECKING:
     from bottleneck.bench import Bench

@@ -11,17 +11,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from bottleneck import __version__, hosts, sockets, typed, watched, wire
+from bottleneck import __version__, hosts, sockets, watched, wire
 from bottleneck.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.plan import Side
 from bottleneck.report import Report, Step
 from bottleneck.watched import End
+from probes.core import typed
+from probes.core.records import Failed, HostFacts, Outcome, Usage
+from probes.core.stage import Refused, Unavailable
 from probes.host import running_copies
 from probes.host.counters import Counters, usage
 from probes.host.running_copies import LEAST_BYTES, Running
 from probes.net import callers
-from probes.records import Failed, HostFacts, Outcome, Usage
-from probes.stage import Refused, Unavailable
 
 FIND_SECONDS = 1.0
 FACTS_SECONDS = 20.0

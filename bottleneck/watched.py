@@ -6,14 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bottleneck import sockets, typed
+from bottleneck import sockets
 from bottleneck.plan import Side
 from bottleneck.report import Step
+from probes.core import typed
+from probes.core.records import (
+    SMB_PORTS,
+    Details,
+    Measured,
+    Outcome,
+    Sample,
+    Skipped,
+    Usage,
+    run_rate,
+)
 from probes.host.look_rows import SOCKET_COLUMNS, THREAD_COLUMNS, Row
 from probes.host.program_watch import COLUMNS
 from probes.host.running_copies import LEAST_BYTES, Link, Running
 from probes.host.socket_watch import MOVED_COLUMNS, Observed
-from probes.records import SMB_PORTS, Details, Measured, Outcome, Sample, Skipped, Usage, run_rate
 
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0

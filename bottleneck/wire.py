@@ -10,8 +10,8 @@ import dataclasses
 import json
 from typing import Any, Dict, Optional, Type, TypeVar
 
-from bottleneck import bounded, typed
-from probes.records import Access, Endpoint
+from probes.core import bounded, typed
+from probes.core.records import Access, Endpoint
 
 PROTOCOL = 1
 MARK = b"copy-bottleneck-agent "

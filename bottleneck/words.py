@@ -10,7 +10,7 @@ from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.report import Step
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, range_text, size_text
-from probes.records import Usage
+from probes.core.records import Usage
 
 DOUBT_SIGNS = {"measured": "", "at-least": "> ", "estimated": "~ ", "inferred": "~ "}
 """Before a ceiling's rate, by its standing."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import importlib
 from contextlib import closing
 
+from probes.core.records import Details, Endpoint
+from probes.core.stage import Last, Running, Stage, no_agent
 from probes.drivers import fio
 from probes.host import cgroup, folders, layers, tools
-from probes.records import Details, Endpoint
-from probes.stage import Last, Running, Stage, no_agent
 from probes.storage import Setting, others
 
 __all__ = ["STAGE", "Setting", "initiate", "respond"]

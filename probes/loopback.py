@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Iterator
 
 from probes import tcp
-from probes.records import SIDES, Endpoint
-from probes.stage import Known, Running, Stage, Turn
+from probes.core.records import SIDES, Endpoint
+from probes.core.stage import Known, Running, Stage, Turn
 
 STAGE = Stage("loopback", measures="the limit of this tool on that host", explains=False)
 ADDRESS = "127.0.0.1"

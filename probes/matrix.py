@@ -13,12 +13,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from probes.meaning import Address, Count, Seconds, Text
+from probes.core.meaning import Address, Count, Seconds, Text
+from probes.core.records import Details, Endpoint, run_rate, window_rates
+from probes.core.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn, Unavailable
 from probes.net import rtt, transfer
 from probes.net.transfer import Moved, Shape
 from probes.net.windows import AUTOTUNED, STREAMS, Place, following, knee, windows_for
-from probes.records import Details, Endpoint, run_rate, window_rates
-from probes.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn, Unavailable
 
 STAGE = Stage(
     "matrix",

@@ -17,6 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator, Optional, Tuple
 
+from probes.core.meaning import Folder, Seconds, Size, Text
+from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
+from probes.core.stage import Running, Stage, Window, no_agent, requested
 from probes.host import (
     copy_program,
     free_space,
@@ -32,9 +35,6 @@ from probes.host.folders import read_mount
 from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
 from probes.host.served_file import SOURCE, check_name
 from probes.host.system import os
-from probes.meaning import Folder, Seconds, Size, Text
-from probes.records import OWN_COPIES, Details, Endpoint, Sample
-from probes.stage import Running, Stage, Window, no_agent, requested
 
 STAGE = Stage(
     "native-copy",

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Callable, Dict, Iterator, Optional, TypeVar
 
+from probes.core.meaning import Port, Seconds, Text
+from probes.core.records import DROPS, Details, Endpoint, Sample
+from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable
 from probes.host.child import NoAnswer, answered
 from probes.host.interface import interface_facts
-from probes.meaning import Port, Seconds, Text
 from probes.net import black_hole, callers, icmp, port, rtt, transfer
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
-from probes.records import DROPS, Details, Endpoint, Sample
-from probes.stage import Known, Last, Running, Stage, Turn, Unavailable
 
 T = TypeVar("T")
 

@@ -14,15 +14,15 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from probes.core.meaning import Count, FolderOrNone, Seconds, Size, Text
+from probes.core.records import Details, Endpoint, Sample
+from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
 from probes.host import payload
-from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
-from probes.records import Details, Endpoint, Sample
 from probes.smb import status, transfer
 from probes.smb.login import open_session
 from probes.smb.many_files import DEPTH, ManyFiles, Timed
 from probes.smb.pipe import Pipe, round_trips
 from probes.smb.run_folder import joined
-from probes.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
 
 STAGE = Stage(
     "small-files",

@@ -16,9 +16,19 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeVar
 
+from probes.core.meaning import Count, FolderOrNone, Seconds, Size, Text
+from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
+from probes.core.stage import (
+    Last,
+    Refused,
+    Running,
+    Stage,
+    Unavailable,
+    Window,
+    no_agent,
+    requested,
+)
 from probes.host import limits, payload
-from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
-from probes.records import OWN_COPIES, Details, Endpoint, Sample
 from probes.smb import status, transfer
 from probes.smb.copy_length import CopyLength, Flushes
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
@@ -27,7 +37,6 @@ from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined, new_file, source_of
 from probes.smb.session import Handle, Session
 from probes.smb.time_bins import TimeBins
-from probes.stage import Last, Refused, Running, Stage, Unavailable, Window, no_agent, requested
 
 STAGE = Stage(
     "smb-copy",

@@ -13,9 +13,10 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
+from probes.core.meaning import Count, Seconds, Size, Text
+from probes.core.records import Details, Endpoint, Sample
+from probes.core.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable, no_agent
 from probes.host import payload
-from probes.meaning import Count, Seconds, Size, Text
-from probes.records import Details, Endpoint, Sample
 from probes.smb import status
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
@@ -23,7 +24,6 @@ from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, round_trips
 from probes.smb.run_folder import new_file, source_of
 from probes.smb.session import Handle, Session
 from probes.smb.transfer import BLOCK_BYTES, Load
-from probes.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable, no_agent
 
 STAGE = Stage(
     "smb-matrix",

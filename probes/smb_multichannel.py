@@ -16,15 +16,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from probes import smb_matrix
-from probes.host import payload
-from probes.records import Endpoint, Sample
-from probes.smb import status
-from probes.smb.frames import Broken
-from probes.smb.login import open_session
-from probes.smb.pipe import Flight, fitting
-from probes.smb.session import Handle
-from probes.smb.transfer import Load
-from probes.stage import (
+from probes.core.records import Endpoint, Sample
+from probes.core.stage import (
     LONG_BUDGET_SECONDS,
     Known,
     Last,
@@ -34,6 +27,13 @@ from probes.stage import (
     Unavailable,
     no_agent,
 )
+from probes.host import payload
+from probes.smb import status
+from probes.smb.frames import Broken
+from probes.smb.login import open_session
+from probes.smb.pipe import Flight, fitting
+from probes.smb.session import Handle
+from probes.smb.transfer import Load
 
 if TYPE_CHECKING:
     from probes.smb.smbprotocol_session import Smb2Session

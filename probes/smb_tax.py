@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probes import smb_copy
-from probes.meaning import Seconds, Size, Text
-from probes.records import Endpoint
+from probes.core.meaning import Seconds, Size, Text
+from probes.core.records import Endpoint
+from probes.core.stage import Running, Stage, no_agent
 from probes.smb.session import SECURITIES
-from probes.stage import Running, Stage, no_agent
 
 STAGE = Stage(
     "smb-tax",

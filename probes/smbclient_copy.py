@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Callable, Iterator, Optional, Tuple
 
+from probes.core.meaning import FolderOrNone, Seconds, Size, Text
+from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
+from probes.core.stage import Running, Window, requested
 from probes.drivers import smbclient
 from probes.drivers.smbclient import Connected, Said
 from probes.host import page_cache, program_watch, served_file, source_file, thread_calls
 from probes.host.system import os
-from probes.meaning import FolderOrNone, Seconds, Size, Text
-from probes.records import OWN_COPIES, Details, Endpoint, Sample
-from probes.stage import Running, Window, requested
 
 SAMPLE_SECONDS = 0.1
 CHECK_SECONDS = 10.0

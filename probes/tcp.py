@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from probes.meaning import Address, Count, Number, Seconds, Text
+from probes.core.meaning import Address, Count, Number, Seconds, Text
+from probes.core.records import Details, Endpoint, window_rates
+from probes.core.stage import Running, Stage
 from probes.net import transfer
 from probes.net.transfer import Shape
-from probes.records import Details, Endpoint, window_rates
-from probes.stage import Running, Stage
 
 STAGE = Stage(
     "tcp",

@@ -15,13 +15,13 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Iterator, List, Optional
 
-from probes.meaning import Address, Count, Number, Seconds, Text
+from probes.core.meaning import Address, Count, Number, Seconds, Text
+from probes.core.records import Details, Endpoint, Sample, window_rates
+from probes.core.stage import LONG_BUDGET_SECONDS, Known, Last, Running, Stage, Turn, Unavailable
 from probes.net import datagrams, port
 from probes.net.datagrams import HEADER, MOST_DATAGRAMS
 from probes.net.paced import MOST_PAYLOAD_BYTES, SILENCE_SECONDS, Pace, Receiver, Sender
 from probes.net.port import Meeting
-from probes.records import Details, Endpoint, Sample, window_rates
-from probes.stage import LONG_BUDGET_SECONDS, Known, Last, Running, Stage, Turn, Unavailable
 
 STAGE = Stage(
     "udp",

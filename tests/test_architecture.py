@@ -96,21 +96,20 @@ def test_which_system_this_is_is_asked_in_the_rooms_of_hosts_alone() -> None:
         assert not asking.search(path.read_text()), path
 
 
-def test_reports_know_of_the_probes_the_records_alone() -> None:
+def test_documents_know_of_the_probes_the_records_and_plain_values_alone() -> None:
     for path in under(REPORTS):
-        house = reaches(path, "probes") - {"probes"}
-        assert house == reaches(path, "probes.records"), path
+        assert reaches(path, "probes") - {"probes"} == reaches(path, "probes.core"), path
 
 
 def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
     machine = ("os", "pathlib", "shutil", "tempfile", "io", *CLOCK_AND_CHANCE)
     # The units are pure too, and the one place that writes a rate for people.
-    allowed = ["probes.records", "bottleneck.analysis", "bottleneck.report"]
+    allowed = ["probes.core.records", "bottleneck.analysis", "bottleneck.report"]
     allowed += ["bottleneck.text.units"]
     for path in under("bottleneck/analysis"):
         assert not reaches(path, *machine), path
         house = reaches(path, "bottleneck", "probes")
-        house -= {"bottleneck", "probes", "bottleneck.documents"}
+        house -= {"bottleneck", "probes", "probes.core", "bottleneck.documents"}
         assert house == reaches(path, *allowed), path
 
 
@@ -127,7 +126,7 @@ def test_nothing_that_analysis_reaches_knows_a_clock_a_socket_or_chance() -> Non
         assert not reaches(path, *CLOCK_AND_CHANCE), path
         left += [other for other in own_files(path) if other not in seen]
     assert Path("bottleneck/report.py") in seen
-    assert Path("probes/records.py") in seen
+    assert Path("probes/core/records.py") in seen
 
 
 def own_files(path: Path) -> Iterator[Path]:

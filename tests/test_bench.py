@@ -11,8 +11,8 @@ from bottleneck.bench import Bench, Event
 from bottleneck.ledger import Repeat
 from bottleneck.report import Step
 from bottleneck.target.target import parse
-from probes.records import Access, Sample, Usage
-from probes.stage import Unavailable
+from probes.core.records import Access, Sample, Usage
+from probes.core.stage import Unavailable
 from tests.living import FakeClock
 
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)

@@ -15,9 +15,9 @@ import pytest
 
 from bottleneck import bootstrap, hosts, replies, wire
 from probes import loopback
+from probes.core.records import Endpoint, HostFacts
+from probes.core.stage import Refused
 from probes.host import socket_watch
-from probes.records import Endpoint, HostFacts
-from probes.stage import Refused
 from tests.living import STAYS, below, ended, unacknowledged_bytes, until
 
 
@@ -83,7 +83,7 @@ def test_an_agent_and_its_children_end_with_its_stream(how):
             "import sys\n"
             "from bottleneck import hosts\n"
             "from probes import loopback\n"
-            "from probes.records import Endpoint\n"
+            "from probes.core.records import Endpoint\n"
             "host = hosts.start_there('exec:')\n"
             "held = host.hold('loopback', loopback.Setting(), Endpoint(), 60)\n"
             "held.__enter__()\n"

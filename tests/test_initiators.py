@@ -22,8 +22,8 @@ import pytest
 from bottleneck import plan
 from bottleneck.cli import running
 from bottleneck.cli.options import Ends, Others
+from probes.core.stage import Refused
 from probes.drivers.samba import Samba, private_samba
-from probes.stage import Refused
 from tests.living import alive, below, ended, until
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -273,7 +273,7 @@ def test_the_private_share_answers_the_server_alone(two_hosts: Pair) -> None:
     """Another host of the same network gets no word of SMB from it."""
     code = f"""
 import sys
-from probes.records import Endpoint
+from probes.core.records import Endpoint
 from probes.smb import client_share
 allow = ({CLIENT!r}, {SERVER!r})
 setting = client_share.Setting("0123456789abcdef", "3.1.1", sys.argv[1], {CLIENT!r}, allow)

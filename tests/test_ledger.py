@@ -4,7 +4,7 @@ import pytest
 
 from bottleneck.ledger import Ledger, Repeat
 from bottleneck.report import Step
-from probes.records import Failed, Measured, Sample, Skipped, Usage
+from probes.core.records import Failed, Measured, Sample, Skipped, Usage
 
 COPY = Step("smb-copy", {"copy": "pull.uncached"}, "client")
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)

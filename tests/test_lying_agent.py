@@ -23,8 +23,8 @@ from bottleneck.documents.console import print_report
 from bottleneck.steps import transfers, turns
 from bottleneck.target.target import parse
 from probes import loopback
-from probes.records import Access, Endpoint, Measured, rates
-from probes.stage import Refused, Unavailable
+from probes.core.records import Access, Endpoint, Measured, rates
+from probes.core.stage import Refused, Unavailable
 
 LIAR = Path(__file__).parent / "programs" / "lying_agent.py"
 MOST_BYTES_PER_SECOND = 1e12

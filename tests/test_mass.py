@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "44", "lines": 215, "lines of tests": 270, "modules": 17}
+ALLOWANCE = {"issue": "44", "lines": 247, "lines of tests": 275, "modules": 18}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

@@ -13,7 +13,7 @@ from bottleneck.cli.loading import load
 from bottleneck.observations import SCHEMA
 from bottleneck.records import schema as report_schema
 from bottleneck.report import ReportError
-from probes.records import Measured, Skipped, rates
+from probes.core.records import Measured, Skipped, rates
 
 HEAD = {"schema": SCHEMA, "title": "A ticket", "date": "2026-11-20"}
 

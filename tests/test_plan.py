@@ -4,7 +4,7 @@ import pytest
 
 from bottleneck import plan
 from bottleneck.target.target import NamedDevice, NamedFile, parse
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 
 def test_a_copy_is_expected_no_faster_than_the_least_that_bounds_it():

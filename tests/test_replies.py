@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from bottleneck import __version__, hosts, replies, typed, wire
+from bottleneck import __version__, hosts, replies, wire
 from bottleneck.replies import Replies, Unasked
-from probes.records import Sample
+from probes.core import typed
+from probes.core.records import Sample
 
 LONG = "x" * (wire.MAX_LINE_BYTES - 100)
 

@@ -17,7 +17,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.records import schema as report_schema
 from bottleneck.report import Report, ReportError, Step
-from probes.records import Failed, Measured, Sample, Skipped, Usage
+from probes.core.records import Failed, Measured, Sample, Skipped, Usage
 
 DATA = Path(__file__).parent / "data"
 STORED = sorted(DATA.glob("report-v*.json"))

@@ -19,8 +19,8 @@ from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.documents.console import print_report
 from bottleneck.records import schema as report_schema
-from bottleneck.typed import to_plain
-from probes.records import Measured
+from probes.core.records import Measured
+from probes.core.typed import to_plain
 
 STORED = Path(__file__).parent / "data" / "report-v1-comparisons.json"
 SCHEMA = {"$defs": report_schema.schema()["$defs"], "$ref": "#/$defs/diagnosis"}

@@ -7,7 +7,7 @@ import pytest
 
 from bottleneck import bootstrap, hosts
 from probes import tcp
-from probes.records import Endpoint
+from probes.core.records import Endpoint
 from tests.living import until
 
 

@@ -17,9 +17,9 @@ from bottleneck import sockets, watch
 from bottleneck.hosts import Host, StageError
 from bottleneck.plan import Side
 from bottleneck.watch import Options, Watch
+from probes.core.records import Measured
+from probes.core.stage import Refused
 from probes.host.counters import Counters
-from probes.records import Measured
-from probes.stage import Refused
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 import pytest
 
-from bottleneck import typed, wire
+from bottleneck import wire
+from probes.core import typed
+from probes.core.records import Access, Endpoint, FolderFacts, InterfaceFacts, Sample
 from probes.host.child import one_line
-from probes.records import Access, Endpoint, FolderFacts, InterfaceFacts, Sample
 from probes.tcp import Setting
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis.claim import LIKENESS, SURE
 from bottleneck.analysis.finding import Claim, Ladder, Part
 from bottleneck.analysis.steps import Copy, Found
-from probes.records import Spread
+from probes.core.records import Spread
 
 REACHED_RATIO = 0.85
 SINGLE_RATIO = 0.8

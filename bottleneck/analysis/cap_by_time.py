@@ -22,7 +22,7 @@ from bottleneck.analysis.sentences import part_name
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.text.units import percent_text, share_text
-from probes.records import Spread
+from probes.core.records import Spread
 
 LEAST_CONFIDENCE = 0.6
 """Below it two components had work at most times: a limit that was measured alone decides."""

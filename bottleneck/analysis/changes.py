@@ -17,7 +17,7 @@ from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import range_text, rate_text, times_text
-from probes.records import SIDES, HostFacts, Spread
+from probes.core.records import SIDES, HostFacts, Spread
 
 RAISED_RATIO = 1.1
 """A ceiling this far above the one of before is another one."""

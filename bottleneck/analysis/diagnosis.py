@@ -26,7 +26,7 @@ from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.text.units import link_text, percent_text, rate_text
-from probes.records import OWN_COPIES, Skipped
+from probes.core.records import OWN_COPIES, Skipped
 
 FILE_COPIES = tuple(f"{steps.OF_FILE}{name}" for name in OWN_COPIES)
 """The same of a file that the user named."""

@@ -13,7 +13,7 @@ from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.report import Report
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 CLEAR_CONFIDENCE, CLEAR_BY_LIMITS = 0.8, 0.6
 """From here on a verdict is clear; and that of a copy whose time was not looked at."""

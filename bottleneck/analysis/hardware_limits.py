@@ -13,7 +13,7 @@ from bottleneck.analysis import model, steps
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import link_text, rate_text
-from probes.records import SIDES, HostFacts, InterfaceFacts
+from probes.core.records import SIDES, HostFacts, InterfaceFacts
 
 TOLERANCE_RATIO = 0.01
 """By how much a rate may be above the bound: clocks, and UDP's shorter headers."""

@@ -12,7 +12,7 @@ from bottleneck.analysis.model import LinkMatch
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import bit_rate_text, count_text, link_text, rate_text
-from probes.records import SIDES, InterfaceFacts
+from probes.core.records import SIDES, InterfaceFacts
 
 TUNNELS = frozenset(
     ("tun", "wireguard", "ovpn", "ppp", "xfrm", "vti", "vti6", "ipip", "ip6tnl", "sit")

@@ -15,7 +15,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import factor
 from bottleneck.report import Report
 from bottleneck.text.units import count_text, link_text, range_text, rate_text
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 UNEQUAL_RATIO = 2.0
 """One end's link over the other's, from which on the slower one is that end's affair."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from probes.records import Usage
+from probes.core.records import Usage
 
 SATURATED_RATIO = 0.9
 THROTTLED_RATIO = 0.5

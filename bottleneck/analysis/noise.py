@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probes.records import Spread
+from probes.core.records import Spread
 
 REPEATED_RATIO = 1.1
 """Least difference of the medians where both sides have runs that do not meet."""

@@ -10,7 +10,7 @@ from bottleneck.analysis.evidence.copies import path_rate
 from bottleneck.analysis.finding import Ceiling, Part
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report, median_run
-from probes.records import Spread
+from probes.core.records import Spread
 
 REACHED_RATIO = 0.85
 LIKE_RATIO = 2.0

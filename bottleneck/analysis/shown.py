@@ -16,7 +16,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.text.units import rate_text
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 REFUTED_RATIO = 1.1
 """Bytes that moved this far above a ceiling show that it was none."""

@@ -12,7 +12,7 @@ from bottleneck.analysis.evidence import views
 from bottleneck.analysis.evidence.details import Details, DiskDetails, Setting, Target
 from bottleneck.analysis.evidence.views import view
 from bottleneck.report import Report, Step, median_run
-from probes.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usage, rates, run_rate
+from probes.core.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usage, rates, run_rate
 
 VERBS = ("pull", "push")
 CACHES = ("cached", "uncached")

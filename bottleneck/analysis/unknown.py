@@ -15,7 +15,7 @@ from bottleneck.analysis.sentences import name_with_verb, part_name, runs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.text.units import rate_text, seconds_text
-from probes.records import Failed, Skipped
+from probes.core.records import Failed, Skipped
 
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 FAILED, OUT_OF_TIME = "The copy failed", "out of time"

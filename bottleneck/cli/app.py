@@ -28,7 +28,7 @@ from bottleneck.cli.options import grouped
 from bottleneck.cli.watch import watch
 from bottleneck.target.gone import SUCCESSORS
 from probes import STAGES
-from probes.stage import Refused, module_of
+from probes.core.stage import Refused, module_of
 
 if TYPE_CHECKING:
     from bottleneck.cli.configuration import Value

@@ -75,7 +75,7 @@ def check(
     """
     with interrupts.held():
         from bottleneck.cli import check_runs, command_line, documents, loading, running
-        from probes.stage import Refused
+        from probes.core.stage import Refused
 
     check_runs.check_file(format, output)
     terms = check_runs.terms(expected)

@@ -24,8 +24,8 @@ from bottleneck.gate.metrics import ExpectationError
 from bottleneck.gate.pooled import pooled
 from bottleneck.report import Report
 from bottleneck.text import units
-from probes.records import Access
-from probes.stage import Refused
+from probes.core.records import Access
+from probes.core.stage import Refused
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -64,8 +64,8 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
         from bottleneck.doctor.leftovers import REMOVED, Cleanup
         from bottleneck.documents import terminal
         from bottleneck.target import target as targets
-        from probes.records import Access
-        from probes.stage import Refused
+        from probes.core.records import Access
+        from probes.core.stage import Refused
 
     older_than = removal.older_than
     if not math.isfinite(older_than) or older_than < 0:

@@ -15,8 +15,8 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from bottleneck.cli import exits
 from bottleneck.documents.formats import KINDS
 from bottleneck.target import target
+from probes.core.stage import Refused
 from probes.host import copy_program
-from probes.stage import Refused
 
 if TYPE_CHECKING:
     from bottleneck.records.redaction import Redaction

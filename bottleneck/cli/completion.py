@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 PROGRAM, VARIABLE = "bottleneck", "_BOTTLENECK_COMPLETE"
 SHOWN = ("bash", "zsh", "fish", "powershell")

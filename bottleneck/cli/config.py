@@ -36,7 +36,7 @@ def config(context: typer.Context, command: Name = None) -> int:
         import sys
 
         from bottleneck.cli import configuration, documents
-        from probes.stage import Refused
+        from probes.core.stage import Refused
 
     known = configuration.commands(context.find_root().command)
     if command is not None and command not in known:

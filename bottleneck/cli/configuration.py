@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bottleneck import bounded
 from bottleneck.cli.command_line import CommandLine, Option, commands_of, options_of
 from bottleneck.documents.formats import KINDS
 from bottleneck.target.gone import SUCCESSORS
+from probes.core import bounded
+from probes.core.stage import Refused
 from probes.host.system import os
-from probes.stage import Refused
 
 FILE_VARIABLE = "BOTTLENECK_CONFIG"
 PREFIX = "BOTTLENECK_"

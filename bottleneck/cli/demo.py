@@ -66,9 +66,9 @@ def demo(
 
         from bottleneck.cli import documents, running
         from bottleneck.demo import hosts
+        from probes.core.records import Access
         from probes.drivers.samba import private_samba, vanishing_folder
         from probes.host import nameless
-        from probes.records import Access
 
     begun = time.monotonic()
     output = documents.output(shown, screen)
@@ -109,7 +109,7 @@ def _allowed(name: str | None) -> Plant | None:
     """
     from bottleneck.demo import hosts
     from bottleneck.demo.plants import PLANTS, trouble
-    from probes.stage import Unavailable
+    from probes.core.stage import Unavailable
 
     plant = PLANTS[completion.checked("--plant:", name or NAMES[0], NAMES)]
     without = hosts.trouble()

@@ -14,7 +14,7 @@ from probes import STAGES
 if TYPE_CHECKING:
     from bottleneck.cli.documents import Output
     from bottleneck.plan import Options
-    from probes.stage import Stage as StageDescription
+    from probes.core.stage import Stage as StageDescription
 
 TARGET_HELP = "//host[:port]/share[/folder], smb://... or a folder of a mounted share."
 Target = Annotated[
@@ -48,7 +48,7 @@ def diagnose(
     """
     with interrupts.held():
         from bottleneck.cli import documents, knobs, loading, running
-        from probes.stage import Refused
+        from probes.core.stage import Refused
 
     output = documents.output(shown, screen)
     output = replace(output, keeps=output.on_stdout != "json")
@@ -106,8 +106,8 @@ def probe(
     """
     with interrupts.held():
         from bottleneck.cli import documents, knobs, running
-        from probes.records import Access
-        from probes.stage import Refused, module_of
+        from probes.core.records import Access
+        from probes.core.stage import Refused, module_of
 
     output = _with_figures(documents.output(documents.in_format(format, shown), screen), repeats)
     if stage not in STAGES:
@@ -147,7 +147,7 @@ def _check_target(
     agent: there is one on the server.
     """
     from bottleneck import plan
-    from probes.stage import Refused
+    from probes.core.stage import Refused
 
     if about.name == "disk":
         plan.check_disk(chosen)
@@ -172,8 +172,8 @@ def _check_options(
 ) -> None:
     """Raises Refused, "usage", where a stage makes nothing of what was given."""
     from bottleneck.cli import completion, knobs
-    from probes.records import FILE_COPY, OWN_COPIES
-    from probes.stage import Refused
+    from probes.core.records import FILE_COPY, OWN_COPIES
+    from probes.core.stage import Refused
 
     if one.copy:
         completion.checked("--copy", one.copy, (*OWN_COPIES, FILE_COPY))

@@ -26,7 +26,7 @@ from bottleneck.documents.console import print_report
 from bottleneck.documents.formats import KINDS
 from bottleneck.report import Report
 from bottleneck.text import units
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,7 @@ from bottleneck.cli import exits, interrupts
 from bottleneck.cli.completion import checked
 from bottleneck.cli.options import TextOrJson, flag, group, value
 from bottleneck.text import units
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 if TYPE_CHECKING:
     from bottleneck.analysis.estimate.envelope import DiskKind
@@ -56,7 +56,7 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
         from bottleneck.cli import documents
         from bottleneck.documents import terminal
         from bottleneck.documents.estimate import blocks, estimate_json
-        from probes.records import DIALECTS
+        from probes.core.records import DIALECTS
 
     link_rate = _read("--link", figures.link, units.parse_rate)
     given = Envelope(

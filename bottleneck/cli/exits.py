@@ -25,7 +25,7 @@ OF_REFUSAL = {
     "permission": REFUSED,
     "space": INCOMPLETE,
 }
-"""Exit code of each kind of probes.stage.Refused."""
+"""Exit code of each kind of probes.core.stage.Refused."""
 
 said: list[str] = []
 """What this run has complained of."""
@@ -62,7 +62,7 @@ def of_error(error: Exception) -> tuple[int, str]:
     from bottleneck.hosts import AgentLost, PartlyRan, StageError
     from bottleneck.report import ReportError
     from bottleneck.wire import WireError
-    from probes.stage import Refused, Unavailable
+    from probes.core.stage import Refused, Unavailable
 
     if isinstance(error, Refused):
         return OF_REFUSAL[error.kind], error.text

@@ -51,7 +51,7 @@ def explain(
         from bottleneck import last_report
         from bottleneck.cli import documents, loading
         from bottleneck.documents.plots.zones import zone_curves_svg
-        from probes.stage import Refused
+        from probes.core.stage import Refused
 
     output = documents.output(documents.in_format(format, shown), screen)
     file = file or last_report.path()
@@ -102,7 +102,7 @@ def compare(
         from bottleneck.cli import documents, loading
         from bottleneck.documents.trend import print_trends
         from bottleneck.records import trend
-        from probes.stage import Refused
+        from probes.core.stage import Refused
 
     output = documents.output(shown)
     skipped: list[str] = []

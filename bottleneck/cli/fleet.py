@@ -98,7 +98,7 @@ def fleet(
     with interrupts.held():
         from bottleneck.cli import documents, loading
         from bottleneck.fleet import result as results
-        from probes.stage import Refused
+        from probes.core.stage import Refused
 
     output = documents.output(shown, quiet)
     usual = loading.target_rate(wanted.target_rate)
@@ -209,7 +209,7 @@ def server_of_share(share: str) -> str:
 
 def _fleet(inventory: Path, hosts: Hosts) -> Fleet:
     from bottleneck.fleet import inventory as inventories
-    from probes.stage import Refused
+    from probes.core.stage import Refused
 
     servers = [server_of_share(each) for each in hosts.share or ()]
     for at, each in enumerate(servers):
@@ -231,7 +231,7 @@ def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
     from bottleneck.documents import terminal
     from bottleneck.fleet import timetable
     from bottleneck.plan import LARGEST_COPY_BYTES
-    from probes.stage import Refused
+    from probes.core.stage import Refused
 
     if known is None or not known.servers:
         raise Refused("usage", "--plan: needs INVENTORY and --share //SERVER/SHARE")
@@ -283,7 +283,7 @@ def first_pairs(known: Fleet, every: bool) -> list[Pair]:
 
 def _collected(folder: Path) -> Any:
     from bottleneck.fleet import collected
-    from probes.stage import Refused
+    from probes.core.stage import Refused
 
     try:
         return collected.collect(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 if TYPE_CHECKING:
     from bottleneck.cli.fleet import Tests

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from bottleneck.text import units
 from probes import STAGES
+from probes.core.meaning import MANY, keys
+from probes.core.stage import USUAL_BUDGET_SECONDS, Refused, module_of
 from probes.drivers import fio_report
-from probes.meaning import MANY, keys
-from probes.stage import USUAL_BUDGET_SECONDS, Refused, module_of
 
 if TYPE_CHECKING:
     from bottleneck.cli.command_line import CommandLine

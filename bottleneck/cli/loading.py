@@ -14,7 +14,7 @@ from bottleneck.records import ticket_figures
 from bottleneck.records.trend import began
 from bottleneck.report import Report
 from bottleneck.text import units
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 MOST_LOADED = 32
 """Of a folder's files, those that were changed last."""

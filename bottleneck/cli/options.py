@@ -18,7 +18,7 @@ import typer
 from bottleneck.cli import completion, knobs
 from bottleneck.documents.formats import FORMATS, SECTIONS
 from bottleneck.text.units import STYLES
-from probes.records import DIALECTS, FILE_COPY, OWN_COPIES
+from probes.core.records import DIALECTS, FILE_COPY, OWN_COPIES
 
 Command = Callable[..., int]
 T = TypeVar("T")

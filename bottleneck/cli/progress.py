@@ -25,10 +25,10 @@ from bottleneck.documents.terminal import GAP, Signs
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from bottleneck.words import busy_text
+from probes.core.records import Sample
 from probes.host.memory import read_memory
 from probes.host.proc import CoreTimes
 from probes.net import busy
-from probes.records import Sample
 
 STEP_COLUMNS = 27
 """As wide as most steps' names: the rates stand in one column."""

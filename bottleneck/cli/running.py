@@ -32,13 +32,13 @@ from bottleneck.target.target import (
     parse_peer,
 )
 from bottleneck.text import units
+from probes.core.records import DIALECTS, Access
+from probes.core.stage import USUAL_BUDGET_SECONDS, Refused
 from probes.host import copy_program, tools
-from probes.records import DIALECTS, Access
 from probes.smb.session import security_of
-from probes.stage import USUAL_BUDGET_SECONDS, Refused
 
 LEAST_BUDGET_SECONDS, QUICK_SECONDS, THOROUGH_SECONDS = 5.0, 20.0, 300.0
-"""Of a run; the usual one is probes.stage's."""
+"""Of a run; the usual one is probes.core.stage's."""
 LATE_SECONDS = 5.0
 """How much later than its budget a run is stopped, and its hosts are closed."""
 END_LOADINGS, MOST_LOADING_SECONDS = 3.0, 3.0

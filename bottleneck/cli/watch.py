@@ -57,7 +57,7 @@ def watch(
         from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.watch import Options, Watch
-        from probes.stage import Refused
+        from probes.core.stage import Refused
 
     agent, seconds = watching.agent, 10.0 if watching.seconds is None else watching.seconds
     output = documents.output(shown, screen)
@@ -96,7 +96,7 @@ def watch(
 
 def _named(what: str | None) -> tuple[int, str]:
     """A process's number, 0: none is named; and the other host's name, empty: none."""
-    from probes.stage import Refused
+    from probes.core.stage import Refused
 
     if what is None:
         return 0, ""

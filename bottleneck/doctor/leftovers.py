@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from bottleneck import hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target.target import Target
+from probes.core.records import Access
+from probes.core.stage import Refused, Unavailable
 from probes.host.leftovers import THERE, Leftover, OnShare
-from probes.records import Access
-from probes.stage import Refused, Unavailable
 
 LOOK_SECONDS = 90.0
 REMOVE_SECONDS = 60.0

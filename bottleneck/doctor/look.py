@@ -14,12 +14,12 @@ from bottleneck import __version__, hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target.target import Target, no_mount
 from probes import tcp
+from probes.core.records import Access, Details, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.host import rtnetlink
 from probes.host.facts import Place, Readiness
 from probes.net import callers
-from probes.records import Access, Details, Endpoint
 from probes.smb.offered import Setting as Visit
-from probes.stage import Refused, Unavailable
 
 PACKAGES = ("smbprotocol", "cryptography", "psutil", "impacket", "krb5")
 READY_SECONDS = 30.0
@@ -50,7 +50,7 @@ class Trouble:
     """Why something was not reached."""
 
     kind: str
-    """One of probes.stage.Refused's."""
+    """One of probes.core.stage.Refused's."""
     text: str
     remedy: str = ""
 

@@ -16,7 +16,7 @@ from bottleneck.documents.document import COMMON, Block, Column, Table, Text
 from bottleneck.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import rate_text
-from probes.records import OWN_COPIES, Failed, Skipped
+from probes.core.records import OWN_COPIES, Failed, Skipped
 
 INSET = "  "
 MOST_COPIES = 6

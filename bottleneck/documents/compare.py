@@ -24,9 +24,9 @@ from bottleneck.text.units import (
     size_text,
     times_text,
 )
-from bottleneck.typed import to_plain
 from bottleneck.words import LEAST_SHARE, known, share_name, stage_text
-from probes.records import Spread
+from probes.core.records import Spread
+from probes.core.typed import to_plain
 
 SCHEMA = "copy-bottleneck/compare/1"
 COPIES_SHOWN, FACTS_SHOWN, CAUSES_SHOWN, TIMES_SHOWN = 8, 8, 4, 1

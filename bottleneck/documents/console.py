@@ -21,7 +21,7 @@ from bottleneck.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import explorer_note
 from bottleneck.words import dialect_text
-from probes.records import Measured
+from probes.core.records import Measured
 
 
 def print_report(

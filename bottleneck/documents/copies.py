@@ -12,7 +12,7 @@ from bottleneck.documents import document
 from bottleneck.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import bits_beside, link_text, percent_text, rate_text, size_text
-from probes.records import Measured
+from probes.core.records import Measured
 
 LONGEST_SHARE, SHARE_COLUMNS = 45, 30
 """Of a bar, and of what stands beside it on its line."""

@@ -15,7 +15,7 @@ from bottleneck.report import Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from bottleneck.words import known
-from probes.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
+from probes.core.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
 
 NAME_CHARACTERS = 120
 MOST_LINES = 12

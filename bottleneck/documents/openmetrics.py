@@ -23,7 +23,7 @@ from bottleneck.gate.judging import COPY_STAGES
 from bottleneck.report import STATUSES, Report, started_utc
 from bottleneck.text.safe import safe
 from bottleneck.words import stage_text
-from probes.records import Measured, rates
+from probes.core.records import Measured, rates
 
 PREFIX = "copy_bottleneck_"
 LONGEST_LABEL = 120

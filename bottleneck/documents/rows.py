@@ -15,7 +15,7 @@ from typing import Any
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report, Step, median_run
 from bottleneck.text.safe import safe
-from probes.records import SIDES, Failed, Outcome, Skipped, rates
+from probes.core.records import SIDES, Failed, Outcome, Skipped, rates
 
 COLUMNS = (
     *("copy-bottleneck", "started", "share", "step", "stage", "initiator", "setting"),

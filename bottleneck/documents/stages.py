@@ -13,7 +13,7 @@ from bottleneck.report import WARMED_UP, Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from bottleneck.words import busy_text, known, spread_text, stage_text
-from probes.records import Details, Failed, Measured, Skipped, Spread, Usage, rates, run_rate
+from probes.core.records import Details, Failed, Measured, Skipped, Spread, Usage, rates, run_rate
 
 RICHNESS = ((48, True), (24, True), (0, True), (0, False))
 """Characters of the bars, and whether both spreads and dirty memory are shown; richest first."""

@@ -18,7 +18,7 @@ from bottleneck.report import Report
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from bottleneck.words import cap_text, confidence_text, dialect_text, first_line, time_text
-from probes.records import HostFacts, Usage
+from probes.core.records import HostFacts, Usage
 
 MOST_LINES = 60
 MOST_COPIES = 5

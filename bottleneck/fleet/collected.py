@@ -16,8 +16,8 @@ from bottleneck.fleet.records import Pair, Seen
 from bottleneck.records.redaction.texts import is_token
 from bottleneck.report import Report, ReportError
 from bottleneck.target import target
-from probes.records import OWN_COPIES, SMB_PORT
-from probes.stage import Refused
+from probes.core.records import OWN_COPIES, SMB_PORT
+from probes.core.stage import Refused
 
 PAIR_NAME = re.compile(r"([^@]+)@([^@]+?)(?:\.run\d+)?\.json")
 """CLIENT@SERVER.json, and .run2.json for a further one: who collects reports knows the names."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bottleneck import bounded
 from bottleneck.fleet.records import Fleet, Kind, Node, Segment
+from probes.core import bounded
+from probes.core.stage import Refused
 from probes.host import tools
-from probes.stage import Refused
 
 LIST_SECONDS = 60.0
 USUAL_CLIENTS = "clients"

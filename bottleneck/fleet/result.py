@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis.finding import Words
 from bottleneck.fleet.culprit import by_pair, judge, telling
 from bottleneck.fleet.records import NAMED, Culprit, Fleet, Found, Pair, Seen, Together
-from probes.records import OWN_COPIES
+from probes.core.records import OWN_COPIES
 
 MOST_RATE = 1e13
 """Bytes per second: what is above it, or no number, is no rate of a copy."""

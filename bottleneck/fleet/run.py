@@ -13,20 +13,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from bottleneck import bounded, document_file
+from bottleneck import document_file
 from bottleneck.fleet import adaptive, timetable
 from bottleneck.fleet.collected import AT_ONCE, Collected, collect
 from bottleneck.fleet.inventory import environment, folder_of, program
 from bottleneck.fleet.records import Fleet, Pair
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LEAST_AT_ONCE
+from probes.core import bounded
+from probes.core.records import Access
+from probes.core.stage import Refused
 from probes.drivers.samba import vanishing_folder
 from probes.host.own_folder import OwnFolder
 from probes.host.system import os
 from probes.host.tools import others_can_change
 from probes.host.waiting import fcntl, signal
-from probes.records import Access
-from probes.stage import Refused
 
 PLAYBOOK = "copy_bottleneck.smb.fleet"
 SLACK_SECONDS = 180.0

@@ -18,7 +18,7 @@ from bottleneck.analysis.model import looks_like
 from bottleneck.fleet.culprit import SLOW, by_pair
 from bottleneck.fleet.records import NAMED, Fleet, Node, Pair, Seen, Suspect, Taken, Together
 from bottleneck.report import Report
-from probes.records import Measured
+from probes.core.records import Measured
 
 LEAST_AT_ONCE = 2
 """Clients."""

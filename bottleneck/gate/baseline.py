@@ -43,7 +43,7 @@ from bottleneck.gate.pooled import pooled
 from bottleneck.records.trend import another_path, began
 from bottleneck.report import Report
 from bottleneck.text.units import percent_text, range_text, rate_text
-from probes.records import OWN_COPIES, SIDES, Spread
+from probes.core.records import OWN_COPIES, SIDES, Spread
 
 USUAL_TOLERANCE = 0.05
 """The noise rule alone asks for more; a greater one is the user's."""

@@ -16,7 +16,7 @@ from bottleneck.analysis.rules.registry import CAUSES, PLACES
 from bottleneck.gate import metrics
 from bottleneck.gate.metrics import ExpectationError
 from bottleneck.text import units
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 Severity = Literal["warning", "critical"]
 _CONDITION = re.compile(r"\s*(?P<metric>[^<>=\s]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>.+?)\s*")

@@ -20,7 +20,7 @@ from bottleneck.gate.metrics import Reading
 from bottleneck.report import Report
 from bottleneck.text.units import rate_text
 from bottleneck.words import cap_text, stage_text
-from probes.records import Failed, Skipped
+from probes.core.records import Failed, Skipped
 
 AHEAD_SECONDS = 300.0
 """What clocks of two hosts may differ by: a report from later than that is of a wrong clock."""

@@ -28,7 +28,7 @@ from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report, Step
-from probes.records import DIALECTS, OWN_COPIES, SIDES, Failed, Skipped, Spread
+from probes.core.records import DIALECTS, OWN_COPIES, SIDES, Failed, Skipped, Spread
 
 Unit = Literal["bytes_per_second", "seconds", "ratio", ""]
 

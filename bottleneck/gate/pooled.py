@@ -8,7 +8,7 @@ from typing import Any
 
 from bottleneck.analysis import steps
 from bottleneck.report import STATUSES, Report, Step
-from probes.records import Details, Failed, Measured, Outcome, rates
+from probes.core.records import Details, Failed, Measured, Outcome, rates
 
 _POOLED = ("loopback", "tcp", "smb-copy", "native-copy")
 """Stages that are their rate; of others the first outcome stands, as of a disk's zones."""

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from bottleneck import bounded, report, typed
+from bottleneck import report
 from bottleneck.report import ReportError
 from bottleneck.text import units
-from probes.records import DIALECTS, OWN_COPIES, SIDES
+from probes.core import bounded, typed
+from probes.core.records import DIALECTS, OWN_COPIES, SIDES
 
 
 def _is_ratio(value: Any) -> Any:

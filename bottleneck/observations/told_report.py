@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from bottleneck import __version__, typed
+from bottleneck import __version__
 from bottleneck.observations.records import (
     SCHEMA,
     Copy,
@@ -21,8 +21,9 @@ from bottleneck.observations.records import (
 )
 from bottleneck.report import Report, ReportError, Step
 from bottleneck.text import units
+from probes.core import typed
+from probes.core.records import HostFacts, Measured, Outcome, Run, Sample, Skipped, Usage
 from probes.net import fit
-from probes.records import HostFacts, Measured, Outcome, Run, Sample, Skipped, Usage
 
 Entry = tuple[Step, Outcome]
 RUN_SECONDS = 10.0

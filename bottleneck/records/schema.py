@@ -16,7 +16,7 @@ from bottleneck.analysis import finding
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.report import SCHEMA, STATUSES
-from probes.records import (
+from probes.core.records import (
     SIDES,
     FolderFacts,
     HostFacts,

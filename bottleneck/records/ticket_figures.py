@@ -12,13 +12,14 @@ import re
 from dataclasses import fields, replace
 from typing import Any
 
-from bottleneck import report, typed
+from bottleneck import report
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, WordError
 from bottleneck.analysis.rules.registry import check_words
 from bottleneck.report import Report, ReportError, Step
 from bottleneck.text.safe import safe
-from probes.records import SIDES, HostFacts, InterfaceFacts, Measured, Outcome, Usage, rates
+from probes.core import typed
+from probes.core.records import SIDES, HostFacts, InterfaceFacts, Measured, Outcome, Usage, rates
 
 SCHEMA = "copy-bottleneck/ticket/2"
 MOST_RUNS = 40

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from bottleneck.analysis import noise, steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import Report
-from bottleneck.typed import to_plain
-from probes.records import Spread
+from probes.core.records import Spread
+from probes.core.typed import to_plain
 
 SCHEMA = "copy-bottleneck/trend/1"
 LEAST_OTHERS = 2

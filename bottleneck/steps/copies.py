@@ -14,9 +14,9 @@ from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
 from bottleneck.steps import copy_size, disks, files, past_cache, schedule, turns
 from bottleneck.steps.copy_size import SMB1
-from probes.records import DROPS, FILE_COPY, Endpoint, Skipped, run_rate
+from probes.core.records import DROPS, FILE_COPY, Endpoint, Skipped, run_rate
+from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 from probes.smb import run_folder
-from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
 CALIBRATION_BYTES = 2 * plan.MIB
 CALIBRATION_SHARE_OF_LEFT = 0.2

@@ -12,9 +12,9 @@ from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
 from bottleneck.steps import files
 from probes import disk
+from probes.core.records import Endpoint
+from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 from probes.host.free_space import HELD_PARTS
-from probes.records import Endpoint
-from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
 FILL_GRACE_SECONDS = 20.0
 STEP_GRACE_SECONDS = 15.0

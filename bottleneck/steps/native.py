@@ -15,11 +15,11 @@ from bottleneck.report import Step
 from bottleneck.steps import files
 from bottleneck.target.target import no_mount
 from probes import native_copy
+from probes.core.records import Endpoint
+from probes.core.stage import Refused, Unavailable, described
 from probes.host import own_folder
 from probes.host.folders import SMB_FILESYSTEMS, Mount
 from probes.host.free_space import HELD_PARTS
-from probes.records import Endpoint
-from probes.stage import Refused, Unavailable, described
 
 STEP_OVERHEAD_SECONDS = 0.4
 """Start, evict, prove, remove: what a copy costs beside its transfer and its check."""

@@ -17,8 +17,8 @@ from bottleneck.report import Step
 from bottleneck.steps import files
 from bottleneck.text.units import rate_text
 from probes import smb_copy
-from probes.records import run_rate
-from probes.stage import Refused, Unavailable
+from probes.core.records import run_rate
+from probes.core.stage import Refused, Unavailable
 
 SLOWER_RATIO = 2.0
 """Of a cached pull's rate over that of each read: a busy host reads a file unevenly that was

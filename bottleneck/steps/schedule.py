@@ -19,7 +19,7 @@ from bottleneck.analysis.steps import NATIVE
 from bottleneck.bench import Bench
 from bottleneck.report import Report
 from bottleneck.steps import disks, initiators, turns
-from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Stage, described
+from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Stage, described
 
 CLEAR_SHARE = 1 / 3
 """Of the budget, by which a clear case has ended."""

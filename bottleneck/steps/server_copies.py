@@ -12,10 +12,10 @@ from bottleneck.bench import Bench
 from bottleneck.hosts import Host, StageError
 from bottleneck.steps import files
 from bottleneck.target.target import parse
+from probes.core.records import Details, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.drivers.smbclient import REMEDY
-from probes.records import Details, Endpoint
 from probes.smb import client_share
-from probes.stage import Refused, Unavailable
 
 LABEL = "copies started by the server"
 SMBCLIENT = "smbclient"

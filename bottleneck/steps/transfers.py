@@ -18,10 +18,10 @@ from bottleneck.steps import turns
 from bottleneck.target.target import TcpPeer
 from bottleneck.words import stage_text
 from probes import tcp
+from probes.core.records import DROPS, Endpoint, Sample
+from probes.core.stage import LONG_BUDGET_SECONDS, Unavailable
 from probes.drivers import iperf3
 from probes.net import transfer
-from probes.records import DROPS, Endpoint, Sample
-from probes.stage import LONG_BUDGET_SECONDS, Unavailable
 
 WHYS = ("what the network carries", "whether several connections carry more than one")
 PEER_SECONDS = 25.0

@@ -18,9 +18,8 @@ from bottleneck.report import Step
 from bottleneck.steps import files
 from bottleneck.text.units import link_text
 from probes import path, smb_tax, tcp
-from probes.records import SMB_PORT, Details, Endpoint, Measured, Skipped, rates, run_rate
-from probes.smb.session import SECURITIES
-from probes.stage import (
+from probes.core.records import SMB_PORT, Details, Endpoint, Measured, Skipped, rates, run_rate
+from probes.core.stage import (
     NO_ROOM,
     USUAL_BUDGET_SECONDS,
     Known,
@@ -29,6 +28,7 @@ from probes.stage import (
     Unavailable,
     module_of,
 )
+from probes.smb.session import SECURITIES
 
 MOST_TIMES_USUAL = 5.0
 LEAST_TIMES_USUAL = 0.4

@@ -6,11 +6,11 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from probes.core.records import Access
+from probes.core.stage import Refused
 from probes.host.child import overwrite_variable
 from probes.host.system import os
-from probes.records import Access
 from probes.smb import kerberos
-from probes.stage import Refused
 
 PASSWORD_VARIABLE = "BOTTLENECK_PASSWORD"
 _taken: dict[str, str] = {}

@@ -16,8 +16,8 @@ from typing import Literal
 from urllib.parse import unquote
 
 from bottleneck.target.gone import SUCCESSORS
-from probes.records import SMB_PORT, Access, Endpoint
-from probes.stage import Refused
+from probes.core.records import SMB_PORT, Access, Endpoint
+from probes.core.stage import Refused
 
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)\Z")
 _ZONE = re.compile(r"[!-~]{1,15}\Z")

@@ -18,14 +18,14 @@ import time
 from dataclasses import dataclass, field
 from typing import Iterator, Sequence
 
+from probes.core.records import Sample
+from probes.core.stage import Unavailable
 from probes.drivers.fio_report import BLOCK_BYTES, DEPTH, FioFailed, Job, Result, name_of, parse
 from probes.host import free_space, tools
 from probes.host.child import end_with_parent
 from probes.host.reader import reader
 from probes.host.system import os
 from probes.host.waiting import signal
-from probes.records import Sample
-from probes.stage import Unavailable
 
 __all__ = ["BLOCK_BYTES", "DEPTH", "FioFailed", "Job", "Result", "parse", "running", "version"]
 

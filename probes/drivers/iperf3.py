@@ -15,11 +15,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+from probes.core.meaning import Count, Number, Seconds, Text
+from probes.core.records import Details, Endpoint, Sample, window_rates
+from probes.core.stage import Last, Running, Unavailable
 from probes.host import tools
 from probes.host.child import end_with_parent
-from probes.meaning import Count, Number, Seconds, Text
-from probes.records import Details, Endpoint, Sample, window_rates
-from probes.stage import Last, Running, Unavailable
 
 PORT = 5201
 REPORT_LIMIT_BYTES = 8 << 20

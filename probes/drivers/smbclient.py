@@ -14,12 +14,12 @@ import time
 from contextlib import contextmanager
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+from probes.core.records import SMB_PORT, Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.host import tools
 from probes.host.child import end_with_parent
 from probes.host.system import os
 from probes.host.waiting import select
-from probes.records import SMB_PORT, Access, Endpoint
-from probes.stage import Refused, Unavailable
 
 PROGRAM = "smbclient"
 REMEDY = "install smbclient on the server"

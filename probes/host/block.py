@@ -14,10 +14,10 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
+from probes.core.records import Details
 from probes.host import bus, tools
 from probes.host.proc import names, there, word
 from probes.host.system import os
-from probes.records import Details
 
 SECTOR_BYTES = 512
 """Of all sizes and starts in /sys, whatever the disk's own sector is."""

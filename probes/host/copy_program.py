@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
+from probes.core.stage import Unavailable
 from probes.host import tools
 from probes.host.child import HANGS, end_with_parent, is_held
 from probes.host.reader import reader
 from probes.host.system import os
 from probes.host.waiting import select, signal
-from probes.stage import Unavailable
 
 START_SECONDS = 10.0
 KILL_SECONDS = 1.0

@@ -14,9 +14,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from probes.core.records import HostSetting
 from probes.host import tools
 from probes.host.proc import text
-from probes.records import HostSetting
 
 Section = Dict[str, str]
 Values = Mapping[str, str]

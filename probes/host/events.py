@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict
 
-from probes.stage import Refused, Unavailable
+from probes.core.stage import Refused, Unavailable
 
 MEMORY_LIMIT_BYTES = 512 << 20
 

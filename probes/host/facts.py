@@ -17,6 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Dict, Optional, Tuple
 
+from probes.core.meaning import Address, Folder, Text
+from probes.core.records import HostFacts
+from probes.core.stage import Refused, Unavailable
 from probes.host import (
     cgroup,
     ethtool,
@@ -36,9 +39,6 @@ from probes.host.memory import read_memory
 from probes.host.proc import text, word
 from probes.host.sock_diag import Sockets
 from probes.host.system import os
-from probes.meaning import Address, Folder, Text
-from probes.records import HostFacts
-from probes.stage import Refused, Unavailable
 
 BUFFER_SYSCTLS = (
     "net.core.rmem_max",

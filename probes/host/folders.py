@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional
 from urllib.parse import unquote
 
+from probes.core.meaning import Folder
+from probes.core.records import FolderFacts
 from probes.host import free_space
 from probes.host.proc import text, word
 from probes.host.system import os
-from probes.meaning import Folder
-from probes.records import FolderFacts
 
 SYS = Path("/sys")
 STACK_LAYERS = 8

@@ -8,9 +8,9 @@ from __future__ import annotations
 import socket
 from typing import Optional, Union
 
+from probes.core.meaning import Folder
+from probes.core.stage import Refused, Unavailable
 from probes.host.system import os
-from probes.meaning import Folder
-from probes.stage import Refused, Unavailable
 
 GIB = 1024**3
 MIB = 1024**2

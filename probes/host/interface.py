@@ -12,10 +12,10 @@ import re
 from pathlib import Path
 from typing import Any, Dict
 
+from probes.core.records import InterfaceFacts
 from probes.host import bus, ethtool, rtnetlink, tools
 from probes.host.proc import text, there, word
 from probes.host.rtnetlink import Link
-from probes.records import InterfaceFacts
 
 CLASS = Path("/sys/class/net")
 KNOWN_DUPLEX = {"full": "full", "half": "half"}

@@ -10,10 +10,10 @@ import stat
 from pathlib import Path
 from typing import Any, Iterator, List, Sequence, Set
 
+from probes.core.records import Details, HostSetting
 from probes.host import block, folders
 from probes.host.proc import there
 from probes.host.system import os
-from probes.records import Details, HostSetting
 
 MOST_LAYERS = 32
 """A RAID of many disks has as many; more tell nothing that these do not."""

@@ -16,12 +16,12 @@ import time
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from probes.core.meaning import Folder, LeftoverPath, Number, Text
 from probes.host import folders, journal, payload, processes, removal
 from probes.host.child import NoAnswer, answered
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
 from probes.host.system import os
-from probes.meaning import Folder, LeftoverPath, Number, Text
 
 RUN = re.compile(r"bottleneck-[0-9a-f]{16}")
 """Name of a run's folder on a share."""

@@ -14,8 +14,8 @@ import statistics
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
+from probes.core.records import Details
 from probes.host.tcp_info import Figures
-from probes.records import Details
 
 LEAST_GLIMPSES = 5
 """Fewer tell nothing of who limits."""

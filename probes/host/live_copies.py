@@ -12,13 +12,13 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Optional, Tuple
 
+from probes.core.stage import Refused
 from probes.host import running_copies
 from probes.host.connection_track import Track
 from probes.host.running_copies import LEAST_BYTES, Running, Wanted, counted
 from probes.host.sock_diag import Seen, Sockets, parse
 from probes.host.socket_watch import Observed, Watch
 from probes.host.waiting import select
-from probes.stage import Refused
 
 REPORT_SECONDS, SHOWN_SECONDS = 1.0, 5.0
 """Between two reports, and the time before each that it covers, at least."""

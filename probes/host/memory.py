@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, NamedTuple, Optional
 
+from probes.core.stage import Unavailable
 from probes.host import cgroup
 from probes.host.proc import Memory, meminfo, numbers, text
 from probes.host.reader import reader
 from probes.host.system import os
-from probes.stage import Unavailable
 
 _PROC = Path("/proc")
 _SYS = Path("/sys")

@@ -14,9 +14,9 @@ import tempfile
 from contextlib import suppress
 from pathlib import PurePath
 
+from probes.core.meaning import Folder
+from probes.core.stage import Refused
 from probes.host.system import os
-from probes.meaning import Folder
-from probes.stage import Refused
 
 WITHOUT_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 """What vfat, NFS, FUSE and kernels before 3.11 answer to O_TMPFILE."""

@@ -17,14 +17,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Callable, Iterator, Optional, TypeVar
 
+from probes.core.meaning import Count, Folder, Hex, Seconds, Size, Text
+from probes.core.records import Endpoint
+from probes.core.stage import Refused
 from probes.host import free_space, journal, removal, source_file
 from probes.host.child import NoAnswer, answered
 from probes.host.removal import Facts
 from probes.host.served_file import SOURCE, check_name
 from probes.host.system import os
-from probes.meaning import Count, Folder, Hex, Seconds, Size, Text
-from probes.records import Endpoint
-from probes.stage import Refused
 
 NAME = "bottleneck-guardian"
 END_SECONDS = 1.0

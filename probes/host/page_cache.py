@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from probes.core.records import Details
 from probes.host.system import os
-from probes.records import Details
 
 CACHESTAT = 451
 """System call number on every architecture but alpha; Linux 6.5 (mm/filemap.c)."""

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Iterable, List, NamedTuple, Optional, Tuple
 
+from probes.core.records import Details
 from probes.host import block, folders
 from probes.host.system import os
-from probes.records import Details
 
 MOST_SPANS = 32
 SHORT_GAP_BYTES = 1 << 20

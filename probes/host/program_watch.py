@@ -11,12 +11,12 @@ import threading
 import time
 from typing import Callable, Iterator, List, Sequence
 
+from probes.core.records import Details
+from probes.core.stage import Window
 from probes.host.look_rows import ThreadLook
 from probes.host.program_time import bins
 from probes.host.thread_calls import Calls
 from probes.host.thread_states import Threads
-from probes.records import Details
-from probes.stage import Window
 
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
 """Between two looks; and while a copy is young: it may be a short one."""

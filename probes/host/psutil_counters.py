@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import psutil
 
+from probes.core.records import InterfaceFacts
 from probes.host import proc
 from probes.host.proc import (
     LONGEST_NAME,
@@ -24,7 +25,6 @@ from probes.host.proc import (
     ProcessStat,
     ThreadTimes,
 )
-from probes.records import InterfaceFacts
 
 OLDEST = (5, 6)
 """Before it some of what is read here is missing."""

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional, Protocol, Tuple, cast
 
+from probes.core.stage import Unavailable
 from probes.host.proc import CoreTimes, DeviceCounts, Memory, Moved, ProcessStat, ThreadTimes
-from probes.stage import Unavailable
 
 STAT = Path("/proc/stat")
 

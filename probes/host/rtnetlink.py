@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Dict, Optional, Tuple
 
-from probes.meaning import Port, Seconds, Text
+from probes.core.meaning import Port, Seconds, Text
 
 FAMILY = getattr(socket, "AF_NETLINK", None)
 """None: this system has no rtnetlink."""

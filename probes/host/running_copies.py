@@ -11,6 +11,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
+from probes.core.meaning import Address, Count, Port, Seconds
+from probes.core.records import SMB_PORTS
+from probes.core.stage import Refused, Unavailable
 from probes.host import open_files, processes, tcp_info, thread_calls
 from probes.host.open_files import OpenFile, Place, listeners
 from probes.host.proc import Moved
@@ -19,9 +22,6 @@ from probes.host.sock_diag import Seen, Sockets, plain_address
 from probes.host.socket_watch import Setting
 from probes.host.system import os
 from probes.host.thread_states import Threads
-from probes.meaning import Address, Count, Port, Seconds
-from probes.records import SMB_PORTS
-from probes.stage import Refused, Unavailable
 
 SMB_DAEMONS = ("fuse.smbnetfs", "fuse.gvfsd-fuse")
 """FUSE file systems whose daemon speaks SMB; they name no server."""

@@ -18,6 +18,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
+from probes.core.meaning import Address, Port, Text
+from probes.core.records import SMB_PORT, Details
+from probes.core.stage import Unavailable
 from probes.host import tools
 from probes.host.costly_settings import costly, parse
 from probes.host.open_files import listeners, sockets
@@ -25,9 +28,6 @@ from probes.host.proc import text
 from probes.host.reader import reader
 from probes.host.system import os
 from probes.host.tools import others_can_change
-from probes.meaning import Address, Port, Text
-from probes.records import SMB_PORT, Details
-from probes.stage import Unavailable
 
 ANSWER_SECONDS = 5.0
 LONGEST_BYTES = 4 << 20

@@ -12,6 +12,8 @@ import time
 from contextlib import contextmanager
 from typing import Iterator
 
+from probes.core.meaning import Folder, Seconds, Size, Text
+from probes.core.records import Details
 from probes.host import (
     free_space,
     page_cache,
@@ -19,8 +21,6 @@ from probes.host import (
     source_file,
 )
 from probes.host.system import os
-from probes.meaning import Folder, Seconds, Size, Text
-from probes.records import Details
 
 COMPARE_BYTES = 4 << 20
 

@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Callable, Dict, Iterator, List, Optional
 
+from probes.core.records import HostSetting
 from probes.host import tools
 from probes.host.child import NoAnswer, answered
 from probes.host.costly_settings import costly_host, parse
 from probes.host.proc import text
 from probes.host.system import os
-from probes.records import HostSetting
 
 Record = Dict[str, str]
 

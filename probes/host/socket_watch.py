@@ -15,7 +15,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from probes import meaning
+from probes.core import meaning
+from probes.core.meaning import Address, Port, Seconds, Text
 from probes.host import proc
 from probes.host.connection_track import MOST_LOOKS, Connection, Track
 from probes.host.look_rows import CountLook, Row, ThreadLook, count_rows, thinned, thread_rows
@@ -28,7 +29,6 @@ from probes.host.system import os
 from probes.host.thread_calls import Calls
 from probes.host.thread_states import Threads
 from probes.host.waiting import select
-from probes.meaning import Address, Port, Seconds, Text
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator
 
+from probes.core.meaning import Count, Folder, Seconds, Size, Text
+from probes.core.records import Endpoint
+from probes.core.stage import Refused
 from probes.host import free_space, nameless, payload
 from probes.host.child import end_with_parent
 from probes.host.page_cache import LIBC
 from probes.host.system import os
-from probes.meaning import Count, Folder, Seconds, Size, Text
-from probes.records import Endpoint
-from probes.stage import Refused
 
 STEP_BYTES = 4 * 1024 * 1024
 SYNC_WRITE, SYNC_WRITTEN = 2, 1 | 2 | 4

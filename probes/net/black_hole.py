@@ -21,10 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence, Tuple
 
+from probes.core.records import Details, Endpoint
+from probes.core.stage import Unavailable
 from probes.host import tcp_info
 from probes.net import callers, port
-from probes.records import Details, Endpoint
-from probes.stage import Unavailable
 
 CONFIRMATIONS = 3
 AT_ONCE = 6

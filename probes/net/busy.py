@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Dict, Optional
 
+from probes.core.stage import Unavailable
 from probes.host.counters import usable_cores
 from probes.host.proc import CoreTimes
 from probes.host.reader import reader
-from probes.stage import Unavailable
 
 Cores = Dict[int, CoreTimes]
 """The cores that this process may use, at one moment, by number."""

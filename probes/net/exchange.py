@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Dict, List, Tuple
 
+from probes.core.records import Details
 from probes.host import payload
-from probes.records import Details
 
 LENGTH = struct.Struct("!Q")
 ANSWER = b"here"

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
-from probes.records import Details
+from probes.core.records import Details
 
 LEAST_SIZES = 4
 LEAST_PIECE = 3

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
+from probes.core.records import Details, Endpoint
+from probes.core.stage import Unavailable
 from probes.host.tcp_info import wait_at_most
 from probes.net.callers import accepted
-from probes.records import Details, Endpoint
-from probes.stage import Unavailable
 
 CONNECT_SECONDS = 5.0
 HELLO_SECONDS = 2.0

@@ -14,10 +14,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, List, Sequence, Tuple
 
+from probes.core.records import Details
 from probes.host import limits, tcp_info
 from probes.host.limits import Glimpse
 from probes.net.flow import Flow
-from probes.records import Details
 
 TIE_SECONDS = 0.001
 """A count that took longer to read is of no moment: the reader was kept waiting meanwhile."""

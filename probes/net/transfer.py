@@ -17,6 +17,8 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Generator, Iterator, List, Optional, Tuple
 
+from probes.core.records import Details, Endpoint, Sample
+from probes.core.stage import Last
 from probes.host import limits, payload, tcp_info
 from probes.net import busy, port
 from probes.net import flow as flows
@@ -24,8 +26,6 @@ from probes.net.flow import Flow
 from probes.net.port import Meeting
 from probes.net.sampling import Arrivals, Sampling, spacing_seconds
 from probes.net.windows import drained
-from probes.records import Details, Endpoint, Sample
-from probes.stage import Last
 
 VERBS = ("push", "pull")
 INTERVAL_SECONDS = 0.1

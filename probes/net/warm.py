@@ -22,11 +22,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from probes.core.records import Details
 from probes.host import payload
 from probes.net import exchange, fit, port
 from probes.net.callers import accepted
 from probes.net.exchange import DECADES, LEAST, Times
-from probes.records import Details
 
 SIZES = (
     *(1, 10, 100, 1000, 3000, 10_000, 30_000, 100_000, 300_000),

@@ -17,7 +17,7 @@ from typing import (
     TypeVar,
 )
 
-from probes.records import Details
+from probes.core.records import Details
 
 AUTOTUNED = 0
 """A window that the system chooses and grows; any other one switches its tuning off."""

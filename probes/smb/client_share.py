@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from probes.core.meaning import Address, Folder, Hex, Text
+from probes.core.records import Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.drivers.samba import find_smbd, private_samba, vanishing_folder
 from probes.host import free_space, removal, served_file, served_folder
 from probes.host.own_folder import OwnFolder, own_folder
 from probes.host.system import os
 from probes.host.waiting import signal
-from probes.meaning import Address, Folder, Hex, Text
-from probes.records import Access, Endpoint
 from probes.smb import run_folder
-from probes.stage import Refused, Unavailable
 
 SHARE = "bottleneck"
 USER = "bottleneck"

@@ -7,11 +7,11 @@ import secrets
 import time
 from collections.abc import Iterator
 
+from probes.core.records import Details
+from probes.core.stage import Refused
 from probes.host import free_space, nameless, page_cache, payload, served_file, source_file
 from probes.host.system import os
-from probes.records import Details
 from probes.smb.time_bins import FLUSH, READ, WRITE, TimeBins
-from probes.stage import Refused
 
 WRITEBACK_BYTES = 8 * 1024 * 1024
 MOST_DIRTY_BYTES = 4 * WRITEBACK_BYTES

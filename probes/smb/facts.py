@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from probes.records import Details
+from probes.core.records import Details
 
 CAPABILITIES = {
     0x01: "dfs",
@@ -81,7 +81,7 @@ class SessionFacts:
     """What was agreed with the server, and what it told about itself and the share."""
 
     dialect: str
-    """One of probes.records.DIALECTS."""
+    """One of probes.core.records.DIALECTS."""
     signing: str | None
     """aes-gmac, aes-cmac, hmac-sha256, md5; None: messages are not signed, or encrypted."""
     signing_required_by: str | None

@@ -14,7 +14,8 @@ from typing import Any
 
 from impacket import smb
 
-from probes.records import Endpoint
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.smb.facts import (
     CAPABILITIES_1,
     Interface,
@@ -43,7 +44,6 @@ from probes.smb.session import (
     login,
     refuse_guest,
 )
-from probes.stage import Unavailable
 
 CAP_LARGE_FILES = 0x0008
 CAP_EXTENDED_SECURITY = 0x80000000

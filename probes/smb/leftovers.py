@@ -18,17 +18,17 @@ from typing import Any
 from smbprotocol.exceptions import SMBResponseException
 from smbprotocol.open import CreateOptions, DirectoryAccessMask, FilePipePrinterAccessMask
 
+from probes.core.records import SMB_PORT, Endpoint
+from probes.core.stage import Refused
 from probes.host import journal, payload
 from probes.host.leftovers import MOST_FOUND, RUN, UNPROVEN, Leftover
 from probes.host.leftovers import OnShare as Setting
 from probes.host.removal import RUN_FILE
-from probes.records import SMB_PORT, Endpoint
 from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
 from probes.smb.pipe import EXISTING, FILE, FOLDER, READ_ALONE, SHARE_ALL
 from probes.smb.run_folder import joined
 from probes.smb.smbprotocol_connection import Entry, listed, opened
 from probes.smb.smbprotocol_session import MOST_ENTRIES, Smb2Session
-from probes.stage import Refused
 
 LOOK_SECONDS = 40.0
 """From then on nothing more is begun: what was found and removed by then is told in time."""

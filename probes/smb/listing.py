@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from smbprotocol.open import FileAttributes
 
+from probes.core.stage import Refused
 from probes.smb import smbprotocol_connection
 from probes.smb.pipe import EXISTING, FOLDER, OPEN_LINK
 from probes.smb.run_folder import joined
 from probes.smb.smbprotocol_connection import listed, opened
 from probes.smb.smbprotocol_session import FILE_LIST_DIRECTORY, Smb2Session
-from probes.stage import Refused
 
 MOST_LISTED, MOST_FOLDERS, MOST_DEPTH = 20_000, 500, 8
 _ODD_NAME = re.compile(r'[\x00-\x1f\x7f-\x9f\\/:*?"<>|]|\.{1,2}\Z')

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from probes.records import DIALECTS, SMB_PORT, Endpoint
+from probes.core.records import DIALECTS, SMB_PORT, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.smb.session import SECURITIES, UNENCRYPTED, DialectMissing, Session
-from probes.stage import Refused, Unavailable
 
 
 @contextmanager

@@ -16,13 +16,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from probes.meaning import Port, Text
-from probes.records import DIALECTS, Details, Endpoint
+from probes.core.meaning import Port, Text
+from probes.core.records import DIALECTS, Details, Endpoint
+from probes.core.stage import Refused
 from probes.smb.facts import NUMBERS, security_mode
 from probes.smb.frames import Broken, Wire
 from probes.smb.login import open_session
 from probes.smb.session import connect
-from probes.stage import Refused
 
 ANSWER_SECONDS = 3.0
 ANSWER_BYTES = 64 * 1024

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
+from probes.core.meaning import Hex, Number, Text
+from probes.core.records import SMB_PORT, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.host import journal, rtnetlink
 from probes.host.removal import RUN_FILE as OURS
-from probes.meaning import Hex, Number, Text
-from probes.records import SMB_PORT, Endpoint
 from probes.smb import offered
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.session import Handle, Session
-from probes.stage import Refused, Unavailable
 
 NAME = "run-folder"
 SOURCE = "source"

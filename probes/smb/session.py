@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from probes.records import SMB_PORT, Access, Endpoint
+from probes.core.records import SMB_PORT, Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.smb import kerberos, status
 from probes.smb.facts import Interface, SessionFacts
 from probes.smb.frames import FRAME_SPARE_BYTES, Wire, prepare
@@ -30,7 +31,6 @@ from probes.smb.pipe import (
     READ_ALONE,
     Pipe,
 )
-from probes.stage import Refused, Unavailable
 
 CONNECT_SECONDS = 5.0
 HEAD_START_SECONDS = 0.5

@@ -37,11 +37,11 @@ from smbprotocol.open import FileAttributes, ImpersonationLevel, Open, SMB2Query
 from smbprotocol.session import Session
 from smbprotocol.transport import Tcp
 
+from probes.core.stage import Refused
 from probes.smb.facts import FILETIME_EPOCH
 from probes.smb.frames import Broken, Late, Wire
 from probes.smb.pipe import FOLDER, SHARE_ALL
 from probes.smb.session import STEP_SECONDS
-from probes.stage import Refused
 
 KEEP_ALIVE_SECONDS = 20
 """An idle session sends an ECHO that often, and notices so that its server went."""

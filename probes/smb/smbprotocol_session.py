@@ -16,7 +16,8 @@ from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResp
 from smbprotocol.session import SMB2SessionSetupRequest
 from smbprotocol.tree import TreeConnect
 
-from probes.records import SMB_PORT, Access, Endpoint
+from probes.core.records import SMB_PORT, Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.smb import status
 from probes.smb.facts import NUMBERS, Interface, SessionFacts
 from probes.smb.frames import Broken, Late
@@ -41,7 +42,6 @@ from probes.smb.smbprotocol_connection import (
 )
 from probes.smb.smbprotocol_facts import ENCRYPTION, SIGNING, Agreement, numbers
 from probes.smb.transfer import parse_room, room_question
-from probes.stage import Refused, Unavailable
 
 HARMLESS_CAPABILITIES = (
     Capabilities.SMB2_GLOBAL_CAP_MULTI_CHANNEL

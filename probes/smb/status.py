@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from probes.records import Endpoint
+from probes.core.records import Endpoint
+from probes.core.stage import Refused
 from probes.smb.frames import Broken, Late
-from probes.stage import Refused
 
 SUCCESS = 0
 PENDING = 0x00000103

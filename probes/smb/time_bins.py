@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from probes.core.records import Details
 from probes.host.system import os
-from probes.records import Details
 
 KINDS = ("reply", "send", "read", "write", "flush")
 """Until a reply's first byte; sending a long message; the client's file: read, written, flushed."""

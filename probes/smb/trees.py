@@ -14,8 +14,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from probes.core.records import Details, Endpoint, Sample
+from probes.core.stage import Last, Unavailable
 from probes.host.system import os
-from probes.records import Details, Endpoint, Sample
 from probes.smb import listing, status
 from probes.smb.ends import FolderSink
 from probes.smb.listing import Entry, Passed
@@ -23,7 +24,6 @@ from probes.smb.many_files import ManyFiles, Timed
 from probes.smb.pipe import Pipe, fitting
 from probes.smb.session import Session
 from probes.smb.smbprotocol_session import Smb2Session
-from probes.stage import Last, Unavailable
 
 SAMPLE_SECONDS = 0.1
 GRACE_SECONDS = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from probes.meaning import Count, Device, File, FolderOrNone, Seconds, Size, Text
+from probes.core.meaning import Count, Device, File, FolderOrNone, Seconds, Size, Text
 
 
 @dataclass(frozen=True)

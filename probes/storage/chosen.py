@@ -9,11 +9,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from probes.core.records import Details, Endpoint
+from probes.core.stage import Running, Unavailable
 from probes.drivers import fio, fio_report
 from probes.host import free_space, page_cache, source_file
 from probes.host.system import os
-from probes.records import Details, Endpoint
-from probes.stage import Running, Unavailable
 from probes.storage import Setting, sequential, zones
 from probes.storage.sequential import takes_direct
 

@@ -13,9 +13,9 @@ import statistics
 import time
 from typing import Generator, Iterator, NamedTuple, Sequence
 
+from probes.core.records import Details, Sample
+from probes.core.stage import Last
 from probes.drivers import fio
-from probes.records import Details, Sample
-from probes.stage import Last
 from probes.storage import others
 from probes.storage.sequential import GRACE_SECONDS
 

@@ -15,11 +15,11 @@ import time
 from contextlib import contextmanager
 from typing import Generator, Iterator, List, Optional
 
+from probes.core.meaning import Count, Folder, Name
+from probes.core.records import Details, Endpoint, Sample
+from probes.core.stage import Last, Running, Unavailable
 from probes.host import folders, page_cache, place
 from probes.host.system import os
-from probes.meaning import Count, Folder, Name
-from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running, Unavailable
 from probes.storage import Setting, others, sequential
 from probes.storage.sequential import cache_details
 from probes.storage.written import Workers, middle_and_worst

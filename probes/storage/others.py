@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple, Optional
 
+from probes.core.records import Details
+from probes.core.stage import Unavailable
 from probes.host.proc import DeviceCounts
 from probes.host.reader import reader
-from probes.records import Details
-from probes.stage import Unavailable
 
 QUIET_SECONDS = 0.3
 PAGE_BYTES = 4096

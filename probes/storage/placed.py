@@ -12,11 +12,11 @@ import contextlib
 import socket
 from typing import NamedTuple, Sequence
 
+from probes.core.records import Details, Endpoint
+from probes.core.stage import Running, Unavailable
 from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, payload, place, source_file
 from probes.host.system import os
-from probes.records import Details, Endpoint
-from probes.stage import Running, Unavailable
 from probes.storage import Setting, curve, others
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details, takes_direct

@@ -12,11 +12,11 @@ import socket
 import time
 from typing import Generator
 
+from probes.core.records import Details, Endpoint, Sample
+from probes.core.stage import Last, Running, Unavailable
 from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, place, source_file
 from probes.host.system import os
-from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running, Unavailable
 from probes.storage import Setting, others
 
 TRIAL_SHARE = 0.2

@@ -21,12 +21,12 @@ import time
 from contextlib import contextmanager
 from typing import Generator, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from probes.core.records import Endpoint, Sample
+from probes.core.stage import Last, Running, Unavailable
 from probes.host import free_space, payload, source_file
 from probes.host.memory import read_dirty_limit
 from probes.host.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
 from probes.host.system import os
-from probes.records import Endpoint, Sample
-from probes.stage import Last, Running, Unavailable
 from probes.storage import Setting
 
 BLOCK_BYTES = 1024 * 1024

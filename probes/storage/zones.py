@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, NamedTuple, Sequence
 
+from probes.core.meaning import Device
+from probes.core.records import Details, Endpoint
+from probes.core.stage import Running, Unavailable
 from probes.drivers import fio
 from probes.host import folders
 from probes.host.layers import kernel_name
 from probes.host.proc import there
 from probes.host.system import os
-from probes.meaning import Device
-from probes.records import Details, Endpoint
-from probes.stage import Running, Unavailable
 from probes.storage import Setting, curve, others, placed
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bottleneck import typed
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named, Rung
 from bottleneck.observations import SCHEMA, loads, told_report
 from bottleneck.report import Report, Step
 from bottleneck.text.units import rate_text
-from probes.records import (
+from probes.core import typed
+from probes.core.records import (
     SIDES,
     Failed,
     FolderFacts,

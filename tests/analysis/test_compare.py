@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis import changes
-from bottleneck.typed import to_plain
+from probes.core.typed import to_plain
 
 IDLE = {"core_busy_ratios": (0.02, 0.02), "busiest_process_ratio": 0.01}
 

@@ -6,7 +6,7 @@ import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import Step
-from probes.records import OWN_COPIES, Sample, Skipped
+from probes.core.records import OWN_COPIES, Sample, Skipped
 
 
 def test_the_headline_is_the_slowest_copy_that_a_user_would_make(world):

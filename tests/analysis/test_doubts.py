@@ -10,8 +10,8 @@ import pytest
 from bottleneck.analysis.doubts import Doubt, disks_to_measure, doubts, next_look, refining
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, TimeShare, Verdict
 from bottleneck.report import Report, Step
-from probes.records import Measured, Sample, Usage
-from probes.stage import described
+from probes.core.records import Measured, Sample, Usage
+from probes.core.stage import described
 
 READ, LINK, CORE = (
     ("disk", "server", "read"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from probes.records import OWN_COPIES
+from probes.core.records import OWN_COPIES
 
 FULL = "all four copies use the full 1 Gbit/s link"
 

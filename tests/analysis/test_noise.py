@@ -3,7 +3,7 @@
 import pytest
 
 from bottleneck.analysis.noise import differ, factor
-from probes.records import Spread
+from probes.core.records import Spread
 
 
 def spread(low, median, high, runs=3):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.records import Sample
+from probes.core.stage import Last
 from probes.net.transfer import Moved
-from probes.records import Sample
-from probes.stage import Last
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.append(str(BENCHMARKS))

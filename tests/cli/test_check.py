@@ -12,7 +12,7 @@ import pytest
 
 from bottleneck.cli import app, running
 from bottleneck.report import Step
-from probes.stage import Unavailable
+from probes.core.stage import Unavailable
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "examples" / "server-disk-read.json"

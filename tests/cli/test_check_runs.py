@@ -12,8 +12,8 @@ from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Expected, Time
 from bottleneck.plan import Options
 from bottleneck.target.target import parse
-from probes.records import Access, Measured, Sample
-from probes.stage import Refused
+from probes.core.records import Access, Measured, Sample
+from probes.core.stage import Refused
 from tests import living
 
 RECORDED = Path(__file__).parents[2] / "examples" / "server-disk-read.json"

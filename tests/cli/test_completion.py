@@ -13,7 +13,7 @@ from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of
 from bottleneck.text.units import STYLES
 from probes import STAGES
-from probes.records import DIALECTS
+from probes.core.records import DIALECTS
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ import pytest
 
 from bottleneck.cli.app import tree
 from bottleneck.cli.configuration import Setting, commands, settings, sources
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 COMMANDS = commands(tree())
 NOWHERE = "//127.0.0.1:9/share"

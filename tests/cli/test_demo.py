@@ -16,8 +16,8 @@ import pytest
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.cli import app, demo, exits
 from bottleneck.demo import hosts, network, plants
+from probes.core.stage import Unavailable
 from probes.host import tcp_info
-from probes.stage import Unavailable
 
 ROOT = Path(__file__).parents[2]
 ATTEMPTS = 3

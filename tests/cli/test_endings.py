@@ -100,7 +100,7 @@ def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
 def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, capsys, error):
     from bottleneck import hosts, wire
     from bottleneck.cli import running
-    from probes.stage import Unavailable
+    from probes.core.stage import Unavailable
 
     kinds = [hosts.StageError, hosts.AgentLost, wire.WireError, Unavailable]
     kind = {each.__name__: each for each in kinds}.get(error, ZeroDivisionError)
@@ -127,7 +127,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
     from bottleneck.analysis import diagnosis
     from bottleneck.cli import documents, running
     from bottleneck.report import Step
-    from probes.records import Skipped
+    from probes.core.records import Skipped
 
     def one_step(bench):
         bench.ledger.end(Step("tcp", {}, "client"), Skipped("no time"))

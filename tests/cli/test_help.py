@@ -9,7 +9,7 @@ from bottleneck.cli import app, exits
 from bottleneck.cli.app import run, tree
 from bottleneck.cli.command_line import commands_of, options_of
 from probes import STAGES
-from probes.stage import module_of
+from probes.core.stage import module_of
 
 COMMANDS = commands_of(tree())
 COLUMNS, MOST_WORDS = 80, 25

@@ -7,8 +7,8 @@ import pytest
 from bottleneck.cli import exits, knobs
 from bottleneck.cli.app import run
 from probes import STAGES
-from probes.meaning import keys
-from probes.stage import Refused, module_of
+from probes.core.meaning import keys
+from probes.core.stage import Refused, module_of
 
 KIB = 1 << 10
 

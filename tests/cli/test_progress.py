@@ -16,7 +16,7 @@ from bottleneck.cli import progress
 from bottleneck.cli.progress import OwnLoad
 from bottleneck.documents import terminal
 from bottleneck.text import units
-from probes.records import Measured, Sample
+from probes.core.records import Measured, Sample
 from tests import living
 
 DATA = Path(__file__).parents[1] / "data"

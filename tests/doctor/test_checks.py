@@ -7,8 +7,8 @@ import pytest
 from bottleneck.doctor.checks import BETWEEN_HOSTS, OVER_SMB, install, judged
 from bottleneck.doctor.look import OK, STATES, Looked, Program, Trouble, Wanted
 from bottleneck.target.target import parse
+from probes.core.records import Access
 from probes.host.facts import Place, Readiness
-from probes.records import Access
 
 READY = Readiness(
     name="nas",

@@ -13,8 +13,8 @@ from bottleneck.cli.cleanup import print_cleaned
 from bottleneck.doctor.leftovers import LEFT, REMOVED, UNANSWERED, Cleaned, Cleanup, Found
 from bottleneck.hosts import AgentLost, StageError
 from bottleneck.target.target import parse
+from probes.core.stage import Refused
 from probes.host.leftovers import THERE, Leftover
-from probes.stage import Refused
 
 NAME = "bottleneck-0123456789abcdef"
 

@@ -11,7 +11,7 @@ import pytest
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.documents.comparisons import TABLES
 from bottleneck.report import Step
-from probes.records import Measured, Sample
+from probes.core.records import Measured, Sample
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

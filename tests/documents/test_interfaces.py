@@ -13,7 +13,7 @@ from bottleneck import report as reports
 from bottleneck.documents.hosts import interface_points, interface_text
 from bottleneck.records import schema as report_schema
 from bottleneck.report import Report
-from probes.records import InterfaceFacts
+from probes.core.records import InterfaceFacts
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

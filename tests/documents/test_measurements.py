@@ -9,7 +9,7 @@ import pytest
 from bottleneck.documents.copies import cache_growth
 from bottleneck.documents.stages import outliers, runs, transfers
 from bottleneck.report import WARMED_UP, Report, Step
-from probes.records import HostFacts, InterfaceFacts, Measured, Sample, Usage
+from probes.core.records import HostFacts, InterfaceFacts, Measured, Sample, Usage
 
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 CARD = InterfaceFacts("eth0", "192.0.2.1", None, "full", 1500, "igc", virtual=False)

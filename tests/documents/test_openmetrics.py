@@ -16,7 +16,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.documents.openmetrics import FAMILIES, MOST_SAMPLES, PREFIX, openmetrics_text
-from probes.records import Skipped
+from probes.core.records import Skipped
 
 BASE_UNITS = {"bytes", "seconds", "ratio"}
 OTHER_UNITS = re.compile(

@@ -14,7 +14,7 @@ from bottleneck import report as reports
 from bottleneck.documents.hosts import path
 from bottleneck.records import schema as report_schema
 from bottleneck.report import Report, Step
-from probes.records import Measured, Sample
+from probes.core.records import Measured, Sample
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

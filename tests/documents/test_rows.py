@@ -11,7 +11,7 @@ import pytest
 
 from bottleneck.documents.formats import text_of
 from bottleneck.documents.rows import COLUMNS
-from probes.records import Measured, Skipped, rates
+from probes.core.records import Measured, Skipped, rates
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

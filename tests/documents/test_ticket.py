@@ -22,7 +22,7 @@ from bottleneck.records import ticket_figures
 from bottleneck.report import ReportError
 from bottleneck.text.safe import safe
 from bottleneck.text.units import shown_as
-from probes.records import Measured, Sample
+from probes.core.records import Measured, Sample
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

@@ -9,8 +9,8 @@ import pytest
 
 from bottleneck.fleet import inventory, run
 from bottleneck.fleet.records import Fleet, Pair
-from probes.records import Access
-from probes.stage import Refused
+from probes.core.records import Access
+from probes.core.stage import Refused
 
 PLAYBOOK = """#!{python}
 import json, os, signal, sys

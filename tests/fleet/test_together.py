@@ -16,7 +16,7 @@ from bottleneck.fleet.collected import AT_ONCE, Collected, collect
 from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment, Suspect
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LINK, Track, _level, by_themselves, judge, track
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 LINK_RATE = Words("network", "path", "link-rate")
 DISK, CPU = Words("disk", "server", "read"), Words("cpu", "server", "all-cores")

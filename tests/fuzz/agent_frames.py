@@ -22,12 +22,13 @@ from typing import Any
 
 import json_mutation
 
-from bottleneck import agent, hosts, replies, typed, wire
+from bottleneck import agent, hosts, replies, wire
+from probes.core import typed
+from probes.core.records import Endpoint, HostFacts, Usage
+from probes.core.stage import Refused, Unavailable
 from probes.host.counters import Counters, Watched, usage
 from probes.host.facts import Readiness
 from probes.loopback import Setting
-from probes.records import Endpoint, HostFacts, Usage
-from probes.stage import Refused, Unavailable
 
 NOBODY = 2**30 - 1
 """A process that no kernel has: whoever signals it signals nobody."""

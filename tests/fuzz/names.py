@@ -17,7 +17,7 @@ from bottleneck.records.redaction import Redaction
 from bottleneck.report import Report, ReportError
 from bottleneck.target import target as targets
 from bottleneck.text.safe import LONGEST, safe
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 REPORT = Path(__file__).parents[1] / "data" / "report-v1-strange.json"
 NAMING = ("name", "share", "path", "device", "file", "model", "driver", "reason", "error", "why")

@@ -14,7 +14,7 @@ import sinks
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli import loading
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 
 def one_input(data: bytes) -> None:

@@ -32,7 +32,7 @@ from bottleneck.gate.judging import judge
 from bottleneck.records import ticket_figures
 from bottleneck.records.redaction import Redaction
 from bottleneck.report import Report, ReportError
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
 COMMANDS = ("::error", "::warning", "::notice", "::group::", "::endgroup::")

@@ -8,7 +8,7 @@ import pytest
 
 from bottleneck.gate import metrics
 from bottleneck.gate.judging import judge
-from probes.records import Measured, Sample, Skipped
+from probes.core.records import Measured, Sample, Skipped
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

@@ -9,7 +9,7 @@ import pytest
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate import baseline
 from bottleneck.gate.baseline import Compared, passes, suspects
-from probes.records import Sample, Spread
+from probes.core.records import Sample, Spread
 
 SLOWER = (0.85, 0.84, 0.86)
 

@@ -9,7 +9,7 @@ from bottleneck.cli import loading
 from bottleneck.gate import metrics
 from bottleneck.gate.expectation import cap, limit
 from bottleneck.gate.judging import nothing_to_judge
-from probes.records import Failed, Skipped
+from probes.core.records import Failed, Skipped
 from tests import stored_reports
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 
 from bottleneck.gate import metrics
 from bottleneck.report import Step
-from probes.records import Failed, Measured, Skipped
+from probes.core.records import Failed, Measured, Skipped
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

@@ -7,7 +7,7 @@ import pytest
 from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate.pooled import pooled
-from probes.records import Failed, Measured, Skipped, rates
+from probes.core.records import Failed, Measured, Skipped, rates
 
 
 def entry(known, stage, **setting):

@@ -13,11 +13,11 @@ import pytest
 from bottleneck import document_file
 from bottleneck.cli import app
 from probes import disk, native_copy
+from probes.core.records import Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.drivers import fio
 from probes.host import nameless, own_folder, served_file, source_file
-from probes.records import Endpoint
 from probes.smb.ends import FolderSink
-from probes.stage import Refused, Unavailable
 from tests.devices import loop_device
 from tests.living import until, within
 

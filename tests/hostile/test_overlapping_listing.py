@@ -12,10 +12,10 @@ import pytest
 from behaviour import first
 from middle import between
 
+from probes.core.stage import Refused
 from probes.drivers.samba import Samba, private_samba
 from probes.smb import smbprotocol_connection
 from probes.smb.leftovers import Setting, hold
-from probes.stage import Refused
 
 SECRET = "Geheim-47-correct-horse"
 LONGEST = 64 << 10

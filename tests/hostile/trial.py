@@ -40,11 +40,11 @@ from waiting import HARMLESS, LATE_AT, WAITING
 
 from bottleneck import hosts
 from probes import smb_copy
+from probes.core.records import Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.drivers.samba import Samba, private_samba
 from probes.host import payload
-from probes.records import Access, Endpoint
 from probes.smb import run_folder
-from probes.stage import Refused, Unavailable
 
 BEHAVIOURS: tuple[Behaviour, ...] = (
     *(*PROTECTED, *LIES, *HOLDING, *DOWNGRADES, *REDIRECTS),

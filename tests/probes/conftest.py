@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from probes import smb_copy
+from probes.core.records import Details, Endpoint, Sample
+from probes.core.stage import Last, Running
 from probes.drivers.samba import Samba, private_samba
 from probes.net import flow, sampling, transfer
-from probes.records import Details, Endpoint, Sample
 from probes.smb.run_folder import Setting as RunFolder
 from probes.smb.run_folder import hold
-from probes.stage import Last, Running
 from tests import living
 
 sys.path.append(str(Path(__file__).parents[1] / "lab"))

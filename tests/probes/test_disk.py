@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from probes import disk
+from probes.core.records import Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.host import folders, page_cache, source_file, tools
-from probes.records import Endpoint
-from probes.stage import Refused, Unavailable
 from probes.storage import others, sequential
 
 MIB = 1024 * 1024

@@ -14,10 +14,10 @@ from bottleneck.agent_checks import AllowedPaths, Session, check
 from bottleneck.cli import exits
 from bottleneck.cli.app import run as run_command
 from probes import native_copy
+from probes.core.records import OWN_COPIES, Endpoint
+from probes.core.stage import Refused
 from probes.host import copy_program, own_folder
 from probes.native_copy import Setting
-from probes.records import OWN_COPIES, Endpoint
-from probes.stage import Refused
 from tests import living
 
 MIB = 1 << 20

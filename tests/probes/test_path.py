@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from probes import path as stage
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.net import icmp, port, rtt
 from probes.net.black_hole import Trial
-from probes.records import Endpoint
-from probes.stage import Unavailable
 from tests import living
 
 sys.path.append(str(Path(__file__).parents[1] / "lab"))

@@ -21,7 +21,7 @@ from probes import (
     sweep,
     udp,
 )
-from probes.records import Endpoint
+from probes.core.records import Endpoint
 
 NAN = float("nan")
 REQUESTS = smb_matrix.Setting("pull", "3.1.1", 1 << 20, 1.0)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from probes import small_files
+from probes.core.stage import Last
 from probes.host import payload
 from probes.smb.frames import Broken
-from probes.stage import Last
 from tests import living
 
 KIB = 1024

@@ -19,11 +19,11 @@ import psutil
 import pytest
 
 from probes import smb_copy
+from probes.core.records import Access, Details, Endpoint, Sample
+from probes.core.stage import Last, Refused, Unavailable
 from probes.host import payload
-from probes.records import Access, Details, Endpoint, Sample
 from probes.smb.copy_length import CopyLength
 from probes.smb.frames import Broken, Late
-from probes.stage import Last, Refused, Unavailable
 from tests import living
 
 MIB = 1024 * 1024
@@ -362,7 +362,7 @@ def test_a_copy_of_1_gib_takes_less_than_100_mib_of_memory(run: Run, run_folder:
         code = (
             "import json, re, sys\n"
             "from probes import smb_copy\n"
-            "from probes.records import Access, Endpoint\n"
+            "from probes.core.records import Access, Endpoint\n"
             "host, port, share, user, password, folder = json.load(sys.stdin)\n"
             "peer = Endpoint(host=host, port=port, share=share, folder=folder,\n"
             "                access=Access(user, password))\n"

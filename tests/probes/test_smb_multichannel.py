@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from probes import smb_multichannel
-from probes.records import Sample
+from probes.core.records import Sample
+from probes.core.stage import Known, Last, Unavailable
 from probes.smb_multichannel import CHANNELS, Setting
-from probes.stage import Known, Last, Unavailable
 from tests.probes.conftest import SEED
 
 MIB = 1 << 20

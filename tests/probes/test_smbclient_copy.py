@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from probes import smbclient_copy
+from probes.core.records import Details, Endpoint, Sample
+from probes.core.stage import Refused
 from probes.drivers import smbclient
 from probes.drivers.samba import private_samba
 from probes.host import payload
-from probes.records import Details, Endpoint, Sample
 from probes.smbclient_copy import Setting
-from probes.stage import Refused
 
 MIB = 1 << 20
 SIZE = 24 * MIB

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from probes import STAGES, loopback, tcp
-from probes.records import Endpoint, Sample, window_rates
-from probes.stage import Unavailable
+from probes.core.records import Endpoint, Sample, window_rates
+from probes.core.stage import Unavailable
 
 
 @pytest.fixture

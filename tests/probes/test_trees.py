@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from probes import small_files
-from probes.stage import Unavailable
+from probes.core.stage import Unavailable
 from tests.living import until
 
 SIZES = {"a": 3, "b/empty": 0, "b/c/large": 5 << 20, "b/c/z": 70_000, "d/x": 16_384}

@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 from probes import udp
+from probes.core.stage import Unavailable
 from probes.net import datagrams, paced, port
-from probes.stage import Unavailable
 from tests import living
 
 LOCAL = udp.Setting("push", 2e6, seconds=0.4, address="127.0.0.1")

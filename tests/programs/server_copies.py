@@ -14,7 +14,7 @@ from bottleneck import plan, session
 from bottleneck.bench import Bench, Event
 from bottleneck.steps import disks, initiators
 from bottleneck.target.target import parse
-from probes.records import Access, Measured, Outcome
+from probes.core.records import Access, Measured, Outcome
 
 asked = json.loads(sys.stdin.readline())
 

@@ -20,7 +20,7 @@ from bottleneck.cli.documents import text_of
 from bottleneck.records import schema as report_schema
 from bottleneck.records.redaction import Redaction, redacted
 from probes import STAGES
-from probes.records import SIDES, FolderFacts, HostFacts, HostSetting, InterfaceFacts
+from probes.core.records import SIDES, FolderFacts, HostFacts, HostSetting, InterfaceFacts
 
 ROOT = Path(__file__).parents[2]
 RECORDED = [

@@ -11,8 +11,8 @@ from bottleneck import plan, session
 from bottleneck.bench import Bench, Event
 from bottleneck.steps import disks
 from bottleneck.target.target import parse
+from probes.core.records import Access, Endpoint
 from probes.drivers.samba import Samba
-from probes.records import Access, Endpoint
 
 PASSWORD = "correct horse 47"
 

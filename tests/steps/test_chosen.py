@@ -11,8 +11,8 @@ import pytest
 from bottleneck import plan, session
 from bottleneck.bench import Bench
 from bottleneck.report import Step
+from probes.core.records import Measured, Outcome, Skipped
 from probes.drivers.samba import private_samba
-from probes.records import Measured, Outcome, Skipped
 from probes.smb.session import UNENCRYPTED
 from tests.steps.benches import PASSWORD, bench_of
 

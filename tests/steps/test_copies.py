@@ -13,10 +13,10 @@ import pytest
 from bottleneck import plan
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.steps import copies, copy_size, turns
+from probes.core.records import Endpoint, Failed, Measured
+from probes.core.stage import Refused, Unavailable
 from probes.drivers.samba import private_samba
 from probes.host import free_space
-from probes.records import Endpoint, Failed, Measured
-from probes.stage import Refused, Unavailable
 from tests.steps.benches import PASSWORD, begun, bench_of
 
 

@@ -11,8 +11,8 @@ from bottleneck import plan
 from bottleneck.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.ledger import Repeat
 from bottleneck.steps import copies, files, past_cache
-from probes.records import Measured, Sample
-from probes.stage import Last, Refused, Unavailable
+from probes.core.records import Measured, Sample
+from probes.core.stage import Last, Refused, Unavailable
 from tests.steps.benches import bench_of
 
 MB = 10**6

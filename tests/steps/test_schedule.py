@@ -15,7 +15,7 @@ from bottleneck.bench import Bench
 from bottleneck.report import Step
 from bottleneck.steps import schedule, turns
 from probes import path, smb_tax
-from probes.records import Skipped
+from probes.core.records import Skipped
 from tests.steps.benches import bench_of
 
 STAGES = ("path", "disk", "smb-copy", "smb-tax")

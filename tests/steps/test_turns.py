@@ -17,9 +17,9 @@ from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import PartlyRan, Ran
 from bottleneck.steps import files, schedule, transfers, turns
 from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
+from probes.core.records import Endpoint, Measured, Sample, Skipped, rates
+from probes.core.stage import Known, Unavailable, described
 from probes.drivers.samba import private_samba
-from probes.records import Endpoint, Measured, Sample, Skipped, rates
-from probes.stage import Known, Unavailable, described
 from tests.steps import benches
 
 BETWEEN = ("latency", "sweep", "matrix", "udp")

@@ -17,8 +17,8 @@ from bottleneck.bench import Bench, Event
 from bottleneck.hosts import Host, Ran
 from bottleneck.report import Step
 from probes import smb_copy
+from probes.core.records import Endpoint
 from probes.drivers.samba import private_samba
-from probes.records import Endpoint
 from tests.living import below, until
 from tests.steps.benches import PASSWORD, bench_of
 

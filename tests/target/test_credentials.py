@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bottleneck.target import credentials
-from probes.records import Access
-from probes.stage import Refused
+from probes.core.records import Access
+from probes.core.stage import Refused
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from bottleneck.target.target import (
     parse_file,
     parse_peer,
 )
-from probes.stage import Refused
+from probes.core.stage import Refused
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from bottleneck.analysis.attribution import sockets
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
 from bottleneck.analysis.finding import Part
-from probes.records import Usage
+from probes.core.records import Usage
 
 FOREIGN_RATIO = 0.25
 """Of the interface's or the device's bytes, from which on others share it."""

@@ -15,7 +15,7 @@ from bottleneck.analysis.attribution.trace import (
     SocketLook,
     Trace,
 )
-from probes.records import Usage
+from probes.core.records import Usage
 
 BACKLOG_RATIO = 0.1
 """Of the bytes asked for: what lies unread in the socket of a thread that is too slow."""

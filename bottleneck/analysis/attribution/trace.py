@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, Protocol, TypeVar
 
 from bottleneck.analysis.evidence.views import amount, view
-from probes.records import Details
+from probes.core.records import Details
 
 KINDS = ("reply", "send", "read", "write", "flush")
 """What the moving thread waits in; probes/smb/time_bins.py says what each is."""

@@ -14,7 +14,7 @@ from bottleneck.analysis.rules.smb import mount
 from bottleneck.analysis.steps import OWN, Found, dialect_name, security
 from bottleneck.report import Report, median_run
 from bottleneck.text.units import count_text, rate_text, seconds_text, size_text, times_text
-from probes.records import run_rate
+from probes.core.records import run_rate
 
 DOING = {"push": "pushing", "pull": "pulling"}
 EXPLAINED_RATIO = 1.5

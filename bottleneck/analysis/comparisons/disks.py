@@ -26,7 +26,7 @@ from bottleneck.text.units import (
     size_text,
     times_text,
 )
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 DOES = {"read": "reads", "write": "writes"}
 MATTERS_RATIO, LEAST_SEEKING_RATIO = 1.25, 0.05

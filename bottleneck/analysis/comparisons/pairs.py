@@ -21,7 +21,7 @@ from bottleneck.analysis.sentences import name_with_verb, part_name
 from bottleneck.analysis.steps import OWN, Copy, Found, dialect_name
 from bottleneck.report import Report
 from bottleneck.text.units import rate_text, seconds_text
-from probes.records import Spread
+from probes.core.records import Spread
 
 Row = dict[str, Any]
 MOST_NAMED = 4

@@ -23,7 +23,7 @@ from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.report import Report
 from bottleneck.text.units import percent_text
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 Compare = Callable[[Report], Iterator[Comparison]]
 

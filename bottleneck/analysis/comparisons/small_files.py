@@ -17,7 +17,7 @@ from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 MANY = 10_000
 DOING = {"pull": "pulled", "push": "pushed"}

@@ -23,7 +23,7 @@ from bottleneck.text.units import (
     size_text,
     times_text,
 )
-from probes.records import SIDES, Outcome, Skipped
+from probes.core.records import SIDES, Outcome, Skipped
 
 KIB, MIB = 1 << 10, 1 << 20
 DOING = {"pull": "read", "push": "write"}

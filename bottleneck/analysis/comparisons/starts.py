@@ -16,7 +16,7 @@ from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.steps import CACHES, OURS, OWN
 from bottleneck.report import Report
 from bottleneck.text.units import rate_text, times_text
-from probes.records import SIDES, Spread
+from probes.core.records import SIDES, Spread
 
 DIRECTIONS = {"client": "client to server", "server": "server to client"}
 """By the sender."""

@@ -21,7 +21,7 @@ from bottleneck.text.units import (
     size_text,
     times_text,
 )
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 USUAL_BYTES = 8192
 """The buffer of many programs, and the one that ttcp and its kin take by themselves."""

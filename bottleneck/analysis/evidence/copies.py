@@ -11,7 +11,7 @@ from bottleneck.analysis.evidence.details import Details, ServerSetting, Sockets
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import OWN, Copy, Found
 from bottleneck.report import Report, median_run
-from probes.records import HostFacts, Spread
+from probes.core.records import HostFacts, Spread
 
 FOREIGN_RATIO = 0.15
 """More bytes at the interface than the copy's own packets, from which on it is not our framing."""

@@ -27,7 +27,7 @@ from bottleneck.analysis.rules.network import (
 )
 from bottleneck.analysis.rules.smb import dialect, mount, round_trips, server_software, signing
 from bottleneck.analysis.rules.tcp import congestion_control, receive_window, send_buffer
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 Rule = Callable[[Evidence], Iterator[Claim | str]]
 Refine = Callable[[Evidence, Sequence[Claim]], Iterator[Claim]]

@@ -18,7 +18,7 @@ from bottleneck.report import Report, median_run
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 from bottleneck.words import LEAST_SHARE, dialect_text, share_name
-from probes.records import Run
+from probes.core.records import Run
 
 MOST_COPIES = 16
 MOST_POINTS = 400

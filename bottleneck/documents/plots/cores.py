@@ -11,7 +11,7 @@ from bottleneck.documents.plots.shapes import WIDTH, label, text_width
 from bottleneck.report import Report
 from bottleneck.text.units import percent_text
 from bottleneck.words import stage_text
-from probes.records import SIDES, Measured, Usage
+from probes.core.records import SIDES, Measured, Usage
 
 MOST_STAGES = 20
 MOST_CORES = 32

@@ -12,7 +12,7 @@ from functools import cache
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.analysis.rules.registry import CAUSES
 from probes import STAGES
-from probes.records import DIALECTS, SIDES
+from probes.core.records import DIALECTS, SIDES
 
 GONE = "[redacted]"
 SHORTEST_NAME = 3

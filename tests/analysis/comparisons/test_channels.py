@@ -4,7 +4,7 @@ import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.documents.comparisons import TABLES, figures
-from probes.records import Skipped
+from probes.core.records import Skipped
 
 ABOUT = ("channels",)
 

@@ -19,7 +19,7 @@ from bottleneck.documents.tcp_tables import windows_heat
 from bottleneck.report import Report
 from bottleneck.text.units import explorer_text, shown_as
 from bottleneck.words import confidence_text, first_line
-from probes.records import Failed, Skipped
+from probes.core.records import Failed, Skipped
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

@@ -13,7 +13,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.documents.plots.copies import rates, stack
 from bottleneck.report import median_run
-from probes.records import Measured, Sample
+from probes.core.records import Measured, Sample
 from tests.documents.plots.conftest import every_plot
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.stage import Unavailable
 from probes.drivers import fio
 from probes.host import nameless, tools
-from probes.stage import Unavailable
 from tests.living import alive, ended, running, within
 
 REPORTS = Path(__file__).parent / "fio_reports"

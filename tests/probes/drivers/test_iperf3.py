@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.records import Endpoint, Sample
+from probes.core.stage import Last, Unavailable
 from probes.drivers import iperf3
 from probes.drivers.iperf3 import Result, Setting
-from probes.records import Endpoint, Sample
-from probes.stage import Last, Unavailable
 
 REPORTS = Path(__file__).with_name("iperf3_reports")
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from probes.core.stage import Unavailable
 from probes.drivers import samba
 from probes.drivers.samba import Samba, find_smbd, private_samba
 from probes.host import own_folder
-from probes.stage import Unavailable
 from tests import living
 
 ROOT = Path(__file__).resolve().parents[3]

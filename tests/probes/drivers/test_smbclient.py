@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from probes.core.records import Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.drivers import smbclient
 from probes.drivers.samba import private_samba
 from probes.host import tools
-from probes.records import Access, Endpoint
-from probes.stage import Refused, Unavailable
 
 PASSWORD = "correct horse 47 %&'\"$"
 FOLDER = "bottleneck-0123456789abcdef"

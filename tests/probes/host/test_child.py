@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.stage import Refused, Unavailable
 from probes.host import child
 from probes.host.child import NoAnswer, answered, is_held
-from probes.stage import Refused, Unavailable
 from tests.living import ended, within
 
 

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from bottleneck import typed, wire
+from bottleneck import wire
+from probes.core import typed
 from probes.host import counters
 from probes.host.cgroup import Quota
 from probes.host.counters import Counters, Watched, usage

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from probes.core.stage import Refused, Unavailable
 from probes.host import free_space
-from probes.stage import Refused, Unavailable
 
 GIB = 1024**3
 MIB = 1024**2

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bottleneck import typed
+from probes.core import typed
+from probes.core.records import InterfaceFacts
 from probes.host import interface
-from probes.records import InterfaceFacts
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from probes.core.stage import Refused
 from probes.host import live_copies, running_copies
 from probes.host.live_copies import QUIET_SECONDS, LiveCopy, Wanted, watch
 from probes.host.sock_diag import Sockets
-from probes.stage import Refused
 from tests.living import FakeClock
 
 NOBODY = 2**22 + 1

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.host import own_folder, payload, removal
 from probes.host.own_folder import Guardian, OwnFolder, Setting, hold, refused
-from probes.records import Endpoint
-from probes.stage import Refused, Unavailable
 from tests.living import running, until
 
 MIB = 1 << 20
@@ -71,7 +71,7 @@ def test_a_folder_that_is_gone_already_is_no_error(tmp_path):
 HOLDER = """
 import sys
 from probes.host.own_folder import Setting, hold
-from probes.records import Endpoint
+from probes.core.records import Endpoint
 with hold(Setting(sys.argv[1], "00aa11bb", 4 << 20, 5.0, "ab"), Endpoint()) as held:
     print(held.folder, flush=True)
     sys.stdin.read()

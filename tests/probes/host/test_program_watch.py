@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
+from probes.core.stage import Window
 from probes.host import program_watch
 from probes.host.look_rows import ThreadLook
 from probes.host.program_watch import trace, watched
 from probes.host.thread_calls import OTHER, READ
 from probes.host.thread_states import ThreadState
-from probes.stage import Window
 from tests.living import until
 
 OPENED, ACKNOWLEDGED = 100.0, 101.0

@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from probes.core.stage import Unavailable
 from probes.host import proc, psutil_counters, reader
 from probes.host.proc import TICK_SECONDS, DeviceCounts, Moved
-from probes.stage import Unavailable
 from tests.living import until
 
 RECORDED = Path(__file__).parent / "recorded"

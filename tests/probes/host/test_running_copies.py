@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from probes.core.stage import Refused, Unavailable
 from probes.host import running_copies
 from probes.host.open_files import Place
 from probes.host.running_copies import Running, busiest_server, find
-from probes.stage import Refused, Unavailable
 from tests.living import FakeClock, unacknowledged_bytes, until
 
 NOBODY = 2**22 + 1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.stage import Unavailable
 from probes.drivers.samba import private_samba
 from probes.host import samba_config
 from probes.host.costly_settings import Costly, costly, parse
@@ -23,7 +24,6 @@ from probes.host.samba_config import (
     run_testparm,
     settings,
 )
-from probes.stage import Unavailable
 from tests.living import until
 
 RECORDED = (Path(__file__).parent / "recorded" / "testparm.txt").read_text()

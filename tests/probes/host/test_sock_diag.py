@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from probes.core.stage import Unavailable
 from probes.host import sock_diag, tcp_info
 from probes.host.sock_diag import (
     SOCK_DIAG_BY_FAMILY,
@@ -23,7 +24,6 @@ from probes.host.sock_diag import (
     parse,
     plain_address,
 )
-from probes.stage import Unavailable
 
 
 class Pair(NamedTuple):

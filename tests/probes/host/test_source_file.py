@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.host import free_space, payload, source_file
 from probes.host.source_file import Setting
-from probes.records import Endpoint
-from probes.stage import Refused, Unavailable
 from tests.living import running, until
 
 MIB = 1024 * 1024
@@ -84,7 +84,7 @@ def test_a_disk_that_fills_up_is_refused_as_space(tmp_path, monkeypatch):
 HOLDER = """
 import sys
 from probes.host import source_file
-from probes.records import Endpoint
+from probes.core.records import Endpoint
 with source_file.hold(source_file.Setting(sys.argv[1], 4 << 20, 5.0, "ab"), Endpoint()) as held:
     print(held.path, flush=True)
     sys.stdin.read()
@@ -103,7 +103,7 @@ def test_nothing_is_left_when_the_holder_is_killed(tmp_path):
 SHOWN = """
 import json, os, sys
 from probes.host import child, source_file
-from probes.records import Endpoint
+from probes.core.records import Endpoint
 
 def work(tell, control_fd):
     setting = source_file.Setting(sys.argv[1], 4 << 20, 30.0, "ab")

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from probes.core.records import Endpoint
 from probes.net import port, transfer
 from probes.net.transfer import Shape
-from probes.records import Endpoint
 
 sys.path.append(str(Path(__file__).parents[2] / "lab"))
 from delay import End  # noqa: E402

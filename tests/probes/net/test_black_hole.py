@@ -14,10 +14,10 @@ from contextlib import ExitStack
 
 import pytest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.net import black_hole, port
 from probes.net.black_hole import ETHERNET_BYTES, LEAST_BYTES, Trial, find
-from probes.records import Endpoint
-from probes.stage import Unavailable
 from tests import living
 
 LATER = float("inf")

@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 
+from probes.core.stage import Unavailable
 from probes.net import icmp
 from probes.net.icmp import Saying, Trace, datagrams, parse, path_mtu, trace
-from probes.stage import Unavailable
 from tests import living
 
 ROUTER = struct.pack("=HH4s8x", socket.AF_INET, 0, socket.inet_aton("192.0.2.1"))

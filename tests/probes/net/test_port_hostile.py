@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.net import port
-from probes.records import Endpoint
-from probes.stage import Unavailable
 from tests import living
 
 HERE = "127.0.0.1"

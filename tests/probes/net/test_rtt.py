@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import pytest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.net import rtt, transfer
 from probes.net.rtt import Handshakes, handshakes
-from probes.records import Endpoint
-from probes.stage import Unavailable
 from tests import living
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from probes.records import Access, Endpoint
+from probes.core.records import Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.smb.login import open_session
 from probes.smb.smbprotocol_session import further
-from probes.stage import Refused, Unavailable
 
 BYTES = 64 << 10
 

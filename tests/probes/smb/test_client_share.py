@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from probes.core.records import Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.drivers import samba, smbclient
 from probes.host import free_space, open_files
 from probes.host.sock_diag import plain_address
-from probes.records import Access, Endpoint
 from probes.smb import client_share
 from probes.smb.client_share import Setting
-from probes.stage import Refused, Unavailable
 from tests import living
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -133,7 +133,7 @@ def test_nothing_is_left_when_its_holder_is_killed(
     """SIGKILL: no code of the holder runs any more."""
     code = """
 import json, sys, time
-from probes.records import Access, Endpoint
+from probes.core.records import Access, Endpoint
 from probes.smb import client_share
 port, folder = int(sys.argv[1]), sys.argv[2]
 given = Endpoint("127.0.0.1", port, share="share", access=Access("bottleneck", "x"))

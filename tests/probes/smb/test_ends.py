@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.stage import Refused
 from probes.host import page_cache, payload, source_file
 from probes.smb import ends
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, spread
-from probes.stage import Refused
 
 RING = payload.ring(b"\x01")
 SIZE = 3 * 1024 * 1024 + 17

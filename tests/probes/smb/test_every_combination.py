@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.drivers.samba import Samba, private_samba
 from probes.host import payload
-from probes.records import Endpoint
 from probes.smb import transfer
 from probes.smb.login import open_session
 from probes.smb.pipe import Pipe
 from probes.smb.session import Session
-from probes.stage import Unavailable
 
 SIZE = 8 * 1024 * 1024 + 4321
 SEED = "c0ffee"

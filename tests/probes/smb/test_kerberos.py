@@ -16,13 +16,13 @@ from typing import Any
 import psutil
 import pytest
 
+from probes.core.records import Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.drivers.samba import private_samba
 from probes.host.open_files import listeners
-from probes.records import Access, Endpoint
 from probes.smb import kerberos
 from probes.smb.login import open_session
 from probes.smb.session import login
-from probes.stage import Refused, Unavailable
 from tests.living import until
 
 REALM = "BOTTLENECK.TEST"

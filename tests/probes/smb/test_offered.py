@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from probes.core.records import Access, Endpoint
+from probes.core.stage import Refused
 from probes.drivers.samba import private_samba
-from probes.records import Access, Endpoint
 from probes.smb import offered
 from probes.smb.offered import ALGORITHMS, compression, parse_compression, question
-from probes.stage import Refused
 
 
 @pytest.mark.long

@@ -17,11 +17,11 @@ import psutil
 import pytest
 
 from probes import smb_copy
+from probes.core.records import Endpoint
+from probes.core.stage import Refused
 from probes.host import journal
-from probes.records import Endpoint
 from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
-from probes.stage import Refused
 from tests import living
 
 RUN = "0123abcd"

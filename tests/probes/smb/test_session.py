@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from probes.records import Access, Endpoint
+from probes.core.records import Access, Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.smb import session
 from probes.smb.login import open_session
 from probes.smb.session import UNENCRYPTED, security_of
-from probes.stage import Refused, Unavailable
 
 NT1 = "server min protocol = NT1"
 PINNED = ["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]

@@ -12,10 +12,10 @@ import pytest
 from bottleneck.cli import exits
 from bottleneck.cli.app import run as run_command
 from probes import disk
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.drivers import fio
 from probes.host import folders, source_file
-from probes.records import Endpoint
-from probes.stage import Unavailable
 from tests.devices import loop_device
 
 MIB = 1 << 20

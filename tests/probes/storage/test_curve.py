@@ -2,8 +2,8 @@
 
 import pytest
 
+from probes.core.records import Sample
 from probes.drivers import fio
-from probes.records import Sample
 from probes.storage.curve import settled
 from probes.storage.sequential import window_rates
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.host import folders, page_cache
-from probes.records import Endpoint
-from probes.stage import Unavailable
 from probes.storage import Setting, named_file, others
 from probes.storage.named_file import Pass
 

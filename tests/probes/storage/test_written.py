@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.host import free_space
-from probes.records import Endpoint
-from probes.stage import Refused, Unavailable
 from probes.storage import Setting, written
 from probes.storage.written import find, measure_sustained, measure_synced
 

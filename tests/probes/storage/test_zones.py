@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from probes import disk
+from probes.core.records import Endpoint
+from probes.core.stage import Unavailable
 from probes.drivers import fio
-from probes.records import Endpoint
-from probes.stage import Unavailable
 from probes.storage import curve, zones
 from probes.storage.curve import Settled
 from tests.devices import loop_device

@@ -22,7 +22,7 @@ from bottleneck.analysis.rules.disk.alone import DID, DOES, Alone
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
-from probes.records import SIDES, InterfaceFacts
+from probes.core.records import SIDES, InterfaceFacts
 
 PCIE = Cause("bus", "pcie", "PCIe slot")
 USB = Cause("bus", "usb", "USB")

@@ -19,7 +19,7 @@ from bottleneck.analysis.rules.instrument import ceiling as instrument
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import percent_text, rate_text
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 ONE_CORE = Cause("cpu", "one-core", "one core")
 ALL_CORES = Cause("cpu", "all-cores", "all cores")

@@ -12,7 +12,7 @@ from bottleneck.analysis.load import Load, load
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import rate_text
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 CAUSE = Cause("instrument", "ceiling", "")
 MEASURED_TRUST = 0.98

@@ -16,7 +16,7 @@ from bottleneck.analysis.load import SHORTEST_SECONDS
 from bottleneck.analysis.rules.disk import contention
 from bottleneck.analysis.rules.disk.alone import Alone
 from bottleneck.text.units import percent_text, rate_text, size_text
-from probes.records import SIDES, Usage
+from probes.core.records import SIDES, Usage
 
 CAUSE = Cause("memory", "swap", "swapping")
 LEAST_BYTES_PER_SECOND = 1e6

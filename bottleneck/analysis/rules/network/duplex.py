@@ -15,7 +15,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import count_text, link_text, rate_text
-from probes.records import SIDES, InterfaceFacts
+from probes.core.records import SIDES, InterfaceFacts
 
 CAUSE = Cause("network", "duplex", "half duplex")
 COSTLESS_RATIO = 0.9

@@ -34,7 +34,7 @@ from bottleneck.analysis.rules.network import duplex, loss
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 CAUSE = Cause("network", "link-rate", "link speed")
 CHANGED = (

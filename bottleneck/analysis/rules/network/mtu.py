@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Claim, CopyDiagnosis, Verdict
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
 from bottleneck.text.units import percent_text, seconds_text
-from probes.records import DROPS, Failed, Measured, Skipped
+from probes.core.records import DROPS, Failed, Measured, Skipped
 
 CAUSE = Cause(
     *("network", "mtu", "MTU"),

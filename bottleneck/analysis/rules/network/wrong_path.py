@@ -16,7 +16,7 @@ from bottleneck.analysis.finding import Ceiling, Claim
 from bottleneck.analysis.rules.network import link_rate
 from bottleneck.report import Report
 from bottleneck.text.units import rate_text
-from probes.records import Measured
+from probes.core.records import Measured
 
 CAUSE = Cause("network", "wrong-path", "slower path", stays=True)
 FASTER_RATIO = 1.3

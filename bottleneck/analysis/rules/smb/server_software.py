@@ -24,7 +24,7 @@ from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.text.units import percent_text, rate_text, seconds_text
-from probes.records import SIDES
+from probes.core.records import SIDES
 
 CAUSE = Cause(
     "smb",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from probes.records import Sample
+from probes.core.records import Sample
 
 LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
 MB = 1e6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from probes.records import DROPS, Measured, Sample
+from probes.core.records import DROPS, Measured, Sample
 
 HOLE = {"passes_bytes": 1400, "stalls_bytes": 1500}
 STALLED = {"rto_seconds": 1.6, "retransmitted_segments": 27}

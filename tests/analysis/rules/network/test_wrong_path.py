@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from probes.records import Measured, Sample
+from probes.core.records import Measured, Sample
 
 MB = 1e6
 USED = {"address": "10.0.0.2", "interface": "eth0", "server_interface": "eth0", "in_use": True}

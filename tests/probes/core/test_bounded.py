@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import bounded
-from bottleneck.bounded import USUAL, Limits, NotBounded
 from bottleneck.cli import app
+from probes.core import bounded
+from probes.core.bounded import USUAL, Limits, NotBounded
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/server-disk-read.json"
 MIB = 1 << 20
 

@@ -67,4 +67,4 @@ def _meaning(hint: Any, where: str) -> str:
         return _meaning(arguments[0], where) + MAYBE
     if origin in (tuple, list):
         return _meaning(arguments[0], where) + MANY
-    raise TypeError(f"{where} has no meaning: see probes/meaning.py")
+    raise TypeError(f"{where} has no meaning: see probes/core/meaning.py")

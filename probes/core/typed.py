@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from probes.records import Access, Endpoint
+from probes.core.records import Access, Endpoint
 
 LARGEST = 2**63
 """No honest count of bytes or seconds is above it."""

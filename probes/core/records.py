@@ -9,7 +9,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from probes.meaning import ANY, Handed, Port, Text
+from probes.core.meaning import ANY, Handed, Port, Text
 
 SIDES = ("client", "server")
 """The two hosts of a copy; initiator and responder are roles, these are places."""

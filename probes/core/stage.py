@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generator, Iterable, Iterator, List, Literal, Optional, Tuple
 
-from probes.records import Details, Endpoint, Sample
+from probes.core.records import Details, Endpoint, Sample
 
 
 class Last(Sample):
@@ -89,8 +89,8 @@ class Stage:
     """What others need to know of a stage; it stands at the top of its file and nowhere else.
 
     Beside it the file has `Setting`, a frozen dataclass of plain values whose annotations say what
-    each means (probes/meaning.py); `respond(setting)`, a context manager that is the passive end
-    until closed; and `initiate(setting, peer)`, which drives the stage and ends within its
+    each means (probes/core/meaning.py); `respond(setting)`, a context manager that is the passive
+    end until closed; and `initiate(setting, peer)`, which drives the stage and ends within its
     setting's time plus one I/O timeout. Its first sample is (0.0, 0) and opens the measured window,
     a `Last` closes it: CPU and memory of both hosts are read at those two moments, so set-up comes
     before the first and clean-up after the last. `turns(known)`, and `fitted(setting, known)` where
