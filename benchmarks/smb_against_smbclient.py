@@ -46,8 +46,8 @@ from probes.core.records import Access, Endpoint, Sample, run_rate
 from probes.core.stage import Last, Unavailable
 from probes.drivers.samba import Samba, private_samba, vanishing_folder
 from probes.host import payload
-from probes.host.child import spawn
 from probes.smb import run_folder
+from probes.system.child import spawn
 
 MEMORY = "/dev/shm"
 PREFIX = "bottleneck-bench-"

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from bottleneck import wire
 from probes.core import typed
 from probes.core.records import Endpoint
-from probes.host.child import Child, spawn
 from probes.net import transfer
 from probes.net.transfer import Moved, Shape
+from probes.system.child import Child, spawn
 
 Tell = Callable[[dict[str, Any]], None]
 

@@ -13,7 +13,7 @@ def main() -> None:
 
     # First of all: from here on no signal can end the program without its last words.
     interrupts.hold()
-    from probes.host.child import keep_private
+    from probes.system.child import keep_private
 
     # Before anything else is imported or started: no process of ours inherits a secret.
     keep_private()
@@ -24,7 +24,7 @@ def main() -> None:
     streams.obey_locale()
     streams.refuse_block_devices()
     from bottleneck.cli.app import run
-    from probes.host import tools
+    from probes.system import tools
 
     tools.keep_to_safe_folders()
 

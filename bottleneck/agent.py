@@ -21,10 +21,11 @@ from bottleneck.agent_checks import MOST_AT_ONCE, AllowedPaths, Session, check
 from probes import STAGES
 from probes.core import typed
 from probes.core.stage import Refused
-from probes.host import counters, tools
-from probes.host.child import Child, Event, Tell, Work, failure, keep_private, spawn
-from probes.host.system import os
-from probes.host.waiting import select, selectors, signal
+from probes.host import counters
+from probes.system import tools
+from probes.system.child import Child, Event, Tell, Work, failure, keep_private, spawn
+from probes.system.platform import os
+from probes.system.waiting import select, selectors, signal
 
 CLOSING_SECONDS = 3.0
 """What children get to clean up after the stream has closed."""

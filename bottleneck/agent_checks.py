@@ -21,9 +21,9 @@ from probes.core import typed
 from probes.core.meaning import Keys, keys
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.host import sock_diag
-from probes.host.child import NoAnswer, answered
 from probes.host.counters import Watched
+from probes.sockets import sock_diag
+from probes.system.child import NoAnswer, answered
 
 MOST_SECONDS = 86_400.0
 MOST_AT_ONCE = 16

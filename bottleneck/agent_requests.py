@@ -18,10 +18,10 @@ from probes.core import typed
 from probes.core.meaning import Keys, keys
 from probes.core.records import Endpoint
 from probes.core.stage import Last, module_of
-from probes.host.child import Event, Tell, Work
-from probes.host.system import os
-from probes.host.waiting import select
 from probes.net import callers
+from probes.system.child import Event, Tell, Work
+from probes.system.platform import os
+from probes.system.waiting import select
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ ASKS = {
     "usable-bytes": Takes("probes.host.free_space", "usable_bytes"),
     "user-file": Takes("probes.storage.named_file", "look"),
     "readable-device": Takes("probes.storage.zones", "readable"),
-    "reach": Takes("probes.host.rtnetlink", "reach"),
+    "reach": Takes("probes.system.rtnetlink", "reach"),
     "readiness": Takes("probes.host.facts", "readiness"),
     "offered": Takes("probes.smb.offered", "offered"),
     "leftovers": Takes("probes.host.leftovers", "find"),

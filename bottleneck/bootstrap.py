@@ -19,11 +19,11 @@ import probes
 from bottleneck import own_modules
 from bottleneck.target.gone import SUCCESSORS
 from probes.core.stage import Refused
-from probes.host import tools
+from probes.system import tools
 
 STAYS_HOME = (
     *("probes/smb/", "probes/smb_", "probes/small_files.py"),
-    *("probes/drivers/", "probes/host/windows/"),
+    *("probes/drivers/", "probes/system/windows/"),
 )
 """Needs libraries or a system that the other host has not; drivers that need none come next."""
 TRAVELS_ALL_THE_SAME = tuple(

@@ -13,7 +13,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from probes.host.system import os
+from probes.system.platform import os
 
 MARKS = (
     (b"{", b'"copy-bottleneck/'),

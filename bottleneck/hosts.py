@@ -18,11 +18,11 @@ from bottleneck.replies import AgentLost, StageError, Stream
 from probes.core import typed
 from probes.core.records import Details, Endpoint, HostFacts, Sample
 from probes.core.stage import Refused, Unavailable
-from probes.host import tools
-from probes.host.child import apart, uninterrupted
 from probes.host.counters import Watched
-from probes.host.system import os
-from probes.host.waiting import signal
+from probes.system import tools
+from probes.system.child import apart, uninterrupted
+from probes.system.platform import os
+from probes.system.waiting import signal
 
 __all__ = ("AgentLost", "Host", "Observation", "Pair", "PartlyRan", "Ran", "StageError")
 GREETING_SECONDS = 15.0

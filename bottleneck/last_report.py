@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bottleneck import document_file
-from probes.host.system import os
+from probes.system.platform import os
 
 MODE = 0o600
 

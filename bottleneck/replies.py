@@ -19,9 +19,9 @@ from bottleneck import wire
 from probes.core import typed
 from probes.core.records import Endpoint, Sample, run_rate
 from probes.core.stage import Refused, Unavailable
-from probes.host.child import one_line
-from probes.host.system import os
-from probes.host.waiting import select
+from probes.system.child import one_line
+from probes.system.platform import os
+from probes.system.waiting import select
 
 MOST_BYTES = 2 << 20
 """Of all replies to one request: a run of a minute has 6 KB of samples."""

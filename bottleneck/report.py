@@ -32,7 +32,7 @@ from probes.core.records import (
     run_rate,
 )
 from probes.core.typed import details, to_plain, told_to_plain
-from probes.host.system import os
+from probes.system.platform import os
 
 SCHEMA = "copy-bottleneck/report/1"
 STATUSES = ("complete", "partial", "interrupted", "failed")

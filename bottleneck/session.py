@@ -17,10 +17,10 @@ from bottleneck.steps.files import locate
 from probes import loopback
 from probes.core.records import SMB_PORT, HostFacts
 from probes.core.stage import Refused, Unavailable, described
-from probes.host import rtnetlink
 from probes.net import callers
 from probes.smb import run_folder
 from probes.smb.session import first_to_answer
+from probes.system import rtnetlink
 
 SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0

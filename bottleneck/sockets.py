@@ -17,7 +17,6 @@ from bottleneck.plan import Side
 from bottleneck.report import Step
 from probes.core import typed
 from probes.core.records import SMB_PORTS, Details, Endpoint
-from probes.host import limits
 from probes.host.connection_track import Connection
 from probes.host.look_rows import (
     COUNT_COLUMNS,
@@ -27,6 +26,7 @@ from probes.host.look_rows import (
     thinned,
 )
 from probes.host.socket_watch import Observed, Setting
+from probes.sockets import limits
 
 if TYPE_CHECKING:
     from bottleneck.bench import Bench

@@ -11,8 +11,9 @@ from contextlib import closing
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Last, Running, Stage, no_agent
 from probes.drivers import fio
-from probes.host import cgroup, folders, layers, tools
+from probes.host import cgroup, folders, layers
 from probes.storage import Setting, others
+from probes.system import tools
 
 __all__ = ["STAGE", "Setting", "initiate", "respond"]
 

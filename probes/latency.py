@@ -17,11 +17,11 @@ from typing import Dict, Generator, Iterator, List
 from probes.core.meaning import Address, Seconds
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Known, Last, Running, Stage, Turn
-from probes.host import tcp_info
 from probes.net import exchange, fit, port, warm
 from probes.net.exchange import DECADES, LEAST, Times, percentiles, quick, table
 from probes.net.port import Meeting
 from probes.net.warm import Cold, Trips, Warm
+from probes.sockets import tcp_info
 
 STAGE = Stage(
     "latency",

@@ -29,12 +29,12 @@ from probes.host import (
     source_file,
     thread_calls,
 )
-from probes.host.child import NoAnswer, answered
 from probes.host.copy_program import CopyBroke, Program, started
 from probes.host.folders import read_mount
 from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
 from probes.host.served_file import SOURCE, check_name
-from probes.host.system import os
+from probes.system.child import NoAnswer, answered
+from probes.system.platform import os
 
 STAGE = Stage(
     "native-copy",

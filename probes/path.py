@@ -17,11 +17,11 @@ from typing import Callable, Dict, Iterator, Optional, TypeVar
 from probes.core.meaning import Port, Seconds, Text
 from probes.core.records import DROPS, Details, Endpoint, Sample
 from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable
-from probes.host.child import NoAnswer, answered
 from probes.host.interface import interface_facts
 from probes.net import black_hole, callers, icmp, port, rtt, transfer
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
+from probes.system.child import NoAnswer, answered
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ from typing import Any, Dict, Iterator, List, Tuple
 from probes.core.meaning import Address, Port, Seconds, Text
 from probes.core.records import Details, Endpoint, Sample, run_rate
 from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable
-from probes.host import rtnetlink
 from probes.net import callers, port, transfer
 from probes.net.port import Meeting
 from probes.net.transfer import Shape
+from probes.system import rtnetlink
 
 STAGE = Stage(
     "paths",

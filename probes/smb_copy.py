@@ -28,7 +28,7 @@ from probes.core.stage import (
     no_agent,
     requested,
 )
-from probes.host import limits, payload
+from probes.host import payload
 from probes.smb import status, transfer
 from probes.smb.copy_length import CopyLength, Flushes
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
@@ -37,6 +37,7 @@ from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined, new_file, source_of
 from probes.smb.session import Handle, Session
 from probes.smb.time_bins import TimeBins
+from probes.sockets import limits
 
 STAGE = Stage(
     "smb-copy",

@@ -18,7 +18,7 @@ from probes.core.stage import Running, Window, requested
 from probes.drivers import smbclient
 from probes.drivers.smbclient import Connected, Said
 from probes.host import page_cache, program_watch, served_file, source_file, thread_calls
-from probes.host.system import os
+from probes.system.platform import os
 
 SAMPLE_SECONDS = 0.1
 CHECK_SECONDS = 10.0

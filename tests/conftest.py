@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from probes.drivers.samba import private_samba
-from probes.host import tools
-from probes.host.waiting import signal
+from probes.system import tools
+from probes.system.waiting import signal
 from tests.hostile.sshd import own_sshd
 
 PR_CAPBSET_DROP, CAPABILITIES = 24, 64

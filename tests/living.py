@@ -43,7 +43,7 @@ STAYS = ("tail", "-f", "/dev/null")
 class FakeClock:
     """A clock that moves when it is told, or by those who wait by it.
 
-    It stands for `probes.host.waiting.Clock`, and for a module's `time` where that is replaced.
+    It stands for `probes.system.waiting.Clock`, and for a module's `time` where that is replaced.
     """
 
     def __init__(self, now: float = 1000.0, step: float = 0.0) -> None:

@@ -90,9 +90,9 @@ def test_a_room_reaches_into_no_other_than_its_own(
 
 
 def test_which_system_this_is_is_asked_in_the_rooms_of_hosts_alone() -> None:
-    """What a platform has is asked of probes/host by its own name."""
+    """What a platform has is asked of them by its own name."""
     asking = re.compile(r"\bsys\.platform\b|\bos\.name\b|\bplatform\.system\b")
-    for path in set(under(*HOUSE)) - set(under("probes/host")):
+    for path in set(under(*HOUSE)) - set(under("probes/host", "probes/sockets", "probes/system")):
         assert not asking.search(path.read_text()), path
 
 
@@ -118,7 +118,7 @@ def test_nothing_that_analysis_reaches_knows_a_clock_a_socket_or_chance() -> Non
     # What a finished document is put into a file with; its name on the way is a random one.
     writing = Path("bottleneck/document_file.py")
     # Windows' os, which opens files by its own calls; nothing but that is asked of it there.
-    system = Path("probes/host/windows/os.py")
+    system = Path("probes/system/windows/os.py")
     left, seen = under("bottleneck/analysis"), {writing, system}
     while left:
         path = left.pop()

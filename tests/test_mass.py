@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "44", "lines": 247, "lines of tests": 275, "modules": 18}
+ALLOWANCE = {"issue": "44", "lines": 269, "lines of tests": 281, "modules": 20}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

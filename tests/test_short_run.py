@@ -24,7 +24,7 @@ EXEMPT = (TESTS / "living.py", Path(__file__).resolve())
 PURE = frozenset(
     (
         *("analysis", "documents", "gate", "records/test_trend.py", "lab/law.py"),
-        *("fleet/test_culprit.py", "fleet/test_together.py", "probes/host/test_bus.py"),
+        *("fleet/test_culprit.py", "fleet/test_together.py", "probes/system/test_bus.py"),
         *("probes/storage/test_curve.py", "probes/storage/test_written.py"),
     )
 )

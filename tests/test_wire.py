@@ -5,7 +5,7 @@ import pytest
 from bottleneck import wire
 from probes.core import typed
 from probes.core.records import Access, Endpoint, FolderFacts, InterfaceFacts, Sample
-from probes.host.child import one_line
+from probes.system.child import one_line
 from probes.tcp import Setting
 
 

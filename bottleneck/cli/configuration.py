@@ -21,7 +21,7 @@ from bottleneck.documents.formats import KINDS
 from bottleneck.target.gone import SUCCESSORS
 from probes.core import bounded
 from probes.core.stage import Refused
-from probes.host.system import os
+from probes.system.platform import os
 
 FILE_VARIABLE = "BOTTLENECK_CONFIG"
 PREFIX = "BOTTLENECK_"

@@ -19,7 +19,7 @@ from bottleneck.documents.document import COMMON, Bar, Column, Table, Text
 from bottleneck.live import Feed, Line
 from bottleneck.text.units import rate_text, share_text
 from bottleneck.words import time_text
-from probes.host.waiting import select
+from probes.system.waiting import select
 
 NOTHING = "No connection moves a file now."
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"

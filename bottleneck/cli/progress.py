@@ -27,8 +27,8 @@ from bottleneck.text.safe import safe
 from bottleneck.words import busy_text
 from probes.core.records import Sample
 from probes.host.memory import read_memory
-from probes.host.proc import CoreTimes
 from probes.net import busy
+from probes.system.proc import CoreTimes
 
 STEP_COLUMNS = 27
 """As wide as most steps' names: the rates stand in one column."""

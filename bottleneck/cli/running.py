@@ -34,8 +34,9 @@ from bottleneck.target.target import (
 from bottleneck.text import units
 from probes.core.records import DIALECTS, Access
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused
-from probes.host import copy_program, tools
+from probes.host import copy_program
 from probes.smb.session import security_of
+from probes.system import tools
 
 LEAST_BUDGET_SECONDS, QUICK_SECONDS, THOROUGH_SECONDS = 5.0, 20.0, 300.0
 """Of a run; the usual one is probes.core.stage's."""

@@ -21,8 +21,8 @@ from bottleneck.demo.plants import READS, Plant, cores, io_groups, whole_disk
 from probes.core.stage import Unavailable
 from probes.drivers.samba import private_samba
 from probes.host import removal
-from probes.host.child import Child, Event, Work, end_with_parent, spawn
 from probes.host.own_folder import OwnFolder, own_folder
+from probes.system.child import Child, Event, Work, end_with_parent, spawn
 
 CLIENT_ADDRESS, SERVER_ADDRESS = "192.0.2.1", "192.0.2.2"
 START_SECONDS, STOP_SECONDS = 30.0, 10.0

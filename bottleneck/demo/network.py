@@ -19,8 +19,8 @@ import time
 from collections import deque
 from pathlib import Path
 
-from probes.host.forked import PR_SET_DUMPABLE
-from probes.host.rtnetlink import ATTRIBUTE, HEADER, NLM_F_REQUEST, NLMSG_ERROR
+from probes.system.forked import PR_SET_DUMPABLE
+from probes.system.rtnetlink import ATTRIBUTE, HEADER, NLM_F_REQUEST, NLMSG_ERROR
 
 NEWUSER, NEWNET = 0x10000000, 0x40000000
 """CLONE_NEWUSER, CLONE_NEWNET (sched.h)."""

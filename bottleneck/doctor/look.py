@@ -16,10 +16,10 @@ from bottleneck.target.target import Target, no_mount
 from probes import tcp
 from probes.core.records import Access, Details, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.host import rtnetlink
 from probes.host.facts import Place, Readiness
 from probes.net import callers
 from probes.smb.offered import Setting as Visit
+from probes.system import rtnetlink
 
 PACKAGES = ("smbprotocol", "cryptography", "psutil", "impacket", "krb5")
 READY_SECONDS = 30.0

@@ -17,7 +17,7 @@ from typing import Any
 from bottleneck.fleet.records import Fleet, Kind, Node, Segment
 from probes.core import bounded
 from probes.core.stage import Refused
-from probes.host import tools
+from probes.system import tools
 
 LIST_SECONDS = 60.0
 USUAL_CLIENTS = "clients"

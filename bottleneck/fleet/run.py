@@ -25,9 +25,9 @@ from probes.core.records import Access
 from probes.core.stage import Refused
 from probes.drivers.samba import vanishing_folder
 from probes.host.own_folder import OwnFolder
-from probes.host.system import os
-from probes.host.tools import others_can_change
-from probes.host.waiting import fcntl, signal
+from probes.system.platform import os
+from probes.system.tools import others_can_change
+from probes.system.waiting import fcntl, signal
 
 PLAYBOOK = "copy_bottleneck.smb.fleet"
 SLACK_SECONDS = 180.0

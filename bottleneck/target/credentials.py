@@ -8,9 +8,9 @@ from pathlib import Path
 
 from probes.core.records import Access
 from probes.core.stage import Refused
-from probes.host.child import overwrite_variable
-from probes.host.system import os
 from probes.smb import kerberos
+from probes.system.child import overwrite_variable
+from probes.system.platform import os
 
 PASSWORD_VARIABLE = "BOTTLENECK_PASSWORD"
 _taken: dict[str, str] = {}

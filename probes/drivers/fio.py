@@ -21,11 +21,12 @@ from typing import Iterator, Sequence
 from probes.core.records import Sample
 from probes.core.stage import Unavailable
 from probes.drivers.fio_report import BLOCK_BYTES, DEPTH, FioFailed, Job, Result, name_of, parse
-from probes.host import free_space, tools
-from probes.host.child import end_with_parent
-from probes.host.reader import reader
-from probes.host.system import os
-from probes.host.waiting import signal
+from probes.host import free_space
+from probes.system import tools
+from probes.system.child import end_with_parent
+from probes.system.platform import os
+from probes.system.reader import reader
+from probes.system.waiting import signal
 
 __all__ = ["BLOCK_BYTES", "DEPTH", "FioFailed", "Job", "Result", "parse", "running", "version"]
 

@@ -18,8 +18,8 @@ from typing import Any
 from probes.core.meaning import Count, Number, Seconds, Text
 from probes.core.records import Details, Endpoint, Sample, window_rates
 from probes.core.stage import Last, Running, Unavailable
-from probes.host import tools
-from probes.host.child import end_with_parent
+from probes.system import tools
+from probes.system.child import end_with_parent
 
 PORT = 5201
 REPORT_LIMIT_BYTES = 8 << 20

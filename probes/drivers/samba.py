@@ -21,11 +21,12 @@ from typing import Iterable, Iterator, Optional, Tuple, Union
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Unavailable
-from probes.host import accounts, removal, tools
-from probes.host.child import end_with_parent
+from probes.host import removal
 from probes.host.open_files import listeners, sockets
 from probes.host.own_folder import OwnFolder, own_folder
-from probes.host.tools import others_can_change
+from probes.system import accounts, tools
+from probes.system.child import end_with_parent
+from probes.system.tools import others_can_change
 
 START_SECONDS = 20.0
 """How long smbd may take until it listens."""

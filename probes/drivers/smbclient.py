@@ -16,10 +16,10 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from probes.core.records import SMB_PORT, Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.host import tools
-from probes.host.child import end_with_parent
-from probes.host.system import os
-from probes.host.waiting import select
+from probes.system import tools
+from probes.system.child import end_with_parent
+from probes.system.platform import os
+from probes.system.waiting import select
 
 PROGRAM = "smbclient"
 REMEDY = "install smbclient on the server"

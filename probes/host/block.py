@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 from probes.core.records import Details
-from probes.host import bus, tools
-from probes.host.proc import names, there, word
-from probes.host.system import os
+from probes.system import bus, tools
+from probes.system.platform import os
+from probes.system.proc import names, there, word
 
 SECTOR_BYTES = 512
 """Of all sizes and starts in /sys, whatever the disk's own sector is."""

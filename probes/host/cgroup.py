@@ -17,7 +17,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional
 from probes.core.records import Details
 from probes.host import block
 from probes.host.folders import parse_mountinfo
-from probes.host.proc import Memory, numbers, text, there, word
+from probes.system.proc import Memory, numbers, text, there, word
 
 UNLIMITED_BYTES = 1 << 60
 """cgroup v1 writes "no limit" as the largest page-aligned signed number."""

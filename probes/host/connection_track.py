@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import List, NamedTuple, Optional, Tuple
 
 from probes.core.records import Details
-from probes.host import limits, tcp_info
 from probes.host.look_rows import Row, socket_row, thinned
-from probes.host.sock_diag import Seen, parse
+from probes.sockets import limits, tcp_info
+from probes.sockets.sock_diag import Seen, parse
 
 MOST_LOOKS = 2000  # even: see Track.take
 """Of one connection: some hundred bytes each."""

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from probes.core.stage import Unavailable
-from probes.host import tools
-from probes.host.child import HANGS, end_with_parent, is_held
-from probes.host.reader import reader
-from probes.host.system import os
-from probes.host.waiting import select, signal
+from probes.system import tools
+from probes.system.child import HANGS, end_with_parent, is_held
+from probes.system.platform import os
+from probes.system.reader import reader
+from probes.system.waiting import select, signal
 
 START_SECONDS = 10.0
 KILL_SECONDS = 1.0

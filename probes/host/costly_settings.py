@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from probes.core.records import HostSetting
-from probes.host import tools
-from probes.host.proc import text
+from probes.system import tools
+from probes.system.proc import text
 
 Section = Dict[str, str]
 Values = Mapping[str, str]

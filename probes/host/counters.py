@@ -15,11 +15,12 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from probes.core.meaning import Address, Count, Text
 from probes.core.records import Usage
-from probes.host import cgroup, interface, open_files, processes
+from probes.host import cgroup, interface, open_files
 from probes.host.memory import Pressure, read_memory, read_pressure
-from probes.host.proc import CoreTimes, DeviceCounts, Memory, ProcessStat, ThreadTimes
-from probes.host.processes import Account, ProcessTimes
-from probes.host.reader import reader
+from probes.system import processes
+from probes.system.proc import CoreTimes, DeviceCounts, Memory, ProcessStat, ThreadTimes
+from probes.system.processes import Account, ProcessTimes
+from probes.system.reader import reader
 
 _ACCOUNT = Account()
 """Of this process's readings."""

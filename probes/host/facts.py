@@ -31,14 +31,14 @@ from probes.host import (
     page_cache,
     samba_config,
     smb_client,
-    tools,
 )
-from probes.host.child import NoAnswer, answered
 from probes.host.costly_settings import sysctl, tcp_settings
 from probes.host.memory import read_memory
-from probes.host.proc import text, word
-from probes.host.sock_diag import Sockets
-from probes.host.system import os
+from probes.sockets.sock_diag import Sockets
+from probes.system import tools
+from probes.system.child import NoAnswer, answered
+from probes.system.platform import os
+from probes.system.proc import text, word
 
 BUFFER_SYSCTLS = (
     "net.core.rmem_max",

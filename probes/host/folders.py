@@ -12,8 +12,8 @@ from urllib.parse import unquote
 from probes.core.meaning import Folder
 from probes.core.records import FolderFacts
 from probes.host import free_space
-from probes.host.proc import text, word
-from probes.host.system import os
+from probes.system.platform import os
+from probes.system.proc import text, word
 
 SYS = Path("/sys")
 STACK_LAYERS = 8

@@ -10,7 +10,7 @@ from typing import Optional, Union
 
 from probes.core.meaning import Folder
 from probes.core.stage import Refused, Unavailable
-from probes.host.system import os
+from probes.system.platform import os
 
 GIB = 1024**3
 MIB = 1024**2

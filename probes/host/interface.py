@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Dict
 
 from probes.core.records import InterfaceFacts
-from probes.host import bus, ethtool, rtnetlink, tools
-from probes.host.proc import text, there, word
-from probes.host.rtnetlink import Link
+from probes.host import ethtool
+from probes.system import bus, rtnetlink, tools
+from probes.system.proc import text, there, word
+from probes.system.rtnetlink import Link
 
 CLASS = Path("/sys/class/net")
 KNOWN_DUPLEX = {"full": "full", "half": "half"}
@@ -43,7 +44,7 @@ def interface_facts(toward: str) -> InterfaceFacts | None:
 
 def _by_psutil(address: str) -> InterfaceFacts | None:
     try:
-        from probes.host import psutil_counters
+        from probes.system import psutil_counters
     except Exception:  # whatever a broken installation raises
         return None
     return psutil_counters.interface(address)

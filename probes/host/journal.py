@@ -17,12 +17,13 @@ import stat
 import time
 from typing import Callable, Iterator, List, Optional, Set, Tuple
 
-from probes.host import accounts, removal
-from probes.host.child import NoAnswer, answered
-from probes.host.proc import text
+from probes.host import removal
 from probes.host.removal import Facts
-from probes.host.system import os
-from probes.host.waiting import fcntl
+from probes.system import accounts
+from probes.system.child import NoAnswer, answered
+from probes.system.platform import os
+from probes.system.proc import text
+from probes.system.waiting import fcntl
 
 SHARE = "share"
 """Kind, beside RUN and TREE, of a folder on a share: who logs in there next removes it."""

@@ -12,8 +12,8 @@ from typing import Any, Iterator, List, Sequence, Set
 
 from probes.core.records import Details, HostSetting
 from probes.host import block, folders
-from probes.host.proc import there
-from probes.host.system import os
+from probes.system.platform import os
+from probes.system.proc import there
 
 MOST_LAYERS = 32
 """A RAID of many disks has as many; more tell nothing that these do not."""

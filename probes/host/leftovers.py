@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from probes.core.meaning import Folder, LeftoverPath, Number, Text
-from probes.host import folders, journal, payload, processes, removal
-from probes.host.child import NoAnswer, answered
-from probes.host.proc import ProcessStat
-from probes.host.reader import reader
-from probes.host.system import os
+from probes.host import folders, journal, payload, removal
+from probes.system import processes
+from probes.system.child import NoAnswer, answered
+from probes.system.platform import os
+from probes.system.proc import ProcessStat
+from probes.system.reader import reader
 
 RUN = re.compile(r"bottleneck-[0-9a-f]{16}")
 """Name of a run's folder on a share."""

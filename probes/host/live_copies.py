@@ -16,9 +16,9 @@ from probes.core.stage import Refused
 from probes.host import running_copies
 from probes.host.connection_track import Track
 from probes.host.running_copies import LEAST_BYTES, Running, Wanted, counted
-from probes.host.sock_diag import Seen, Sockets, parse
 from probes.host.socket_watch import Observed, Watch
-from probes.host.waiting import select
+from probes.sockets.sock_diag import Seen, Sockets, parse
+from probes.system.waiting import select
 
 REPORT_SECONDS, SHOWN_SECONDS = 1.0, 5.0
 """Between two reports, and the time before each that it covers, at least."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import bisect
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
-from probes.host.limits import Glimpse, read
 from probes.host.thread_states import RUNS, WAITS_FOR_DISK, ThreadState
+from probes.sockets.limits import Glimpse, read
 
 Row = Tuple[Optional[float], ...]
 T = TypeVar("T")

@@ -16,9 +16,9 @@ from typing import Dict, NamedTuple, Optional
 
 from probes.core.stage import Unavailable
 from probes.host import cgroup
-from probes.host.proc import Memory, meminfo, numbers, text
-from probes.host.reader import reader
-from probes.host.system import os
+from probes.system.platform import os
+from probes.system.proc import Memory, meminfo, numbers, text
+from probes.system.reader import reader
 
 _PROC = Path("/proc")
 _SYS = Path("/sys")

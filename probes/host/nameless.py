@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 from probes.core.meaning import Folder
 from probes.core.stage import Refused
-from probes.host.system import os
+from probes.system.platform import os
 
 WITHOUT_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 """What vfat, NFS, FUSE and kernels before 3.11 answer to O_TMPFILE."""

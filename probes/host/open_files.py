@@ -16,10 +16,10 @@ from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from probes.host import folders
 from probes.host.folders import MountEntry
-from probes.host.proc import Moved, ProcessStat, text
-from probes.host.reader import reader
-from probes.host.sock_diag import plain_address
-from probes.host.system import os
+from probes.sockets.sock_diag import plain_address
+from probes.system.platform import os
+from probes.system.proc import Moved, ProcessStat, text
+from probes.system.reader import reader
 
 ACCESS, WRITES_ALONE, READS_AND_WRITES, APPENDS = 0o3, 0o1, 0o2, 0o2000
 """Of the flags in fdinfo (open(2)): O_ACCMODE, O_WRONLY, O_RDWR, O_APPEND."""

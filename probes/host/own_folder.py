@@ -21,10 +21,10 @@ from probes.core.meaning import Count, Folder, Hex, Seconds, Size, Text
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.host import free_space, journal, removal, source_file
-from probes.host.child import NoAnswer, answered
 from probes.host.removal import Facts
 from probes.host.served_file import SOURCE, check_name
-from probes.host.system import os
+from probes.system.child import NoAnswer, answered
+from probes.system.platform import os
 
 NAME = "bottleneck-guardian"
 END_SECONDS = 1.0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from probes.core.records import Details
-from probes.host.system import os
+from probes.system.platform import os
 
 CACHESTAT = 451
 """System call number on every architecture but alpha; Linux 6.5 (mm/filemap.c)."""

@@ -10,7 +10,7 @@ from typing import Iterable, List, NamedTuple, Optional, Tuple
 
 from probes.core.records import Details
 from probes.host import block, folders
-from probes.host.system import os
+from probes.system.platform import os
 
 MOST_SPANS = 32
 SHORT_GAP_BYTES = 1 << 20

@@ -16,8 +16,8 @@ import time
 from typing import Any, Dict, Iterable, List, Optional
 
 with contextlib.suppress(ImportError):  # the guardian has this source alone
-    from probes.host.system import os  # noqa: F811
-    from probes.host.waiting import signal  # noqa: F811
+    from probes.system.platform import os  # noqa: F811
+    from probes.system.waiting import signal  # noqa: F811
 
 RUN, TREE = "run", "tree"
 """Kinds of folder: one on a share, of which only a run's files go; one closed to others, all of

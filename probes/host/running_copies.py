@@ -14,14 +14,16 @@ from typing import Any, Dict, List, Optional, Tuple
 from probes.core.meaning import Address, Count, Port, Seconds
 from probes.core.records import SMB_PORTS
 from probes.core.stage import Refused, Unavailable
-from probes.host import open_files, processes, tcp_info, thread_calls
+from probes.host import open_files, thread_calls
 from probes.host.open_files import OpenFile, Place, listeners
-from probes.host.proc import Moved
-from probes.host.reader import reader
-from probes.host.sock_diag import Seen, Sockets, plain_address
 from probes.host.socket_watch import Setting
-from probes.host.system import os
 from probes.host.thread_states import Threads
+from probes.sockets import tcp_info
+from probes.sockets.sock_diag import Seen, Sockets, plain_address
+from probes.system import processes
+from probes.system.platform import os
+from probes.system.proc import Moved
+from probes.system.reader import reader
 
 SMB_DAEMONS = ("fuse.smbnetfs", "fuse.gvfsd-fuse")
 """FUSE file systems whose daemon speaks SMB; they name no server."""

@@ -21,13 +21,13 @@ from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 from probes.core.meaning import Address, Port, Text
 from probes.core.records import SMB_PORT, Details
 from probes.core.stage import Unavailable
-from probes.host import tools
 from probes.host.costly_settings import costly, parse
 from probes.host.open_files import listeners, sockets
-from probes.host.proc import text
-from probes.host.reader import reader
-from probes.host.system import os
-from probes.host.tools import others_can_change
+from probes.system import tools
+from probes.system.platform import os
+from probes.system.proc import text
+from probes.system.reader import reader
+from probes.system.tools import others_can_change
 
 ANSWER_SECONDS = 5.0
 LONGEST_BYTES = 4 << 20

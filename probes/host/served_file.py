@@ -20,7 +20,7 @@ from probes.host import (
     payload,
     source_file,
 )
-from probes.host.system import os
+from probes.system.platform import os
 
 COMPARE_BYTES = 4 << 20
 

@@ -11,9 +11,9 @@ from typing import Iterator, Optional
 from probes.core.meaning import Text
 from probes.core.stage import Unavailable
 from probes.host import folders, open_files, samba_config
-from probes.host.proc import names
 from probes.host.served_file import check_name
-from probes.host.system import os
+from probes.system.platform import os
+from probes.system.proc import names
 
 WALK_DEPTH = 4
 

@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Callable, Dict, Iterator, List, Optional
 
 from probes.core.records import HostSetting
-from probes.host import tools
-from probes.host.child import NoAnswer, answered
 from probes.host.costly_settings import costly_host, parse
-from probes.host.proc import text
-from probes.host.system import os
+from probes.system import tools
+from probes.system.child import NoAnswer, answered
+from probes.system.platform import os
+from probes.system.proc import text
 
 Record = Dict[str, str]
 
@@ -84,7 +84,7 @@ def read(toward: str) -> Optional[Record]:
     toward: IP address of the server whose connections are meant, or empty.
     """
     if sys.platform == "win32":
-        from probes.host.windows.smb_client import printed, registry
+        from probes.system.windows.smb_client import printed, registry
 
         return {**registry(), **_in_time(lambda: of_windows(printed(ANSWER_SECONDS), toward))}
     return _in_time(lambda: _of_macos(toward)) if sys.platform == "darwin" else None

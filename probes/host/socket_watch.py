@@ -17,18 +17,18 @@ from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from probes.core import meaning
 from probes.core.meaning import Address, Port, Seconds, Text
-from probes.host import proc
 from probes.host.connection_track import MOST_LOOKS, Connection, Track
 from probes.host.look_rows import CountLook, Row, ThreadLook, count_rows, thinned, thread_rows
 from probes.host.open_files import owners, serving
-from probes.host.proc import Moved
-from probes.host.process_io import Tally
 from probes.host.program_time import bins
-from probes.host.sock_diag import Sockets
-from probes.host.system import os
 from probes.host.thread_calls import Calls
 from probes.host.thread_states import Threads
-from probes.host.waiting import select
+from probes.sockets.sock_diag import Sockets
+from probes.system import proc
+from probes.system.platform import os
+from probes.system.proc import Moved
+from probes.system.process_io import Tally
+from probes.system.waiting import select
 
 
 @dataclass(frozen=True)

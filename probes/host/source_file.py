@@ -20,9 +20,9 @@ from probes.core.meaning import Count, Folder, Seconds, Size, Text
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.host import free_space, nameless, payload
-from probes.host.child import end_with_parent
 from probes.host.page_cache import LIBC
-from probes.host.system import os
+from probes.system.child import end_with_parent
+from probes.system.platform import os
 
 STEP_BYTES = 4 * 1024 * 1024
 SYNC_WRITE, SYNC_WRITTEN = 2, 1 | 2 | 4

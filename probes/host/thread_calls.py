@@ -12,9 +12,9 @@ import platform
 from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from probes.host import folders
-from probes.host.proc import text
-from probes.host.system import os
 from probes.host.thread_states import RUNS, WAITS_FOR_DISK, ThreadState
+from probes.system.platform import os
+from probes.system.proc import text
 
 READ, WRITE, SEND, OTHER = "read", "write", "send", "other"
 """A file of a local disk is read or written; a socket has no room; anything else, such as a reply

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from probes.host.proc import TICK_SECONDS, names
-from probes.host.system import os
+from probes.system.platform import os
+from probes.system.proc import TICK_SECONDS, names
 
 MOST_THREADS = 256
 """Of those that one look reads, some 5 us each."""

@@ -23,8 +23,8 @@ from typing import Callable, List, Optional, Sequence, Tuple
 
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Unavailable
-from probes.host import tcp_info
 from probes.net import callers, port
+from probes.sockets import tcp_info
 
 CONFIRMATIONS = 3
 AT_ONCE = 6

@@ -6,8 +6,8 @@ from typing import Dict, Optional
 
 from probes.core.stage import Unavailable
 from probes.host.counters import usable_cores
-from probes.host.proc import CoreTimes
-from probes.host.reader import reader
+from probes.system.proc import CoreTimes
+from probes.system.reader import reader
 
 Cores = Dict[int, CoreTimes]
 """The cores that this process may use, at one moment, by number."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Tuple
 
 from probes.core.records import Details
-from probes.host.tcp_info import LINUX_OPTIONS, RECEIVING, SILENT, wait_at_most
 from probes.net.callers import plain
+from probes.sockets.tcp_info import LINUX_OPTIONS, RECEIVING, SILENT, wait_at_most
 
 HEADER = struct.Struct("!16sQQ")
 """Token of the meeting, number from 0, nanoseconds of the sender's own monotonic clock."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Iterator, List
 
 from probes.host import payload
-from probes.host.tcp_info import LINUX_OPTIONS, WHOLE
+from probes.sockets.tcp_info import LINUX_OPTIONS, WHOLE
 
 REGION_BYTES = 128 << 10
 """Of payload, over and over, as iperf3 does: it stays in a core's cache, where 4 MiB cost a tenth

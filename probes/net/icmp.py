@@ -24,8 +24,8 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from probes.core.records import Details
 from probes.core.stage import Unavailable
-from probes.host.tcp_info import LINUX_OPTIONS
 from probes.net import callers
+from probes.sockets.tcp_info import LINUX_OPTIONS
 
 FIRST_PORT = 33434
 """Where traceroute has sent its datagrams since 1988: nobody listens there."""

@@ -13,10 +13,10 @@ from typing import Generator, List, Optional, Tuple
 from probes.core.records import Details, Sample
 from probes.core.stage import Last, Unavailable
 from probes.host import payload
-from probes.host.waiting import CLOCK
 from probes.net import datagrams, port
 from probes.net.datagrams import HEADER, Tally, account
 from probes.net.port import Meeting
+from probes.system.waiting import CLOCK
 
 MOST_PAYLOAD_BYTES = 65_000
 HELLOS = 3

@@ -25,8 +25,8 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Unavailable
-from probes.host.tcp_info import wait_at_most
 from probes.net.callers import accepted
+from probes.sockets.tcp_info import wait_at_most
 
 CONNECT_SECONDS = 5.0
 HELLO_SECONDS = 2.0

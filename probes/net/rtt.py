@@ -21,10 +21,10 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import Unavailable
-from probes.host import tcp_info
-from probes.host.waiting import selectors
 from probes.net import transfer
 from probes.net.transfer import Moved, Shape
+from probes.sockets import tcp_info
+from probes.system.waiting import selectors
 
 LATE_SECONDS, LATE_TIMES = 0.25, 4.0
 """An answer that comes later than that, or than so many of the slowest round trips, is lost."""

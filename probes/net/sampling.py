@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, List, Sequence, Tuple
 
 from probes.core.records import Details
-from probes.host import limits, tcp_info
-from probes.host.limits import Glimpse
 from probes.net.flow import Flow
+from probes.sockets import limits, tcp_info
+from probes.sockets.limits import Glimpse
 
 TIE_SECONDS = 0.001
 """A count that took longer to read is of no moment: the reader was kept waiting meanwhile."""

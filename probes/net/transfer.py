@@ -19,13 +19,14 @@ from typing import Generator, Iterator, List, Optional, Tuple
 
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last
-from probes.host import limits, payload, tcp_info
+from probes.host import payload
 from probes.net import busy, port
 from probes.net import flow as flows
 from probes.net.flow import Flow
 from probes.net.port import Meeting
 from probes.net.sampling import Arrivals, Sampling, spacing_seconds
 from probes.net.windows import drained
+from probes.sockets import limits, tcp_info
 
 VERBS = ("push", "pull")
 INTERVAL_SECONDS = 0.1

@@ -22,9 +22,9 @@ from probes.core.stage import Refused, Unavailable
 from probes.drivers.samba import find_smbd, private_samba, vanishing_folder
 from probes.host import free_space, removal, served_file, served_folder
 from probes.host.own_folder import OwnFolder, own_folder
-from probes.host.system import os
-from probes.host.waiting import signal
 from probes.smb import run_folder
+from probes.system.platform import os
+from probes.system.waiting import signal
 
 SHARE = "bottleneck"
 USER = "bottleneck"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from probes.core.records import Details
 from probes.core.stage import Refused
 from probes.host import free_space, nameless, page_cache, payload, served_file, source_file
-from probes.host.system import os
 from probes.smb.time_bins import FLUSH, READ, WRITE, TimeBins
+from probes.system.platform import os
 
 WRITEBACK_BYTES = 8 * 1024 * 1024
 MOST_DIRTY_BYTES = 4 * WRITEBACK_BYTES

@@ -12,9 +12,9 @@ import struct
 import time
 from collections.abc import Sequence
 
-from probes.host import tcp_info
-from probes.host.tcp_info import SILENT, WHOLE, keep_alive, send_parts, wait_at_most
 from probes.smb.time_bins import REPLY, SEND, TimeBins
+from probes.sockets import tcp_info
+from probes.sockets.tcp_info import SILENT, WHOLE, keep_alive, send_parts, wait_at_most
 
 KEEP_ALIVE = 0x85
 """Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from probes.host.system import os
+from probes.system.platform import os
 
 EXTRA = "the extra 'kerberos'"
 

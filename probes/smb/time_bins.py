@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from probes.core.records import Details
-from probes.host.system import os
+from probes.system.platform import os
 
 KINDS = ("reply", "send", "read", "write", "flush")
 """Until a reply's first byte; sending a long message; the client's file: read, written, flushed."""

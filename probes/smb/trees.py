@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Unavailable
-from probes.host.system import os
 from probes.smb import listing, status
 from probes.smb.ends import FolderSink
 from probes.smb.listing import Entry, Passed
@@ -24,6 +23,7 @@ from probes.smb.many_files import ManyFiles, Timed
 from probes.smb.pipe import Pipe, fitting
 from probes.smb.session import Session
 from probes.smb.smbprotocol_session import Smb2Session
+from probes.system.platform import os
 
 SAMPLE_SECONDS = 0.1
 GRACE_SECONDS = 5.0

@@ -13,9 +13,9 @@ from probes.core.records import Details, Endpoint
 from probes.core.stage import Running, Unavailable
 from probes.drivers import fio, fio_report
 from probes.host import free_space, page_cache, source_file
-from probes.host.system import os
 from probes.storage import Setting, sequential, zones
 from probes.storage.sequential import takes_direct
+from probes.system.platform import os
 
 BLOCK_BYTES = {"sequential": fio.BLOCK_BYTES, "random": 4096}
 

@@ -19,10 +19,10 @@ from probes.core.meaning import Count, Folder, Name
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Running, Unavailable
 from probes.host import folders, page_cache, place
-from probes.host.system import os
 from probes.storage import Setting, others, sequential
 from probes.storage.sequential import cache_details
 from probes.storage.written import Workers, middle_and_worst
+from probes.system.platform import os
 
 SAMPLE_SECONDS = 0.25
 GRACE_SECONDS = 6.0

@@ -13,8 +13,8 @@ from typing import NamedTuple, Optional
 
 from probes.core.records import Details
 from probes.core.stage import Unavailable
-from probes.host.proc import DeviceCounts
-from probes.host.reader import reader
+from probes.system.proc import DeviceCounts
+from probes.system.reader import reader
 
 QUIET_SECONDS = 0.3
 PAGE_BYTES = 4096

@@ -16,10 +16,10 @@ from probes.core.records import Details, Endpoint
 from probes.core.stage import Running, Unavailable
 from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, payload, place, source_file
-from probes.host.system import os
 from probes.storage import Setting, curve, others
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details, takes_direct
+from probes.system.platform import os
 
 LEAST_BLOCKS = 4
 """Of a file: less is the disk's first moment alone."""

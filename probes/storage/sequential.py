@@ -16,8 +16,8 @@ from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Running, Unavailable
 from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, place, source_file
-from probes.host.system import os
 from probes.storage import Setting, others
+from probes.system.platform import os
 
 TRIAL_SHARE = 0.2
 """Of the time, for each of the two trials that choose how to read."""

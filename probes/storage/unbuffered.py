@@ -11,9 +11,9 @@ from dataclasses import replace
 from probes.core.records import Endpoint, Sample
 from probes.core.stage import Running
 from probes.host import folders, free_space, page_cache, payload, source_file
-from probes.host.system import os
 from probes.storage import Setting, named_file, others, sequential, written
 from probes.storage.named_file import BLOCK_BYTES, DEPTH, GRACE_SECONDS, Pass
+from probes.system.platform import os
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:

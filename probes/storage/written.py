@@ -26,8 +26,8 @@ from probes.core.stage import Last, Running, Unavailable
 from probes.host import free_space, payload, source_file
 from probes.host.memory import read_dirty_limit
 from probes.host.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
-from probes.host.system import os
 from probes.storage import Setting
+from probes.system.platform import os
 
 BLOCK_BYTES = 1024 * 1024
 """What SMB clients send in one request since 2.1."""

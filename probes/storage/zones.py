@@ -19,11 +19,11 @@ from probes.core.stage import Running, Unavailable
 from probes.drivers import fio
 from probes.host import folders
 from probes.host.layers import kernel_name
-from probes.host.proc import there
-from probes.host.system import os
 from probes.storage import Setting, curve, others, placed
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details
+from probes.system.platform import os
+from probes.system.proc import there
 
 PASS_STEP = 1 / 8
 """Of a zone between the passes' beginnings: none reads again what a cache may hold."""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import payload, processes
-from probes.host.reader import reader
+from probes.host import payload
+from probes.system import processes
+from probes.system.reader import reader
 from tests import living
 
 pytestmark = pytest.mark.long

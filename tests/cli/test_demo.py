@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.cli import app, demo, exits
 from bottleneck.demo import hosts, network, plants
 from probes.core.stage import Unavailable
-from probes.host import tcp_info
+from probes.sockets import tcp_info
 
 ROOT = Path(__file__).parents[2]
 ATTEMPTS = 3

@@ -40,7 +40,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probes.host.child import end_with_parent
+from probes.system.child import end_with_parent
 
 CLIENT_ADDRESS, SERVER_ADDRESS = "10.91.8.1", "10.91.8.2"
 DEVICE = "delay0"

@@ -1,6 +1,6 @@
 """The cases for "who limits": one stream each, capped by what is planted and by nothing else.
 
-No threshold of probes/host/limits.py was chosen on HELD_OUT; TUNE is for that.
+No threshold of probes/sockets/limits.py was chosen on HELD_OUT; TUNE is for that.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from typing import Any
 
 from delay import delayed
 
-from probes.host import tcp_info
-from probes.host.child import end_with_parent
-from probes.host.limits import Glimpse
+from probes.sockets import tcp_info
+from probes.sockets.limits import Glimpse
+from probes.system.child import end_with_parent
 
 LOOK_SECONDS = 0.02
 BLOCK_BYTES = 256 << 10

@@ -8,7 +8,7 @@ from delay import missing
 from limit_cases import HELD_OUT, QUICK, TUNE, Case
 from planted_flow import Ends, Path, Seen
 
-from probes.host.limits import Glimpse
+from probes.sockets.limits import Glimpse
 
 
 @pytest.mark.lab

@@ -25,8 +25,8 @@ from delay import missing
 from limit_cases import HELD_OUT, QUICK, TUNE, Case
 from planted_flow import Ends, Path, Seen, observed
 
-from probes.host import limits
-from probes.host.limits import Glimpse
+from probes.sockets import limits
+from probes.sockets.limits import Glimpse
 
 SECONDS, QUICK_SECONDS = 2.4, 1.5
 DROPPED_RATIO = 1 / 3

@@ -20,7 +20,7 @@ NEEDED = {
     ("probes/host/journal.py", "time"): "how old an entry is, over restarts of its host",
     ("probes/host/leftovers.py", "time"): "how old a file is, which has its time from that clock",
     ("probes/host/facts.py", "time"): "what this host's clock says is the question",
-    ("probes/host/psutil_counters.py", "time"): "psutil tells by it when a process began",
+    ("probes/system/psutil_counters.py", "time"): "psutil tells by it when a process began",
     ("probes/net/datagrams.py", "time"): "the kernel's own stamp of a datagram is by it",
     ("probes/smb/kerberos.py", "time"): "a ticket says by it until when it is valid",
 }

@@ -15,8 +15,9 @@ import pytest
 from probes import native_copy
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
-from probes.host import folders, own_folder, payload, source_file, tools
+from probes.host import folders, own_folder, payload, source_file
 from probes.native_copy import Setting
+from probes.system import tools
 
 MIB = 1 << 20
 SIZE = 5 * MIB + 12_345

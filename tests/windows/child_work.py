@@ -7,8 +7,8 @@ def say_hello(tell, control_fd):
 
 def write_without_waiting():
     """Prints what select says of a pipe that nobody reads, and then of one that was read."""
-    from probes.host.system import os
-    from probes.host.waiting import select
+    from probes.system.platform import os
+    from probes.system.waiting import select
 
     ends, text = os.pipe(), b"a" * (1 << 20)
     os.set_blocking(ends[1], False)
@@ -24,10 +24,10 @@ def read_the_clock():
     """Prints whether what every stage takes its times from has ticks below a millisecond."""
     import time
 
-    import probes.host.system
+    import probes.system.platform
 
     until = time.perf_counter() + 0.2
     seen = set()
     while time.perf_counter() < until:
         seen.add(time.monotonic())
-    print(probes.host.system.__name__, len(seen) > 200)
+    print(probes.system.platform.__name__, len(seen) > 200)

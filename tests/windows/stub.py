@@ -167,7 +167,7 @@ def modules() -> list[str]:
     paths = [each for top in ("bottleneck", "probes") for each in (ROOT / top).rglob("*.py")]
     names = [".".join(each.relative_to(ROOT).with_suffix("").parts) for each in paths]
     names = [each.removesuffix(".__init__") for each in names]
-    return sorted(each for each in names if not each.startswith("probes.host.windows"))
+    return sorted(each for each in names if not each.startswith("probes.system.windows"))
 
 
 def become(platform: str) -> None:

@@ -107,7 +107,7 @@ def test_a_login_that_ssh_refuses_ends_with_69_and_sshs_words(
         # A pipe of Windows makes its writer wait: the deadline of a request would not be kept.
         ("write_without_waiting", f"{1 << 20} True True True"),
         # Round trips take less than a tick of Windows' usual clock.
-        ("read_the_clock", "probes.host.system True"),
+        ("read_the_clock", "probes.system.platform True"),
     ],
 )
 def test_pipes_and_clock_are_as_the_stages_need_them(windows, work, said):

@@ -84,7 +84,7 @@ def test_under_wine_help_and_offline_commands_say_the_same(windows):
 def test_a_child_without_its_memory_limit_does_no_work(windows, limits, told):
     """Windows refuses limits of a kind that it does not know; the reason gets to the parent."""
     root = bed.windows_path(ROOT)
-    code = f"import sys; sys.path[:0] = [{root!r}]; from probes.host.windows import process"
+    code = f"import sys; sys.path[:0] = [{root!r}]; from probes.system.windows import process"
     code += f"; process.EXTENDED_LIMITS = {limits}; process.child()"
     done = subprocess.run(
         [bed.WINE, str(windows.python), "-c", code],
@@ -121,7 +121,7 @@ def test_under_wine_the_goldens_of_offline_commands_hold(windows, tests):
 
 SMB_CLIENT = """import sys, time, winreg; sys.path[:0] = [{root!r}]
 from probes.host import smb_client
-from probes.host.windows.smb_client import PROFILE
+from probes.system.windows.smb_client import PROFILE
 began = time.monotonic()
 with winreg.CreateKeyEx(winreg.HKEY_LOCAL_MACHINE, PROFILE, 0, winreg.KEY_ALL_ACCESS) as key:
     winreg.SetValueEx(key, "NetworkThrottlingIndex", 0, winreg.REG_DWORD, 10)

@@ -11,7 +11,8 @@ import pytest
 
 from probes.core.stage import Unavailable
 from probes.drivers import fio
-from probes.host import nameless, tools
+from probes.host import nameless
+from probes.system import tools
 from tests.living import alive, ended, running, within
 
 REPORTS = Path(__file__).parent / "fio_reports"

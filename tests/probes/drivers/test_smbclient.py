@@ -15,7 +15,7 @@ from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.drivers import smbclient
 from probes.drivers.samba import private_samba
-from probes.host import tools
+from probes.system import tools
 
 PASSWORD = "correct horse 47 %&'\"$"
 FOLDER = "bottleneck-0123456789abcdef"

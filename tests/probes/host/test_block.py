@@ -72,7 +72,7 @@ def test_a_disk_of_another_host_is_named(tmp_path):
     assert block.layer("nbd0", tmp_path) == {"name": "nbd0", "kind": "disk", "transport": "nbd"}
 
 
-RECORDED = Path(__file__).with_name("recorded")
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def recorded(name):

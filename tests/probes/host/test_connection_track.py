@@ -15,7 +15,7 @@ from probes.host.connection_track import (
     Track,
 )
 from probes.host.look_rows import MOST_ROWS
-from probes.host.sock_diag import Seen, parse
+from probes.sockets.sock_diag import Seen, parse
 
 CLIENT, SERVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 IDENTITY = struct.pack("!HH4s12x4s12x", 50000, 445, CLIENT, SERVER) + bytes(12)

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from probes.host import copy_program, tools
+from probes.host import copy_program
 from probes.host.copy_program import CopyBroke, Program, started
+from probes.system import tools
 from tests.living import ended, running, within
 
 CONTENT = os.urandom(3 << 20)

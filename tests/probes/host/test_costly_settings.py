@@ -6,7 +6,7 @@ import pytest
 
 from probes.host.costly_settings import TCP_OF_LINUX, TCP_OF_MACOS, costly_host, parse_sysctl
 
-RECORDED = Path(__file__).with_name("recorded")
+RECORDED = Path(__file__).parents[1] / "recorded"
 USUAL = {
     "net.ipv4.tcp_window_scaling": "1",
     "net.ipv4.tcp_sack": "1",

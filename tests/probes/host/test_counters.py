@@ -13,8 +13,8 @@ from probes.host import counters
 from probes.host.cgroup import Quota
 from probes.host.counters import Counters, Watched, usage
 from probes.host.memory import Pressure
-from probes.host.proc import CoreTimes, DeviceCounts, Memory, ThreadTimes
-from probes.host.processes import Account, ProcessTimes
+from probes.system.proc import CoreTimes, DeviceCounts, Memory, ThreadTimes
+from probes.system.processes import Account, ProcessTimes
 
 
 def test_a_real_moment_crosses_the_wire():

@@ -48,7 +48,7 @@ def test_a_folder_that_is_gone_keeps_its_mount_and_has_no_room(tmp_path):
     assert facts.free_bytes is None
 
 
-TEXT = Path(__file__).with_name("recorded").joinpath("mountinfo.txt").read_text()
+TEXT = (Path(__file__).parents[1] / "recorded" / "mountinfo.txt").read_text()
 
 
 def at(path):

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from probes.host import block, folders, layers
-from probes.host.bus import IDENTIFY_OFFSET, IDENTIFY_SATA_WORD
+from probes.system.bus import IDENTIFY_OFFSET, IDENTIFY_SATA_WORD
 from tests.devices import loop_device
 
-RECORDED = Path(__file__).with_name("recorded")
+RECORDED = Path(__file__).parents[1] / "recorded"
 MOUNTINFO = """\
 23 1 253:0 / / rw,relatime - ext4 /dev/mapper/nas-media rw,sync
 24 23 253:1 / /crypt rw - ext4 /dev/mapper/dm_crypt-0 rw

@@ -9,8 +9,8 @@ import pytest
 
 from probes.host import folders, journal, leftovers, payload, removal
 from probes.host.own_folder import own_folder
-from probes.host.proc import ProcessStat
-from probes.host.reader import reader
+from probes.system.proc import ProcessStat
+from probes.system.reader import reader
 from tests.living import STAYS
 
 RUN = f"bottleneck-{os.urandom(8).hex()}"  # whoever has one of that name open is its user

@@ -11,7 +11,7 @@ import pytest
 from probes.core.stage import Refused
 from probes.host import live_copies, running_copies
 from probes.host.live_copies import QUIET_SECONDS, LiveCopy, Wanted, watch
-from probes.host.sock_diag import Sockets
+from probes.sockets.sock_diag import Sockets
 from tests.living import FakeClock
 
 NOBODY = 2**22 + 1

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from probes.host.limits import Glimpse
 from probes.host.look_rows import (
     MOST_ROWS,
     SOCKET_COLUMNS,
@@ -21,6 +20,7 @@ from probes.host.look_rows import (
     thread_rows,
 )
 from probes.host.thread_states import ThreadState
+from probes.sockets.limits import Glimpse
 
 
 def named(columns: tuple[str, ...], row: Row) -> dict[str, Any]:

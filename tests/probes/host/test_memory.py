@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from probes.host import cgroup, memory, proc
+from probes.host import cgroup, memory
+from probes.system import proc
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 VMSTAT = "nr_free_pages 81\npswpin 7\npswpout 9\nnr_dirty_threshold 1000\nstrange\n"

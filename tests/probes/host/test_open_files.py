@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from probes.host import folders, open_files, process_io, running_copies
+from probes.host import folders, open_files, running_copies
 from probes.host.folders import MountEntry
 from probes.host.open_files import (
     OpenFile,
@@ -21,8 +21,9 @@ from probes.host.open_files import (
     parse_fdinfo,
     regular_files,
 )
-from probes.host.proc import Moved
-from probes.host.process_io import Tally
+from probes.system import process_io
+from probes.system.proc import Moved
+from probes.system.process_io import Tally
 
 FDINFO = "pos:\t1048576\nflags:\t0{}\nmnt_id:\t29\nino:\t131\n"
 NOBODY = 2**22 + 1

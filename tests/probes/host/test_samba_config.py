@@ -26,7 +26,7 @@ from probes.host.samba_config import (
 )
 from tests.living import until
 
-RECORDED = (Path(__file__).parent / "recorded" / "testparm.txt").read_text()
+RECORDED = (Path(__file__).parents[1] / "recorded" / "testparm.txt").read_text()
 """`testparm -s -v` of Samba 4.17 on a configuration that is wrong in many ways."""
 STRANGER = 61234
 """A user id that no account of this system has."""

@@ -8,7 +8,7 @@ from probes.host import smb_client
 from probes.host.costly_settings import TCP_OF_WINDOWS, costly_host
 from probes.host.smb_client import costly, of_nsmb, of_smbutil, of_windows
 
-RECORDED = Path(__file__).with_name("recorded")
+RECORDED = Path(__file__).parents[1] / "recorded"
 NAS = "192.0.2.11"
 
 

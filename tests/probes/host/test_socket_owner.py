@@ -20,8 +20,8 @@ from probes.host.open_files import (
     parse_table,
     sockets,
 )
-from probes.host.proc import ProcessStat
-from probes.host.reader import reader
+from probes.system.proc import ProcessStat
+from probes.system.reader import reader
 from tests.living import FakeClock
 
 

@@ -19,10 +19,10 @@ from probes.host.connection_track import (
     Track,
 )
 from probes.host.look_rows import THREAD_COLUMNS
-from probes.host.proc import ProcessStat
-from probes.host.sock_diag import Sockets
 from probes.host.socket_watch import OWNER_SEARCHES, Setting, Watch, observe
 from probes.host.thread_states import Threads
+from probes.sockets.sock_diag import Sockets
+from probes.system.proc import ProcessStat
 from tests import living
 
 PAYLOAD = 1 << 20

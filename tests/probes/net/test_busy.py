@@ -1,7 +1,7 @@
 """How many cores were busy: by the kernel's own ticks, never more than there are."""
 
-from probes.host.proc import CoreTimes
 from probes.net import busy
+from probes.system.proc import CoreTimes
 
 
 def core(number, busy_seconds, total_seconds, stolen_seconds=0.0):

@@ -18,9 +18,9 @@ from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.drivers import samba, smbclient
 from probes.host import free_space, open_files
-from probes.host.sock_diag import plain_address
 from probes.smb import client_share
 from probes.smb.client_share import Setting
+from probes.sockets.sock_diag import plain_address
 from tests import living
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,8 +1,8 @@
 """What others do to a disk: read off recorded counts."""
 
-from probes.host.proc import DeviceCounts
 from probes.storage import others
 from probes.storage.others import Look
+from probes.system.proc import DeviceCounts
 
 MIB = 1024 * 1024
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 if sys.platform == "win32":
-    from probes.host.windows import fcntl, select, selectors, signal
+    from probes.system.windows import fcntl, select, selectors, signal
 else:
     import fcntl
     import select

@@ -10,7 +10,7 @@ import winreg
 from contextlib import suppress
 from typing import Dict
 
-from probes.host import tools
+from probes.system import tools
 
 POWERSHELL = ("powershell", "-NoProfile", "-NonInteractive", "-Command")
 # Get-SmbConnection prints nothing without an administrator's rights. No module of a user's own

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import rtnetlink
-from probes.host.rtnetlink import HEADER, ROOT, Queue, reach
+from probes.system import rtnetlink
+from probes.system.rtnetlink import HEADER, ROOT, Queue, reach
 
 TO_LOOPBACK = bytes.fromhex(
     "6800000018000000010000003512000002200000fe0000020002008008000f00fe000000080001007f000001"
@@ -77,7 +77,7 @@ def test_what_is_cut_off_is_left_out():
         assert found == [{3: b"eth0\0"}] * (length >= len(whole) // 2)
 
 
-RECORDED = Path(__file__).parent / "recorded"
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def recorded(name: str) -> bytes:

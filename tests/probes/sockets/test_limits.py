@@ -2,8 +2,8 @@
 
 import pytest
 
-from probes.host import limits
-from probes.host.limits import Glimpse
+from probes.sockets import limits
+from probes.sockets.limits import Glimpse
 
 SEGMENT = 1448
 STILL = {

@@ -28,7 +28,7 @@ from os import *  # noqa: F403
 from os import environ, path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
-from probes.host.windows import pipes
+from probes.system.windows import pipes
 
 # Before Python 3.13 its own monotonic clock has ticks of 15.6 ms: a round trip would take no time.
 # Every process of ours comes by here before it reads a clock; both count for all of them alike.

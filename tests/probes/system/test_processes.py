@@ -2,8 +2,8 @@
 
 import pytest
 
-from probes.host import processes
-from probes.host.proc import ProcessStat
+from probes.system import processes
+from probes.system.proc import ProcessStat
 
 
 def stat(pid, parent, name="x"):

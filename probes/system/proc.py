@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
-from probes.host.system import os
+from probes.system.platform import os
 
 SECTOR_BYTES = 512
 """Of /proc/diskstats, whatever the device's own sectors are (iostats.rst)."""

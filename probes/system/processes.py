@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, FrozenSet, Optional, Tuple
 
-from probes.host.proc import ProcessStat
+from probes.system.proc import ProcessStat
 
 KERNEL_THREADS_PARENT = 2
 """kthreadd; who sees it sees every process of the machine."""

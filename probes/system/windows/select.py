@@ -12,7 +12,7 @@ import select as _select
 import time
 from typing import Any, List, Optional, Sequence, Tuple
 
-from probes.host.windows import pipes
+from probes.system.windows import pipes
 
 PIPE_BUF = 512
 LOOK_SECONDS = 0.005

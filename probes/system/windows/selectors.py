@@ -11,7 +11,7 @@ from selectors import *  # noqa: F403
 from selectors import SelectSelector as _SelectSelector
 from typing import Any, Optional
 
-from probes.host.windows import select
+from probes.system.windows import select
 
 
 class DefaultSelector(_SelectSelector):

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Dict
 
-from probes.host.events import MEMORY_LIMIT_BYTES, Event, Work, failure
+from probes.system.events import MEMORY_LIMIT_BYTES, Event, Work, failure
 
 PR_SET_DUMPABLE = 4
 PR_SET_PDEATHSIG = 1

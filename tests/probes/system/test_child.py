@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from probes.core.stage import Refused, Unavailable
-from probes.host import child
-from probes.host.child import NoAnswer, answered, is_held
+from probes.system import child
+from probes.system.child import NoAnswer, answered, is_held
 from tests.living import ended, within
 
 
@@ -94,7 +94,7 @@ PR_GET_DUMPABLE = 3
 CODE = """
 import os, resource, sys
 resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
-from probes.host.child import keep_private
+from probes.system.child import keep_private
 keep_private()
 fd = os.open(os.devnull, os.O_RDONLY)
 os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from probes.host import accounts, tools
-from probes.host.tools import others_can_change, safe_folders
+from probes.system import accounts, tools
+from probes.system.tools import others_can_change, safe_folders
 
 
 @pytest.mark.parametrize(

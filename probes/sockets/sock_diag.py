@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from probes.core.stage import Unavailable
-from probes.host.rtnetlink import ATTRIBUTE, HEADER, attributes, messages
-from probes.host.tcp_info import RECEIVING, wait_at_most
+from probes.sockets.tcp_info import RECEIVING, wait_at_most
+from probes.system.rtnetlink import ATTRIBUTE, HEADER, attributes, messages
 
 SOCK_DIAG_BY_FAMILY = 20
 ERROR, DONE = 2, 3

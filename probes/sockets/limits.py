@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
 from probes.core.records import Details
-from probes.host.tcp_info import Figures
+from probes.sockets.tcp_info import Figures
 
 LEAST_GLIMPSES = 5
 """Fewer tell nothing of who limits."""

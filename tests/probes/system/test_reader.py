@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from probes.core.stage import Unavailable
-from probes.host import proc, psutil_counters, reader
-from probes.host.proc import TICK_SECONDS, DeviceCounts, Moved
+from probes.system import proc, psutil_counters, reader
+from probes.system.proc import TICK_SECONDS, DeviceCounts, Moved
 from tests.living import until
 
-RECORDED = Path(__file__).parent / "recorded"
+RECORDED = Path(__file__).parents[1] / "recorded"
 NOBODY = 2**22 + 1
 """Above the most that a process can be numbered (pid_max)."""
 STAT = (

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Dict, List, Optional
 
-from probes.host.events import MEMORY_LIMIT_BYTES, Work, failure
-from probes.host.windows import os as calls
+from probes.system.events import MEMORY_LIMIT_BYTES, Work, failure
+from probes.system.windows import os as calls
 
 KILL_ON_JOB_CLOSE, PROCESS_MEMORY = 0x2000, 0x100
 EXTENDED_LIMITS = 9

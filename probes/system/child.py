@@ -13,12 +13,12 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Iterator, List, TypeVar
 
-from probes.host.events import MEMORY_LIMIT_BYTES, Event, Tell, Work, failure, one_line
-from probes.host.proc import text
-from probes.host.waiting import signal
+from probes.system.events import MEMORY_LIMIT_BYTES, Event, Tell, Work, failure, one_line
+from probes.system.proc import text
+from probes.system.waiting import signal
 
 if sys.platform == "win32":
-    from probes.host.windows.process import (
+    from probes.system.windows.process import (
         Child,
         apart,
         end_with_parent,
@@ -27,7 +27,7 @@ if sys.platform == "win32":
         spawn,
     )
 else:
-    from probes.host.forked import (
+    from probes.system.forked import (
         Child,
         apart,
         end_with_parent,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from probes.host import bus
+from probes.system import bus
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 if sys.platform == "win32":
-    from probes.host.windows import os
+    from probes.system.windows import os
 else:
     import os
 

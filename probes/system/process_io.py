@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Optional, Tuple
 
-from probes.host.proc import Moved
-from probes.host.reader import reader
+from probes.system.proc import Moved
+from probes.system.reader import reader
 
 
 @dataclass

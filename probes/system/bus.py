@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Pattern
 
 from probes.core.records import Details
-from probes.host.proc import there, word
+from probes.system.proc import there, word
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

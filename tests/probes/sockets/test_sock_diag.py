@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from probes.core.stage import Unavailable
-from probes.host import sock_diag, tcp_info
-from probes.host.sock_diag import (
+from probes.sockets import sock_diag, tcp_info
+from probes.sockets.sock_diag import (
     SOCK_DIAG_BY_FAMILY,
     Memory,
     Seen,
@@ -162,7 +162,7 @@ def test_another_system_than_linux_is_unavailable(monkeypatch):
         Sockets()
 
 
-RECORDED = Path(__file__).with_name("recorded")
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def answers(name: str) -> list[bytes]:

@@ -12,11 +12,11 @@ import subprocess
 import sys
 from typing import Iterable, List, Sequence
 
-from probes.host import accounts
-from probes.host.system import os
+from probes.system import accounts
+from probes.system.platform import os
 
 if sys.platform == "win32":
-    from probes.host.windows.os import SYSTEM_FOLDERS, is_private
+    from probes.system.windows.os import SYSTEM_FOLDERS, is_private
 
     ENDING = ".exe"
 else:

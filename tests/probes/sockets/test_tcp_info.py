@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import tcp_info
-from probes.host.tcp_info import BOTH, wait_at_most
+from probes.sockets import tcp_info
+from probes.sockets.tcp_info import BOTH, wait_at_most
 
-RECORDED = (Path(__file__).parent / "recorded" / "tcp_info.txt").read_text().splitlines()
+RECORDED = (Path(__file__).parents[1] / "recorded" / "tcp_info.txt").read_text().splitlines()
 SENDER, RECEIVER = (bytes.fromhex(line) for line in RECORDED[::2])
 SAID = dict(zip((SENDER, RECEIVER), RECORDED[1::2], strict=True))
 IN_SS = (

@@ -14,8 +14,8 @@ from typing import Any, Dict, List, Optional, Tuple
 import psutil
 
 from probes.core.records import InterfaceFacts
-from probes.host import proc
-from probes.host.proc import (
+from probes.system import proc
+from probes.system.proc import (
     LONGEST_NAME,
     TICK_SECONDS,
     CoreTimes,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Dict, List, Optional, Protocol, Tuple, cast
 
 from probes.core.stage import Unavailable
-from probes.host.proc import CoreTimes, DeviceCounts, Memory, Moved, ProcessStat, ThreadTimes
+from probes.system.proc import CoreTimes, DeviceCounts, Memory, Moved, ProcessStat, ThreadTimes
 
 STAT = Path("/proc/stat")
 
@@ -33,10 +33,10 @@ def reader() -> Reader:
     if linux and not STAT.exists():
         raise Unavailable("this system does not show its processes (restricted /proc)")
     try:
-        return cast(Reader, importlib.import_module("probes.host.psutil_counters"))
+        return cast(Reader, importlib.import_module("probes.system.psutil_counters"))
     except Exception as error:  # whatever a broken installation raises
         if linux:
-            return cast(Reader, importlib.import_module("probes.host.proc"))
+            return cast(Reader, importlib.import_module("probes.system.proc"))
         raise Unavailable(
             "this system has no /proc; install psutil for the python3 that runs the agent"
         ) from error
