@@ -39,8 +39,8 @@ from platter import Disc
 from bottleneck.text import units
 from probes import disk
 from probes.core.records import Endpoint
-from probes.drivers import fio
-from probes.host import page_cache, source_file
+from probes.files import page_cache, source_file
+from probes.programs import fio
 
 MIB, GIB = 1 << 20, 1 << 30
 FILE_BYTES = GIB

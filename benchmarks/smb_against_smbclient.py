@@ -44,8 +44,8 @@ from probes import smb_copy, tcp
 from probes.core import typed
 from probes.core.records import Access, Endpoint, Sample, run_rate
 from probes.core.stage import Last, Unavailable
-from probes.drivers.samba import Samba, private_samba, vanishing_folder
-from probes.host import payload
+from probes.files import payload
+from probes.programs.samba import Samba, private_samba, vanishing_folder
 from probes.smb import run_folder
 from probes.system.child import spawn
 

@@ -26,7 +26,7 @@ import smb_against_smbclient as pairs
 
 from bottleneck.text import units
 from probes import smb_copy
-from probes.drivers.samba import vanishing_folder
+from probes.programs.samba import vanishing_folder
 
 PAYLOAD_RATIO = 1 - 52 / delay.MTU_BYTES
 """Of a packet: the rest is the headers of IP and TCP with its timestamps."""

@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 
 from probes.core.records import Access, Endpoint
-from probes.drivers.samba import private_samba
-from probes.host import payload
+from probes.files import payload
+from probes.programs.samba import private_samba
 from probes.smb import run_folder, transfer
 from probes.smb.ends import Check, MemorySink, MemorySource
 from probes.smb.login import open_session

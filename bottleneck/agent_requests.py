@@ -51,42 +51,42 @@ class Takes:
 
 ASKS = {
     "facts": Takes("probes.host.facts", "host_facts"),
-    "samba-config": Takes("probes.host.samba_config", "settings"),
+    "samba-config": Takes("probes.programs.samba_config", "settings"),
     # Finds nothing but a folder of a run's name, so the hint may be any place.
-    "locate": Takes("probes.host.served_folder", "locate"),
-    "set-cache": Takes("probes.host.served_file", "set_cache"),
-    "mount": Takes("probes.host.folders", "read_mount"),
-    "writable-folder": Takes("probes.host.nameless", "writable_folder"),
-    "usable-bytes": Takes("probes.host.free_space", "usable_bytes"),
+    "locate": Takes("probes.programs.served_folder", "locate"),
+    "set-cache": Takes("probes.files.served_file", "set_cache"),
+    "mount": Takes("probes.files.folders", "read_mount"),
+    "writable-folder": Takes("probes.files.nameless", "writable_folder"),
+    "usable-bytes": Takes("probes.files.free_space", "usable_bytes"),
     "user-file": Takes("probes.storage.named_file", "look"),
     "readable-device": Takes("probes.storage.zones", "readable"),
     "reach": Takes("probes.system.rtnetlink", "reach"),
     "readiness": Takes("probes.host.facts", "readiness"),
     "offered": Takes("probes.smb.offered", "offered"),
-    "leftovers": Takes("probes.host.leftovers", "find"),
-    "remove-leftover": Takes("probes.host.leftovers", "remove"),
-    "smbclient": Takes("probes.drivers.smbclient", "version"),
-    "running-copies": Takes("probes.host.running_copies", "find"),
-    "served-flush": Takes("probes.host.served_file", "flush"),
-    "served-intact": Takes("probes.host.served_file", "intact"),
-    "served-resize": Takes("probes.host.served_file", "resize"),
-    "served-remove": Takes("probes.host.served_file", "remove"),
+    "leftovers": Takes("probes.files.leftovers", "find"),
+    "remove-leftover": Takes("probes.files.leftovers", "remove"),
+    "smbclient": Takes("probes.programs.smbclient", "version"),
+    "running-copies": Takes("probes.watch.running_copies", "find"),
+    "served-flush": Takes("probes.files.served_file", "flush"),
+    "served-intact": Takes("probes.files.served_file", "intact"),
+    "served-resize": Takes("probes.files.served_file", "resize"),
+    "served-remove": Takes("probes.files.served_file", "remove"),
 }
 """Questions."""
 HOLDS = {
-    "mounted-folder": Takes("probes.host.own_folder"),
-    "source-file": Takes("probes.host.source_file"),
+    "mounted-folder": Takes("probes.files.own_folder"),
+    "source-file": Takes("probes.files.source_file"),
     "run-folder": Takes("probes.smb.run_folder"),
     "client-share": Takes("probes.smb.client_share"),
     "visit": Takes("probes.smb.offered"),
-    "leftovers": Takes("probes.smb.leftovers", "OnShare", record="probes.host.leftovers"),
+    "leftovers": Takes("probes.smb.leftovers", "OnShare", record="probes.files.leftovers"),
 }
 """What a host can hold for a run beside the responders of its stages."""
-OBSERVERS = {"sockets": Takes("probes.host.socket_watch")}
+OBSERVERS = {"sockets": Takes("probes.watch.socket_watch")}
 """What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
 ENGINES = {
     "smbclient-copy": Takes("probes.smbclient_copy"),
-    "iperf3": Takes("probes.drivers.iperf3"),
+    "iperf3": Takes("probes.programs.iperf3"),
 }
 """Other ways to run a stage, by programs that a host has."""
 LISTED = {

@@ -22,13 +22,10 @@ from probes.core.stage import Refused
 from probes.system import tools
 
 STAYS_HOME = (
-    *("probes/smb/", "probes/smb_", "probes/small_files.py"),
-    *("probes/drivers/", "probes/system/windows/"),
+    *("probes/smb/", "probes/smb_", "probes/small_files.py", "probes/system/windows/"),
+    *("probes/programs/samba.py", "probes/programs/iperf3.py"),
 )
-"""Needs libraries or a system that the other host has not; drivers that need none come next."""
-TRAVELS_ALL_THE_SAME = tuple(
-    f"probes/drivers/{n}.py" for n in ("__init__", "fio", "fio_report", "smbclient")
-)
+"""Needs libraries, programs or a system that the other host has not."""
 
 CARRIED = (*("__init__", "agent", "agent_checks", "agent_requests", "wire"),)
 """The modules of the coordinator's package that the agent needs."""
@@ -173,7 +170,7 @@ def names_and_sources() -> dict[str, bytes]:
     probes_root = Path(probes.__file__).parent
     for path in sorted(probes_root.rglob("*.py")):
         name = f"probes/{path.relative_to(probes_root).as_posix()}"
-        if name in TRAVELS_ALL_THE_SAME or not name.startswith(STAYS_HOME):
+        if not name.startswith(STAYS_HOME):
             carried[name] = path
     return {name: path.read_bytes() for name, path in carried.items()}
 

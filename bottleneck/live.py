@@ -23,11 +23,11 @@ from bottleneck.analysis.finding import TimeShare
 from bottleneck.plan import Side
 from bottleneck.text.safe import safe
 from probes.core.stage import Refused, Unavailable
-from probes.host import live_copies
-from probes.host.live_copies import LiveCopy
-from probes.host.running_copies import Running, require_procfs, sends_more
-from probes.host.socket_watch import Observed
 from probes.system.child import Child, Tell, spawn
+from probes.watch import live_copies
+from probes.watch.live_copies import LiveCopy
+from probes.watch.running_copies import Running, require_procfs, sends_more
+from probes.watch.socket_watch import Observed
 
 COST_SECONDS = 10
 MOST_BYTES = 1 << 16

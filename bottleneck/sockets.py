@@ -17,16 +17,16 @@ from bottleneck.plan import Side
 from bottleneck.report import Step
 from probes.core import typed
 from probes.core.records import SMB_PORTS, Details, Endpoint
-from probes.host.connection_track import Connection
-from probes.host.look_rows import (
+from probes.sockets import limits
+from probes.watch.connection_track import Connection
+from probes.watch.look_rows import (
     COUNT_COLUMNS,
     SOCKET_COLUMNS,
     THREAD_COLUMNS,
     Row,
     thinned,
 )
-from probes.host.socket_watch import Observed, Setting
-from probes.sockets import limits
+from probes.watch.socket_watch import Observed, Setting
 
 if TYPE_CHECKING:
     from bottleneck.bench import Bench

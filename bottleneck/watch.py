@@ -19,10 +19,10 @@ from bottleneck.watched import End
 from probes.core import typed
 from probes.core.records import Failed, HostFacts, Outcome, Usage
 from probes.core.stage import Refused, Unavailable
-from probes.host import running_copies
 from probes.host.counters import Counters, usage
-from probes.host.running_copies import LEAST_BYTES, Running
 from probes.net import callers
+from probes.watch import running_copies
+from probes.watch.running_copies import LEAST_BYTES, Running
 
 FIND_SECONDS = 1.0
 FACTS_SECONDS = 20.0

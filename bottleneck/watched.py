@@ -20,10 +20,10 @@ from probes.core.records import (
     Usage,
     run_rate,
 )
-from probes.host.look_rows import SOCKET_COLUMNS, THREAD_COLUMNS, Row
-from probes.host.program_watch import COLUMNS
-from probes.host.running_copies import LEAST_BYTES, Link, Running
-from probes.host.socket_watch import MOVED_COLUMNS, Observed
+from probes.watch.look_rows import SOCKET_COLUMNS, THREAD_COLUMNS, Row
+from probes.watch.program_watch import COLUMNS
+from probes.watch.running_copies import LEAST_BYTES, Link, Running
+from probes.watch.socket_watch import MOVED_COLUMNS, Observed
 
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0
@@ -38,7 +38,7 @@ class End:
 
     running: Running
     told: Any
-    """A probes.host.socket_watch.Observed as plain values."""
+    """A probes.watch.socket_watch.Observed as plain values."""
 
 
 @dataclass(frozen=True)

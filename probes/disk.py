@@ -10,8 +10,9 @@ from contextlib import closing
 
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Last, Running, Stage, no_agent
-from probes.drivers import fio
-from probes.host import cgroup, folders, layers
+from probes.files import folders, layers
+from probes.host import cgroup
+from probes.programs import fio
 from probes.storage import Setting, others
 from probes.system import tools
 

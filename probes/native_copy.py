@@ -20,21 +20,15 @@ from typing import Iterator, Optional, Tuple
 from probes.core.meaning import Folder, Seconds, Size, Text
 from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
 from probes.core.stage import Running, Stage, Window, no_agent, requested
-from probes.host import (
-    copy_program,
-    free_space,
-    page_cache,
-    payload,
-    program_watch,
-    source_file,
-    thread_calls,
-)
-from probes.host.copy_program import CopyBroke, Program, started
-from probes.host.folders import read_mount
-from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
-from probes.host.served_file import SOURCE, check_name
+from probes.files import free_space, page_cache, payload, source_file
+from probes.files.folders import read_mount
+from probes.files.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
+from probes.files.served_file import SOURCE, check_name
+from probes.programs import copy_program
+from probes.programs.copy_program import CopyBroke, Program, started
 from probes.system.child import NoAnswer, answered
 from probes.system.platform import os
+from probes.watch import program_watch, thread_calls
 
 STAGE = Stage(
     "native-copy",

@@ -17,7 +17,7 @@ from functools import partial
 from probes.core.meaning import Count, FolderOrNone, Seconds, Size, Text
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
-from probes.host import payload
+from probes.files import payload
 from probes.smb import status, transfer
 from probes.smb.login import open_session
 from probes.smb.many_files import DEPTH, ManyFiles, Timed

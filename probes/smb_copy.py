@@ -28,7 +28,7 @@ from probes.core.stage import (
     no_agent,
     requested,
 )
-from probes.host import payload
+from probes.files import payload
 from probes.smb import status, transfer
 from probes.smb.copy_length import CopyLength, Flushes
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread

@@ -16,7 +16,7 @@ from typing import Literal
 from probes.core.meaning import Count, Seconds, Size, Text
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable, no_agent
-from probes.host import payload
+from probes.files import payload
 from probes.smb import status
 from probes.smb.frames import Broken
 from probes.smb.login import open_session

@@ -27,7 +27,7 @@ from probes.core.stage import (
     Unavailable,
     no_agent,
 )
-from probes.host import payload
+from probes.files import payload
 from probes.smb import status
 from probes.smb.frames import Broken
 from probes.smb.login import open_session

@@ -15,10 +15,11 @@ from typing import Callable, Iterator, Optional, Tuple
 from probes.core.meaning import FolderOrNone, Seconds, Size, Text
 from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
 from probes.core.stage import Running, Window, requested
-from probes.drivers import smbclient
-from probes.drivers.smbclient import Connected, Said
-from probes.host import page_cache, program_watch, served_file, source_file, thread_calls
+from probes.files import page_cache, served_file, source_file
+from probes.programs import smbclient
+from probes.programs.smbclient import Connected, Said
 from probes.system.platform import os
+from probes.watch import program_watch, thread_calls
 
 SAMPLE_SECONDS = 0.1
 CHECK_SECONDS = 10.0

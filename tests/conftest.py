@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 from probes.system import tools
 from probes.system.waiting import signal
 from tests.hostile.sshd import own_sshd

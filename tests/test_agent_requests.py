@@ -20,7 +20,7 @@ from probes import STAGES, smb_copy, smbclient_copy, tcp
 from probes.core import meaning, typed
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.host import open_files, source_file
+from probes.files import open_files, source_file
 from tests.living import below, until, within
 
 CALLER = "192.0.2.7"

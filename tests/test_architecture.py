@@ -26,7 +26,7 @@ CLOCK_AND_CHANCE = (
     *("subprocess", "threading", "multiprocessing", "ctypes", "fcntl", "signal"),
 )
 """What makes a result depend on when, where and beside what it was worked out."""
-TRAVELLING = sorted({*map(Path, names_and_sources()), Path("probes/drivers/samba.py")})
+TRAVELLING = sorted({*map(Path, names_and_sources()), Path("probes/programs/samba.py")})
 """What runs on the other host, and the private Samba, which a lab starts with any Python."""
 
 
@@ -67,6 +67,7 @@ def under(*folders: str) -> list[Path]:
 COMMANDS, REPORTS = "bottleneck/cli", "bottleneck/documents"
 DRIVERS = tuple(f"probes/smb/impacket_{name}.py" for name in ("session", "server"))
 HOUSE = ("bottleneck", "probes")
+OF_HOSTS = tuple(f"probes/{name}" for name in ("system", "sockets", "files", "programs", "host"))
 FORBIDDEN = [
     (("probes",), (), ("bottleneck", "rich", "typer", "click")),
     ((REPORTS,), (), ("bottleneck.cli", "bottleneck.session", "bottleneck.hosts")),
@@ -92,7 +93,7 @@ def test_a_room_reaches_into_no_other_than_its_own(
 def test_which_system_this_is_is_asked_in_the_rooms_of_hosts_alone() -> None:
     """What a platform has is asked of them by its own name."""
     asking = re.compile(r"\bsys\.platform\b|\bos\.name\b|\bplatform\.system\b")
-    for path in set(under(*HOUSE)) - set(under("probes/host", "probes/sockets", "probes/system")):
+    for path in set(under(*HOUSE)) - set(under(*OF_HOSTS)):
         assert not asking.search(path.read_text()), path
 
 

@@ -17,7 +17,7 @@ from bottleneck import bootstrap, hosts, replies, wire
 from probes import loopback
 from probes.core.records import Endpoint, HostFacts
 from probes.core.stage import Refused
-from probes.host import socket_watch
+from probes.watch import socket_watch
 from tests.living import STAYS, below, ended, unacknowledged_bytes, until
 
 

@@ -23,7 +23,7 @@ from bottleneck import plan
 from bottleneck.cli import running
 from bottleneck.cli.options import Ends, Others
 from probes.core.stage import Refused
-from probes.drivers.samba import Samba, private_samba
+from probes.programs.samba import Samba, private_samba
 from tests.living import alive, below, ended, until
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +36,7 @@ RUN = Path(__file__).with_name("programs") / "server_copies.py"
 
 SERVE = """
 import json, sys
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 with private_samba(sys.argv[1], password=sys.argv[2], address=sys.argv[3]) as server:
     print(json.dumps([server.host, server.port, server.share]), flush=True)
     sys.stdin.read()

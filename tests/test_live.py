@@ -14,9 +14,9 @@ from bottleneck.analysis.finding import TimeShare
 from bottleneck.live import Feed, Line, shares
 from bottleneck.sockets import observed
 from probes.core.stage import Refused, Unavailable
-from probes.host.live_copies import LiveCopy
-from probes.host.running_copies import Link, Running
 from probes.system.child import Child
+from probes.watch.live_copies import LiveCopy
+from probes.watch.running_copies import Link, Running
 from tests.test_watched import LINK, running, sent
 
 KERNEL = Link("10.0.0.1", 40000, "10.0.0.2", 445, serving=False, kernel=True)

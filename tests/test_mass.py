@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "44", "lines": 269, "lines of tests": 281, "modules": 20}
+ALLOWANCE = {"issue": "45", "lines": 266, "lines of tests": 280, "modules": 22}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 from tests.devices import loop_device
 
 ROOT = Path(__file__).parents[1]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bottleneck import sockets
-from probes.host.connection_track import Connection
-from probes.host.look_rows import SOCKET_COLUMNS
-from probes.host.socket_watch import Observed
+from probes.watch.connection_track import Connection
+from probes.watch.look_rows import SOCKET_COLUMNS
+from probes.watch.socket_watch import Observed
 
 MIB = 1 << 20
 CLIENT, SERVER = "10.0.0.1 50000", "10.0.0.2 445"

@@ -8,9 +8,9 @@ import pytest
 
 from bottleneck.watched import End, moves, side_of, step_of, window_rates
 from probes.core.records import Measured, Sample, Skipped, Usage
-from probes.host.look_rows import SOCKET_COLUMNS
-from probes.host.open_files import Place
-from probes.host.running_copies import Link, Running, place_of, sends_more, setting
+from probes.files.open_files import Place
+from probes.watch.look_rows import SOCKET_COLUMNS
+from probes.watch.running_copies import Link, Running, place_of, sends_more, setting
 
 LINK = Link("10.0.0.1", 40000, "10.0.0.2", 445, serving=False, kernel=False)
 MIB = 1 << 20

@@ -16,7 +16,7 @@ from bottleneck.cli import exits
 from bottleneck.documents.formats import KINDS
 from bottleneck.target import target
 from probes.core.stage import Refused
-from probes.host import copy_program
+from probes.programs import copy_program
 
 if TYPE_CHECKING:
     from bottleneck.records.redaction import Redaction

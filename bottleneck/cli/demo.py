@@ -67,8 +67,8 @@ def demo(
         from bottleneck.cli import documents, running
         from bottleneck.demo import hosts
         from probes.core.records import Access
-        from probes.drivers.samba import private_samba, vanishing_folder
-        from probes.host import nameless
+        from probes.files import nameless
+        from probes.programs.samba import private_samba, vanishing_folder
 
     begun = time.monotonic()
     output = documents.output(shown, screen)

@@ -14,7 +14,7 @@ from bottleneck.text import units
 from probes import STAGES
 from probes.core.meaning import MANY, keys
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused, module_of
-from probes.drivers import fio_report
+from probes.programs import fio_report
 
 if TYPE_CHECKING:
     from bottleneck.cli.command_line import CommandLine

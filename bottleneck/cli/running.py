@@ -34,7 +34,7 @@ from bottleneck.target.target import (
 from bottleneck.text import units
 from probes.core.records import DIALECTS, Access
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused
-from probes.host import copy_program
+from probes.programs import copy_program
 from probes.smb.session import security_of
 from probes.system import tools
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from bottleneck.demo import network
 from bottleneck.demo.plants import READS, Plant, cores, io_groups, whole_disk
 from probes.core.stage import Unavailable
-from probes.drivers.samba import private_samba
-from probes.host import removal
-from probes.host.own_folder import OwnFolder, own_folder
+from probes.files import removal
+from probes.files.own_folder import OwnFolder, own_folder
+from probes.programs.samba import private_samba
 from probes.system.child import Child, Event, Work, end_with_parent, spawn
 
 CLIENT_ADDRESS, SERVER_ADDRESS = "192.0.2.1", "192.0.2.2"

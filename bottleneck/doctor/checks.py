@@ -9,8 +9,8 @@ from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Ch
 from bottleneck.text.units import rate_text, size_text
 from probes import STAGES
 from probes.core.stage import described
+from probes.files.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
 from probes.host.facts import Place, Readiness
-from probes.host.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
 
 OLDEST_FIO = (3, 0)
 SMALL_BYTES = 256 << 20

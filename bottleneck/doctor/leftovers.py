@@ -1,6 +1,6 @@
 """What killed runs left on both hosts and on the share: found, and removed when told so.
 
-What is a run's own, and not in use, is for each place to say: probes.host.leftovers of a host,
+What is a run's own, and not in use, is for each place to say: probes.files.leftovers of a host,
 probes.smb.leftovers of a share. Each looks again before it removes. Here stands who is asked, and
 what becomes of a question that nobody answered.
 """
@@ -17,7 +17,7 @@ from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target.target import Target
 from probes.core.records import Access
 from probes.core.stage import Refused, Unavailable
-from probes.host.leftovers import THERE, Leftover, OnShare
+from probes.files.leftovers import THERE, Leftover, OnShare
 
 LOOK_SECONDS = 90.0
 REMOVE_SECONDS = 60.0

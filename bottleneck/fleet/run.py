@@ -23,8 +23,8 @@ from bottleneck.fleet.together import LEAST_AT_ONCE
 from probes.core import bounded
 from probes.core.records import Access
 from probes.core.stage import Refused
-from probes.drivers.samba import vanishing_folder
-from probes.host.own_folder import OwnFolder
+from probes.files.own_folder import OwnFolder
+from probes.programs.samba import vanishing_folder
 from probes.system.platform import os
 from probes.system.tools import others_can_change
 from probes.system.waiting import fcntl, signal

@@ -14,7 +14,7 @@ from bottleneck.steps import files
 from probes import disk
 from probes.core.records import Endpoint
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
-from probes.host.free_space import HELD_PARTS
+from probes.files.free_space import HELD_PARTS
 
 FILL_GRACE_SECONDS = 20.0
 STEP_GRACE_SECONDS = 15.0

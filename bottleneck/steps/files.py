@@ -15,8 +15,8 @@ from bottleneck.report import Step
 from probes import small_files, smb_copy
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
-from probes.host import page_cache, source_file
-from probes.host.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
+from probes.files import page_cache, source_file
+from probes.files.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
 from probes.smb.run_folder import SOURCE, joined
 
 LOCATE_SECONDS = 15.0

@@ -20,7 +20,7 @@ from bottleneck.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_
 from probes import smbclient_copy
 from probes.core.records import Details, Endpoint, Failed, Skipped
 from probes.core.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
-from probes.host.free_space import beyond_reserve_bytes
+from probes.files.free_space import beyond_reserve_bytes
 
 SET_UP_SECONDS = 1.2
 """To open the client's share and to find out what the server copies with."""

@@ -17,9 +17,9 @@ from bottleneck.target.target import no_mount
 from probes import native_copy
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable, described
-from probes.host import own_folder
-from probes.host.folders import SMB_FILESYSTEMS, Mount
-from probes.host.free_space import HELD_PARTS
+from probes.files import own_folder
+from probes.files.folders import SMB_FILESYSTEMS, Mount
+from probes.files.free_space import HELD_PARTS
 
 STEP_OVERHEAD_SECONDS = 0.4
 """Start, evict, prove, remove: what a copy costs beside its transfer and its check."""

@@ -14,7 +14,7 @@ from bottleneck.steps import files
 from bottleneck.target.target import parse
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.drivers.smbclient import REMEDY
+from probes.programs.smbclient import REMEDY
 from probes.smb import client_share
 
 LABEL = "copies started by the server"

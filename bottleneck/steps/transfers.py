@@ -20,8 +20,8 @@ from bottleneck.words import stage_text
 from probes import tcp
 from probes.core.records import DROPS, Endpoint, Sample
 from probes.core.stage import LONG_BUDGET_SECONDS, Unavailable
-from probes.drivers import iperf3
 from probes.net import transfer
+from probes.programs import iperf3
 
 WHYS = ("what the network carries", "whether several connections carry more than one")
 PEER_SECONDS = 25.0

@@ -204,7 +204,7 @@ class FolderFacts:
     free_bytes: Optional[int]
     """Free to this user."""
     layers: Tuple[Details, ...] = ()
-    """What lies below it, top first, as probes/host/layers.py tells: the file system, partitions,
+    """What lies below it, top first, as probes/files/layers.py tells: the file system, partitions,
     volumes, RAID, disks with their bus and what SMART says of them."""
 
 

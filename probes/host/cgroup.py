@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from probes.core.records import Details
-from probes.host import block
-from probes.host.folders import parse_mountinfo
+from probes.files import block
+from probes.files.folders import parse_mountinfo
 from probes.system.proc import Memory, numbers, text, there, word
 
 UNLIMITED_BYTES = 1 << 60

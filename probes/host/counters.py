@@ -15,7 +15,8 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from probes.core.meaning import Address, Count, Text
 from probes.core.records import Usage
-from probes.host import cgroup, interface, open_files
+from probes.files import open_files
+from probes.host import cgroup, interface
 from probes.host.memory import Pressure, read_memory, read_pressure
 from probes.system import processes
 from probes.system.proc import CoreTimes, DeviceCounts, Memory, ProcessStat, ThreadTimes

@@ -20,20 +20,11 @@ from typing import Dict, Optional, Tuple
 from probes.core.meaning import Address, Folder, Text
 from probes.core.records import HostFacts
 from probes.core.stage import Refused, Unavailable
-from probes.host import (
-    cgroup,
-    ethtool,
-    folders,
-    free_space,
-    interface,
-    layers,
-    nameless,
-    page_cache,
-    samba_config,
-    smb_client,
-)
-from probes.host.costly_settings import sysctl, tcp_settings
+from probes.files import folders, free_space, layers, nameless, page_cache
+from probes.host import cgroup, ethtool, interface, smb_client
 from probes.host.memory import read_memory
+from probes.programs import samba_config
+from probes.programs.costly_settings import sysctl, tcp_settings
 from probes.sockets.sock_diag import Sockets
 from probes.system import tools
 from probes.system.child import NoAnswer, answered

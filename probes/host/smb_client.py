@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Callable, Dict, Iterator, List, Optional
 
 from probes.core.records import HostSetting
-from probes.host.costly_settings import costly_host, parse
+from probes.programs.costly_settings import costly_host, parse
 from probes.system import tools
 from probes.system.child import NoAnswer, answered
 from probes.system.platform import os

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Tuple
 
 from probes.core.records import Details
-from probes.host import payload
+from probes.files import payload
 
 LENGTH = struct.Struct("!Q")
 ANSWER = b"here"

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Iterator, List
 
-from probes.host import payload
+from probes.files import payload
 from probes.sockets.tcp_info import LINUX_OPTIONS, WHOLE
 
 REGION_BYTES = 128 << 10

@@ -12,7 +12,7 @@ from typing import Generator, List, Optional, Tuple
 
 from probes.core.records import Details, Sample
 from probes.core.stage import Last, Unavailable
-from probes.host import payload
+from probes.files import payload
 from probes.net import datagrams, port
 from probes.net.datagrams import HEADER, Tally, account
 from probes.net.port import Meeting

@@ -19,7 +19,7 @@ from typing import Generator, Iterator, List, Optional, Tuple
 
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last
-from probes.host import payload
+from probes.files import payload
 from probes.net import busy, port
 from probes.net import flow as flows
 from probes.net.flow import Flow

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from probes.core.records import Details
-from probes.host import payload
+from probes.files import payload
 from probes.net import exchange, fit, port
 from probes.net.callers import accepted
 from probes.net.exchange import DECADES, LEAST, Times

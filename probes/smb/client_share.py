@@ -19,9 +19,10 @@ from pathlib import Path
 from probes.core.meaning import Address, Folder, Hex, Text
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.drivers.samba import find_smbd, private_samba, vanishing_folder
-from probes.host import free_space, removal, served_file, served_folder
-from probes.host.own_folder import OwnFolder, own_folder
+from probes.files import free_space, removal, served_file
+from probes.files.own_folder import OwnFolder, own_folder
+from probes.programs import served_folder
+from probes.programs.samba import find_smbd, private_samba, vanishing_folder
 from probes.smb import run_folder
 from probes.system.platform import os
 from probes.system.waiting import signal

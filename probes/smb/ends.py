@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from probes.core.records import Details
 from probes.core.stage import Refused
-from probes.host import free_space, nameless, page_cache, payload, served_file, source_file
+from probes.files import free_space, nameless, page_cache, payload, served_file, source_file
 from probes.smb.time_bins import FLUSH, READ, WRITE, TimeBins
 from probes.system.platform import os
 

@@ -20,10 +20,10 @@ from smbprotocol.open import CreateOptions, DirectoryAccessMask, FilePipePrinter
 
 from probes.core.records import SMB_PORT, Endpoint
 from probes.core.stage import Refused
-from probes.host import journal, payload
-from probes.host.leftovers import MOST_FOUND, RUN, UNPROVEN, Leftover
-from probes.host.leftovers import OnShare as Setting
-from probes.host.removal import RUN_FILE
+from probes.files import journal, payload
+from probes.files.leftovers import MOST_FOUND, RUN, UNPROVEN, Leftover
+from probes.files.leftovers import OnShare as Setting
+from probes.files.removal import RUN_FILE
 from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
 from probes.smb.pipe import EXISTING, FILE, FOLDER, READ_ALONE, SHARE_ALL
 from probes.smb.run_folder import joined

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from probes.host import free_space
+from probes.files import free_space
 from probes.smb import status, transfer
 from probes.smb.frames import Broken
 from probes.smb.pipe import FILE, NO_RECALL, OPEN_LINK, Created, Pipe, Reply, Verb

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from probes.core.meaning import Hex, Number, Text
 from probes.core.records import SMB_PORT, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.host import journal
-from probes.host.removal import RUN_FILE as OURS
+from probes.files import journal
+from probes.files.removal import RUN_FILE as OURS
 from probes.smb import offered
 from probes.smb.frames import Broken
 from probes.smb.login import open_session

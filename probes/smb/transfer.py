@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from probes.host import free_space, payload
+from probes.files import free_space, payload
 from probes.smb.copy_length import Flushes
 from probes.smb.frames import Broken
 from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, Reply

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Running, Unavailable
-from probes.drivers import fio, fio_report
-from probes.host import free_space, page_cache, source_file
+from probes.files import free_space, page_cache, source_file
+from probes.programs import fio, fio_report
 from probes.storage import Setting, sequential, zones
 from probes.storage.sequential import takes_direct
 from probes.system.platform import os

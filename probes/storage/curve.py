@@ -15,7 +15,7 @@ from typing import Generator, Iterator, NamedTuple, Sequence
 
 from probes.core.records import Details, Sample
 from probes.core.stage import Last
-from probes.drivers import fio
+from probes.programs import fio
 from probes.storage import others
 from probes.storage.sequential import GRACE_SECONDS
 

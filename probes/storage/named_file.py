@@ -18,7 +18,7 @@ from typing import Generator, Iterator, List, Optional
 from probes.core.meaning import Count, Folder, Name
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Running, Unavailable
-from probes.host import folders, page_cache, place
+from probes.files import folders, page_cache, place
 from probes.storage import Setting, others, sequential
 from probes.storage.sequential import cache_details
 from probes.storage.written import Workers, middle_and_worst

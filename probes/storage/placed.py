@@ -14,8 +14,8 @@ from typing import NamedTuple, Sequence
 
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Running, Unavailable
-from probes.drivers import fio
-from probes.host import folders, free_space, page_cache, payload, place, source_file
+from probes.files import folders, free_space, page_cache, payload, place, source_file
+from probes.programs import fio
 from probes.storage import Setting, curve, others
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details, takes_direct

@@ -1,6 +1,6 @@
 """Sequential read, cached and proven uncached, of the run's own file, and write of a fresh one.
 
-A read takes the run's own file (probes/host/source_file.py holds it); a write goes to a fresh
+A read takes the run's own file (probes/files/source_file.py holds it); a write goes to a fresh
 nameless file of this step. Uncached reads are direct with four requests in flight; where there
 is time for trials (5 s and more) the kernel's read-ahead is tried too and the better one taken.
 """
@@ -14,8 +14,8 @@ from typing import Generator
 
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Running, Unavailable
-from probes.drivers import fio
-from probes.host import folders, free_space, page_cache, place, source_file
+from probes.files import folders, free_space, page_cache, place, source_file
+from probes.programs import fio
 from probes.storage import Setting, others
 from probes.system.platform import os
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from probes.core.records import Endpoint, Sample
 from probes.core.stage import Running
-from probes.host import folders, free_space, page_cache, payload, source_file
+from probes.files import folders, free_space, page_cache, payload, source_file
 from probes.storage import Setting, named_file, others, sequential, written
 from probes.storage.named_file import BLOCK_BYTES, DEPTH, GRACE_SECONDS, Pass
 from probes.system.platform import os

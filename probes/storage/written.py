@@ -23,9 +23,9 @@ from typing import Generator, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from probes.core.records import Endpoint, Sample
 from probes.core.stage import Last, Running, Unavailable
-from probes.host import free_space, payload, source_file
+from probes.files import free_space, payload, source_file
+from probes.files.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
 from probes.host.memory import read_dirty_limit
-from probes.host.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
 from probes.storage import Setting
 from probes.system.platform import os
 

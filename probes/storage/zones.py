@@ -16,9 +16,9 @@ from typing import Iterator, NamedTuple, Sequence
 from probes.core.meaning import Device
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Running, Unavailable
-from probes.drivers import fio
-from probes.host import folders
-from probes.host.layers import kernel_name
+from probes.files import folders
+from probes.files.layers import kernel_name
+from probes.programs import fio
 from probes.storage import Setting, curve, others, placed
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import payload
+from probes.files import payload
 from probes.system import processes
 from probes.system.reader import reader
 from tests import living
@@ -70,7 +70,7 @@ def test_without_a_yes_and_a_terminal_nothing_is_removed(cleanup):
 
 KILLED = """
 import os, signal, sys
-from probes.host.own_folder import own_folder
+from probes.files.own_folder import own_folder
 with own_folder("tree", sys.argv[1], "bottleneck-demo") as made:
     made.create()
     os.close(made.new_file("whatever"))
@@ -196,7 +196,7 @@ def test_the_folder_of_a_run_that_lives_is_left_alone(cleanup, samba, target, au
 
 SERVER = """
 import sys
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 with private_samba(sys.argv[1], password="secret") as server:
     print(server.process_id, server.port, server.username, flush=True)
     sys.stdin.read()

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 
 PASSWORD = "p"
 

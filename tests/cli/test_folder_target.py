@@ -13,8 +13,8 @@ from bottleneck.cli import app
 from bottleneck.records import schema as report_schema
 from bottleneck.steps import native
 from bottleneck.target import target as target_module
-from probes.drivers.samba import private_samba
-from probes.host.folders import Mount
+from probes.files.folders import Mount
+from probes.programs.samba import private_samba
 
 COPIES = {"push.uncached", "push.cached", "pull.uncached", "pull.cached"}
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")

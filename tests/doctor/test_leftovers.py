@@ -14,7 +14,7 @@ from bottleneck.doctor.leftovers import LEFT, REMOVED, UNANSWERED, Cleaned, Clea
 from bottleneck.hosts import AgentLost, StageError
 from bottleneck.target.target import parse
 from probes.core.stage import Refused
-from probes.host.leftovers import THERE, Leftover
+from probes.files.leftovers import THERE, Leftover
 
 NAME = "bottleneck-0123456789abcdef"
 

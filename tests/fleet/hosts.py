@@ -323,7 +323,7 @@ def _served(made: Lab, host: str) -> Iterator[subprocess.Popen[str]]:
 
 def main() -> None:
     sys.path.insert(0, str(ROOT))
-    from probes.drivers.samba import private_samba
+    from probes.programs.samba import private_samba
 
     address, folder = sys.argv[1:]
     served = {"share": SHARE, "username": USER, "password": PASSWORD, "address": address}

@@ -7,8 +7,8 @@ import random
 
 import json_mutation
 
-from probes.drivers import fio
-from probes.drivers.fio import FioFailed, Job, Result
+from probes.programs import fio
+from probes.programs.fio import FioFailed, Job, Result
 
 READ = Job(3, "read", 1 << 20, 1.0, True)
 WRITE = Job(3, "write", 1 << 20, 1.0, False, offset_bytes=4096)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from probes.core.records import DIALECTS, Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.host import payload
+from probes.files import payload
 from probes.small_files import SmallFiles
 from probes.smb import (
     facts,

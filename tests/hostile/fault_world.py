@@ -22,7 +22,7 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from probes.drivers.samba import Samba, private_samba  # noqa: E402
+from probes.programs.samba import Samba, private_samba  # noqa: E402
 
 BEFORE, EARLY, LATE = MOMENTS = ("before", "early", "late")
 PASSWORD = "correct-horse-47-Faults"  # noqa: S105 - of a server that this makes for itself

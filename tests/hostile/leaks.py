@@ -32,7 +32,7 @@ from secret_scan import Leak, Sampler, Secret
 from secret_watch import Ended, Room, folder_name, watch
 from sshd import own_sshd
 
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 
 UNAVAILABLE = 69
 PLANTED_SECONDS = 60.0

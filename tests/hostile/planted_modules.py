@@ -33,7 +33,7 @@ from sshd import own_sshd
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from probes.drivers.samba import Samba, private_samba  # noqa: E402
+from probes.programs.samba import Samba, private_samba  # noqa: E402
 from probes.system.tools import SYSTEM_FOLDERS  # noqa: E402
 
 NOTHING_RAN, SOMETHING_RAN, NO_TRIAL = 0, 1, 69

@@ -16,7 +16,7 @@ from secret_scan import Sampler, Secret
 from secret_watch import During, Ended, Room, folder_name, watch
 from sshd import Sshd
 
-from probes.drivers.samba import Samba
+from probes.programs.samba import Samba
 
 PATIENCE_SECONDS = 60.0
 USER = "anna"

@@ -58,7 +58,7 @@ def own_sshd(folder: Path, login: str = "", banner: str = "") -> Iterator[Sshd]:
     site = folder / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(
-        "from probes.host import tools\nfind = tools.find\n"
+        "from probes.system import tools\nfind = tools.find\n"
         f"tools.find = lambda name: {str(wrapper)!r} if name == 'ssh' else find(name)\n"
     )
     if os.geteuid() == 0:

@@ -15,8 +15,8 @@ from bottleneck.cli import app
 from probes import disk, native_copy
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.drivers import fio
-from probes.host import nameless, own_folder, served_file, source_file
+from probes.files import nameless, own_folder, served_file, source_file
+from probes.programs import fio
 from probes.smb.ends import FolderSink
 from tests.devices import loop_device
 from tests.living import until, within

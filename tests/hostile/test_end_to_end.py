@@ -13,7 +13,7 @@ from behaviour import LOGON_FAILURE, first
 from middle import between
 from peaks import run
 
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 
 SECRET = "Geheim-47-correct-horse"
 BUDGET_SECONDS = 14

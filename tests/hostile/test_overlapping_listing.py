@@ -13,7 +13,7 @@ from behaviour import first
 from middle import between
 
 from probes.core.stage import Refused
-from probes.drivers.samba import Samba, private_samba
+from probes.programs.samba import Samba, private_samba
 from probes.smb import smbprotocol_connection
 from probes.smb.leftovers import Setting, hold
 

@@ -42,8 +42,8 @@ from bottleneck import hosts
 from probes import smb_copy
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.drivers.samba import Samba, private_samba
-from probes.host import payload
+from probes.files import payload
+from probes.programs.samba import Samba, private_samba
 from probes.smb import run_folder
 
 BEHAVIOURS: tuple[Behaviour, ...] = (

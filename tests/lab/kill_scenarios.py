@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from probes.drivers.samba import Samba, private_samba
+from probes.programs.samba import Samba, private_samba
 
 ROOT = Path(__file__).resolve().parents[2]
 FREEZER = Path("/sys/fs/cgroup/freezer")

@@ -52,7 +52,7 @@ from kill_scenarios import (  # noqa: E402
     started,
 )
 
-from probes.drivers.samba import Samba, find_smbd  # noqa: E402
+from probes.programs.samba import Samba, find_smbd  # noqa: E402
 
 CLEAN, LEFT, NO_TRIAL = 0, 1, 69
 PR_SET_CHILD_SUBREAPER = 36

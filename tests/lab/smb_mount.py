@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 
 ADDRESS = "127.0.0.1"
 PASSWORD = "p"

@@ -3,7 +3,7 @@
 import kills
 import pytest
 
-from probes.drivers.samba import find_smbd
+from probes.programs.samba import find_smbd
 
 
 @pytest.mark.long

@@ -1,9 +1,12 @@
-"""A run's folder on a real share, a stage run to its end, and a path with a planted delay."""
+"""A run's folder on a share, a stage run to its end, a planted delay, a file system of its own."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -19,11 +22,12 @@ import pytest
 from probes import smb_copy
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Running
-from probes.drivers.samba import Samba, private_samba
 from probes.net import flow, sampling, transfer
+from probes.programs.samba import Samba, private_samba
 from probes.smb.run_folder import Setting as RunFolder
 from probes.smb.run_folder import hold
 from tests import living
+from tests.devices import loop_device
 
 sys.path.append(str(Path(__file__).parents[1] / "lab"))
 from delay import (  # noqa: E402
@@ -256,3 +260,21 @@ def relayed() -> Iterator[Callable[[int, float], int]]:
             return relay.port
 
         yield lead
+
+
+@pytest.fixture
+def ext4_disk(tmp_path):
+    """Where a fresh ext4 of 1 GiB is mounted, its loop device's name and the file behind it."""
+    if os.geteuid() != 0 or not shutil.which("mkfs.ext4"):
+        pytest.skip("a file system on a loop device needs root and mkfs.ext4")
+    image, point = tmp_path / "image", tmp_path / "disk"
+    point.mkdir()
+    image.touch()
+    os.truncate(image, 1 << 30)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    with loop_device(image) as node:
+        subprocess.run(["mount", node, point], check=True)
+        try:
+            yield point, node.name, image
+        finally:
+            subprocess.run(["umount", point], check=True)

@@ -17,8 +17,8 @@ WALL = re.compile(r"(time|ctime|localtime|gmtime|now|utcnow|today)(_ns)?")
 OF_CLOCKS = frozenset(("time", "datetime", "date"))
 WALL_NAMES = frozenset(("CLOCK_REALTIME", "CLOCK_REALTIME_COARSE", "CLOCK_TAI"))
 NEEDED = {
-    ("probes/host/journal.py", "time"): "how old an entry is, over restarts of its host",
-    ("probes/host/leftovers.py", "time"): "how old a file is, which has its time from that clock",
+    ("probes/files/journal.py", "time"): "how old an entry is, over restarts of its host",
+    ("probes/files/leftovers.py", "time"): "how old a file is, which has its time from that clock",
     ("probes/host/facts.py", "time"): "what this host's clock says is the question",
     ("probes/system/psutil_counters.py", "time"): "psutil tells by it when a process began",
     ("probes/net/datagrams.py", "time"): "the kernel's own stamp of a datagram is by it",

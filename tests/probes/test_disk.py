@@ -15,7 +15,7 @@ import pytest
 from probes import disk
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.host import folders, page_cache, source_file
+from probes.files import folders, page_cache, source_file
 from probes.storage import others, sequential
 from probes.system import tools
 

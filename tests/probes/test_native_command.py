@@ -16,8 +16,9 @@ from bottleneck.cli.app import run as run_command
 from probes import native_copy
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
-from probes.host import copy_program, own_folder
+from probes.files import own_folder
 from probes.native_copy import Setting
+from probes.programs import copy_program
 from tests import living
 
 MIB = 1 << 20

@@ -15,7 +15,7 @@ import pytest
 from probes import native_copy
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
-from probes.host import folders, own_folder, payload, source_file
+from probes.files import folders, own_folder, payload, source_file
 from probes.native_copy import Setting
 from probes.system import tools
 

@@ -12,7 +12,7 @@ import pytest
 
 from probes import small_files
 from probes.core.stage import Last
-from probes.host import payload
+from probes.files import payload
 from probes.smb.frames import Broken
 from tests import living
 

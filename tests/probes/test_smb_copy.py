@@ -21,7 +21,7 @@ import pytest
 from probes import smb_copy
 from probes.core.records import Access, Details, Endpoint, Sample
 from probes.core.stage import Last, Refused, Unavailable
-from probes.host import payload
+from probes.files import payload
 from probes.smb.copy_length import CopyLength
 from probes.smb.frames import Broken, Late
 from tests import living

@@ -15,9 +15,9 @@ import pytest
 from probes import smbclient_copy
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Refused
-from probes.drivers import smbclient
-from probes.drivers.samba import private_samba
-from probes.host import payload
+from probes.files import payload
+from probes.programs import smbclient
+from probes.programs.samba import private_samba
 from probes.smbclient_copy import Setting
 
 MIB = 1 << 20

@@ -12,7 +12,7 @@ from bottleneck.bench import Bench, Event
 from bottleneck.steps import disks
 from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint
-from probes.drivers.samba import Samba
+from probes.programs.samba import Samba
 
 PASSWORD = "correct horse 47"
 

@@ -12,7 +12,7 @@ from bottleneck import plan, session
 from bottleneck.bench import Bench
 from bottleneck.report import Step
 from probes.core.records import Measured, Outcome, Skipped
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 from probes.smb.session import UNENCRYPTED
 from tests.steps.benches import PASSWORD, bench_of
 

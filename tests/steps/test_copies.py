@@ -15,8 +15,8 @@ from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.steps import copies, copy_size, turns
 from probes.core.records import Endpoint, Failed, Measured
 from probes.core.stage import Refused, Unavailable
-from probes.drivers.samba import private_samba
-from probes.host import free_space
+from probes.files import free_space
+from probes.programs.samba import private_samba
 from tests.steps.benches import PASSWORD, begun, bench_of
 
 

@@ -16,7 +16,7 @@ from bottleneck.report import Step
 from bottleneck.steps import disks, files
 from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.records import Measured, Skipped
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 from tests.steps.benches import PASSWORD, begun, bench_of
 
 MIB = 1 << 20

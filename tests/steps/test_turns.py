@@ -19,7 +19,7 @@ from bottleneck.steps import files, schedule, transfers, turns
 from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from probes.core.records import Endpoint, Measured, Sample, Skipped, rates
 from probes.core.stage import Known, Unavailable, described
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 from tests.steps import benches
 
 BETWEEN = ("latency", "sweep", "matrix", "udp")

@@ -18,7 +18,7 @@ from bottleneck.hosts import Host, Ran
 from bottleneck.report import Step
 from probes import smb_copy
 from probes.core.records import Endpoint
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 from tests.living import below, until
 from tests.steps.benches import PASSWORD, bench_of
 

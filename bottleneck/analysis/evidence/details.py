@@ -35,7 +35,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sockets:
-    """What the kernels told of one TCP connection (probes/net/limits.py)."""
+    """What the kernels told of one TCP connection (probes/sockets/limits.py)."""
 
     by: str | None = None
     """Who limits it, where they agree."""
@@ -236,7 +236,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class PlaceDetails:
-    """Where a file lies (probes/storage/places.py)."""
+    """Where a file lies (probes/storage/placed.py)."""
 
     located: bool = False
     device: str | None = None

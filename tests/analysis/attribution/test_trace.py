@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bottleneck.analysis.attribution.trace import KINDS, HostLooks, SocketLook, Trace, nearest, read
-from probes.host import look_rows
 from probes.smb import time_bins
+from probes.watch import look_rows
 from tests.analysis.attribution.planted import SECONDS, bins, looks, socket
 
 

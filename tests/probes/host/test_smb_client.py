@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from probes.host import smb_client
-from probes.host.costly_settings import TCP_OF_WINDOWS, costly_host
 from probes.host.smb_client import costly, of_nsmb, of_smbutil, of_windows
+from probes.programs.costly_settings import TCP_OF_WINDOWS, costly_host
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 NAS = "192.0.2.11"

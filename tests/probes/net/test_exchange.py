@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from probes.host import payload
+from probes.files import payload
 from probes.net import exchange, port, warm
 from probes.net.warm import Cold
 from tests import living

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from probes.host import payload
+from probes.files import payload
 from probes.net import flow as flows
 from probes.net.flow import Flow
 from tests import living

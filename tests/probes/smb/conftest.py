@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from probes.core.records import Endpoint
-from probes.drivers.samba import Samba, private_samba
+from probes.programs.samba import Samba, private_samba
 from probes.smb.frames import Wire, prepare
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2

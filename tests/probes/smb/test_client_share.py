@@ -16,8 +16,8 @@ import pytest
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.drivers import samba, smbclient
-from probes.host import free_space, open_files
+from probes.files import free_space, open_files
+from probes.programs import samba, smbclient
 from probes.smb import client_share
 from probes.smb.client_share import Setting
 from probes.sockets.sock_diag import plain_address

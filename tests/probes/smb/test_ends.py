@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from probes.core.stage import Refused
-from probes.host import page_cache, payload, source_file
+from probes.files import page_cache, payload, source_file
 from probes.smb import ends
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, spread
 

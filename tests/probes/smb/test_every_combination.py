@@ -18,8 +18,8 @@ import pytest
 
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
-from probes.drivers.samba import Samba, private_samba
-from probes.host import payload
+from probes.files import payload
+from probes.programs.samba import Samba, private_samba
 from probes.smb import transfer
 from probes.smb.login import open_session
 from probes.smb.pipe import Pipe

@@ -18,8 +18,8 @@ import pytest
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.drivers.samba import private_samba
-from probes.host.open_files import listeners
+from probes.files.open_files import listeners
+from probes.programs.samba import private_samba
 from probes.smb import kerberos
 from probes.smb.login import open_session
 from probes.smb.session import login

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probes.core.records import Endpoint
-from probes.host import journal, payload
+from probes.files import journal, payload
 from probes.smb import leftovers
 from probes.smb.leftovers import Setting, hold
 from probes.smb.smbprotocol_session import Smb2Session

@@ -12,7 +12,7 @@ import pytest
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused
-from probes.drivers.samba import private_samba
+from probes.programs.samba import private_samba
 from probes.smb import offered
 from probes.smb.offered import ALGORITHMS, compression, parse_compression, question
 

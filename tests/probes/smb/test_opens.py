@@ -10,7 +10,7 @@ import pytest
 
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.host import payload
+from probes.files import payload
 from probes.small_files import SmallFiles
 from probes.smb import pipe as pipes
 from probes.smb.frames import Broken, Late

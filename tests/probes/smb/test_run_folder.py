@@ -19,7 +19,7 @@ import pytest
 from probes import smb_copy
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.host import journal
+from probes.files import journal
 from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
 from tests import living

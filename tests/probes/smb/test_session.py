@@ -34,7 +34,7 @@ def entered(manager: AbstractContextManager[Any]) -> None:
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     """A server that requires nothing and speaks everything."""
-    from probes.drivers.samba import private_samba
+    from probes.programs.samba import private_samba
 
     folder = tmp_path_factory.mktemp("plain")
     with private_samba(str(folder), password="right", options=[NT1]) as server:

@@ -14,8 +14,8 @@ from bottleneck.cli.app import run as run_command
 from probes import disk
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
-from probes.drivers import fio
-from probes.host import folders, source_file
+from probes.files import folders, source_file
+from probes.programs import fio
 from tests.devices import loop_device
 
 MIB = 1 << 20

@@ -3,7 +3,7 @@
 import pytest
 
 from probes.core.records import Sample
-from probes.drivers import fio
+from probes.programs import fio
 from probes.storage.curve import settled
 from probes.storage.sequential import window_rates
 

@@ -9,7 +9,7 @@ import pytest
 
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
-from probes.host import folders, page_cache
+from probes.files import folders, page_cache
 from probes.storage import Setting, named_file, others
 from probes.storage.named_file import Pass
 

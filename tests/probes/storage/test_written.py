@@ -10,7 +10,7 @@ import pytest
 
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.host import free_space
+from probes.files import free_space
 from probes.storage import Setting, written
 from probes.storage.written import find, measure_sustained, measure_synced
 

@@ -14,7 +14,7 @@ import pytest
 from probes import disk
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
-from probes.drivers import fio
+from probes.programs import fio
 from probes.storage import curve, zones
 from probes.storage.curve import Settled
 from tests.devices import loop_device

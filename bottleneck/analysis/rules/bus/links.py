@@ -214,7 +214,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layer:
-    """What lies below a folder, as probes/host/layers.py tells it."""
+    """What lies below a folder, as probes/files/layers.py tells it."""
 
     kind: str | None = None
     usb_bits_per_second: Positive | None = None

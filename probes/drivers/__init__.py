@@ -1,1 +1,0 @@
-"""Foreign engines, each behind one narrow interface."""

@@ -1,0 +1,326 @@
+"""What a folder lies on: file system, mount, block device, room."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional
+from urllib.parse import unquote
+
+from probes.core.meaning import Folder
+from probes.core.records import FolderFacts
+from probes.files import free_space
+from probes.system.platform import os
+from probes.system.proc import text, word
+
+SYS = Path("/sys")
+STACK_LAYERS = 8
+"""More layers of device mapper and RAID than anyone builds."""
+
+
+class MountEntry(NamedTuple):
+    """One line of /proc/PID/mountinfo."""
+
+    device_number: str
+    """major:minor."""
+    point: str
+    filesystem: str
+    source: str
+    options: str
+    """The mount's own, then the file system's."""
+    root: str = "/"
+    """The folder of the file system that the mount shows; another than / under a bind mount."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether another system, or a FUSE daemon, holds the data: its page cache is not ours."""
+        return self.filesystem in REMOTE_FILESYSTEMS or self.filesystem.startswith("fuse.")
+
+    @property
+    def told(self) -> Dict[str, str]:
+        """Values of the options by name."""
+        return _options(self.options)
+
+
+def parse_mountinfo(mountinfo: str) -> list[MountEntry]:
+    """The mounts of /proc/PID/mountinfo (proc(5)); lines that are none are left out."""
+    entries = []
+    for line in mountinfo.splitlines():
+        mount, _, rest = line.partition(" - ")
+        fields, tail = mount.split(), rest.split()
+        if len(fields) < 6 or len(tail) < 2:
+            continue
+        super_options = tail[2] if len(tail) > 2 else ""
+        options = ",".join(dict.fromkeys(",".join((fields[5], super_options)).split(",")))
+        entries.append(
+            MountEntry(
+                fields[2],
+                _unescaped(fields[4]),
+                tail[0],
+                _unescaped(tail[1]),
+                options.strip(","),
+                _unescaped(fields[3]),
+            )
+        )
+    return entries
+
+
+def mount_of(path: str, entries: list[MountEntry]) -> MountEntry | None:
+    """The mount that shows an absolute, resolved path: the longest, of equal ones the last."""
+    best = None
+    for entry in entries:
+        prefix = entry.point.rstrip("/") + "/"
+        if not (path + "/").startswith(prefix):
+            continue
+        if best is None or len(entry.point) >= len(best.point):
+            best = entry
+    return best
+
+
+def device_of(entry: MountEntry, sys_folder: Path = SYS) -> str | None:
+    """Kernel name of the block device below a mount; None: no block device.
+
+    btrfs and others show an anonymous device number: there the source's node is asked.
+    """
+    numbers = [entry.device_number]
+    if entry.device_number.startswith("0:") and entry.source.startswith("/dev/"):
+        try:
+            node = Path(entry.source).stat()
+            numbers.append(f"{os.major(node.st_rdev)}:{os.minor(node.st_rdev)}")
+        except OSError:
+            return None
+    for number in numbers:
+        link = sys_folder / "dev/block" / number
+        if link.exists():
+            return link.resolve().name
+    return _named_in_diskstats(numbers[-1])
+
+
+def rotational_of(device: str) -> bool | None:
+    """Whether the kernel takes the device (or the disk that it is a part of) for a spinning one."""
+    node = Path("/sys/class/block") / device
+    if not node.exists():
+        return None
+    queues = (node / "queue", node.resolve().parent / "queue")
+    told = [each for each in (word(queue / "rotational") for queue in queues) if each is not None]
+    return told[0] == "1" if told else None
+
+
+def folder_facts(path: str) -> FolderFacts:
+    """Facts of an existing folder; what the system does not tell is None."""
+    resolved = os.path.realpath(path)
+    entry = _mount_of(resolved)
+    device = device_of(entry) if entry else None
+    total_bytes = free_bytes = None
+    # a folder that went away keeps its other facts
+    with contextlib.suppress(OSError):
+        free_bytes, total_bytes = free_space.told(resolved)
+    return FolderFacts(
+        path=path,
+        filesystem=entry.filesystem if entry else None,
+        mount_options=entry.options if entry else None,
+        device=device,
+        rotational=rotational_of(device) if device else None,
+        total_bytes=total_bytes,
+        free_bytes=free_bytes,
+    )
+
+
+def stack(path: str) -> list[str]:
+    """The folder's file system and the devices below it, top first: ["ext4", "dm-0", "sda2"]."""
+    entry = _mount_of(os.path.realpath(path))
+    if entry is None:
+        return []
+    words = [entry.filesystem]
+    device = device_of(entry)
+    below = [device] if device else []
+    while below and len(words) < STACK_LAYERS:
+        name = below.pop(0)
+        words.append(name)
+        slaves = Path("/sys/class/block") / name / "slaves"
+        if slaves.is_dir():
+            below.extend(sorted(slave.name for slave in slaves.iterdir()))
+    if device is not None and rotational_of(device):
+        words.append("rotational")
+    return words
+
+
+def mounts() -> list[MountEntry]:
+    """All mounts that this process sees; empty: /proc is not there."""
+    return parse_mountinfo(_mountinfo())
+
+
+def _mountinfo() -> str:
+    try:
+        return Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
+
+
+def _mount_of(resolved: str) -> MountEntry | None:
+    return mount_of(resolved, mounts())
+
+
+def _named_in_diskstats(number: str) -> str | None:
+    """A device's name where /sys is not there or shows nothing of it."""
+    for line in text("/proc/diskstats").splitlines():
+        fields = line.split()
+        if len(fields) > 2 and ":".join(fields[:2]) == number:
+            return fields[2]
+    return None
+
+
+def _unescaped(field: str) -> str:
+    """Octal escapes of mountinfo (\\040 is a blank) undone."""
+    return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
+
+
+SMB_FILESYSTEMS = ("cifs", "smb3", "smbfs")
+REMOTE_FILESYSTEMS = frozenset(
+    (*SMB_FILESYSTEMS, "nfs", "nfs4", "9p", "virtiofs", "afs", "ceph", "coda", "davfs", "fuse")
+    + ("glusterfs", "gfs2", "lustre", "beegfs", "ncpfs", "ocfs2", "orangefs", "vboxsf", "vmhgfs")
+)
+"""Beside every fuse.NAME. fuseblk is none of them: a FUSE file system on a block device."""
+DIALECT_OF_VERSION = {
+    "1.0": "smb1",
+    "2.0": "2.0.2",
+    "2.1": "2.1",
+    "3.0": "3.0",
+    "3.02": "3.0.2",
+    "3.0.2": "3.0.2",
+    "3.11": "3.1.1",
+    "3.1.1": "3.1.1",
+}
+"""vers= as the kernel shows it (fs/smb/client/smb2ops.c, smb1ops.c: version_string)."""
+SIGNED_AUTHENTICATION = re.compile(r"(?:ntlm|ntlmv2|ntlmssp|krb5|lanman)i\Z")
+"""sec= of a session that signs: cifs_show_security() appends an i (fs/smb/client/cifsfs.c)."""
+ALGORITHM_UNTOLD = "algorithm not reported by the mount"
+SECRET_OPTIONS = ("pass", "password", "pass2", "password2", "secret", "passwd")
+GVFS_SHARE = re.compile(r"smb-share:(.*)\Z")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A folder's mount. What it does not tell is None."""
+
+    path: str
+    """The folder, absolute and without links."""
+    point: str
+    filesystem: str
+    source: str
+    options: str
+    remote: bool
+    """As MountEntry.remote."""
+    server: Optional[str]
+    """Name or address, as the mount's source has it."""
+    address: Optional[str]
+    """The server's IP address, where the kernel shows it."""
+    share: Optional[str]
+    """Of SMB: the share's name."""
+    folder: str
+    """Of SMB: the folder on the share, backslashes; empty: its root."""
+    dialect: Optional[str]
+    """As this product names it: smb1, 2.0.2 ... 3.1.1."""
+    signing: Optional[str]
+    encryption: Optional[str]
+
+
+class _Place(NamedTuple):
+    server: Optional[str]
+    share: Optional[str]
+    folder: str
+
+
+def read_mount(folder: Folder) -> Optional[Mount]:
+    """The mount under an existing folder; None: the system shows none (no /proc).
+
+    May wait for a mount that does not answer: the caller keeps a deadline.
+    """
+    return parse(_mountinfo(), os.path.realpath(folder))
+
+
+def parse(mountinfo: str, path: str) -> Optional[Mount]:
+    """The mount that shows an absolute path without links, from the text of mountinfo (proc(5))."""
+    entry = mount_of(path, parse_mountinfo(mountinfo))
+    if entry is None:
+        return None
+    options = entry.told
+    smb = entry.filesystem in SMB_FILESYSTEMS
+    place = _remote_place(entry, options, path)
+    return Mount(
+        path=path,
+        point=entry.point,
+        filesystem=entry.filesystem,
+        source=entry.source,
+        options=_without_secrets(entry.options),
+        remote=entry.remote,
+        server=place.server,
+        address=options.get("addr") or None,
+        share=place.share,
+        folder=place.folder,
+        dialect=DIALECT_OF_VERSION.get(options.get("vers", "")) if smb else None,
+        signing=ALGORITHM_UNTOLD if smb and _signs(options) else None,
+        encryption=ALGORITHM_UNTOLD if smb and "seal" in options else None,
+    )
+
+
+def _options(options: str) -> Dict[str, str]:
+    pairs = [each.partition("=") for each in options.split(",") if each]
+    return {name: value for name, _, value in pairs}
+
+
+def _without_secrets(options: str) -> str:
+    each = options.split(",")
+    return ",".join(one for one in each if one.partition("=")[0] not in SECRET_OPTIONS)
+
+
+def _signs(options: Dict[str, str]) -> bool:
+    return "sign" in options or bool(SIGNED_AUTHENTICATION.match(options.get("sec", "")))
+
+
+def _remote_place(entry: MountEntry, options: Dict[str, str], path: str) -> _Place:
+    """Server, share and folder that a mount's source names."""
+    below = _parts(path)[len(_parts(entry.point)) :]
+    if entry.filesystem in SMB_FILESYSTEMS:
+        return _smb_place(entry, below)
+    if entry.filesystem == "fuse.gvfsd-fuse":
+        return _gvfs_place(below)
+    if entry.filesystem in ("nfs", "nfs4", "fuse.sshfs"):
+        return _Place(_host_before_colon(entry.source), None, "")
+    if entry.filesystem == "9p" and options.get("trans") in ("tcp", "rdma"):
+        return _Place(entry.source or None, None, "")
+    return _Place(None, None, "")
+
+
+def _smb_place(entry: MountEntry, below: List[str]) -> _Place:
+    source = entry.source.replace("\\", "/")
+    named = _parts(source) if source.startswith("//") else []
+    if len(named) < 2:
+        return _Place(None, None, "")
+    server, share, *prefix = named
+    root = _parts(entry.root)
+    # A prefix that the kernel found by walking stands in the root as well (cifs_get_root).
+    if root[: len(prefix)] != prefix:
+        root = prefix + root
+    return _Place(server, share, "\\".join(root + below))
+
+
+def _gvfs_place(below: List[str]) -> _Place:
+    """smb-share:server=nas,share=media,user=anna/folder, as gvfsd-fuse names what it shows."""
+    found = GVFS_SHARE.match(below[0]) if below else None
+    told = _options(found[1]) if found else {}
+    if "server" not in told or "share" not in told:
+        return _Place(None, None, "")
+    return _Place(unquote(told["server"]), unquote(told["share"]), "\\".join(below[1:]))
+
+
+def _host_before_colon(source: str) -> Optional[str]:
+    """Host of host:/export, user@host:dir and [address]:/export."""
+    found = re.match(r"(?:[^@/]*@)?(?:\[([^]]+)\]|([^:/]+)):", source)
+    return (found[1] or found[2]) if found else None
+
+
+def _parts(path: str) -> List[str]:
+    return [part for part in path.split("/") if part]

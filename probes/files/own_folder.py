@@ -1,0 +1,342 @@
+"""A folder with a name that a run creates on this host, and that is gone however the run ends.
+
+In order, we remove it. Killed, a guardian does. Killed with the guardian, as at a container's end,
+the next run does, from the journal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import json
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Callable, Iterator, Optional, TypeVar
+
+from probes.core.meaning import Count, Folder, Hex, Seconds, Size, Text
+from probes.core.records import Endpoint
+from probes.core.stage import Refused
+from probes.files import free_space, journal, removal, source_file
+from probes.files.removal import Facts
+from probes.files.served_file import SOURCE, check_name
+from probes.system.child import NoAnswer, answered
+from probes.system.platform import os
+
+NAME = "bottleneck-guardian"
+END_SECONDS = 1.0
+"""How long one that has nothing left to do may take to end."""
+KEPT_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
+"""What a Python may need to start; a password in our environment is none of it."""
+
+_STARTER = "import sys; exec(sys.stdin.buffer.read(int(sys.argv[2])))" + (
+    "; guard(int(sys.argv[3]), sys.stdin.buffer)"
+)
+
+
+class Guardian:
+    """One at work: in a session of its own, with the parent folder and a pipe from us."""
+
+    def __init__(self, parent: int, facts: Facts, path: str) -> None:
+        """parent: descriptor of the folder that the run's is made in; path: for people who look.
+
+        Returns before it has started: what it is told meanwhile waits in the pipe.
+        """
+        program = source()
+        words = [sys.executable, "-I", "-S", "-c", _STARTER, NAME]
+        self._process = subprocess.Popen(
+            [*words, str(len(program)), str(parent), path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={key: os.environ[key] for key in KEPT_ENVIRONMENT if key in os.environ},
+            pass_fds=(parent,),
+            start_new_session=True,
+        )
+        self._write(program)
+        self.tell(facts)
+
+    def tell(self, facts: Facts) -> None:
+        """What it has to know in addition."""
+        self._write(json.dumps(facts).encode() + b"\n")
+
+    def end(self, gone: bool) -> None:
+        """Takes leave of it; where the folder is not gone, it goes on for a while."""
+        if gone:
+            self.tell({"done": True})
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # somebody killed it: we removed it ourselves
+            self._process.stdin.close()
+        if gone:
+            # It may hang in a mount that does not answer: it ends by itself when that does.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(END_SECONDS)
+
+    def _write(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # somebody killed it: we remove it ourselves
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+
+
+@functools.cache
+def source() -> bytes:
+    """removal.py, also where it was loaded from memory."""
+    spec = removal.__spec__
+    text = spec.loader.get_source(removal.__name__) if spec and spec.loader else None  # type: ignore[attr-defined]
+    if text is None:
+        raise RuntimeError("this program's own source cannot be read")
+    return str(text).encode()
+
+
+PAUSE_SECONDS = 0.02
+
+
+class OwnFolder:
+    """One that is about to be created, or there, or gone again."""
+
+    def __init__(self, kind: str, folder: str, name: str) -> None:
+        """kind: RUN, TREE; folder: an existing one. Errors: OSError of that."""
+        self._facts: removal.Facts = {"kind": kind, "name": name}
+        place = os.path.realpath(folder)
+        self._parent = removal.opened(place)
+        self._pin: Optional[int] = None
+        self._there = False
+        told = os.fstat(self._parent)
+        # That others' leftovers cannot be removed is no reason to measure nothing.
+        with suppress(OSError):
+            journal.sweep()
+        self._entry = journal.enter(
+            kind, place, name, folder_dev=told.st_dev, folder_ino=told.st_ino
+        )
+        try:
+            self._guardian = Guardian(self._parent, self._facts, f"{place}/{name}")
+        except BaseException:
+            self._entry.close(gone=True)
+            os.close(self._parent)
+            raise
+
+    def create(self) -> None:
+        """Makes it, closed to others. Errors: OSError, of what is no folder of ours then."""
+        # From here on, as nobody knows what a call did that never comes back.
+        self._there = True
+        try:
+            os.mkdir(self._facts["name"], 0o700, dir_fd=self._parent)
+        except OSError:
+            self._there = False
+            raise
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Takes an existing one as made for this run: by somebody else, as a file server."""
+        self._there = True
+        self._pin = removal.opened(self._facts["name"], self._parent)
+        told = os.fstat(self._pin)
+        self._tell({"dev": told.st_dev, "ino": told.st_ino})
+
+    def new_file(self, name: str) -> int:
+        """Descriptor of a new file in it, to read and write. Errors: OSError."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        return os.open(name, flags, 0o600, dir_fd=self.pin)
+
+    @property
+    def pin(self) -> int:
+        """Descriptor of it once it is there, whatever has its name by now."""
+        assert self._pin is not None
+        return self._pin
+
+    def empty(self) -> None:
+        """Removes what lies in it, whatever has its name by now. Errors: OSError."""
+        removal.empty(self.pin, self._facts["kind"], self._facts["dev"])
+
+    def ends_first(self, leader: int) -> None:
+        """Names a process group, by its leader, that has to end before the folder can go."""
+        started = removal.started_ticks(leader)
+        if started is not None:
+            space = removal.pid_space()
+            self._tell({"leader": leader, "started": started, "pid_space": space})
+
+    def remove(self, seconds: float = 0.0) -> None:
+        """Removes it; tries again for so long. Errors: OSError, of what stays."""
+        until = time.monotonic() + seconds
+        while self._there:
+            try:
+                if removal.remove(self._parent, self._facts) == removal.OTHER:
+                    raise FileExistsError(errno.EEXIST, "another object has its name")
+                self._there = False
+            except OSError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+
+    def gone(self) -> None:
+        """Says that somebody else removes it, or that it never was."""
+        self._there = False
+
+    def close(self) -> None:
+        """Leaves what is still there to the guardian."""
+        self._guardian.end(gone=not self._there)
+        self._entry.close(gone=not self._there)
+        # A removal that hangs in a mount still has them: their numbers may be nothing else's.
+        for fd in (self._pin, self._parent):
+            if fd is not None and not self._there:
+                os.close(fd)
+
+    def _tell(self, facts: removal.Facts) -> None:
+        self._facts.update(facts)
+        self._entry.write(facts)
+        self._guardian.tell(facts)
+
+
+@contextmanager
+def own_folder(kind: str, folder: str, name: str) -> Iterator[OwnFolder]:
+    """One that does not outlive the block, or us."""
+    made = OwnFolder(kind, folder, name)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+T = TypeVar("T")
+
+ANSWER_SECONDS = 10.0
+"""What a step before or after a copy may take in a mount."""
+REMOVE_SECONDS = 4.0
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NOT_ALLOWED = (errno.EACCES, errno.EPERM)
+LOST = (errno.ENOTCONN, errno.EHOSTDOWN, errno.ECONNABORTED, errno.ESHUTDOWN, errno.ETIMEDOUT)
+KNOWN_ERRORS = (
+    *NO_ROOM,
+    *NOT_ALLOWED,
+    *LOST,
+    errno.EROFS,
+    errno.ESTALE,
+    errno.ENOENT,
+    errno.ENOTDIR,
+)
+"""What refused() has a sentence for."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Whose folder, and what is put into it."""
+
+    folder: Folder
+    """The mounted share, or a folder on it."""
+    run: Hex
+    """Hex id of the run."""
+    size_bytes: Size
+    seconds: Seconds
+    """The source file ends early when writing it has taken so long."""
+    seed: Text
+    """Of the payload, hex."""
+    parts: Count = 1
+    """See free_space.fitting."""
+
+
+@contextmanager
+def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
+    """Creates bottleneck-RUN in the folder, with a source file of payload, and keeps both.
+
+    Yields its path as folder, and facts: size_bytes (what fits and could be written in time),
+    seconds (of that writing), free_bytes and total_bytes (0: the mount does not tell). Errors:
+    Refused ("usage", "permission", "space", "unreachable"), Unavailable (no room for 4 MiB);
+    OSError where something may be left.
+    """
+    name = f"bottleneck-{setting.run}"
+    check_name(name)
+    with ExitStack() as stack:
+        with speaking_of(setting.folder):
+            made = waited(setting.folder, lambda: OwnFolder(removal.RUN, setting.folder, name))
+            stack.callback(made.close)
+            free, total = waited(setting.folder, lambda: free_space.told(setting.folder))
+            size_bytes = free_space.fitting_in(
+                setting.size_bytes, setting.folder, free, total, setting.parts
+            )
+            path = os.path.join(setting.folder, name)  # noqa: PTH118
+            opened: list[int] = []
+            stack.callback(_removed, path, made, opened)
+            waited(setting.folder, made.create)
+            opened.append(waited(setting.folder, lambda: made.new_file(SOURCE)))
+            began = time.monotonic()
+            written = _filled(opened[0], setting, size_bytes)
+            seconds = time.monotonic() - began
+        facts = {
+            "size_bytes": written,
+            "seconds": seconds,
+            "free_bytes": free,
+            "total_bytes": total,
+        }
+        yield Endpoint(folder=path, facts=facts)
+
+
+@contextmanager
+def speaking_of(folder: str) -> Iterator[None]:
+    """A block whose OSErrors and silences in that folder become what a user has to mend."""
+    try:
+        yield
+    except NoAnswer as error:
+        raise Refused("unreachable", f"{error}; check that its server is up") from None
+    except OSError as error:
+        raise refused(folder, error) from error
+
+
+REMOUNT = "umount it, then mount it again"
+
+
+def refused(folder: str, error: OSError) -> Exception:
+    """What a user has to mend in a folder, one line; other errors with the folder's name."""
+    code, words = error.errno, (error.strerror or str(error)).lower()
+    if code in NO_ROOM:
+        return Refused("space", f"{folder}: {words}; free some space or use a smaller --size")
+    if code == errno.EROFS:
+        text = f"{folder}: mounted read-only; mount it read-write or use another folder"
+        return Refused("permission", text)
+    if code in NOT_ALLOWED:
+        return Refused("permission", f"{folder}: {words}: no write permission; choose another")
+    if code in (errno.ENOENT, errno.ENOTDIR):
+        return Refused("usage", f"{folder}: not found on this host")
+    if code == errno.ESTALE:
+        text = f"{folder}: stale file handle: the server no longer knows this mount; {REMOUNT}"
+        return Refused("unreachable", text)
+    if code in LOST:
+        return Refused("unreachable", f"{folder}: mount lost its server ({words}); {REMOUNT}")
+    return RuntimeError(f"{folder}: {words}")
+
+
+def waited(folder: str, work: Callable[[], T]) -> T:
+    """What work() returns or raises, where the folder's mount answers in time; else NoAnswer."""
+    return answered(folder, time.monotonic() + ANSWER_SECONDS, work)
+
+
+def _filled(fd: int, setting: Setting, size_bytes: int) -> int:
+    now = time.monotonic()
+
+    def fill() -> int:
+        return source_file.fill(fd, size_bytes, bytes.fromhex(setting.seed), now + setting.seconds)
+
+    return answered(setting.folder, now + setting.seconds + ANSWER_SECONDS, fill)
+
+
+def _removed(path: str, made: OwnFolder, opened: list[int]) -> None:
+    """Removes the folder; what then may be left the guardian tries on, as long as it takes."""
+
+    def work() -> None:
+        for fd in opened:
+            # First: NFS and FUSE only hide an open file, and its folder would stay.
+            with contextlib.suppress(OSError):
+                os.close(fd)
+        made.remove()
+
+    try:
+        answered(path, time.monotonic() + REMOVE_SECONDS, work)
+    except NoAnswer as error:
+        text = f"may remain until the mount answers, and is removed then: {error}"
+        raise TimeoutError(text) from None
+    except OSError as error:
+        raise OSError(f"{path} may remain: {(error.strerror or str(error)).lower()}") from None

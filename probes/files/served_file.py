@@ -1,0 +1,161 @@
+"""A run's file on a share as the host that serves it sees it: made durable, resized, compared.
+
+For copies that the other host starts: its program may neither flush nor look at what arrived.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import stat
+import time
+from contextlib import contextmanager
+from typing import Iterator
+
+from probes.core.meaning import Folder, Seconds, Size, Text
+from probes.core.records import Details
+from probes.files import free_space, page_cache, payload, source_file
+from probes.system.platform import os
+
+COMPARE_BYTES = 4 << 20
+
+
+def flush(path: Folder, file_name: Text) -> float:
+    """Returns when the file's content is on the disk: the seconds that it took.
+
+    path: a run's folder as locate() found it; file_name: that of a run's file. Errors: ValueError,
+    OSError.
+    """
+    with _opened(path, file_name, os.O_RDONLY) as fd:
+        began = time.monotonic()
+        os.fsync(fd)
+        return time.monotonic() - began
+
+
+def resize(
+    path: Folder,
+    file_name: Text,
+    size_bytes: Size,
+    seed: Text,
+    limit_seconds: Seconds,
+    create: bool = False,
+) -> int:
+    """Makes the file size_bytes long: cut, or continued with the payload for so many seconds.
+
+    create: it may be a new one, which this process's user owns. Returns the size that it has then;
+    it is flushed. Errors: ValueError, OSError, Unavailable where the file system has no room.
+    """
+    with _opened(path, file_name, os.O_RDWR | (os.O_CREAT if create else 0)) as fd:
+        present = os.fstat(fd).st_size
+        wanted = size_bytes
+        if wanted > present:
+            wanted = present + free_space.fitting(wanted - present, path)
+            until = time.monotonic() + limit_seconds
+            return source_file.fill(fd, wanted, bytes.fromhex(seed), until, present)
+        os.ftruncate(fd, wanted)
+        os.fsync(fd)
+        return wanted
+
+
+def intact(path: Folder, file_name: Text, size_bytes: Size, seed: Text) -> bool:
+    """Whether the file has that size and is the payload of the seed from end to end."""
+    with _opened(path, file_name, os.O_RDONLY) as fd:
+        return holds_payload(fd, size_bytes, bytes.fromhex(seed))
+
+
+def holds_payload(fd: int, size_bytes: int, seed: bytes) -> bool:
+    """Whether an open file has that size and is the payload of the seed from end to end."""
+    if os.fstat(fd).st_size != size_bytes:
+        return False
+    ring = payload.ring(seed)
+    buffer = memoryview(bytearray(COMPARE_BYTES))
+    offset = 0
+    while offset < size_bytes:
+        got = os.preadv(fd, [buffer[: size_bytes - offset]], offset)
+        if got == 0 or not payload.matches(ring, offset, buffer[:got]):
+            return False
+        offset += got
+    return True
+
+
+def start_write_back(fd: int) -> None:
+    """Has the kernel begin to write what is dirty, as it does in a long copy; does not wait."""
+    source_file.sync_range(fd, 0, 0, source_file.SYNC_WRITE)
+
+
+def remove(path: Folder, file_name: Text = "") -> None:
+    """Deletes one of the run's own files in its folder, or all of them; the folder stays.
+
+    What another user owns stays too: the server of the share removes it. Errors: ValueError for
+    any other name, OSError where there is no such folder.
+    """
+    check_name(os.path.basename(path))  # noqa: PTH119
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        for each in filter(RUN_FILE.fullmatch, [file_name] if file_name else os.listdir(folder)):
+            with contextlib.suppress(OSError):
+                os.unlink(each, dir_fd=folder)  # noqa: PTH108
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _opened(path: str, name: str, flags: int) -> Iterator[int]:
+    check_name(os.path.basename(path))  # noqa: PTH119
+    if not RUN_FILE.fullmatch(name):
+        raise ValueError("not the name of a run's file")
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        # O_NONBLOCK: a planted FIFO must not hold us
+        fd = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
+        told = os.fstat(fd)
+        # a second name would make it somebody else's file as well
+        if not stat.S_ISREG(told.st_mode) or told.st_nlink > 1:
+            raise ValueError(f"{name} in the run's folder is not a regular file of its own")
+        yield fd
+    finally:
+        os.close(fd)
+
+
+RUN_FOLDER = re.compile(r"bottleneck-[0-9a-f]{8,64}")
+SOURCE = "source"
+RUN_FILE = re.compile(r"source|pushed-[0-9a-f]{16}")
+"""Names of the files that a run puts into its folder on a share."""
+
+
+def check_name(folder_name: str) -> None:
+    """Refuses what is not the name of a run's folder."""
+    if not RUN_FOLDER.fullmatch(folder_name):
+        raise ValueError("not the name of a run's folder")
+
+
+def set_cache(
+    path: Folder, requested: Text, first_bytes: Size = 0, file_name: Text = SOURCE
+) -> Details:
+    """Evicts or warms the first bytes of the file `source` in the run's folder, and proves it.
+
+    What lies behind them is left as it is: it need not be read from a slow disk again.
+    path: as locate() found it. requested: cached, uncached. first_bytes: 0 is the whole file.
+    file_name: another file of the run there.
+    Returns side, requested, proven, cached_ratio_before (None: cannot be told). Errors: ValueError
+    for a path that is not a run's folder or a source that is not a regular file; OSError.
+    """
+    if requested not in ("cached", "uncached"):
+        raise ValueError(f"a file cannot be made {requested}")
+    with _opened(path, file_name, os.O_RDONLY) as fd:
+        whole_bytes = os.fstat(fd).st_size
+        size_bytes = min(first_bytes or whole_bytes, whole_bytes)
+        if requested == "cached":
+            page_cache.warm(fd, size_bytes)
+        else:
+            page_cache.evict(fd, size_bytes)
+        state = page_cache.state(fd, size_bytes)
+    return {
+        "side": "server",
+        "requested": requested,
+        "proven": page_cache.proven(state, requested == "cached"),
+        "cached_ratio_before": None if state is None else state.cached_ratio,
+    }

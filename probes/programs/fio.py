@@ -1,0 +1,238 @@
+"""fio, the system's own, behind one narrow door: jobs on descriptors that are open, one by one.
+
+The jobs are an argument vector made here; fio gets no file name but
+/proc/self/fd/N and no right to create one. It runs as threads of one process, in a group of its
+own, dies with its starter (PR_SET_PDEATHSIG) and is killed at an absolute deadline. Its report
+goes to a memory file: on stdout fio puts notes in front of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from typing import Iterator, Sequence
+
+from probes.core.records import Sample
+from probes.core.stage import Unavailable
+from probes.files import free_space
+from probes.programs.fio_report import BLOCK_BYTES, DEPTH, FioFailed, Job, Result, name_of, parse
+from probes.system import tools
+from probes.system.child import end_with_parent
+from probes.system.platform import os
+from probes.system.reader import reader
+from probes.system.waiting import signal
+
+__all__ = ["BLOCK_BYTES", "DEPTH", "FioFailed", "Job", "Result", "parse", "running", "version"]
+
+OLDEST = (3, 0)
+"""Nanosecond latencies and bw_bytes came with it."""
+
+STAT_BLOCK_BYTES = 512
+"""Unit of st_blocks (stat(2))."""
+POLL_SECONDS = 0.01
+QUIET_START_SECONDS = 0.5
+"""fio waits 0.1 s between its threads' start and the first I/O; some I/O no counter shows."""
+REPORT_LIMIT_BYTES = 16 << 20
+
+
+def version() -> str:
+    """fio's version. Errors: Unavailable where it is missing or too old, with the remedy."""
+    _program()
+    told = tools.version("fio")
+    if told is None:
+        raise Unavailable(f"fio on {socket.gethostname()} does not start (apt reinstall fio)")
+    numbers = tuple(int(word) for word in re.findall(r"\d+", told)[:2])
+    if numbers < OLDEST:
+        raise Unavailable(f"fio on {socket.gethostname()} is {told}; 3.0 or newer is needed")
+    return told
+
+
+def _program() -> str:
+    if not tools.TAKE_OPEN_FILES:
+        raise Unavailable(f"fio on {socket.gethostname()} cannot be used: it takes Linux")
+    path = tools.find("fio")
+    if path is None:
+        raise Unavailable(f"fio is not installed on {socket.gethostname()} (apt install fio)")
+    return path
+
+
+def arguments(*jobs: Job) -> list[str]:
+    """fio's options for jobs that run one after the other; one thread each."""
+    common = [
+        "--thread",
+        "--output-format=json",
+        "--eta=never",
+        "--allow_file_create=0",
+        "--invalidate=0",
+        "--percentile_list=50:99",
+    ]
+    if all(job.part == "read" for job in jobs):
+        common.append("--readonly")
+    return common + [each for number, job in enumerate(jobs) for each in _job(number, job)]
+
+
+def _job(number: int, job: Job) -> list[str]:
+    chosen = [
+        f"--name={name_of(number)}",
+        "--filename=" + ":".join(f"/proc/self/fd/{fd}" for fd in (job.fd, *job.more_fds)),
+        f"--rw={job.verb}",
+        f"--bs={job.block_bytes}",
+        f"--offset={job.offset_bytes}",
+        f"--size={job.size_bytes}",
+        f"--runtime={max(1, round(job.seconds * 1000))}ms",
+    ]
+    if number:
+        chosen.append("--stonewall")
+    if job.looping:
+        chosen.append("--time_based")
+    chosen.append(f"--direct={int(job.direct)}")
+    chosen += (
+        ["--ioengine=libaio", f"--iodepth={job.depth}"] if job.direct else ["--ioengine=psync"]
+    )
+    if job.verb.startswith("rand"):
+        chosen += ["--randrepeat=0", "--norandommap", "--file_service_type=random"]
+    if job.part == "write":
+        chosen += ["--refill_buffers", "--fallocate=none"]
+        chosen.append("--end_fsync=1")
+        if not job.direct:
+            # else all of it would be flushed at the end, long after the time is over
+            chosen.append("--fdatasync=8")
+    return chosen
+
+
+@contextlib.contextmanager
+def running(jobs: Sequence[Job], deadline: float) -> Iterator[Run]:
+    """A started fio with its jobs; killed at the deadline (monotonic) or when the block is left."""
+    path = _program()
+    for job in jobs:
+        if job.part == "write" and any(map(_is_device, (job.fd, *job.more_fds))):
+            raise ValueError("a block device is for reading only")
+    parent = os.getpid()
+    with contextlib.ExitStack() as stack:
+        report = os.memfd_create("fio-report")
+        stack.callback(os.close, report)
+        errors = stack.enter_context(tempfile.TemporaryFile())
+        process = subprocess.Popen(
+            [path, *arguments(*jobs), f"--output=/proc/self/fd/{report}"],
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=subprocess.STDOUT,
+            pass_fds=(*(fd for job in jobs for fd in (job.fd, *job.more_fds)), report),
+            cwd="/",
+            preexec_fn=lambda: _enter(parent),
+        )
+        try:
+            yield Run(jobs, process, report, errors.fileno(), deadline)
+        finally:
+            if process.poll() is None:
+                _kill_group(process)
+            process.wait()
+
+
+@dataclass
+class Run:
+    """One fio at work; report and errors are descriptors of what it writes."""
+
+    jobs: Sequence[Job]
+    process: subprocess.Popen[bytes]
+    report: int
+    errors: int
+    deadline: float
+    room: free_space.Watch = field(
+        default_factory=lambda: free_space.Watch("the file system of the folder")
+    )
+    began: float = 0.0
+    base: int = 0
+
+    def wait_for_io(self) -> None:
+        """Returns when the first I/O has been made, or when fio has ended."""
+        threads_since = None
+        while self._alive():
+            now = time.monotonic()
+            moved = self._counted()
+            if threads_since is None and self._threads() < 2:
+                self.base = moved
+            elif threads_since is None:
+                threads_since = now
+            elif moved > self.base or now - threads_since > QUIET_START_SECONDS:
+                self.began = now
+                return
+            time.sleep(POLL_SECONDS / 2)
+
+    def progress(self, every_seconds: float) -> Iterator[Sample]:
+        """The kernel's counts of a single job until fio ends; none where it counts no such I/O."""
+        next_at = self.began + every_seconds
+        while self._alive():
+            time.sleep(POLL_SECONDS)
+            now = time.monotonic()
+            if now < next_at or self.began == 0.0:
+                continue
+            next_at += every_seconds
+            moved = self._counted() - self.base
+            if self.jobs[0].direct:
+                # direct I/O is counted when it is sent off
+                moved -= self.jobs[0].depth * self.jobs[0].block_bytes
+            if moved > 0:
+                yield Sample(now - self.began, moved)
+
+    def results(self) -> list[Result]:
+        """fio's report of each job, in their order, once it has ended. Errors: FioFailed."""
+        while self._alive():
+            time.sleep(POLL_SECONDS)
+        text = os.pread(self.report, REPORT_LIMIT_BYTES, 0).decode("utf-8", "replace")
+        notes = os.pread(self.errors, 65536, 0).decode("utf-8", "replace")
+        return parse(text, self.jobs, self.process.returncode, notes)
+
+    def _alive(self) -> bool:
+        if self.process.poll() is not None:
+            return False
+        if time.monotonic() >= self.deadline:
+            _kill_group(self.process)
+            self.process.wait()
+            raise FioFailed("fio did not end in time and was stopped")
+        files = [each.fd for each in self.jobs if each.part == "write"]
+        wrote = sum(os.fstat(fd).st_blocks for fd in files) * STAT_BLOCK_BYTES
+        for fd in files:
+            # somebody else may fill the disk meanwhile; who leaves the block kills fio
+            self.room.look_at(fd, wrote)
+        return True
+
+    def _threads(self) -> int:
+        try:
+            return len(os.listdir(f"/proc/{self.process.pid}/task"))
+        except OSError:
+            return 0
+
+    def _counted(self) -> int:
+        """Bytes that fio moved so far, by the kernel's account of it; 0: not readable."""
+        try:
+            told = reader().moved(self.process.pid)
+        except (OSError, Unavailable):
+            told = None
+        if told is None:
+            return 0
+        if self.jobs[0].part == "write":
+            return told.disk_written_bytes if self.jobs[0].direct else told.written_bytes
+        return told.disk_read_bytes if self.jobs[0].direct else told.read_bytes
+
+
+def _is_device(fd: int) -> bool:
+    return stat.S_ISBLK(os.fstat(fd).st_mode)
+
+
+def _enter(parent: int) -> None:
+    """In the forked child, before fio: a group of its own, and death with the parent."""
+    os.setpgid(0, 0)
+    end_with_parent(parent)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    for end in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            end(process.pid, signal.SIGKILL)

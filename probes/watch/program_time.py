@@ -1,0 +1,78 @@
+"""Where the time of a program went that moves a copy: rows from the looks at its threads; pure.
+
+The rows are those that our own copies write of themselves (probes/smb/time_bins.py). What is seen
+at a look stands for the time around it: of the looks at which no thread ran, the share at which one
+waited for a disk, or for room in a socket. What runs is not sampled, as the scheduler counts it.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from probes.watch.look_rows import Row, ThreadLook
+from probes.watch.thread_calls import OTHER, READ, SEND, WRITE
+from probes.watch.thread_states import RUNS
+
+LOOKS_OF_A_BIN = 4
+MOST_BINS = 96
+LEAST_LOOKS = 5
+"""Fewer say nothing of the time."""
+KNOWN_RATIO = 0.75
+"""Of the looks, those that tell what the program waits for: of fewer they may be the odd ones."""
+
+
+def bins(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
+    """Rows of a time span: its end since began; seconds in reply, send, read, write and flush (of
+    which a look tells send, read and write); CPU seconds and seconds in the run queue of the thread
+    that used most, both since began. Empty: too few looks, or the program's waits are not known.
+    """
+    seen = [each for each in looks if began <= each.clock_seconds <= ended]
+    inside = [each for each in seen if each.waits_for is not None]
+    if len(inside) < max(LEAST_LOOKS, KNOWN_RATIO * len(seen)):
+        return []
+    used = _used(inside, _busiest(inside))
+    step = max(LOOKS_OF_A_BIN, -(-len(inside) // MOST_BINS))
+    ends = [*range(0, len(inside) - 1, step), len(inside) - 1]
+    rows: List[Row] = [_row(inside[0].clock_seconds - began, (0.0, 0.0, 0.0), used[0])]
+    for first, last in zip(ends, ends[1:]):
+        waits = [each.waits_for for each in inside[first : last + 1] if not _runs(each)]
+        lasted = (inside[last].clock_seconds - inside[first].clock_seconds) / max(1, len(waits))
+        walls = tuple(lasted * waits.count(kind) for kind in (SEND, READ, WRITE))
+        rows.append(_row(inside[last].clock_seconds - began, walls, used[last]))
+    return rows
+
+
+def _runs(look: ThreadLook) -> bool:
+    """Whether a thread ran and none waited for a disk or for room."""
+    return look.waits_for == OTHER and any(each.state == RUNS for each in look.threads)
+
+
+def _row(elapsed: float, walls: Sequence[float], used: Tuple[float, float]) -> Row:
+    return tuple(round(each, 6) for each in (elapsed, 0.0, *walls, 0.0, *used))
+
+
+def _busiest(looks: Sequence[ThreadLook]) -> int:
+    """The thread that ran, or waited for a core, longest in that time."""
+    first: Dict[int, float] = {}
+    last: Dict[int, float] = {}
+    for look in looks:
+        for each in look.threads:
+            wanted = each.run_seconds + (each.wait_seconds or 0.0)
+            first.setdefault(each.thread, wanted)
+            last[each.thread] = wanted
+    return max(last, key=lambda thread: last[thread] - first[thread], default=0)
+
+
+def _used(looks: Sequence[ThreadLook], thread: int) -> List[Tuple[float, float]]:
+    """CPU seconds of a thread, and its seconds in the run queue, by each look since its first."""
+    first: Optional[Tuple[float, float]] = None
+    used, found = (0.0, 0.0), []
+    for look in looks:
+        for each in look.threads:
+            if each.thread == thread:
+                now = each.run_seconds, each.wait_seconds or 0.0
+                first = first or now
+                used = now[0] - first[0], now[1] - first[1]
+        # One that has not begun, or has ended, uses nothing.
+        found.append(used)
+    return found

@@ -1,0 +1,256 @@
+"""Only what a run left is removed: by name, owner and content; links and strangers stay."""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from probes.files import folders, journal, leftovers, payload, removal
+from probes.files.own_folder import own_folder
+from probes.system.proc import ProcessStat
+from probes.system.reader import reader
+from tests.living import STAYS
+
+RUN = f"bottleneck-{os.urandom(8).hex()}"  # whoever has one of that name open is its user
+ALL_ARE_SEEN = leftovers._Users.all_are_seen
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_hidden(tmp_path_factory, monkeypatch):
+    """For another user than root and in a container, too; with a journal of its own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setattr(leftovers._Users, "all_are_seen", True)
+
+
+def made(folder, name=RUN, files=("source",)):
+    path = folder / name
+    path.mkdir()
+    for each in files:
+        (path / each).write_bytes(payload.ring(b"seed")[:100])
+    return path
+
+
+def found(folder, older=0.0):
+    return {Path(each.path).name: each for each in leftovers.find([str(folder)], older)}
+
+
+def test_a_run_folder_with_its_files_is_found_and_removed(tmp_path):
+    files = ("source", "pushed-0123456789abcdef", "small-0123456789abcdef-12")
+    path = made(tmp_path, files=files)
+    (tmp_path / "mine").write_text("stays")
+    (only,) = found(tmp_path).values()
+    assert (only.path, only.files, only.size_bytes) == (str(path), 3, 300)
+    assert only.why_left == ""
+    assert leftovers.remove(only.path, 0) == ""
+    assert os.listdir(tmp_path) == ["mine"]
+    assert leftovers.remove(only.path, 0) == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bottleneck-",
+        "bottleneck-0123456789abcde",
+        "bottleneck-0123456789ABCDEF",
+        "bottleneck-0123456789abcdef.old",
+        "bottleneck-0123456789abcdef\n",
+        "bottleneck",
+        "xbottleneck-0123456789abcdef",
+        "bottleneck-share-Ab_-9xyz",
+    ],
+)
+def test_another_name_is_not_looked_at(tmp_path, name):
+    path = made(tmp_path, name)
+    assert found(tmp_path) == {}
+    assert "name" in leftovers.remove(str(path), 0)
+    assert (path / "source").exists()
+
+
+def bind(path):
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(path))
+
+
+PUSHED = "pushed-0123456789abcdef"
+PLANTS = {
+    "a link": lambda path: (path / "evil").symlink_to("/etc/passwd"),
+    "a link as source": lambda path: (
+        (path / "source").unlink() or (path / "source").symlink_to("/etc/passwd")
+    ),
+    "a folder": lambda path: (path / PUSHED).mkdir(),
+    "a strange name": lambda path: (path / "x\x1b[2Jy").touch(),
+    "a name of bytes": lambda path: Path(os.fsdecode(os.fsencode(path) + b"/\xff\xfe")).touch(),
+    "a pipe": lambda path: os.mkfifo(path / PUSHED),
+    "another hard link": lambda path: os.link(path / "source", path.parent / "kept"),
+    "a socket": lambda path: bind(path / PUSHED),
+}
+
+
+def test_a_folder_that_cannot_be_read_is_told_and_one_that_is_not_there_holds_nothing(tmp_path):
+    (tmp_path / "file").touch()
+    (told,) = leftovers.find([str(tmp_path / "file")], 0)
+    assert (told.path, told.why_left) == (str(tmp_path / "file"), "not a directory")
+    assert leftovers.find([str(tmp_path / "none")], 0) == []
+
+
+@pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
+def test_a_folder_with_anything_else_in_it_stays_whole(tmp_path, monkeypatch, plant):
+    monkeypatch.chdir(tmp_path)
+    path = made(Path())
+    plant(path)
+    before = sorted(os.listdir(path))
+    (only,) = found(tmp_path).values()
+    assert only.why_left
+    assert leftovers.remove(str(tmp_path / path), 0) == only.why_left
+    assert sorted(os.listdir(path)) == before
+
+
+FOREIGN = [b"a user's own", b"x" * 100, bytes(100), payload.MAGIC[1:] + b"x" * 100]
+
+
+@pytest.mark.parametrize("content", FOREIGN)
+def test_a_file_called_source_that_no_run_wrote_is_not_removed(tmp_path, content):
+    """The name of a run's folder and of its file is not enough."""
+    path = made(tmp_path)
+    (path / "source").write_bytes(content)
+    (only,) = found(tmp_path).values()
+    assert "delete it by hand" in only.why_left
+    assert leftovers.remove(str(path), 0) == only.why_left
+    assert (path / "source").read_bytes() == content
+
+
+@pytest.mark.parametrize("files", [(), ("source",), ("source", PUSHED)])
+@pytest.mark.parametrize("size", [0, 7, len(payload.MAGIC)])
+def test_what_was_killed_when_it_had_just_begun_goes(tmp_path, files, size):
+    path = made(tmp_path, files=files)
+    for each in files:
+        (path / each).write_bytes(payload.MAGIC[:size])
+    assert leftovers.remove(str(path), 0) == ""
+    assert not path.exists()
+
+
+def test_one_file_that_a_run_wrote_proves_whose_the_folder_is(tmp_path):
+    """A push that was killed may leave one of zeros, of which the end was written."""
+    path = made(tmp_path, files=("source", PUSHED))
+    (path / PUSHED).write_bytes(bytes(100))
+    assert leftovers.remove(str(path), 0) == ""
+    assert not path.exists()
+
+
+def test_a_link_with_the_name_of_a_run_is_no_folder_of_one(tmp_path):
+    target = made(tmp_path, "elsewhere")
+    (tmp_path / RUN).symlink_to(target)
+    (only,) = found(tmp_path).values()
+    assert "not a folder" in only.why_left
+    assert leftovers.remove(str(tmp_path / RUN), 0) == only.why_left
+    assert (target / "source").exists()
+
+
+def test_what_is_young_stays(tmp_path):
+    made(tmp_path)
+    assert "a run may use it" in found(tmp_path, 3600)[RUN].why_left
+    assert "a run may use it" in leftovers.remove(str(tmp_path / RUN), 3600)
+
+
+def test_what_a_process_has_open_is_in_use(tmp_path):
+    path = made(tmp_path)
+    with subprocess.Popen(STAYS, cwd=path) as process:
+        try:
+            assert f"process {process.pid}" in found(tmp_path)[RUN].why_left
+        finally:
+            process.kill()
+
+
+def test_a_host_that_shows_no_processes_keeps_everything(tmp_path, monkeypatch):
+    def none():
+        raise FileNotFoundError(2, "No such file or directory", "/proc")
+
+    path = made(tmp_path)
+    monkeypatch.setattr(reader(), "processes", none)
+    assert "does not show which process uses it" in found(tmp_path)[RUN].why_left
+    assert "does not show which process uses it" in leftovers.remove(str(path), 0)
+    assert (path / "source").exists()
+
+
+def test_a_run_that_lives_is_left_alone(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path)
+    with own_folder(removal.RUN, str(tmp_path), RUN) as made_one:
+        made_one.create()
+        for place in (tmp_path / "link", tmp_path):
+            assert "still active" in found(place)[RUN].why_left
+            assert "still active" in leftovers.remove(str(place / RUN), 0)
+        made_one.remove()
+
+
+@pytest.mark.parametrize("kind", [removal.RUN, removal.TREE])
+def test_what_the_journal_names_is_found_wherever_it_lies(tmp_path, kind):
+    """Without its folder, its age or its contents being looked at."""
+    path = made(tmp_path, "any name")
+    told, around = path.stat(), tmp_path.stat()
+    facts = {"folder_dev": around.st_dev, "folder_ino": around.st_ino}
+    entry = journal.enter(kind, str(tmp_path), path.name, **facts, dev=told.st_dev, ino=told.st_ino)
+    assert leftovers.find([], 3600) == []
+    entry.close(gone=False)
+    (only,) = leftovers.find([], 3600)
+    assert (only.path, only.why_left, only.noted) == (str(path), "", True)
+    assert leftovers.remove(str(path), 3600) == ""
+    assert not path.exists() and leftovers.find([], 3600) == []
+
+
+def test_what_the_journal_is_not_sure_of_goes_by_its_name(tmp_path):
+    """As after another boot, where a file server made the folder for another user."""
+    path, around = made(tmp_path), tmp_path.stat()
+    facts = {"folder_dev": around.st_dev, "folder_ino": around.st_ino, "dev": 1, "ino": 1}
+    journal.enter(removal.RUN, str(tmp_path), RUN, **facts).close(gone=False)
+    assert "a run may use it" in leftovers.remove(str(path), 3600)
+    assert leftovers.remove(str(path), 0) == ""
+    assert not path.exists() and leftovers.find([], 0) == []
+
+
+@pytest.mark.parametrize("below", ["", "a\\b"])
+def test_what_lies_on_a_share_is_named_with_the_share_and_its_folder(below):
+    name = f"{below}\\{RUN}" if below else RUN
+    journal.enter(journal.SHARE, "//nas:445/media", name).close(gone=False)
+    (only,) = leftovers.find([], 3600)
+    place = "//nas:445/media/a/b" if below else "//nas:445/media"
+    assert only.why_left.endswith(f"use bottleneck cleanup {place}")
+
+
+def test_what_is_young_stays_where_a_process_may_be_hidden(tmp_path, monkeypatch):
+    path = made(tmp_path)
+    monkeypatch.setattr(leftovers._Users, "all_are_seen", False)
+    assert "hidden" in found(tmp_path)[RUN].why_left
+    assert "hidden" in leftovers.remove(str(path), 0)
+    assert (path / "source").exists()
+    monkeypatch.setattr(leftovers, "SURE_SECONDS", 0.0)
+    assert leftovers.remove(str(path), 0) == ""
+
+
+def test_root_alone_sees_them_all_and_not_in_a_container(monkeypatch):
+    users = leftovers._Users()
+    users._seen = {2: ProcessStat(2, "kthreadd", 0, True, 0, 0, 1, 0)}
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert ALL_ARE_SEEN.fget(users)
+    users._seen = {2: ProcessStat(2, "sh", 1, False, 0, 0, 1, 0)}
+    assert not ALL_ARE_SEEN.fget(users)
+    users._seen = {2: ProcessStat(2, "kthreadd", 0, True, 0, 0, 1, 0)}
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert not ALL_ARE_SEEN.fget(users)
+
+
+@pytest.mark.parametrize(
+    ("mounted", "words"),
+    [
+        ("cifs //nas/media rw,addr=192.0.2.7", "use bottleneck cleanup //nas/media"),
+        ("nfs4 nas:/media rw,addr=192.0.2.7", "run this there"),
+    ],
+)
+def test_another_host_s_disk_has_another_clock(tmp_path, monkeypatch, mounted, words):
+    path = made(tmp_path)
+    line = f"36 25 0:40 / {tmp_path} rw,relatime - {mounted}\n"
+    monkeypatch.setattr(folders, "read_mount", lambda folder: folders.parse(line, folder))
+    assert words in found(tmp_path)[RUN].why_left
+    assert words in leftovers.remove(str(path), 0)
+    assert (path / "source").exists()

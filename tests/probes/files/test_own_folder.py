@@ -1,0 +1,166 @@
+"""The run's folder in a mounted share: real payload, nothing left, one line for each refusal."""
+
+import errno
+import os
+import shutil
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from probes.core.records import Endpoint
+from probes.core.stage import Refused, Unavailable
+from probes.files import own_folder, payload, removal
+from probes.files.own_folder import Guardian, OwnFolder, Setting, hold, refused
+from tests.living import running, until
+
+MIB = 1 << 20
+
+
+def setting(folder, **more):
+    told = {"run": "00aa11bb", "size_bytes": 5 * MIB, "seconds": 30.0, "seed": "ab", **more}
+    return Setting(folder=str(folder), **told)
+
+
+def test_the_source_holds_the_payload_and_all_goes_at_the_end(tmp_path):
+    with hold(setting(tmp_path), Endpoint()) as held:
+        assert held.folder == str(tmp_path / "bottleneck-00aa11bb")
+        content = Path(held.folder, "source").read_bytes()
+        assert len(content) == held.facts["size_bytes"] == 5 * MIB
+        assert payload.matches(payload.ring(b"\xab"), 0, memoryview(content))
+        assert held.facts["total_bytes"] >= held.facts["free_bytes"] > 0
+        Path(held.folder, "pushed-0123456789abcdef").touch()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_this_runs_stays_and_is_said_to(tmp_path):
+    with (
+        pytest.raises(OSError, match=r"bottleneck-00aa11bb may remain: directory not empty"),
+        hold(setting(tmp_path), Endpoint()) as held,
+    ):
+        Path(held.folder, "pushed-by-somebody").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == [
+        "bottleneck-00aa11bb",
+        "pushed-by-somebody",
+    ]
+
+
+def test_an_existing_folder_of_that_name_is_not_touched(tmp_path):
+    mine = tmp_path / "bottleneck-00aa11bb"
+    mine.mkdir()
+    (mine / "source").write_text("mine")
+    with pytest.raises(RuntimeError, match="file exists"), hold(setting(tmp_path), Endpoint()):
+        pass
+    assert (mine / "source").read_text() == "mine"
+
+
+def test_any_other_name_is_refused(tmp_path):
+    with (
+        pytest.raises(ValueError, match="not the name"),
+        hold(setting("/x", run="../.."), Endpoint()),
+    ):
+        pass
+
+
+def test_a_folder_that_is_gone_already_is_no_error(tmp_path):
+    with hold(setting(tmp_path), Endpoint()) as held:
+        shutil.rmtree(held.folder)
+
+
+HOLDER = """
+import sys
+from probes.files.own_folder import Setting, hold
+from probes.core.records import Endpoint
+with hold(Setting(sys.argv[1], "00aa11bb", 4 << 20, 5.0, "ab"), Endpoint()) as held:
+    print(held.folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_nothing_is_left_when_the_holder_is_killed(tmp_path):
+    with running(HOLDER, tmp_path) as holder:
+        folder = Path(holder.stdout.readline().strip())
+        (folder / "pushed-0123456789abcdef").touch()
+        holder.kill()
+    assert until(lambda: not list(tmp_path.iterdir()))
+
+
+def test_a_mount_that_hangs_is_refused_in_time(tmp_path, monkeypatch):
+    release = threading.Event()
+    monkeypatch.setattr(own_folder, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(os, "statvfs", lambda folder: release.wait())
+    with (
+        pytest.raises(Refused, match="no answer within .* check that its server is up") as caught,
+        hold(setting(tmp_path), Endpoint()),
+    ):
+        pass
+    assert caught.value.kind == "unreachable"
+    release.set()
+
+
+def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
+    release = threading.Event()
+    monkeypatch.setattr(own_folder, "REMOVE_SECONDS", 0.05)
+    with (
+        pytest.raises(TimeoutError, match="may remain until the mount answers"),
+        hold(setting(tmp_path), Endpoint()),
+    ):
+        monkeypatch.setattr(OwnFolder, "remove", lambda made: release.wait())
+    release.set()
+
+
+def test_room_that_a_mount_does_not_tell_is_not_none(tmp_path, monkeypatch):
+    """smbnetfs says 0 of 0 bytes."""
+    monkeypatch.setattr(own_folder.free_space, "told", lambda folder: (0, 0))
+    with hold(setting(tmp_path), Endpoint()) as held:
+        assert held.facts["size_bytes"] == 5 * MIB
+
+
+def test_no_room_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_folder.free_space, "told", lambda folder: (410 * MIB, 4096 * MIB))
+    with pytest.raises(Unavailable, match="410 MiB are free"), hold(setting(tmp_path), Endpoint()):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_folder.free_space, "told", lambda folder: (416 * MIB, 4096 * MIB))
+    with hold(setting(tmp_path, size_bytes=50 * MIB), Endpoint()) as held:
+        assert held.facts["size_bytes"] == 6 * MIB
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "says"),
+    [
+        (errno.ENOSPC, "space", "free some space"),
+        (errno.EDQUOT, "space", "free some space"),
+        (errno.EROFS, "permission", "read-only"),
+        (errno.EACCES, "permission", "no write permission"),
+        (errno.ENOENT, "usage", "not found on this host"),
+        (errno.ENOTDIR, "usage", "not found on this host"),
+        (errno.ESTALE, "unreachable", "mount it again"),
+        (errno.ENOTCONN, "unreachable", "mount it again"),
+        (errno.EHOSTDOWN, "unreachable", "mount it again"),
+    ],
+)
+def test_each_trouble_with_a_mount_has_its_line(code, kind, says):
+    told = refused("/mnt/media", OSError(code, os.strerror(code)))
+    assert isinstance(told, Refused) and told.kind == kind
+    assert says in told.text and "/mnt/media" in told.text and "\n" not in told.text
+
+
+@pytest.mark.timeout(60)
+def test_one_that_hangs_holds_nobody_up(tmp_path):
+    """As in a mount that does not answer, whose folder went before."""
+    parent = removal.opened(str(tmp_path))
+    guardian = Guardian(parent, {"kind": removal.TREE, "name": "gone"}, str(tmp_path / "gone"))
+    process = guardian._process
+    process.send_signal(signal.SIGSTOP)
+    try:
+        guardian.end(gone=True)
+        assert process.poll() is None
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.wait()
+        os.close(parent)

@@ -1,0 +1,197 @@
+"""Where a file lies: arithmetic on what was read, and a real file found again behind its device."""
+
+import os
+
+import pytest
+
+from probes.files import place
+from probes.files.place import Extent, FileMap, Volume
+
+MIB, GIB = 1 << 20, 1 << 30
+DISK = Volume("sdx", 100 * GIB, "", 0, 0)
+ZONES = [
+    {"from_ratio": each / 10, "to_ratio": (each + 1) / 10, "bytes_per_second": 100e6 - each * 5e6}
+    for each in range(10)
+]
+
+
+def written(*runs):
+    """Extents of (address, length), one behind the other in the file."""
+    found, at = [], 0
+    for physical, length in runs:
+        found.append(Extent(at, physical, length, False, True))
+        at += length
+    return FileMap(tuple(found), True)
+
+
+def described(told, volume=DISK, real=True):
+    return place.describe(told, sum(each.length_bytes for each in told.extents), volume, real)
+
+
+def test_a_real_file_is_found_behind_its_device(ext4_disk):
+    """The bytes at the place that is told are the file's."""
+    folder, device, image = ext4_disk
+    content = os.urandom(MIB)
+    (folder / "file").write_bytes(content)
+    with (folder / "file").open("rb") as file:
+        os.fsync(file.fileno())
+        told = place.place(file.fileno())
+    assert (told["device"], told["device_bytes"], told["located"]) == (device, GIB, True)
+    assert (told["bytes"], told["unwritten_bytes"], told["complete"]) == (MIB, 0, True)
+    found = b""
+    with image.open("rb") as disk:
+        for span in told["spans"]:
+            disk.seek(round(span["from_ratio"] * GIB))
+            found += disk.read(span["bytes"])
+    assert found == content
+    assert 0 < told["from_ratio"] < told["centre_ratio"] < told["to_ratio"] < 1
+    assert "whole" not in told
+
+
+def test_a_file_without_extents_has_no_place():
+    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+        assert place.place(file.fileno()) is None
+
+
+def test_pieces_have_the_span_and_the_mean_of_the_bytes():
+    told = described(written((90 * GIB, GIB), (10 * GIB, 3 * GIB)))
+    assert (told["fragments"], told["from_ratio"], told["to_ratio"]) == (2, 0.10, 0.91)
+    assert told["centre_ratio"] == pytest.approx((0.905 + 3 * 0.115) / 4)
+    assert [each["bytes"] for each in told["spans"]] == [GIB, 3 * GIB]
+
+
+def test_a_partition_is_placed_on_its_disk_too():
+    volume = Volume("sdx2", 100 * GIB, "sdx", 200 * GIB, 50 * GIB)
+    told = described(written((50 * GIB, GIB)), volume)
+    assert (told["from_ratio"], told["to_ratio"]) == (0.50, 0.51)
+    whole = told["whole"]
+    assert (whole["device"], whole["device_bytes"]) == ("sdx", 200 * GIB)
+    assert (whole["from_ratio"], whole["to_ratio"]) == (0.5, 0.505)
+
+
+@pytest.mark.parametrize(
+    ("volume", "real", "address"),
+    [(DISK, False, GIB), (None, True, GIB), (DISK, True, 100 * GIB)],
+    ids=["an address that is no place", "no device below", "behind the device's end"],
+)
+def test_what_cannot_be_located_has_no_ratio(volume, real, address):
+    told = described(written((address, GIB)), volume, real)
+    assert (told["located"], told["from_ratio"], told["spans"]) == (False, None, [])
+    assert told["fragments"] == 1
+
+
+def test_a_partition_and_a_thin_volume_are_known_by_sysfs(tmp_path, monkeypatch):
+    monkeypatch.setattr(place, "_SYS", tmp_path)
+    disk = tmp_path / "devices/sdx"
+    for node, files in (
+        (disk, {"size": "2048"}),
+        (disk / "sdx2", {"size": "1024", "start": "512", "partition": "2"}),
+        (disk / "dm-3", {"size": "64", "dm/uuid": "LVM-abc"}),
+        (disk / "dm-3/slaves/dm-2", {"dm/uuid": "LVM-abc-tpool"}),
+    ):
+        for name, text in files.items():
+            (node / name).parent.mkdir(parents=True, exist_ok=True)
+            (node / name).write_text(text + "\n")
+    (tmp_path / "class/block").mkdir(parents=True)
+    for name, node in (("sdx", disk), ("sdx2", disk / "sdx2"), ("dm-3", disk / "dm-3")):
+        (tmp_path / "class/block" / name).symlink_to(node)
+    assert place._volume("sdx") == Volume("sdx", MIB, "", 0, 0)
+    assert place._volume("sdx2") == Volume("sdx2", MIB // 2, "sdx", MIB, MIB // 4)
+    assert place._volume("sdy") is None
+    assert place._is_scattered("dm-3")
+    assert not place._is_scattered("sdx")
+
+
+def test_gaps_that_pass_under_the_head_are_told_apart():
+    told = described(written(*((5 * GIB + each * MIB, MIB // 2) for each in range(101))))
+    assert (told["fragments"], told["short_gaps"]) == (101, 100)
+    assert told["short_gaps_bytes"] == 50 * MIB
+    runs = [((5 + 90 * (each % 2)) * GIB + each * 4 * MIB, MIB) for each in range(500)]
+    assert described(written(*runs))["short_gaps"] == 0
+
+
+KIB, EXTENTS_MIB = 1024, 1024 * 1024
+CONTIGUOUS = bytes.fromhex(
+    "000000000000000000008000000000000000000001000000000400000000000000000000000000000000c084"
+    "1000000000008000000000000000000000000000000000000000000001000000" + "00" * 12
+)
+"""ext4's answer for a file of 8 MiB in one piece; the buffer's unused rest is cut off."""
+
+
+@pytest.mark.parametrize("length", [0, 31, 32 + 55])
+def test_an_answer_that_is_cut_off_is_refused(length):
+    with pytest.raises(ValueError, match="cut off"):
+        place.parse_extents(CONTIGUOUS[:length])
+
+
+def test_pieces_are_what_a_reader_takes_from_the_disk():
+    """Side by side is one piece, also across a hole; reserved, inline and waiting data are none."""
+    told = [
+        Extent(0, 1000 * EXTENTS_MIB, EXTENTS_MIB, False, True),
+        Extent(EXTENTS_MIB, 1001 * EXTENTS_MIB, EXTENTS_MIB, False, True),
+        Extent(3 * EXTENTS_MIB, 1002 * EXTENTS_MIB, EXTENTS_MIB, False, True),
+        Extent(4 * EXTENTS_MIB, 1003 * EXTENTS_MIB, EXTENTS_MIB, True, True),
+        Extent(5 * EXTENTS_MIB, 0, EXTENTS_MIB, False, False),
+        Extent(6 * EXTENTS_MIB, 1005 * EXTENTS_MIB, 4 * EXTENTS_MIB, False, True),
+    ]
+    found = place.pieces(told, 7 * EXTENTS_MIB)
+    assert [(each.physical_bytes, each.length_bytes) for each in found] == [
+        (1000 * EXTENTS_MIB, 3 * EXTENTS_MIB),
+        (1005 * EXTENTS_MIB, EXTENTS_MIB),
+    ]
+    assert len(place.pieces(told, 7 * EXTENTS_MIB)) == 2
+    assert place.unwritten_bytes(told, 7 * EXTENTS_MIB) == 2 * EXTENTS_MIB
+
+
+def _open(folder, name):
+    return os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+def test_the_files_of_a_real_ext4_are_what_they_were_made(ext4_disk):
+    folder, _, _ = ext4_disk
+
+    whole = _open(folder, "whole")
+    os.pwrite(whole, b"w" * 4 * EXTENTS_MIB, 0)
+    assert not place.read_extents(whole).extents[0].placed
+    told = place.read_extents(whole, flush=True)
+    assert (told.complete, len(place.pieces(told.extents, 4 * EXTENTS_MIB))) == (True, 1)
+    assert place.unwritten_bytes(told.extents, 4 * EXTENTS_MIB) == 0
+
+    reserved = _open(folder, "reserved")
+    os.posix_fallocate(reserved, 0, 4 * EXTENTS_MIB)
+    told = place.read_extents(reserved, flush=True)
+    assert len(place.pieces(told.extents, 4 * EXTENTS_MIB)) == 0
+    assert place.unwritten_bytes(told.extents, 4 * EXTENTS_MIB) == 4 * EXTENTS_MIB
+
+    sparse = _open(folder, "sparse")
+    for number in range(3):
+        os.pwrite(sparse, b"s" * EXTENTS_MIB, number * 2 * EXTENTS_MIB)
+    told = place.read_extents(sparse, flush=True)
+    assert place.unwritten_bytes(told.extents, 5 * EXTENTS_MIB) == 2 * EXTENTS_MIB
+
+    one, other = _open(folder, "one"), _open(folder, "other")
+    for number in range(20):
+        for each in (one, other):
+            os.posix_fallocate(each, number * 64 * KIB, 64 * KIB)
+    os.pwrite(one, b"1" * 20 * 64 * KIB, 0)
+    told = place.read_extents(one, flush=True)
+    assert len(place.pieces(told.extents, 20 * 64 * KIB)) == 20
+
+    empty = _open(folder, "empty")
+    assert place.read_extents(empty) == FileMap((), True)
+    for each in (whole, reserved, sparse, one, other, empty):
+        os.close(each)
+
+
+def test_a_map_of_many_pages_is_whole_or_says_that_it_is_not(ext4_disk, monkeypatch):
+    folder, _, _ = ext4_disk
+    monkeypatch.setattr(place, "PAGE_EXTENTS", 7)
+    fd = _open(folder, "many")
+    for number in range(50):
+        os.pwrite(fd, b"m" * 4096, number * 8192)
+    told = place.read_extents(fd, flush=True)
+    assert (len(told.extents), told.complete) == (50, True)
+    assert [each.logical_bytes for each in told.extents] == [number * 8192 for number in range(50)]
+    told = place.read_extents(fd, most=20)
+    assert (len(told.extents), told.complete) == (20, False)
+    os.close(fd)

@@ -1,0 +1,178 @@
+"""A removal takes the very folder that the run made and nothing else, whoever renames meanwhile."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from probes.files import removal
+from probes.files.own_folder import own_folder
+from tests.living import STAYS, until
+
+NAME = "bottleneck-0123456789abcdef"
+FILES = ("source", "pushed-0123456789abcdef")
+
+
+class Between:
+    """The module os, with work of somebody else's before some of its calls, told by number."""
+
+    def __init__(self, works):
+        self.works, self.calls = works, 0
+
+    def __getattr__(self, name):
+        found = getattr(os, name)
+
+        def call(*arguments, **named):
+            self.calls += 1
+            self.works.pop(self.calls, lambda: None)()
+            return found(*arguments, **named)
+
+        return call if callable(found) else found
+
+
+def made(folder, name=NAME, files=FILES):
+    path = folder / name
+    path.mkdir()
+    for each in files:
+        (path / each).write_text("x")
+    told = path.stat()
+    return {"kind": removal.RUN, "name": name, "dev": told.st_dev, "ino": told.st_ino}
+
+
+@pytest.fixture
+def parent(tmp_path):
+    fd = os.open(tmp_path, os.O_RDONLY)
+    yield fd
+    os.close(fd)
+
+
+def removed(place, other, first, second, monkeypatch):
+    """What a removal told while somebody put the other in the folder's place before its first
+    call, and the folder back before its second; which of these calls it never came to."""
+    place.mkdir()
+    users, facts = made(place, "users")["ino"], made(place)
+    # Its file cannot be removed: each removal goes all the way.
+    (place / NAME / "stays").touch()
+
+    def away():
+        (place / NAME).rename(place / "away")
+        if other == "folder":
+            (place / "users").rename(place / NAME)
+        elif other == "link":
+            (place / NAME).symlink_to("users")
+
+    def back():
+        if other == "folder":
+            (place / NAME).rename(place / "users")
+        elif other == "link":
+            (place / NAME).unlink()
+        (place / "away").rename(place / NAME)
+
+    between, fd = Between({first: away, second: back}), os.open(place, os.O_RDONLY)
+    with monkeypatch.context() as patched:
+        patched.setattr(removal, "os", between)
+        try:
+            became = removal.remove(fd, facts)
+        except OSError:
+            became = "stays"
+    os.close(fd)
+    (kept,) = (each for each in place.iterdir() if each.lstat().st_ino == users)
+    assert sorted(os.listdir(kept)) == sorted(FILES)
+    return became, set(between.works)
+
+
+@pytest.mark.parametrize(
+    ("other", "outcome"),
+    [("folder", removal.OTHER), ("link", removal.OTHER), ("nothing", removal.MISSING)],
+)
+def test_a_folder_renamed_into_the_place_keeps_its_files(tmp_path, monkeypatch, other, outcome):
+    """Somebody who may write to the share swaps them before any call, and back before any later."""
+    found, first, second, left = [], 0, 0, set()
+    while first not in left:
+        first, second = (
+            (first + 1, first + 2) if second in left or not first else (first, second + 1)
+        )
+        place = tmp_path / f"{first} {second}"
+        became, left = removed(place, other, first, second, monkeypatch)
+        found.append(became)
+    assert len(found) > 30 and set(found) == {outcome, "stays"}
+
+
+@pytest.mark.parametrize("kind", [removal.RUN, removal.TREE])
+def test_what_a_link_leads_to_stays(tmp_path, parent, kind):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "source").touch()
+    facts = {**made(tmp_path), "kind": kind}
+    (tmp_path / NAME / "link").symlink_to(outside)
+    if kind == removal.TREE:
+        assert removal.remove(parent, facts) == removal.GONE
+    else:
+        with pytest.raises(OSError, match="not empty"):
+            removal.remove(parent, facts)
+        assert os.listdir(tmp_path / NAME) == ["link"]
+    assert (outside / "source").exists()
+
+
+def test_before_its_identity_is_known_only_an_empty_folder_goes(tmp_path, parent):
+    made(tmp_path)
+    with pytest.raises(OSError, match="not empty"):
+        removal.remove(parent, {"kind": removal.TREE, "name": NAME})
+    (tmp_path / "empty").mkdir()
+    told = removal.remove(parent, {"kind": removal.TREE, "name": "empty"})
+    assert told == removal.GONE
+
+
+def test_a_group_ends_only_while_its_leader_is_that_very_process():
+    with subprocess.Popen(STAYS, start_new_session=True) as leader:
+        started = removal.started_ticks(leader.pid)
+        removal.end_group({"leader": leader.pid, "started": started + 1})
+        assert leader.poll() is None
+        removal.end_group({"leader": leader.pid, "started": started})
+        assert leader.wait() == -9
+
+
+def test_the_guardian_outlives_its_starter_and_its_group(tmp_path):
+    """As Child.kill() ends a child: SIGKILL to its whole process group."""
+    code = """
+import os, signal, sys
+from probes.files.own_folder import own_folder
+from tests.living import STAYS, until
+os.setsid()
+with own_folder("tree", sys.argv[1], "tree") as made:
+    made.create()
+    os.makedirs(sys.argv[1] + "/tree/inner/most")
+    os.close(made.new_file("file"))
+    os.killpg(0, signal.SIGKILL)
+"""
+    root = Path(__file__).parents[3]
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=root).returncode == -9
+    assert until(lambda: not list(tmp_path.iterdir()))
+
+
+def test_the_guardian_has_no_password_in_its_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("BOTTLENECK_PASSWORD", "canary-47")
+    with own_folder(removal.RUN, str(tmp_path), NAME) as made_one:
+        pid = made_one._guardian._process.pid
+        assert b"canary-47" not in Path(f"/proc/{pid}/environ").read_bytes()
+        made_one.create()
+        made_one.remove()
+
+
+@pytest.mark.parametrize("levels", [1, pytest.param(3000, marks=pytest.mark.long)])
+def test_no_depth_is_too_deep(tmp_path, parent, levels):
+    """Whoever holds a share's login nests as he likes; files lie on the way down."""
+    facts = {**made(tmp_path, files=()), "kind": removal.TREE}
+    at = os.open(tmp_path / NAME, os.O_RDONLY)
+    for _ in range(levels):
+        for each in ("inner", "beside"):
+            os.mkdir(each, dir_fd=at)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+        inner = os.open("inner", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    assert removal.remove(parent, facts) == removal.GONE
+    assert list(tmp_path.iterdir()) == []

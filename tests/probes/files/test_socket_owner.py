@@ -1,0 +1,184 @@
+"""A socket's program is named where this user may see it."""
+
+import os
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from probes.files import open_files
+from probes.files.open_files import (
+    ESTABLISHED,
+    LISTENS,
+    OTHER_END,
+    OWN_END,
+    listeners,
+    owners,
+    parse_table,
+    sockets,
+)
+from probes.system.proc import ProcessStat
+from probes.system.reader import reader
+from tests.living import FakeClock
+
+
+def test_a_search_for_owners_is_bounded(monkeypatch):
+    """However many processes there are."""
+    monkeypatch.setattr(open_files, "SEARCH_SECONDS", -1.0)
+    with socket.socket() as own:
+        assert owners({os.fstat(own.fileno()).st_ino}) == {}
+
+
+def test_a_process_with_many_sockets_is_not_read_to_its_end(monkeypatch):
+    """The time is over while its files are read."""
+    monkeypatch.setattr(open_files, "SEARCH_SECONDS", 20.0)
+    monkeypatch.setattr(open_files, "time", FakeClock(step=1.0))
+    real = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda at: [str(os.getpid())] if at == "/proc" else real(at))
+    with ExitStack() as stack:
+        for _ in range(200):
+            inode = os.fstat(stack.enter_context(socket.socket()).fileno()).st_ino
+        assert owners({inode}) == {}
+
+
+DATA = Path(__file__).parent
+
+
+def listening(table, address, port):
+    ours = open_files._printed(address) | open_files.ANY_ADDRESS
+    return parse_table(table, OWN_END, LISTENS, ours, port)
+
+
+def connected(table, address):
+    return parse_table(table, OTHER_END, ESTABLISHED, open_files._printed(address))
+
+
+def test_listeners_are_read_from_the_kernel_s_tables():
+    """Recorded: listeners on 0.0.0.0:14701, 127.0.0.1:14702 (with a client), ::1 and [::]."""
+    table = (DATA / "proc_net_tcp.txt").read_text()
+    assert listening(table, "127.0.0.1", 14702) == {46096}
+    assert listening(table, "127.0.0.2", 14702) == set()
+    assert listening(table, "127.0.0.1", 14701) == {46095}
+    assert listening(table, "127.0.0.1", 14703) == set()
+    table = (DATA / "proc_net_tcp6.txt").read_text()
+    assert listening(table, "::1", 14703) == {46097}
+    assert listening(table, "::2", 14703) == set()
+    assert listening(table, "::2", 14704) == {46098}
+    assert listening(table, "127.0.0.1", 14704) == {46098}
+
+
+def test_a_socket_of_this_process_is_found_only_while_it_listens():
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        port = own.getsockname()[1]
+        assert listeners("127.0.0.1", port) == set()
+        own.listen()
+        found = listeners("127.0.0.1", port)
+        assert len(found) == 1
+        assert found <= sockets(os.getpid())
+    assert not found & sockets(os.getpid())
+
+
+def test_a_process_that_is_gone_holds_no_sockets():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert sockets(child) == set()
+
+
+HERE = Path(__file__).parent
+AGENT = 9
+PEER = "192.0.2.7"
+
+
+def stat(pid, name="smbd", started=50):
+    return ProcessStat(pid, name, 1, False, 1.0, 0.0, started, 0)
+
+
+def seen_of(*stats):
+    return {each.pid: each for each in (stat(AGENT, "python3", 100), *stats)}
+
+
+@pytest.fixture
+def host(monkeypatch):
+    """A host with sockets: `host(spaces={pid: n}, holds={pid: inodes}, peers={n: inodes})`."""
+
+    def made(spaces, holds, peers):
+        monkeypatch.setattr(open_files, "network_namespace", {AGENT: 1, **spaces}.get)
+        monkeypatch.setattr(open_files, "sockets", lambda pid: holds.get(pid, set()))
+
+        def connections(pid, name, address):
+            return peers.get(spaces.get(pid), set()) if name == "tcp" else set()
+
+        monkeypatch.setattr(open_files, "_connections", connections)
+
+    return made
+
+
+def test_the_one_with_a_connection_to_the_peer_serves_it_and_no_other_clients(host):
+    host({71: 1, 72: 1, 70: 1}, {71: {5}, 72: {6}, 70: {4}}, {1: {5}})
+    seen = seen_of(stat(70, started=10), stat(71, started=120), stat(72, started=130))
+    assert open_files.serving(seen, AGENT, PEER) == {71}
+
+
+def test_the_peers_own_older_mount_is_another_copy(host):
+    host({71: 1, 72: 1}, {71: {5}, 72: {6}}, {1: {"5", "6"}})
+    seen = seen_of(stat(71, started=120), stat(72, started=20))
+    assert open_files.serving(seen, AGENT, PEER) == {71}
+
+
+def test_one_in_a_container_serves_the_peer_where_none_beside_the_agent_does(host):
+    host({71: 2}, {71: {5}}, {2: {5}})
+    assert open_files.serving(seen_of(stat(71, started=120)), AGENT, PEER) == {71}
+    host({71: 2, 72: 1}, {71: {5}, 72: {5}}, {1: {5}, 2: {5}})
+    seen = seen_of(stat(71, started=120), stat(72, started=120))
+    assert open_files.serving(seen, AGENT, PEER) == {72}
+
+
+def test_where_open_files_are_secret_those_that_began_after_the_agent_serve_us(host):
+    host({71: 1, 72: 1, 73: 2, 74: None}, {}, {1: {5}})
+    seen = seen_of(
+        stat(71, started=120), stat(72, started=20), stat(73, started=120), stat(74, started=120)
+    )
+    assert open_files.serving(seen, AGENT, PEER) == {71}
+    assert open_files.serving(seen, AGENT, "") == {71}
+
+
+def test_established_connections_are_parsed_and_listeners_are_not():
+    tcp = (HERE / "connections_tcp.txt").read_text()
+    tcp6 = (HERE / "connections_tcp6.txt").read_text()
+    assert connected(tcp, "127.0.0.1") == {211042}
+    assert connected(tcp, "127.0.0.9") == set()
+    assert connected(tcp6, "127.0.0.1") == {211088}
+    assert connected(tcp6, "::ffff:127.0.0.1") == {211088}
+    assert connected(tcp6, "::1") == {211090}
+    assert connected(tcp6, "fe80::1%eth0") == set()
+    assert connected(tcp, "no address") == set()
+
+
+def test_a_real_connection_is_found_with_the_process_that_holds_it():
+    code = (
+        "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1])));"
+        "print(flush=True); sys.stdin.read()"
+    )
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(server.getsockname()[1])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as child,
+    ):
+        assert child.stdout is not None
+        child.stdout.readline()
+        seen = reader().processes()
+        seen[child.pid] = seen[child.pid]._replace(name="smbd")
+        only = {pid: seen[pid] for pid in (os.getpid(), child.pid)}
+        assert open_files.serving(only, os.getpid(), "127.0.0.1") == {child.pid}
+        older = {**only, child.pid: only[child.pid]._replace(started_ticks=1)}
+        assert open_files.serving(older, os.getpid(), "127.0.0.1") == {child.pid}
+        assert open_files.serving(older, os.getpid(), "127.0.0.9") == set()
