@@ -37,10 +37,10 @@ from disc import disc, missing
 from platter import Disc
 
 from bottleneck.text import units
-from probes import disk
 from probes.core.records import Endpoint
 from probes.files import page_cache, source_file
 from probes.programs import fio
+from probes.stages import disk
 
 MIB, GIB = 1 << 20, 1 << 30
 FILE_BYTES = GIB

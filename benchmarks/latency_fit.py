@@ -29,8 +29,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "lab"))
 import delay
 
 from bottleneck.text.units import rate_text, seconds_text
-from probes import latency
 from probes.core.records import Details, Endpoint
+from probes.stages import latency
 
 HEADER_BYTES = 52
 """Of IP and of TCP with its timestamps."""

@@ -5,12 +5,12 @@
 A cell is a dialect, a protection and a verb. Each pair is one copy by us and one by smbclient, the
 order alternating; what counts is the median of the pairs' ratios. Server and files lie in memory
 (/dev/shm), so that neither a disk nor a network takes part. Ours is the product's own path:
-probes.smb_copy in a child process, as the agent runs it, without FLUSH, since smbclient's put does
-not flush either; it ends with the last byte acknowledged, and every copy's content is checked
-afterwards. smbclient's time is the one that it prints: it leaves out start, login and logout,
-which favours it. Its CPU time is that of its whole process less that of one which logs in and does
-nothing. Beside each pair of the plain 3.1.1 read, TCP by our own `tcp` stage and the same read from
-and to memory, as TCP moves it.
+probes.stages.smb_copy in a child process, as the agent runs it, without FLUSH, since smbclient's
+put does not flush either; it ends with the last byte acknowledged, and every copy's content is
+checked afterwards. smbclient's time is the one that it prints: it leaves out start, login and
+logout, which favours it. Its CPU time is that of its whole process less that of one which logs in
+and does nothing. Beside each pair of the plain 3.1.1 read, TCP by our own `tcp` stage and the same
+read from and to memory, as TCP moves it.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ import output
 
 from bottleneck import wire
 from bottleneck.text import units
-from probes import smb_copy, tcp
 from probes.core import typed
 from probes.core.records import Access, Endpoint, Sample, run_rate
 from probes.core.stage import Last, Unavailable
 from probes.files import payload
 from probes.programs.samba import Samba, private_samba, vanishing_folder
 from probes.smb import run_folder
+from probes.stages import smb_copy, tcp
 from probes.system.child import spawn
 
 MEMORY = "/dev/shm"

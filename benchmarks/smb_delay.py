@@ -25,8 +25,8 @@ import delay
 import smb_against_smbclient as pairs
 
 from bottleneck.text import units
-from probes import smb_copy
 from probes.programs.samba import vanishing_folder
+from probes.stages import smb_copy
 
 PAYLOAD_RATIO = 1 - 52 / delay.MTU_BYTES
 """Of a packet: the rest is the headers of IP and TCP with its timestamps."""

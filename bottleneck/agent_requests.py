@@ -85,7 +85,7 @@ HOLDS = {
 OBSERVERS = {"sockets": Takes("probes.watch.socket_watch")}
 """What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
 ENGINES = {
-    "smbclient-copy": Takes("probes.smbclient_copy"),
+    "smbclient-copy": Takes("probes.stages.smbclient_copy"),
     "iperf3": Takes("probes.programs.iperf3"),
 }
 """Other ways to run a stage, by programs that a host has."""

@@ -22,7 +22,8 @@ from probes.core.stage import Refused
 from probes.system import tools
 
 STAYS_HOME = (
-    *("probes/smb/", "probes/smb_", "probes/small_files.py", "probes/system/windows/"),
+    *("probes/smb/", "probes/stages/smb_", "probes/stages/small_files.py"),
+    "probes/system/windows/",
     *("probes/programs/samba.py", "probes/programs/iperf3.py"),
 )
 """Needs libraries, programs or a system that the other host has not."""

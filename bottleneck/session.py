@@ -14,12 +14,12 @@ from bottleneck.bench import Bench
 from bottleneck.hosts import StageError
 from bottleneck.steps import copies, disks, native, schedule, transfers, turns
 from bottleneck.steps.files import locate
-from probes import loopback
 from probes.core.records import SMB_PORT, HostFacts
 from probes.core.stage import Refused, Unavailable, described
 from probes.net import callers
 from probes.smb import run_folder
 from probes.smb.session import first_to_answer
+from probes.stages import loopback
 from probes.system import rtnetlink
 
 SAMBA_CONFIG_SECONDS = 8.0

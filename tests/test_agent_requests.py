@@ -16,11 +16,12 @@ import pytest
 from bottleneck import agent_checks, hosts, wire
 from bottleneck.agent_checks import INSTALLED_REQUESTS, AllowedPaths, Session, allowed_paths, check
 from bottleneck.agent_requests import LISTED, OF_STAGES, takes
-from probes import STAGES, smb_copy, smbclient_copy, tcp
+from probes import STAGES
 from probes.core import meaning, typed
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import open_files, source_file
+from probes.stages import smb_copy, smbclient_copy, tcp
 from tests.living import below, until, within
 
 CALLER = "192.0.2.7"

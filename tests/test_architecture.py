@@ -157,9 +157,9 @@ def test_every_stage_is_in_the_list_of_stages_and_describes_itself() -> None:
     stages = import_module("probes").STAGES
     assert isinstance(stages, tuple)
     described = {
-        path.stem: import_module(f"probes.{path.stem}").STAGE.name
+        path.stem: import_module(f"probes.stages.{path.stem}").STAGE.name
         for path in MODULES
-        if path.parent == Path("probes") and "STAGE = Stage(" in (ROOT / path).read_text()
+        if path.parent == Path("probes/stages") and "STAGE = Stage(" in (ROOT / path).read_text()
     }
     assert described == {name.replace("-", "_"): name for name in stages}
 

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 from bottleneck import bootstrap, hosts, replies, wire
-from probes import loopback
 from probes.core.records import Endpoint, HostFacts
 from probes.core.stage import Refused
+from probes.stages import loopback
 from probes.watch import socket_watch
 from tests.living import STAYS, below, ended, unacknowledged_bytes, until
 
@@ -82,7 +82,7 @@ def test_an_agent_and_its_children_end_with_its_stream(how):
             "-c",
             "import sys\n"
             "from bottleneck import hosts\n"
-            "from probes import loopback\n"
+            "from probes.stages import loopback\n"
             "from probes.core.records import Endpoint\n"
             "host = hosts.start_there('exec:')\n"
             "held = host.hold('loopback', loopback.Setting(), Endpoint(), 60)\n"

@@ -22,9 +22,9 @@ from bottleneck.cli import exits
 from bottleneck.documents.console import print_report
 from bottleneck.steps import transfers, turns
 from bottleneck.target.target import parse
-from probes import loopback
 from probes.core.records import Access, Endpoint, Measured, rates
 from probes.core.stage import Refused, Unavailable
+from probes.stages import loopback
 
 LIAR = Path(__file__).parent / "programs" / "lying_agent.py"
 MOST_BYTES_PER_SECOND = 1e12

@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "45", "lines": 266, "lines of tests": 280, "modules": 22}
+ALLOWANCE = {"issue": "45", "lines": 272, "lines of tests": 285, "modules": 23}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

@@ -21,13 +21,15 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder has modules that are called as Python's, a library's and our own."""
     marker = tmp_path / "ran"
     folder = tmp_path / "planted"
-    names = ("selectors", "psutil", "typer", "json", "bottleneck/agent", "probes/tcp", "signal")
+    names = ("selectors", "psutil", "typer", "json", "signal")
+    names += ("bottleneck/agent", "probes/stages/tcp")
     for name in names:
         path = folder / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(PLANT.format(str(marker)))
     (folder / "bottleneck" / "__init__.py").touch()
-    (folder / "probes" / "__init__.py").touch()
+    for name in ("probes", "probes/stages"):
+        (folder / name / "__init__.py").touch()
     monkeypatch.chdir(folder)
     return marker
 

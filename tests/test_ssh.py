@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from bottleneck import bootstrap, hosts
-from probes import tcp
 from probes.core.records import Endpoint
+from probes.stages import tcp
 from tests.living import until
 
 

@@ -5,8 +5,8 @@ import pytest
 from bottleneck import wire
 from probes.core import typed
 from probes.core.records import Access, Endpoint, FolderFacts, InterfaceFacts, Sample
+from probes.stages.tcp import Setting
 from probes.system.child import one_line
-from probes.tcp import Setting
 
 
 def test_a_message_survives_the_wire():

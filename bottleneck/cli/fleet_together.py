@@ -49,7 +49,7 @@ def most_bytes(known: Fleet, copy: str) -> int:
     """What all clients move at once at most; a pull reads a file that its client wrote before."""
     from bottleneck.plan import LARGEST_COPY_BYTES
     from bottleneck.steps.files import MOST_BYTES
-    from probes.smb_copy import MOST_REPEATED_BYTES
+    from probes.stages.smb_copy import MOST_REPEATED_BYTES
 
     pulls = copy.startswith("pull")
     return len(known.clients) * (MOST_REPEATED_BYTES + MOST_BYTES if pulls else LARGEST_COPY_BYTES)

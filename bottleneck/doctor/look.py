@@ -13,12 +13,12 @@ from typing import Any
 from bottleneck import __version__, hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target.target import Target, no_mount
-from probes import tcp
 from probes.core.records import Access, Details, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.host.facts import Place, Readiness
 from probes.net import callers
 from probes.smb.offered import Setting as Visit
+from probes.stages import tcp
 from probes.system import rtnetlink
 
 PACKAGES = ("smbprotocol", "cryptography", "psutil", "impacket", "krb5")

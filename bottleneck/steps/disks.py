@@ -11,10 +11,10 @@ from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
 from bottleneck.steps import files
-from probes import disk
 from probes.core.records import Endpoint
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 from probes.files.free_space import HELD_PARTS
+from probes.stages import disk
 
 FILL_GRACE_SECONDS = 20.0
 STEP_GRACE_SECONDS = 15.0

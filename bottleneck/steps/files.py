@@ -12,12 +12,12 @@ from bottleneck import plan, wire
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
 from bottleneck.hosts import Host, StageError
 from bottleneck.report import Step
-from probes import small_files, smb_copy
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
 from probes.files import page_cache, source_file
 from probes.files.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
 from probes.smb.run_folder import SOURCE, joined
+from probes.stages import small_files, smb_copy
 
 LOCATE_SECONDS = 15.0
 CACHE_SECONDS = 20.0

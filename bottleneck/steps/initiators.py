@@ -17,10 +17,10 @@ from bottleneck.hosts import Ran, StageError
 from bottleneck.report import Step
 from bottleneck.steps import disks, files, server_copies
 from bottleneck.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_copies
-from probes import smbclient_copy
 from probes.core.records import Details, Endpoint, Failed, Skipped
 from probes.core.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
 from probes.files.free_space import beyond_reserve_bytes
+from probes.stages import smbclient_copy
 
 SET_UP_SECONDS = 1.2
 """To open the client's share and to find out what the server copies with."""

@@ -14,12 +14,12 @@ from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report import Step
 from bottleneck.steps import files
 from bottleneck.target.target import no_mount
-from probes import native_copy
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable, described
 from probes.files import own_folder
 from probes.files.folders import SMB_FILESYSTEMS, Mount
 from probes.files.free_space import HELD_PARTS
+from probes.stages import native_copy
 
 STEP_OVERHEAD_SECONDS = 0.4
 """Start, evict, prove, remove: what a copy costs beside its transfer and its check."""

@@ -16,9 +16,9 @@ from bottleneck.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.report import Step
 from bottleneck.steps import files
 from bottleneck.text.units import rate_text
-from probes import smb_copy
 from probes.core.records import run_rate
 from probes.core.stage import Refused, Unavailable
+from probes.stages import smb_copy
 
 SLOWER_RATIO = 2.0
 """Of a cached pull's rate over that of each read: a busy host reads a file unevenly that was

@@ -17,11 +17,11 @@ from bottleneck.report import Step
 from bottleneck.steps import turns
 from bottleneck.target.target import TcpPeer
 from bottleneck.words import stage_text
-from probes import tcp
 from probes.core.records import DROPS, Endpoint, Sample
 from probes.core.stage import LONG_BUDGET_SECONDS, Unavailable
 from probes.net import transfer
 from probes.programs import iperf3
+from probes.stages import tcp
 
 WHYS = ("what the network carries", "whether several connections carry more than one")
 PEER_SECONDS = 25.0

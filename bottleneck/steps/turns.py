@@ -17,7 +17,6 @@ from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
 from bottleneck.steps import files
 from bottleneck.text.units import link_text
-from probes import path, smb_tax, tcp
 from probes.core.records import SMB_PORT, Details, Endpoint, Measured, Skipped, rates, run_rate
 from probes.core.stage import (
     NO_ROOM,
@@ -29,6 +28,7 @@ from probes.core.stage import (
     module_of,
 )
 from probes.smb.session import SECURITIES
+from probes.stages import path, smb_tax, tcp
 
 MOST_TIMES_USUAL = 5.0
 LEAST_TIMES_USUAL = 0.4

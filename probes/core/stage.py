@@ -188,7 +188,7 @@ def no_agent(setting: Any) -> Iterator[Endpoint]:
 
 def module_of(name: str) -> Any:
     """The module of one of the stages."""
-    return importlib.import_module("probes." + name.replace("-", "_"))
+    return importlib.import_module("probes.stages." + name.replace("-", "_"))
 
 
 def described(names: Iterable[str]) -> List[Stage]:

@@ -28,7 +28,7 @@ from probes.core.records import Endpoint, HostFacts, Usage
 from probes.core.stage import Refused, Unavailable
 from probes.host.counters import Counters, Watched, usage
 from probes.host.facts import Readiness
-from probes.loopback import Setting
+from probes.stages.loopback import Setting
 
 NOBODY = 2**30 - 1
 """A process that no kernel has: whoever signals it signals nobody."""

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from probes.core.records import DIALECTS, Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import payload
-from probes.small_files import SmallFiles
 from probes.smb import (
     facts,
     leftovers,
@@ -35,6 +34,7 @@ from probes.smb.session import Session
 from probes.smb.smbprotocol_session import Smb2Session
 from probes.smb.transfer import Load
 from probes.sockets.tcp_info import wait_at_most
+from probes.stages.small_files import SmallFiles
 
 PEER = Endpoint(host="server", port=445, share="share", access=Access("user", "secret"))
 KEY = b"k" * 16

@@ -12,12 +12,12 @@ import pytest
 
 from bottleneck import document_file
 from bottleneck.cli import app
-from probes import disk, native_copy
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import nameless, own_folder, served_file, source_file
 from probes.programs import fio
 from probes.smb.ends import FolderSink
+from probes.stages import disk, native_copy
 from tests.devices import loop_device
 from tests.living import until, within
 

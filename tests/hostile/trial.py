@@ -39,12 +39,12 @@ from strangers import STRANGERS
 from waiting import HARMLESS, LATE_AT, WAITING
 
 from bottleneck import hosts
-from probes import smb_copy
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import payload
 from probes.programs.samba import Samba, private_samba
 from probes.smb import run_folder
+from probes.stages import smb_copy
 
 BEHAVIOURS: tuple[Behaviour, ...] = (
     *(*PROTECTED, *LIES, *HOLDING, *DOWNGRADES, *REDIRECTS),

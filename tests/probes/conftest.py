@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
-from probes import smb_copy
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Running
 from probes.net import flow, sampling, transfer
 from probes.programs.samba import Samba, private_samba
 from probes.smb.run_folder import Setting as RunFolder
 from probes.smb.run_folder import hold
+from probes.stages import smb_copy
 from tests import living
 from tests.devices import loop_device
 

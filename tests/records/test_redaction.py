@@ -227,7 +227,7 @@ def test_every_text_of_a_host_is_classified(record):
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_text_of_a_setting_is_classified(stage):
-    module = importlib.import_module(f"probes.{stage.replace('-', '_')}")
+    module = importlib.import_module(f"probes.stages.{stage.replace('-', '_')}")
     kinds = typing.get_type_hints(module.Setting)
     found = {name for name, kind in kinds.items() if may_hold_text(kind)}
     assert found - CLASSIFIED - {"seed"} == set()

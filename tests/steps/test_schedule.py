@@ -14,8 +14,8 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
 from bottleneck.report import Step
 from bottleneck.steps import schedule, turns
-from probes import path, smb_tax
 from probes.core.records import Skipped
+from probes.stages import path, smb_tax
 from tests.steps.benches import bench_of
 
 STAGES = ("path", "disk", "smb-copy", "smb-tax")

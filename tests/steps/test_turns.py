@@ -16,10 +16,10 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import PartlyRan, Ran
 from bottleneck.steps import files, schedule, transfers, turns
-from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from probes.core.records import Endpoint, Measured, Sample, Skipped, rates
 from probes.core.stage import Known, Unavailable, described
 from probes.programs.samba import private_samba
+from probes.stages import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from tests.steps import benches
 
 BETWEEN = ("latency", "sweep", "matrix", "udp")

@@ -16,9 +16,9 @@ from bottleneck import session, sockets
 from bottleneck.bench import Bench, Event
 from bottleneck.hosts import Host, Ran
 from bottleneck.report import Step
-from probes import smb_copy
 from probes.core.records import Endpoint
 from probes.programs.samba import private_samba
+from probes.stages import smb_copy
 from tests.living import below, until
 from tests.steps.benches import PASSWORD, bench_of
 

@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from probes import disk, native_copy, smb_copy
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import free_space, own_folder, payload, source_file
 from probes.programs.samba import private_samba
 from probes.smb import run_folder
 from probes.smb.ends import FolderSink
+from probes.stages import disk, native_copy, smb_copy
 from tests.living import until
 
 GIB, MIB = 1 << 30, 1 << 20

@@ -9,9 +9,9 @@ import pytest
 
 from bottleneck import hosts
 from bottleneck.hosts import Host
-from probes import tcp
 from probes.core.records import Endpoint
 from probes.net import callers, port
+from probes.stages import tcp
 
 OWN, PEER, OTHER = "127.0.0.1", "127.0.0.3", "127.0.0.4"
 

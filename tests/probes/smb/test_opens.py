@@ -11,12 +11,12 @@ import pytest
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import payload
-from probes.small_files import SmallFiles
 from probes.smb import pipe as pipes
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe import Created
 from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE
 from probes.smb.status import ServerSaid, error_context
+from probes.stages.small_files import SmallFiles
 from tests.living import within
 
 SESSION, TREE = 0xABC, 5

@@ -16,12 +16,12 @@ from typing import Any
 import psutil
 import pytest
 
-from probes import smb_copy
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import journal
 from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
+from probes.stages import smb_copy
 from tests import living
 
 RUN = "0123abcd"

@@ -11,11 +11,11 @@ import pytest
 
 from bottleneck.cli import exits
 from bottleneck.cli.app import run as run_command
-from probes import disk
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
 from probes.files import folders, source_file
 from probes.programs import fio
+from probes.stages import disk
 from tests.devices import loop_device
 
 MIB = 1 << 20

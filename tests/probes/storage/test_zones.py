@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from probes import disk
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
 from probes.programs import fio
+from probes.stages import disk
 from probes.storage import curve, zones
 from probes.storage.curve import Settled
 from tests.devices import loop_device

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from probes import small_files
 from probes.core.stage import Last
 from probes.files import payload
 from probes.smb.frames import Broken
+from probes.stages import small_files
 from tests import living
 
 KIB = 1024

@@ -18,12 +18,12 @@ from typing import Any
 import psutil
 import pytest
 
-from probes import smb_copy
 from probes.core.records import Access, Details, Endpoint, Sample
 from probes.core.stage import Last, Refused, Unavailable
 from probes.files import payload
 from probes.smb.copy_length import CopyLength
 from probes.smb.frames import Broken, Late
+from probes.stages import smb_copy
 from tests import living
 
 MIB = 1024 * 1024
@@ -347,13 +347,14 @@ def test_a_pull_past_the_servers_cache_reads_the_runs_own_file(
 
 def test_the_stage_and_its_pipes_load_no_smb_library_until_they_are_used(run: Run) -> None:
     code = (
-        "import sys, probes.smb_copy, probes.smb.run_folder, probes.smb.pipe1, probes.smb.pipe2\n"
+        "import sys, probes.stages.smb_copy, probes.smb.run_folder\n"
+        "import probes.smb.pipe1, probes.smb.pipe2\n"
         "loaded = {'smbprotocol', 'impacket', 'cryptography', 'spnego'} & set(sys.modules)\n"
         "assert not loaded, loaded\n"
-        "probes.smb_copy.preload()\n"
+        "probes.stages.smb_copy.preload()\n"
         "assert 'smbprotocol' in sys.modules and 'impacket' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])
 
 
 @pytest.mark.long
@@ -361,7 +362,7 @@ def test_a_copy_of_1_gib_takes_less_than_100_mib_of_memory(run: Run, run_folder:
     with run_folder() as (peer, _, _):
         code = (
             "import json, re, sys\n"
-            "from probes import smb_copy\n"
+            "from probes.stages import smb_copy\n"
             "from probes.core.records import Access, Endpoint\n"
             "host, port, share, user, password, folder = json.load(sys.stdin)\n"
             "peer = Endpoint(host=host, port=port, share=share, folder=folder,\n"
@@ -379,7 +380,7 @@ def test_a_copy_of_1_gib_takes_less_than_100_mib_of_memory(run: Run, run_folder:
             capture_output=True,
             text=True,
             check=True,
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
         )
     assert int(done.stdout) < 100 * 1024
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from probes import sweep
 from probes.net import transfer
+from probes.stages import sweep
 
 HERE = "127.0.0.1"
 KIB = 1 << 10

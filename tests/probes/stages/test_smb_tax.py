@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probes import smb_tax
+from probes.stages import smb_tax
 
 MIB = 1 << 20
 SIZE = 3 * MIB

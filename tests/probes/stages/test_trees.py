@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from probes import small_files
 from probes.core.stage import Unavailable
+from probes.stages import small_files
 from tests.living import until
 
 SIZES = {"a": 3, "b/empty": 0, "b/c/large": 5 << 20, "b/c/z": 70_000, "d/x": 16_384}

@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from probes import matrix
 from probes.core.records import Sample
 from probes.core.stage import Last
 from probes.net import transfer
 from probes.net.transfer import Moved, Shape
 from probes.net.windows import AUTOTUNED
+from probes.stages import matrix
 
 KIB = 1 << 10
 SHORT = matrix.Setting(

@@ -5,9 +5,10 @@ from functools import partial
 
 import pytest
 
-from probes import STAGES, loopback, tcp
+from probes import STAGES
 from probes.core.records import Endpoint, Sample, window_rates
 from probes.core.stage import Unavailable
+from probes.stages import loopback, tcp
 
 
 @pytest.fixture

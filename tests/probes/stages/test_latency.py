@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from probes import latency
 from probes.net import exchange, warm
+from probes.stages import latency
 from tests import living
 
 HERE = "127.0.0.1"

@@ -9,13 +9,13 @@ from typing import Any
 import psutil
 import pytest
 
-from probes import smb_matrix
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last
 from probes.smb import transfer
 from probes.smb.frames import Broken
 from probes.smb.pipe2 import Pipe2
-from probes.smb_matrix import KIB, MIB, Fit, fit, wanted
+from probes.stages import smb_matrix
+from probes.stages.smb_matrix import KIB, MIB, Fit, fit, wanted
 from tests import living
 
 SIZE = 16 * MIB

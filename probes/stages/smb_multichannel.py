@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from probes import smb_matrix
 from probes.core.records import Endpoint, Sample
 from probes.core.stage import (
     LONG_BUDGET_SECONDS,
@@ -34,6 +33,7 @@ from probes.smb.login import open_session
 from probes.smb.pipe import Flight, fitting
 from probes.smb.session import Handle
 from probes.smb.transfer import Load
+from probes.stages import smb_matrix
 
 if TYPE_CHECKING:
     from probes.smb.smbprotocol_session import Smb2Session

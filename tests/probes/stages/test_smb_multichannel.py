@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from probes import smb_multichannel
 from probes.core.records import Sample
 from probes.core.stage import Known, Last, Unavailable
-from probes.smb_multichannel import CHANNELS, Setting
+from probes.stages import smb_multichannel
+from probes.stages.smb_multichannel import CHANNELS, Setting
 from tests.probes.conftest import SEED
 
 MIB = 1 << 20

@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from probes import loopback
 from probes.core.meaning import Address, Seconds, Text
 from probes.core.records import Details, Endpoint, run_rate, window_rates
 from probes.core.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn
 from probes.net import transfer
 from probes.net.transfer import Moved, Shape
 from probes.net.windows import drained, smallest_buffer
+from probes.stages import loopback
 
 STAGE = Stage(
     "sweep",

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from probes import smb_copy
 from probes.core.meaning import Seconds, Size, Text
 from probes.core.records import Endpoint
 from probes.core.stage import Running, Stage, no_agent
 from probes.smb.session import SECURITIES
+from probes.stages import smb_copy
 
 STAGE = Stage(
     "smb-tax",

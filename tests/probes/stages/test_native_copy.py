@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from probes import native_copy
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
 from probes.files import folders, own_folder, payload, source_file
-from probes.native_copy import Setting
+from probes.stages import native_copy
+from probes.stages.native_copy import Setting
 from probes.system import tools
 
 MIB = 1 << 20

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from probes import (
+from probes.core.records import Endpoint
+from probes.stages import (
     disk,
     latency,
     matrix,
@@ -21,7 +22,6 @@ from probes import (
     sweep,
     udp,
 )
-from probes.core.records import Endpoint
 
 NAN = float("nan")
 REQUESTS = smb_matrix.Setting("pull", "3.1.1", 1 << 20, 1.0)

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from probes import smbclient_copy
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Refused
 from probes.files import payload
 from probes.programs import smbclient
 from probes.programs.samba import private_samba
-from probes.smbclient_copy import Setting
+from probes.stages import smbclient_copy
+from probes.stages.smbclient_copy import Setting
 
 MIB = 1 << 20
 SIZE = 24 * MIB

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from probes import path as stage
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
 from probes.net import icmp, port, rtt
 from probes.net.black_hole import Trial
+from probes.stages import path as stage
 from tests import living
 
-sys.path.append(str(Path(__file__).parents[1] / "lab"))
+sys.path.append(str(Path(__file__).parents[2] / "lab"))
 from delay import delayed, missing  # noqa: E402
 
 MOST_CONNECTIONS = 50

@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-from probes import udp
 from probes.core.stage import Unavailable
 from probes.net import datagrams, paced, port
+from probes.stages import udp
 from tests import living
 
 LOCAL = udp.Setting("push", 2e6, seconds=0.4, address="127.0.0.1")

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Iterator
 
-from probes import tcp
 from probes.core.records import SIDES, Endpoint
 from probes.core.stage import Known, Running, Stage, Turn
+from probes.stages import tcp
 
 STAGE = Stage("loopback", measures="the limit of this tool on that host", explains=False)
 ADDRESS = "127.0.0.1"

@@ -7,11 +7,11 @@ import subprocess
 
 import pytest
 
-from probes import paths
 from probes.core.records import Endpoint
 from probes.core.stage import Last, Unavailable
 from probes.net import callers
-from probes.paths import Own, Setting
+from probes.stages import paths
+from probes.stages.paths import Own, Setting
 
 SLOW, FAST, SMB = "10.91.7.2", "10.91.8.2", 445
 OWN = [Own("10.91.7.1", 24, "eth0", ""), Own("10.91.8.1", 24, "eth1", "")]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from probes import disk
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import folders, page_cache, source_file
+from probes.stages import disk
 from probes.storage import others, sequential
 from probes.system import tools
 

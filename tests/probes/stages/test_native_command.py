@@ -13,12 +13,12 @@ import pytest
 from bottleneck.agent_checks import AllowedPaths, Session, check
 from bottleneck.cli import exits
 from bottleneck.cli.app import run as run_command
-from probes import native_copy
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
 from probes.files import own_folder
-from probes.native_copy import Setting
 from probes.programs import copy_program
+from probes.stages import native_copy
+from probes.stages.native_copy import Setting
 from tests import living
 
 MIB = 1 << 20
