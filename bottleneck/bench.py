@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bottleneck import __version__, hosts, plan, wire
 from bottleneck.hosts import Host, PartlyRan, Ran, StageError
 from bottleneck.ledger import Ledger, Repeat
-from bottleneck.report import WARMED_UP, Report, Step
+from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.sockets import watching
 from probes.core.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused, Unavailable, module_of

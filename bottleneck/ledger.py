@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.records import Failed, Measured, Outcome, Run, Skipped, Usage, run_rate
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bottleneck.ledger import Ledger
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.target.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
 from probes.core.records import DIALECTS, FILE_COPY

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bottleneck import wire
 from bottleneck.hosts import Observation, Pair, Ran
 from bottleneck.plan import Side
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core import typed
 from probes.core.records import SMB_PORTS, Details, Endpoint
 from probes.sockets import limits

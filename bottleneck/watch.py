@@ -14,7 +14,7 @@ from typing import Any, Self
 from bottleneck import __version__, hosts, sockets, watched, wire
 from bottleneck.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.plan import Side
-from bottleneck.report import Report, Step
+from bottleneck.report.report import Report, Step
 from bottleneck.watched import End
 from probes.core import typed
 from probes.core.records import Failed, HostFacts, Outcome, Usage

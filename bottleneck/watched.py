@@ -8,7 +8,7 @@ from typing import Any
 
 from bottleneck import sockets
 from bottleneck.plan import Side
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core import typed
 from probes.core.records import (
     SMB_PORTS,

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from bottleneck.analysis.finding import Diagnosis, TimeShare, Verdict, Words
 from bottleneck.analysis.rules.registry import BY_WORDS
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, range_text, size_text
 from probes.core.records import Usage

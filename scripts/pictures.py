@@ -18,12 +18,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.documents.console import print_report
 from bottleneck.documents.html import document as html_text
 from bottleneck.documents.plots.copies import over_time
 from bottleneck.documents.plots.shapes import sheet
+from bottleneck.report import report
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs/pictures"

@@ -6,10 +6,10 @@ import gzip
 from functools import cache
 from pathlib import Path
 
-from bottleneck import report
 from bottleneck.analysis import diagnosis
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.report import Report
+from bottleneck.report import report
+from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 
 _LOADED: dict[int, Report] = {}

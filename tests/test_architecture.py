@@ -105,7 +105,7 @@ def test_documents_know_of_the_probes_the_records_and_plain_values_alone() -> No
 def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
     machine = ("os", "pathlib", "shutil", "tempfile", "io", *CLOCK_AND_CHANCE)
     # The units are pure too, and the one place that writes a rate for people.
-    allowed = ["probes.core.records", "bottleneck.analysis", "bottleneck.report"]
+    allowed = ["probes.core.records", "bottleneck.analysis", "bottleneck.report.report"]
     allowed += ["bottleneck.text.units"]
     for path in under("bottleneck/analysis"):
         assert not reaches(path, *machine), path
@@ -117,7 +117,7 @@ def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
 def test_nothing_that_analysis_reaches_knows_a_clock_a_socket_or_chance() -> None:
     """Through what it imports, too; opening a report's file is the one thing done there."""
     # What a finished document is put into a file with; its name on the way is a random one.
-    writing = Path("bottleneck/document_file.py")
+    writing = Path("bottleneck/report/document_file.py")
     # Windows' os, which opens files by its own calls; nothing but that is asked of it there.
     system = Path("probes/system/windows/os.py")
     left, seen = under("bottleneck/analysis"), {writing, system}
@@ -126,7 +126,7 @@ def test_nothing_that_analysis_reaches_knows_a_clock_a_socket_or_chance() -> Non
         seen.add(path)
         assert not reaches(path, *CLOCK_AND_CHANCE), path
         left += [other for other in own_files(path) if other not in seen]
-    assert Path("bottleneck/report.py") in seen
+    assert Path("bottleneck/report/report.py") in seen
     assert Path("probes/core/records.py") in seen
 
 

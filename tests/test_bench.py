@@ -9,7 +9,7 @@ import pytest
 from bottleneck import plan
 from bottleneck.bench import Bench, Event
 from bottleneck.ledger import Repeat
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.target.target import parse
 from probes.core.records import Access, Sample, Usage
 from probes.core.stage import Unavailable

@@ -14,12 +14,13 @@ import pytest
 import typer
 from ruamel.yaml import YAML
 
-from bottleneck import observations, report
+from bottleneck import observations
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli.app import app
 from bottleneck.documents.openmetrics import FAMILIES, PREFIX
 from bottleneck.gate import expectation
 from bottleneck.gate.judging import judge
+from bottleneck.report import report
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -3,7 +3,7 @@
 import pytest
 
 from bottleneck.ledger import Ledger, Repeat
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.records import Failed, Measured, Sample, Skipped, Usage
 
 COPY = Step("smb-copy", {"copy": "pull.uncached"}, "client")

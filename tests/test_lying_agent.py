@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bottleneck import __version__, hosts, plan, replies, report, session, wire
+from bottleneck import __version__, hosts, plan, replies, session, wire
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import Bench
 from bottleneck.cli import exits
 from bottleneck.documents.console import print_report
+from bottleneck.report import report
 from bottleneck.steps import transfers, turns
 from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint, Measured, rates

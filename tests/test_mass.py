@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "45", "lines": 272, "lines of tests": 285, "modules": 23}
+ALLOWANCE = {"issue": "45", "lines": 278, "lines of tests": 290, "modules": 24}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

@@ -7,12 +7,13 @@ import json
 import jsonschema
 import pytest
 
-from bottleneck import observations, report
+from bottleneck import observations
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli.loading import load
 from bottleneck.observations import SCHEMA
 from bottleneck.records import schema as report_schema
-from bottleneck.report import ReportError
+from bottleneck.report import report
+from bottleneck.report.report import ReportError
 from probes.core.records import Measured, Skipped, rates
 
 HEAD = {"schema": SCHEMA, "title": "A ticket", "date": "2026-11-20"}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bottleneck.analysis.attribution.attribution import Attribution, attribution_of, timed_copy
 from bottleneck.analysis.attribution.trace import Trace
 from bottleneck.analysis.steps import Copy
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 
 
 def whole(trace: Trace) -> Trace:

@@ -20,7 +20,7 @@ from bottleneck.analysis.rules.network import link_rate, loss
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.sentences import part_name
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, share_text
 from probes.core.records import Spread
 

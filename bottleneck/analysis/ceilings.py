@@ -12,7 +12,7 @@ from bottleneck.analysis.rules.registry import OF_ANY_COPY, OF_MADE_COPIES, REFI
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.shown import Moved
 from bottleneck.analysis.steps import Copy
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import range_text, rate_text
 
 NOT_REACHED_RATIO = 0.75

@@ -15,7 +15,7 @@ from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, TimeShare, Ver
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import range_text, rate_text, times_text
 from probes.core.records import SIDES, HostFacts, Spread
 

@@ -24,7 +24,7 @@ from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, percent_text, rate_text
 from probes.core.records import OWN_COPIES, Skipped
 

@@ -11,7 +11,7 @@ from bottleneck.analysis import disc, steps
 from bottleneck.analysis.disc import Curve, Zone
 from bottleneck.analysis.evidence.details import PlaceDetails
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 
 MOST_ZONES = 512
 MOST_SPANS = 64

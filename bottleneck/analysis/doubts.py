@@ -12,7 +12,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.sentences import name_with_verb
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
 CLEAR_CONFIDENCE, CLEAR_BY_LIMITS = 0.8, 0.6

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_text
 from probes.core.records import SIDES, HostFacts, InterfaceFacts
 

@@ -10,7 +10,7 @@ from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.model import LinkMatch
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import bit_rate_text, count_text, link_text, rate_text
 from probes.core.records import SIDES, InterfaceFacts
 

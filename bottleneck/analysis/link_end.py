@@ -13,7 +13,7 @@ from bottleneck.analysis import model, steps
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import factor
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, link_text, range_text, rate_text
 from probes.core.records import SIDES
 

@@ -17,7 +17,7 @@ from bottleneck.analysis.link_end import claimed_payload, is_told, slower_link
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.analysis.supplied import place_text
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, link_text, percent_text, rate_text, size_text
 
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.7, 0.6, 0.5

@@ -16,7 +16,7 @@ from bottleneck.analysis.finding import Ceiling, Ladder, Next, Part, Rung
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 
 READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
 """How much of the transfer's own time passes before a disk works beside it, as copies show it."""

@@ -9,7 +9,7 @@ from bottleneck.analysis import model, shown, steps
 from bottleneck.analysis.evidence.copies import path_rate
 from bottleneck.analysis.finding import Ceiling, Part
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report, median_run
+from bottleneck.report.report import Report, median_run
 from probes.core.records import Spread
 
 REACHED_RATIO = 0.85

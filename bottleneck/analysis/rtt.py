@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 
 LONGEST_SECONDS = 60.0
 SHORTEST_SECONDS = 1e-6

@@ -14,7 +14,7 @@ from bottleneck.analysis.evidence.copies import alike, foreign_rate, transfers
 from bottleneck.analysis.evidence.details import Cell, Details
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 from probes.core.records import SIDES
 

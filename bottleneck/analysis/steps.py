@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from bottleneck.analysis.evidence import views
 from bottleneck.analysis.evidence.details import Details, DiskDetails, Setting, Target
 from bottleneck.analysis.evidence.views import view
-from bottleneck.report import Report, Step, median_run
+from bottleneck.report.report import Report, Step, median_run
 from probes.core.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usage, rates, run_rate
 
 VERBS = ("pull", "push")

@@ -26,7 +26,7 @@ from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.rules.tcp import receive_window, send_buffer
 from bottleneck.analysis.socket_buffers import RECEIVE, SEND, Kind, largest
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
 
 MOSTLY_BYTES_RATIO = 0.8

@@ -11,7 +11,7 @@ from bottleneck.analysis.finding import Ceiling, Claim, Ladder, Need, Target
 from bottleneck.analysis.outlook import READ_LATE, WRITE_LATE
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_text, times_text
 
 TOOL_SHARE = 2 / 3

@@ -13,7 +13,7 @@ from bottleneck.analysis.finding import Ceiling, Ladder, Verdict
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name_with_verb, part_name, runs
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text, seconds_text
 from probes.core.records import Failed, Skipped
 

@@ -22,7 +22,7 @@ from bottleneck.gate.judged import EXIT_CODES, Judgement
 from bottleneck.gate.judging import judge, nothing_to_judge
 from bottleneck.gate.metrics import ExpectationError
 from bottleneck.gate.pooled import pooled
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text import units
 from probes.core.records import Access
 from probes.core.stage import Refused

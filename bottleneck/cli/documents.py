@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bottleneck import __version__, document_file, last_report, report
+from bottleneck import __version__
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, exits, streams
@@ -24,7 +24,8 @@ from bottleneck.documents import formats, terminal
 from bottleneck.documents.answer import verdict
 from bottleneck.documents.console import print_report
 from bottleneck.documents.formats import KINDS
-from bottleneck.report import Report
+from bottleneck.report import document_file, last_report, report
+from bottleneck.report.report import Report
 from bottleneck.text import units
 from probes.core.stage import Refused
 

@@ -60,7 +60,7 @@ def complain(text: str, shown: bool = True) -> None:
 def of_error(error: Exception) -> tuple[int, str]:
     """Exit code and sentence of whatever ended a command."""
     from bottleneck.hosts import AgentLost, PartlyRan, StageError
-    from bottleneck.report import ReportError
+    from bottleneck.report.report import ReportError
     from bottleneck.wire import WireError
     from probes.core.stage import Refused, Unavailable
 

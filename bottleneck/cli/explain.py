@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bottleneck.cli.documents import Output
-    from bottleneck.report import Report
+    from bottleneck.report.report import Report
 
 File = Annotated[
     Path | None,
@@ -48,9 +48,9 @@ def explain(
     Contacts no host and measures nothing.
     """
     with interrupts.held():
-        from bottleneck import last_report
         from bottleneck.cli import documents, loading
         from bottleneck.documents.plots.zones import zone_curves_svg
+        from bottleneck.report import last_report
         from probes.core.stage import Refused
 
     output = documents.output(documents.in_format(format, shown), screen)

@@ -83,9 +83,9 @@ def planned(known: Fleet, tests: Tests, figures: dict[str, Any]) -> tuple[str, .
 
 def added(judged: Result, known: Fleet | None, found: Collected, tests: Tests) -> Result:
     """With what the clients got at once, by the reports that are kept of it, if that was asked."""
-    from bottleneck import report
     from bottleneck.fleet import together
     from bottleneck.fleet.records import Together
+    from bottleneck.report import report
 
     if tests.together is None or known is None:
         return judged

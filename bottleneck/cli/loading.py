@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bottleneck import observations, report
+from bottleneck import observations
 from bottleneck.records import ticket_figures
 from bottleneck.records.trend import began
-from bottleneck.report import Report
+from bottleneck.report import report
+from bottleneck.report.report import Report
 from bottleneck.text import units
 from probes.core.stage import Refused
 

@@ -20,7 +20,7 @@ from bottleneck.bootstrap import command_for
 from bottleneck.cli import command_line, completion, documents, exits, interrupts, options
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, watching
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.session import measure
 from bottleneck.target import credentials
 from bottleneck.target.target import (

@@ -13,7 +13,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
 from bottleneck.documents import copies, stages
 from bottleneck.documents.document import COMMON, Block, Column, Table, Text
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import rate_text
 from probes.core.records import OWN_COPIES, Failed, Skipped

@@ -14,7 +14,7 @@ from bottleneck.analysis.changes import Change, CopyChange, FactChange
 from bottleneck.analysis.noise import factor
 from bottleneck.documents.document import Bar, Block, Cell, Column, Table, Text, columns, points
 from bottleneck.documents.terminal import show
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.text.safe import safe
 from bottleneck.text.units import (
     link_text,

@@ -17,7 +17,7 @@ from bottleneck.documents.document import Block, Text, points
 from bottleneck.documents.formats import ALL, SECTIONS
 from bottleneck.documents.hosts import interface_points, path
 from bottleneck.documents.terminal import show
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import explorer_note
 from bottleneck.words import dialect_text

@@ -9,7 +9,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Rung, Verdict
 from bottleneck.analysis.model import looks_like
 from bottleneck.documents import document
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import bits_beside, link_text, percent_text, rate_text, size_text
 from probes.core.records import Measured

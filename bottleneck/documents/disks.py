@@ -9,7 +9,7 @@ from bottleneck.analysis import disk_zones, steps
 from bottleneck.analysis.comparisons.disks import FILES, all_zones
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.documents import document
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bottleneck.analysis.finding import Diagnosis
-    from bottleneck.report import Report
+    from bottleneck.report.report import Report
 
 
 @dataclass(frozen=True)

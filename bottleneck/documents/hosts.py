@@ -11,7 +11,7 @@ from bottleneck.analysis.interface_facts import wifi_text
 from bottleneck.analysis.rules.bus.links import slot_text
 from bottleneck.documents.document import Block, Fact, Facts, Points, Text, points
 from bottleneck.documents.stages import grouped
-from bottleneck.report import Report, Step
+from bottleneck.report.report import Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from bottleneck.words import known

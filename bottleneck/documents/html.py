@@ -42,7 +42,7 @@ from bottleneck.documents.plots.shapes import TEMPLATES, sheet
 from bottleneck.documents.plots.stages import latencies, sweeps
 from bottleneck.documents.plots.zones import zones
 from bottleneck.documents.ticket import command_words
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import (
     explorer_note,

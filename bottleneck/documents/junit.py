@@ -12,7 +12,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, value_text, verdict_of
 from bottleneck.gate.judging import judge
-from bottleneck.report import Report, started_utc
+from bottleneck.report.report import Report, started_utc
 from bottleneck.text.safe import safe
 
 LONGEST_PROPERTY = 200

@@ -20,7 +20,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from bottleneck.analysis.finding import CopyDiagnosis
 from bottleneck.gate.judged import EXIT_CODES, LONGEST_TEXT, Judged, Judgement, share_of
 from bottleneck.gate.judging import COPY_STAGES
-from bottleneck.report import STATUSES, Report, started_utc
+from bottleneck.report.report import STATUSES, Report, started_utc
 from bottleneck.text.safe import safe
 from bottleneck.words import stage_text
 from probes.core.records import Measured, rates

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.report import Report, Step, median_run
+from bottleneck.report.report import Report, Step, median_run
 from bottleneck.text.safe import safe
 from probes.core.records import SIDES, Failed, Outcome, Skipped, rates
 

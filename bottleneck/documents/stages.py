@@ -9,7 +9,7 @@ from typing import Literal
 from bottleneck.analysis import steps
 from bottleneck.analysis.model import ETHERNET_MTU_BYTES, looks_like, payload_efficiency
 from bottleneck.documents.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
-from bottleneck.report import WARMED_UP, Report, Step
+from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from bottleneck.words import busy_text, known, spread_text, stage_text

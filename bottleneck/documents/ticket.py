@@ -14,7 +14,7 @@ from bottleneck.documents.document import Block, Table, Verbatim, columns, point
 from bottleneck.documents.hosts import interface_text
 from bottleneck.documents.markdown import WIDTH, inline, paragraph, section
 from bottleneck.records import ticket_figures
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from bottleneck.words import cap_text, confidence_text, dialect_text, first_line, time_text

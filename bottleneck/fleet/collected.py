@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bottleneck import report
 from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Words
 from bottleneck.fleet.records import Pair, Seen
 from bottleneck.records.redaction.texts import is_token
-from bottleneck.report import Report, ReportError
+from bottleneck.report import report
+from bottleneck.report.report import Report, ReportError
 from bottleneck.target import target
 from probes.core.records import OWN_COPIES, SMB_PORT
 from probes.core.stage import Refused

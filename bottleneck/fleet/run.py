@@ -13,13 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from bottleneck import document_file
 from bottleneck.fleet import adaptive, timetable
 from bottleneck.fleet.collected import AT_ONCE, Collected, collect
 from bottleneck.fleet.inventory import environment, folder_of, program
 from bottleneck.fleet.records import Fleet, Pair
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LEAST_AT_ONCE
+from bottleneck.report import document_file
 from probes.core import bounded
 from probes.core.records import Access
 from probes.core.stage import Refused

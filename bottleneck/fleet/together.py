@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Words
 from bottleneck.analysis.model import looks_like
 from bottleneck.fleet.culprit import SLOW, by_pair
 from bottleneck.fleet.records import NAMED, Fleet, Node, Pair, Seen, Suspect, Taken, Together
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from probes.core.records import Measured
 
 LEAST_AT_ONCE = 2

@@ -41,7 +41,7 @@ from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.gate.pooled import pooled
 from bottleneck.records.trend import another_path, began
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, range_text, rate_text
 from probes.core.records import OWN_COPIES, SIDES, Spread
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from bottleneck.analysis.finding import Diagnosis, Verdict
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import rate_text, seconds_text, share_text
 

@@ -17,7 +17,7 @@ from bottleneck.gate import baseline, metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
 from bottleneck.gate.judged import ORDER, Judged, Judgement, State, quantity_text
 from bottleneck.gate.metrics import Reading
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 from bottleneck.words import cap_text, stage_text
 from probes.core.records import Failed, Skipped

@@ -27,7 +27,7 @@ from bottleneck.analysis.evidence.details import Setting
 from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report, Step
+from bottleneck.report.report import Report, Step
 from probes.core.records import DIALECTS, OWN_COPIES, SIDES, Failed, Skipped, Spread
 
 Unit = Literal["bytes_per_second", "seconds", "ratio", ""]

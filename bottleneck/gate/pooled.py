@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bottleneck.analysis import steps
-from bottleneck.report import STATUSES, Report, Step
+from bottleneck.report.report import STATUSES, Report, Step
 from probes.core.records import Details, Failed, Measured, Outcome, rates
 
 _POOLED = ("loopback", "tcp", "smb-copy", "native-copy")

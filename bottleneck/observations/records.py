@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from bottleneck import report
-from bottleneck.report import ReportError
+from bottleneck.report import report
+from bottleneck.report.report import ReportError
 from bottleneck.text import units
 from probes.core import bounded, typed
 from probes.core.records import DIALECTS, OWN_COPIES, SIDES

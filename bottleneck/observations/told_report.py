@@ -19,7 +19,7 @@ from bottleneck.observations.records import (
     Observations,
     Tcp,
 )
-from bottleneck.report import Report, ReportError, Step
+from bottleneck.report.report import Report, ReportError, Step
 from bottleneck.text import units
 from probes.core import typed
 from probes.core.records import HostFacts, Measured, Outcome, Run, Sample, Skipped, Usage

@@ -15,7 +15,7 @@ from typing import Any
 from bottleneck.analysis import finding
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import CAUSES
-from bottleneck.report import SCHEMA, STATUSES
+from bottleneck.report.report import SCHEMA, STATUSES
 from probes.core.records import (
     SIDES,
     FolderFacts,

@@ -12,11 +12,11 @@ import re
 from dataclasses import fields, replace
 from typing import Any
 
-from bottleneck import report
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, WordError
 from bottleneck.analysis.rules.registry import check_words
-from bottleneck.report import Report, ReportError, Step
+from bottleneck.report import report
+from bottleneck.report.report import Report, ReportError, Step
 from bottleneck.text.safe import safe
 from probes.core import typed
 from probes.core.records import SIDES, HostFacts, InterfaceFacts, Measured, Outcome, Usage, rates

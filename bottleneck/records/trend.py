@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from bottleneck.analysis import noise, steps
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from probes.core.records import Spread
 from probes.core.typed import to_plain
 

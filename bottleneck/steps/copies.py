@@ -11,7 +11,7 @@ from typing import Any
 from bottleneck import plan
 from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.steps import copy_size, disks, files, past_cache, schedule, turns
 from bottleneck.steps.copy_size import SMB1
 from probes.core.records import DROPS, FILE_COPY, Endpoint, Skipped, run_rate

@@ -11,7 +11,7 @@ from typing import Any
 from bottleneck import plan, wire
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
 from bottleneck.hosts import Host, StageError
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
 from probes.files import page_cache, source_file

@@ -14,7 +14,7 @@ from typing import Any
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
 from bottleneck.hosts import Ran, StageError
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.steps import disks, files, server_copies
 from bottleneck.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_copies
 from probes.core.records import Details, Endpoint, Failed, Skipped

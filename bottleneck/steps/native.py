@@ -11,7 +11,7 @@ from pathlib import Path
 from bottleneck import plan, wire
 from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import PartlyRan, StageError
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.steps import files
 from bottleneck.target.target import no_mount
 from probes.core.records import Endpoint

@@ -13,7 +13,7 @@ from typing import Any
 
 from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import AgentLost, PartlyRan, Ran, StageError
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.steps import files
 from bottleneck.text.units import rate_text
 from probes.core.records import run_rate

@@ -17,7 +17,7 @@ from bottleneck.analysis.doubts import Doubt, Look, next_look, refining
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.analysis.steps import NATIVE
 from bottleneck.bench import Bench
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.steps import disks, initiators, turns
 from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Stage, described
 

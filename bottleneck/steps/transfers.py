@@ -13,7 +13,7 @@ from functools import partial
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import Ran, StageError
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.steps import turns
 from bottleneck.target.target import TcpPeer
 from bottleneck.words import stage_text

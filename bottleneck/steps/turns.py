@@ -14,7 +14,7 @@ from bottleneck import plan
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.bench import NEEDS_AGENT, Bench
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.steps import files
 from bottleneck.text.units import link_text
 from probes.core.records import SMB_PORT, Details, Endpoint, Measured, Skipped, rates, run_rate

@@ -11,7 +11,7 @@ import pytest
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named, Rung
 from bottleneck.observations import SCHEMA, loads, told_report
-from bottleneck.report import Report, Step
+from bottleneck.report.report import Report, Step
 from bottleneck.text.units import rate_text
 from probes.core import typed
 from probes.core.records import (

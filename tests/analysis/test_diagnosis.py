@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.records import OWN_COPIES, Sample, Skipped
 
 

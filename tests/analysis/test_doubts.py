@@ -9,7 +9,7 @@ import pytest
 
 from bottleneck.analysis.doubts import Doubt, disks_to_measure, doubts, next_look, refining
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, TimeShare, Verdict
-from bottleneck.report import Report, Step
+from bottleneck.report.report import Report, Step
 from probes.core.records import Measured, Sample, Usage
 from probes.core.stage import described
 

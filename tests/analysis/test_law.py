@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.report import ReportError, load
+from bottleneck.report.report import ReportError, load
 from tests.lab.law import broken
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.report import load
+from bottleneck.report.report import load
 from tests.analysis.conftest import World
 
 LINK, READ, TOOL = "network/path/link-rate", "disk/server/read", "instrument/client/ceiling"

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bottleneck.cli import app, running
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.stage import Unavailable
 
 ROOT = Path(__file__).parents[2]

@@ -15,10 +15,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bottleneck import report
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import app, exits
 from bottleneck.records import schema as report_schema
+from bottleneck.report import report
 
 ROOT = Path(__file__).parents[2]
 
@@ -126,7 +126,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
 ):
     from bottleneck.analysis import diagnosis
     from bottleneck.cli import documents, running
-    from bottleneck.report import Step
+    from bottleneck.report.report import Step
     from probes.core.records import Skipped
 
     def one_step(bench):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report
 from bottleneck.observations import SCHEMA
+from bottleneck.report import report
 
 pytestmark = pytest.mark.long
 

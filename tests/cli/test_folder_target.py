@@ -8,9 +8,9 @@ import subprocess
 import jsonschema
 import pytest
 
-from bottleneck import report
 from bottleneck.cli import app
 from bottleneck.records import schema as report_schema
+from bottleneck.report import report
 from bottleneck.steps import native
 from bottleneck.target import target as target_module
 from probes.files.folders import Mount

@@ -15,7 +15,7 @@ from bottleneck.documents.formats import ALL
 from bottleneck.documents.terminal import show
 from bottleneck.gate.judged import Judged, Judgement
 from bottleneck.gate.judging import judge
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from tests import stored_reports
 from tests.stored_reports import diagnose
 

@@ -10,7 +10,7 @@ import pytest
 
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.documents.comparisons import TABLES
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.records import Measured, Sample
 from tests import stored_reports
 from tests.stored_reports import diagnose

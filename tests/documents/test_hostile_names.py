@@ -20,7 +20,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
-from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.documents.console import print_report
 from bottleneck.documents.github import github_summary, github_text
@@ -37,6 +36,7 @@ from bottleneck.gate.judging import judge
 from bottleneck.records import ticket_figures
 from bottleneck.records.redaction import MODELS, STAY, STAYING_TABLES, Redaction
 from bottleneck.records.trend import Point, Trend, Trends, Unusual
+from bottleneck.report import report
 
 ROOT = Path(__file__).parents[2]
 HARMLESS = "nas"

@@ -9,10 +9,10 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from bottleneck import report as reports
 from bottleneck.documents.hosts import interface_points, interface_text
 from bottleneck.records import schema as report_schema
-from bottleneck.report import Report
+from bottleneck.report import report as reports
+from bottleneck.report.report import Report
 from probes.core.records import InterfaceFacts
 from tests import stored_reports
 from tests.stored_reports import diagnose

@@ -8,7 +8,7 @@ import pytest
 
 from bottleneck.documents.copies import cache_growth
 from bottleneck.documents.stages import outliers, runs, transfers
-from bottleneck.report import WARMED_UP, Report, Step
+from bottleneck.report.report import WARMED_UP, Report, Step
 from probes.core.records import HostFacts, InterfaceFacts, Measured, Sample, Usage
 
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)

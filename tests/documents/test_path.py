@@ -10,10 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bottleneck import report as reports
 from bottleneck.documents.hosts import path
 from bottleneck.records import schema as report_schema
-from bottleneck.report import Report, Step
+from bottleneck.report import report as reports
+from bottleneck.report.report import Report, Step
 from probes.core.records import Measured, Sample
 from tests import stored_reports
 from tests.stored_reports import diagnose

@@ -12,14 +12,14 @@ import jsonschema
 import markdown_it
 import pytest
 
-from bottleneck import report
 from bottleneck.analysis import changes, steps
 from bottleneck.cli import app, loading
 from bottleneck.documents.markdown import APART, WIDTH, at_start, inline, paragraph
 from bottleneck.documents.ticket import document as ticket_text
 from bottleneck.records import schema as report_schema
 from bottleneck.records import ticket_figures
-from bottleneck.report import ReportError
+from bottleneck.report import report
+from bottleneck.report.report import ReportError
 from bottleneck.text.safe import safe
 from bottleneck.text.units import shown_as
 from probes.core.records import Measured, Sample

@@ -9,7 +9,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bottleneck import report
 from bottleneck.analysis.changes import compare
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
@@ -19,6 +18,7 @@ from bottleneck.documents.nagios import nagios_text
 from bottleneck.documents.openmetrics import openmetrics_text
 from bottleneck.gate.judging import judge
 from bottleneck.records.schema import schema
+from bottleneck.report import report
 from bottleneck.words import share_name, time_text
 from tests import stored_reports
 

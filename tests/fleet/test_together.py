@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report
 from bottleneck.analysis.finding import Words
 from bottleneck.cli import fleet as commands
 from bottleneck.cli.fleet_together import checked
@@ -16,6 +15,7 @@ from bottleneck.fleet.collected import AT_ONCE, Collected, collect
 from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment, Suspect
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LINK, Track, _level, by_themselves, judge, track
+from bottleneck.report import report
 from probes.core.stage import Refused
 
 LINK_RATE = Words("network", "path", "link-rate")

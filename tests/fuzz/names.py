@@ -10,11 +10,12 @@ from typing import Any
 
 import sinks
 
-from bottleneck import bootstrap, report
+from bottleneck import bootstrap
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.records.redaction import Redaction
-from bottleneck.report import Report, ReportError
+from bottleneck.report import report
+from bottleneck.report.report import Report, ReportError
 from bottleneck.target import target as targets
 from bottleneck.text.safe import LONGEST, safe
 from probes.core.stage import Refused

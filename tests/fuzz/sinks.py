@@ -18,7 +18,6 @@ from pathlib import Path
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
-from bottleneck import report
 from bottleneck.analysis.changes import compare
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
@@ -31,7 +30,8 @@ from bottleneck.documents.github import github_summary
 from bottleneck.gate.judging import judge
 from bottleneck.records import ticket_figures
 from bottleneck.records.redaction import Redaction
-from bottleneck.report import Report, ReportError
+from bottleneck.report import report
+from bottleneck.report.report import Report, ReportError
 from probes.core.records import SIDES
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "server-disk-read.json"

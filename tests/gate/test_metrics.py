@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck.gate import metrics
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.records import Failed, Measured, Skipped
 from tests import stored_reports
 from tests.stored_reports import diagnose

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate.pooled import pooled
+from bottleneck.report import report
 from probes.core.records import Failed, Measured, Skipped, rates
 
 

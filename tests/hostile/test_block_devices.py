@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import document_file
 from bottleneck.cli import app
+from bottleneck.report import document_file
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import nameless, own_folder, served_file, source_file

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from bottleneck.analysis import steps
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from tests.traces import attribute
 
 NOT_MADE = {"component": "unknown", "side": None, "cause": "not-measured", "confidence": 0.0}

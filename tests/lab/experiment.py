@@ -24,7 +24,7 @@ from truth import MB, LabWorld
 from world import World, world
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.report import ReportError, from_json, load, to_json
+from bottleneck.report.report import ReportError, from_json, load, to_json
 from tests.traces import VIEWS
 
 AS_USER = f" setpriv --reuid={USER} --regid={pwd.getpwnam(USER).pw_gid} --clear-groups --"

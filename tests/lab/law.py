@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import hardware_limits, shown, steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 
 TOLERANCE_RATIO = 1.1
 """Two measurements of one thing are no further apart."""

@@ -13,7 +13,7 @@ from judge import RIGHT
 from truth import WORLDS
 
 from bottleneck.analysis.rules.registry import BY_WORDS
-from bottleneck.report import from_json
+from bottleneck.report.report import from_json
 from tests.traces import VIEWS
 
 KEPT = Path(__file__).parents[1] / "data" / "traces"

@@ -13,12 +13,12 @@ import jsonschema
 import pytest
 
 import bottleneck.records.redaction as table
-from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli.documents import text_of
 from bottleneck.records import schema as report_schema
 from bottleneck.records.redaction import Redaction, redacted
+from bottleneck.report import report
 from probes import STAGES
 from probes.core.records import SIDES, FolderFacts, HostFacts, HostSetting, InterfaceFacts
 

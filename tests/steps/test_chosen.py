@@ -10,7 +10,7 @@ import pytest
 
 from bottleneck import plan, session
 from bottleneck.bench import Bench
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.records import Measured, Outcome, Skipped
 from probes.programs.samba import private_samba
 from probes.smb.session import UNENCRYPTED

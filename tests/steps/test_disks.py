@@ -12,7 +12,7 @@ import pytest
 
 from bottleneck import plan
 from bottleneck.bench import Bench
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.steps import disks, files
 from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.records import Measured, Skipped

@@ -12,7 +12,7 @@ import pytest
 from bottleneck.analysis.doubts import Doubt, Look
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from bottleneck.steps import schedule, turns
 from probes.core.records import Skipped
 from probes.stages import path, smb_tax

@@ -15,7 +15,7 @@ import pytest
 from bottleneck import session, sockets
 from bottleneck.bench import Bench, Event
 from bottleneck.hosts import Host, Ran
-from bottleneck.report import Step
+from bottleneck.report.report import Step
 from probes.core.records import Endpoint
 from probes.programs.samba import private_samba
 from probes.stages import smb_copy

@@ -14,7 +14,7 @@ from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.evidence.copies import LOSS_BASED
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 
 BY_BACKOFFS = 0.9
 """Confidence in an MTU black hole: retransmissions back off and nothing is acknowledged."""

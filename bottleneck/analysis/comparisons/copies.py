@@ -12,7 +12,7 @@ from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.smb import mount
 from bottleneck.analysis.steps import OWN, Found, dialect_name, security
-from bottleneck.report import Report, median_run
+from bottleneck.report.report import Report, median_run
 from bottleneck.text.units import count_text, rate_text, seconds_text, size_text, times_text
 from probes.core.records import run_rate
 

@@ -16,7 +16,7 @@ from bottleneck.analysis.disk_zones import Place, Span, Zones
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.rules.disk.zone import where_text
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import (
     count_text,
     percent_text,

@@ -13,7 +13,7 @@ from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.table import MOVING, Row
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import (
     count_text,
     percent_text,

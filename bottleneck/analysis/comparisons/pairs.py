@@ -19,7 +19,7 @@ from bottleneck.analysis.finding import Ceiling, Comparison, Ladder
 from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.sentences import name_with_verb, part_name
 from bottleneck.analysis.steps import OWN, Copy, Found, dialect_name
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text, seconds_text
 from probes.core.records import Spread
 

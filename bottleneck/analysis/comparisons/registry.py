@@ -21,7 +21,7 @@ from bottleneck.analysis.comparisons import (
 )
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.rules.cpu.cores import load_of
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text
 from probes.core.records import SIDES
 

@@ -15,7 +15,7 @@ from bottleneck.analysis.finding import Comparison, Verdict
 from bottleneck.analysis.load import SATURATED_RATIO, Load, hindrance
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
 from probes.core.records import SIDES
 

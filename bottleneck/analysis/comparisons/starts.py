@@ -14,7 +14,7 @@ from bottleneck.analysis.comparisons.pairs import Axis, Half, Pair, Pairs
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.steps import CACHES, OURS, OWN
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text, times_text
 from probes.core.records import SIDES, Spread
 

@@ -12,7 +12,7 @@ from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import (
     count_text,
     percent_text,

@@ -10,7 +10,7 @@ from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.details import Details, ServerSetting, Sockets
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import OWN, Copy, Found
-from bottleneck.report import Report, median_run
+from bottleneck.report.report import Report, median_run
 from probes.core.records import HostFacts, Spread
 
 FOREIGN_RATIO = 0.15

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from bottleneck.analysis.attribution.trace import looks
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.steps import Copy, Found, with_agent
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import size_text
 
 BEHIND_RATIO = 0.2

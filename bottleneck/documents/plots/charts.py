@@ -13,7 +13,7 @@ from bottleneck.analysis.steps import Copy
 from bottleneck.documents.document import Column, Row, Table
 from bottleneck.documents.plots import shapes
 from bottleneck.documents.plots.shapes import FONT, LINE, WIDTH, label, text_width
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import UnitError, parse_rate, rate_text
 
 LEAST, MOST = 1e-12, 1e24

@@ -14,7 +14,7 @@ from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part, TimeShar
 from bottleneck.analysis.steps import NATIVE, OWN, RUNNING, SYSTEM, Copy
 from bottleneck.documents.plots import charts, shapes
 from bottleneck.documents.plots.shapes import WIDTH, text_width
-from bottleneck.report import Report, median_run
+from bottleneck.report.report import Report, median_run
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 from bottleneck.words import LEAST_SHARE, dialect_text, share_name

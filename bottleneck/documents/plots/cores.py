@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.documents.plots import charts, shapes
 from bottleneck.documents.plots.shapes import WIDTH, label, text_width
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text
 from bottleneck.words import stage_text
 from probes.core.records import SIDES, Measured, Usage

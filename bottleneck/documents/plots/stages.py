@@ -11,7 +11,7 @@ from bottleneck.documents.document import Found
 from bottleneck.documents.plots import charts, shapes
 from bottleneck.documents.plots.shapes import WIDTH, label, text_width
 from bottleneck.documents.tcp_tables import buffer_text
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import count_text, range_text, rate_text, seconds_text, size_text
 

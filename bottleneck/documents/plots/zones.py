@@ -11,7 +11,7 @@ from bottleneck.documents.disks import zone_curves
 from bottleneck.documents.document import FileMark, ZoneCurve
 from bottleneck.documents.plots import charts, shapes
 from bottleneck.documents.plots.shapes import LINE, WIDTH, label, sheet, text_width
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, range_text, rate_text
 

@@ -16,7 +16,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from bottleneck import report
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.records import ticket_figures
 from bottleneck.records.redaction.texts import (
@@ -30,7 +29,8 @@ from bottleneck.records.redaction.texts import (
     is_interface,
     is_token,
 )
-from bottleneck.report import Report
+from bottleneck.report import report
+from bottleneck.report.report import Report
 from probes import STAGES
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.words import share_name
 from tests import stored_reports
 from tests.traces import VIEWS, attribute

@@ -10,7 +10,7 @@ import pytest
 
 from bottleneck.analysis import ceilings, steps
 from bottleneck.analysis.finding import Claim
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 
 MOST_WORDS, MOST_DETAIL = 25, 7
 UNWANTED = re.compile(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
 from bottleneck.analysis.finding import Claim
-from bottleneck.report import Report
+from bottleneck.report import report as reports
+from bottleneck.report.report import Report
 
 ROOT = Path(__file__).parents[3]
 REPORTS = sorted([*ROOT.glob("tests/data/report-v1-*.json"), *ROOT.glob("examples/*-disk-*.json")])

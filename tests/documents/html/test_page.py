@@ -16,7 +16,7 @@ from bottleneck.documents.document import Heat, HeatCell
 from bottleneck.documents.html import HEAT_LEVELS, shaded
 from bottleneck.documents.html import document as html_text
 from bottleneck.documents.tcp_tables import windows_heat
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import explorer_text, shown_as
 from bottleneck.words import confidence_text, first_line
 from probes.core.records import Failed, Skipped

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
 from bottleneck.documents.plots.shapes import sheet
+from bottleneck.report import report as reports
 from tests import stored_reports
 from tests.documents.plots.conftest import every_plot
 

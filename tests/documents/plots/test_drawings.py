@@ -12,7 +12,7 @@ from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.documents.plots.copies import rates, stack
-from bottleneck.report import median_run
+from bottleneck.report.report import median_run
 from probes.core.records import Measured, Sample
 from tests.documents.plots.conftest import every_plot
 

@@ -20,7 +20,7 @@ from bottleneck.analysis.evidence.views import Positive, view
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import DID, DOES, Alone
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
 from probes.core.records import SIDES, InterfaceFacts
 

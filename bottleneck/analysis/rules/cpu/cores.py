@@ -17,7 +17,7 @@ from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, SHORTEST_SECOND
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument import ceiling as instrument
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text
 from probes.core.records import SIDES
 

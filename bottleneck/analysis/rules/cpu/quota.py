@@ -19,7 +19,7 @@ from bottleneck.analysis.evidence.copies import Evidence, client_bound
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import load
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, seconds_text
 
 CAUSE = Cause("cpu", "quota", "quota", stays=True)

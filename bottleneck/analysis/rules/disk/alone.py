@@ -18,7 +18,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk import read, write
 from bottleneck.analysis.rules.memory import cache_size
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text
 
 BUSY_RATIO = 0.5

@@ -13,7 +13,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, link_text, rate_text
 from probes.core.records import SIDES, InterfaceFacts
 

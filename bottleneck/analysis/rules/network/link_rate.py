@@ -32,7 +32,7 @@ from bottleneck.analysis.rules.bus import links as bus
 from bottleneck.analysis.rules.instrument.ceiling import tool_ceiling
 from bottleneck.analysis.rules.network import duplex, loss
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
 from probes.core.records import SIDES
 

@@ -19,7 +19,7 @@ from bottleneck.analysis.evidence.copies import (
     streams_gain,
 )
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 
 REMEDY = (
     "Find the packet loss: check cables, plugs, Wi-Fi and switch ports for errors (`ethtool -S`), "

@@ -15,7 +15,7 @@ from bottleneck.analysis.evidence.details import PathDetails
 from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import Claim, CopyDiagnosis, Verdict
 from bottleneck.analysis.steps import Copy
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, seconds_text
 from probes.core.records import DROPS, Failed, Measured, Skipped
 

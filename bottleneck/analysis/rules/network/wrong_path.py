@@ -14,7 +14,7 @@ from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.views import Positive, view
 from bottleneck.analysis.finding import Ceiling, Claim
 from bottleneck.analysis.rules.network import link_rate
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 from probes.core.records import Measured
 

@@ -22,7 +22,7 @@ from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text, seconds_text
 from probes.core.records import SIDES
 

@@ -15,14 +15,14 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.documents.console import print_report
 from bottleneck.records import schema as report_schema
+from bottleneck.report import report as reports
 from probes.core.records import Measured
 from probes.core.typed import to_plain
 
-STORED = Path(__file__).parent / "data" / "report-v1-comparisons.json"
+STORED = Path(__file__).parents[1] / "data" / "report-v1-comparisons.json"
 SCHEMA = {"$defs": report_schema.schema()["$defs"], "$ref": "#/$defs/diagnosis"}
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 LIES = (True, -1, 0, 5e-324, 1e308, None, [{}], {"a": 1})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import document_file
+from bottleneck.report import document_file
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: a stranger's file needs root")

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bottleneck import document_file
+from bottleneck.report import document_file
 from probes.core import bounded, typed
 from probes.core.records import (
     SIDES,

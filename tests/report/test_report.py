@@ -12,16 +12,16 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.records import schema as report_schema
-from bottleneck.report import Report, ReportError, Step
+from bottleneck.report import report as reports
+from bottleneck.report.report import Report, ReportError, Step
 from probes.core.records import Failed, Measured, Sample, Skipped, Usage
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 STORED = sorted(DATA.glob("report-v*.json"))
-EXAMPLES = [Path(__file__).parent.parent / "examples/server-disk-read.json"]
+EXAMPLES = [Path(__file__).parents[2] / "examples/server-disk-read.json"]
 VALIDATOR = jsonschema.Draft202012Validator(
     report_schema.schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
 )

@@ -7,8 +7,8 @@ import stat
 
 import pytest
 
-from bottleneck import last_report
 from bottleneck.cli import exits
+from bottleneck.report import last_report
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_what_is_kept_of_a_redacted_run_has_no_names(diagnosed, kept):
 def test_nothing_is_kept_in_a_home_of_another_user(kept, monkeypatch):
     path, environment = kept
     monkeypatch.setenv("XDG_STATE_HOME", str(environment["XDG_STATE_HOME"]))
-    monkeypatch.setattr("bottleneck.last_report.os.geteuid", lambda: 47)
+    monkeypatch.setattr("bottleneck.report.last_report.os.geteuid", lambda: 47)
     assert not last_report.keep("{}")
     assert not path.parent.exists()
 

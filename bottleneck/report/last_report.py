@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from bottleneck import document_file
+from bottleneck.report import document_file
 from probes.system.platform import os
 
 MODE = 0o600
