@@ -30,7 +30,7 @@ def role(process: psutil.Process, main: psutil.Process) -> str | None:
     ours = process.name().startswith("python") or "python" in (line[:1] or [""])[0]
     if parent is None or not ours:
         return None
-    side = "client" if "bottleneck.agent" in line else "server"
+    side = "client" if "bottleneck.agents.server" in line else "server"
     return f"agent {side}" if parent == main else f"probe {side}"
 
 

@@ -38,7 +38,7 @@ from typing import Any
 
 import output
 
-from bottleneck import wire
+from bottleneck.agents import protocol
 from bottleneck.text import units
 from probes.core import typed
 from probes.core.records import Access, Endpoint, Sample, run_rate
@@ -294,13 +294,13 @@ def tcp_rate(seconds: float) -> float:
 
     def hold(tell: Callable[[dict[str, Any]], None], control_fd: int) -> None:
         with tcp.respond(setting) as endpoint:
-            tell({"endpoint": wire.endpoint_to_plain(endpoint)})
+            tell({"endpoint": protocol.endpoint_to_plain(endpoint)})
             os.read(control_fd, 1)
 
     child = spawn(hold)
     try:
         with os.fdopen(child.events_fd, encoding="utf-8") as events:
-            endpoint = wire.from_plain(Endpoint, json.loads(events.readline())["endpoint"])
+            endpoint = protocol.from_plain(Endpoint, json.loads(events.readline())["endpoint"])
             peer = replace(endpoint, host="127.0.0.1")
             samples, _, _ = in_child(lambda: tcp.initiate(setting, peer))
     finally:

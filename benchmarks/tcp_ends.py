@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol
 
-from bottleneck import wire
+from bottleneck.agents import protocol
 from probes.core import typed
 from probes.core.records import Endpoint
 from probes.net import transfer
@@ -35,7 +35,7 @@ def moved(shape: Shape, client: Place, server: Place) -> Moved:
 
     def hold(tell: Tell, control_fd: int) -> None:
         with transfer.respond(server.address, shape.seconds, shape.window_bytes) as endpoint:
-            tell({"endpoint": wire.endpoint_to_plain(endpoint)})
+            tell({"endpoint": protocol.endpoint_to_plain(endpoint)})
             os.read(control_fd, 1)
 
     with server.entered():
@@ -44,7 +44,7 @@ def moved(shape: Shape, client: Place, server: Place) -> Moved:
         told = _line(responder)
         if "endpoint" not in told:
             raise RuntimeError(f"the responder: {told or 'no word'}")
-        peer = replace(wire.from_plain(Endpoint, told["endpoint"]), host=server.address)
+        peer = replace(protocol.from_plain(Endpoint, told["endpoint"]), host=server.address)
 
         def run(tell: Tell, control_fd: int) -> None:
             running = transfer.initiate(shape, peer)
@@ -65,7 +65,7 @@ def moved(shape: Shape, client: Place, server: Place) -> Moved:
         _end(responder)
     if "moved" not in told:
         raise RuntimeError(f"the initiator: {told or 'no word'}")
-    return wire.from_plain(Moved, told["moved"])
+    return protocol.from_plain(Moved, told["moved"])
 
 
 def _line(child: Child) -> dict[str, Any]:

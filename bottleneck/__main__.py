@@ -2,7 +2,7 @@
 
 import sys
 
-from bottleneck import own_modules
+from bottleneck.agents import own_modules
 
 
 def main() -> None:

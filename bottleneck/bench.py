@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bottleneck import __version__, hosts, plan, wire
-from bottleneck.hosts import Host, PartlyRan, Ran, StageError
+from bottleneck import __version__, plan
+from bottleneck.agents import hosts, protocol
+from bottleneck.agents.hosts import Host, PartlyRan, Ran, StageError
 from bottleneck.ledger import Ledger, Repeat
 from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.sockets import watching
@@ -340,7 +341,7 @@ class Bench:
         """A run of a step into the ledger, with what is known of it beside its own details."""
         try:
             used = [
-                usage(*(wire.from_plain(Counters, each) for each in pair)) if pair else None
+                usage(*(protocol.from_plain(Counters, each) for each in pair)) if pair else None
                 for pair in (ran.own, ran.other)
             ]
         except ValueError as error:

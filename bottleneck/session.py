@@ -9,9 +9,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
 
-from bottleneck import hosts, plan, wire
+from bottleneck import plan
+from bottleneck.agents import hosts, protocol
+from bottleneck.agents.hosts import StageError
 from bottleneck.bench import Bench
-from bottleneck.hosts import StageError
 from bottleneck.steps import copies, disks, native, schedule, transfers, turns
 from bottleneck.steps.files import locate
 from probes.core.records import SMB_PORT, HostFacts
@@ -135,7 +136,7 @@ def _learn(bench: Bench) -> None:
     toward = {"client": bench.address, "server": _own_address(bench.address)}
     for side, host in bench.reached.items():
         plain = host.ask("facts", FACTS_SECONDS, toward=toward[side], folder=bench.folder(side))
-        facts = bench.facts[side] = wire.from_plain(HostFacts, plain)
+        facts = bench.facts[side] = protocol.from_plain(HostFacts, plain)
         # The client's copies are made by its agent alone: a Samba there is another's.
         host.watch(facts, toward[side], file_server=side == "server")
 

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bottleneck import wire
-from bottleneck.hosts import Observation, Pair, Ran
+from bottleneck.agents import protocol
+from bottleneck.agents.hosts import Observation, Pair, Ran
 from bottleneck.plan import Side
 from bottleneck.report.report import Step
 from probes.core import typed
@@ -72,7 +72,7 @@ def _check(found: Iterable[Connection]) -> None:
 
 def observed(seen: Any) -> Observed:
     """Parses the answer of a watch, which may be another host's. Errors: ValueError."""
-    found = wire.from_plain(Observed, seen)
+    found = protocol.from_plain(Observed, seen)
     _check(found.connections)
     return found
 

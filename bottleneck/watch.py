@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from bottleneck import __version__, hosts, sockets, watched, wire
-from bottleneck.hosts import AgentLost, Host, Observation, StageError
+from bottleneck import __version__, sockets, watched
+from bottleneck.agents import hosts, protocol
+from bottleneck.agents.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.plan import Side
 from bottleneck.report.report import Report, Step
 from bottleneck.watched import End
@@ -147,7 +148,7 @@ class Watch:
         folder = place.folder if place is not None and place.here else None
         peer = running.link.peer_address if running.link is not None else ""
         plain = host.ask("facts", FACTS_SECONDS, toward=peer, folder=folder)
-        facts = self.facts[side] = wire.from_plain(HostFacts, plain)
+        facts = self.facts[side] = protocol.from_plain(HostFacts, plain)
         device = place.device if place is not None else None
         host.watch(facts, peer, False, folder_device=device, server_pids=running.pids)
 
@@ -201,7 +202,7 @@ class Watch:
         found: dict[Side, Counters] = {}
         for side, host in list(self.reached.items()):
             try:
-                found[side] = wire.from_plain(Counters, host.tell("counters"))
+                found[side] = protocol.from_plain(Counters, host.tell("counters"))
             except TROUBLE as error:
                 if side == self.here:
                     raise
@@ -258,7 +259,7 @@ def _find(host: Host, **wanted: Any) -> Running:
     empty |= {"peer_address": "", "peer_port": 0}
     arguments = {**empty, **wanted, "look_seconds": FIND_SECONDS}
     plain = host.ask("running-copies", FIND_SECONDS + 10.0, **arguments)
-    return wire.from_plain(Running, plain)
+    return protocol.from_plain(Running, plain)
 
 
 def _of(side: Side, readings: list[dict[Side, Counters]]) -> list[Counters]:

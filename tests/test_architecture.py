@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.bootstrap import names_and_sources
+from bottleneck.agents.bootstrap import names_and_sources
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted(
@@ -70,8 +70,8 @@ HOUSE = ("bottleneck", "probes")
 OF_HOSTS = tuple(f"probes/{name}" for name in ("system", "sockets", "files", "programs", "host"))
 FORBIDDEN = [
     (("probes",), (), ("bottleneck", "rich", "typer", "click")),
-    ((REPORTS,), (), ("bottleneck.cli", "bottleneck.session", "bottleneck.hosts")),
-    ((REPORTS,), (), ("bottleneck.agent", "psutil")),
+    ((REPORTS,), (), ("bottleneck.cli", "bottleneck.session", "bottleneck.agents.hosts")),
+    ((REPORTS,), (), ("bottleneck.agents.server", "psutil")),
     (HOUSE, (COMMANDS, "bottleneck/__main__.py"), ("typer", "bottleneck.cli")),
     (HOUSE, (COMMANDS, REPORTS), ("rich",)),
     # Security software flags impacket: it may be absent, and these have to cope.
@@ -198,7 +198,7 @@ LOADS = {
     "a stage": "import probes",
     # An agent does so in its own process; its child imports what carries the request out.
     "a request": """
-from bottleneck import agent_requests as requests
+from bottleneck.agents import requests
 from probes import STAGES
 for do, listed in requests.LISTED.items():
     for name in (*listed, *(STAGES if do in requests.OF_STAGES else ())):

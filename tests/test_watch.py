@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bottleneck import sockets, watch
-from bottleneck.hosts import Host, StageError
+from bottleneck.agents.hosts import Host, StageError
 from bottleneck.plan import Side
 from bottleneck.watch import Options, Watch
 from probes.core.records import Measured

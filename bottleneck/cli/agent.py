@@ -31,8 +31,8 @@ def agent(folder: Folders = None, device: Devices = None) -> int:
 
     On stdin and stdout, until stdin closes; also as a forced command of ssh.
     """
-    from bottleneck import agent as served
-    from bottleneck.agent_checks import allowed_paths
+    from bottleneck.agents import server as served
+    from bottleneck.agents.checks import allowed_paths
 
     # Without an option it is its caller's own, who has a shell here.
     limited = folder is not None or device is not None

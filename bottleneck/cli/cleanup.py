@@ -59,7 +59,7 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
     with interrupts.held():
         import os
 
-        from bottleneck.bootstrap import command_for
+        from bottleneck.agents.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.doctor.leftovers import REMOVED, Cleanup
         from bottleneck.documents import terminal

@@ -40,7 +40,7 @@ def doctor(
     with interrupts.held():
         import os
 
-        from bottleneck.bootstrap import command_for
+        from bottleneck.agents.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.doctor.checks import judged
         from bottleneck.doctor.look import Wanted, look

@@ -59,9 +59,9 @@ def complain(text: str, shown: bool = True) -> None:
 
 def of_error(error: Exception) -> tuple[int, str]:
     """Exit code and sentence of whatever ended a command."""
-    from bottleneck.hosts import AgentLost, PartlyRan, StageError
+    from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
+    from bottleneck.agents.protocol import WireError
     from bottleneck.report.report import ReportError
-    from bottleneck.wire import WireError
     from probes.core.stage import Refused, Unavailable
 
     if isinstance(error, Refused):

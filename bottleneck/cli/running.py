@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bottleneck import plan
+from bottleneck.agents.bootstrap import command_for
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench, Event
-from bottleneck.bootstrap import command_for
 from bottleneck.cli import command_line, completion, documents, exits, interrupts, options
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, watching

@@ -53,8 +53,8 @@ def watch(
     own processes are seen in full, of others (as smbd on the server) only the connections.
     """
     with interrupts.held():
+        from bottleneck.agents.bootstrap import command_for
         from bottleneck.bench import Event
-        from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.watch import Options, Watch
         from probes.core.stage import Refused

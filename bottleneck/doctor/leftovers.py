@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bottleneck import hosts, wire
-from bottleneck.hosts import AgentLost, Host, StageError
+from bottleneck.agents import hosts, protocol
+from bottleneck.agents.hosts import AgentLost, Host, StageError
 from bottleneck.target.target import Target
 from probes.core.records import Access
 from probes.core.stage import Refused, Unavailable
@@ -86,7 +86,7 @@ class Cleanup:
             told = host.ask("leftovers", LOOK_SECONDS, **asked)
             if not isinstance(told, list):
                 raise StageError(f"{side}: invalid data from the agent")
-            known = [wire.from_plain(Leftover, each) for each in told]
+            known = [protocol.from_plain(Leftover, each) for each in told]
             found += [Found(side, each, each.path) for each in known]
         if self.target is not None:
             try:
@@ -126,7 +126,7 @@ class Cleanup:
         setting = OnShare(self.older_seconds, remove)
         held = self.reached["client"].hold("leftovers", setting, peer, SHARE_SECONDS, SHARE_SECONDS)
         with held as met:
-            known = [wire.from_plain(Leftover, each) for each in met.facts["found"]]
+            known = [protocol.from_plain(Leftover, each) for each in met.facts["found"]]
             gone = [str(each) for each in met.facts["removed"]]
         return [Found("share", each, f"{target.name}/{each.path}") for each in known], gone
 

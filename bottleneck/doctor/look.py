@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from bottleneck import __version__, hosts, wire
-from bottleneck.hosts import AgentLost, Host, StageError
+from bottleneck import __version__
+from bottleneck.agents import hosts, protocol
+from bottleneck.agents.hosts import AgentLost, Host, StageError
 from bottleneck.target.target import Target, no_mount
 from probes.core.records import Access, Details, Endpoint
 from probes.core.stage import Refused, Unavailable
@@ -156,7 +157,7 @@ def program() -> Program:
 
 
 def _ready(plain: Any) -> Readiness:
-    return wire.from_plain(Readiness, plain)
+    return protocol.from_plain(Readiness, plain)
 
 
 def _address(host: str, port: int) -> tuple[str, Trouble | None]:
@@ -210,7 +211,7 @@ def _server(client: Host, wanted: Wanted, address: str) -> dict[str, Any]:
                 "there": _reached(server, address, client, own_address),
                 "here": _reached(client, own_address, server, address),
             }
-    except (Refused, AgentLost, StageError, Unavailable, wire.WireError) as error:
+    except (Refused, AgentLost, StageError, Unavailable, protocol.WireError) as error:
         return {"agent_trouble": _trouble(error)}
     ahead = max(0.0, ready.clock_seconds - ended) - max(0.0, began - ready.clock_seconds)
     found: dict[str, Any] = {"server": ready, "ahead_seconds": ahead, **ports}

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from bottleneck import plan
+from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.bench import USEFUL_SECONDS, Bench
-from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report.report import Step
 from bottleneck.steps import copy_size, disks, files, past_cache, schedule, turns
 from bottleneck.steps.copy_size import SMB1

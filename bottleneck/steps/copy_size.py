@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bottleneck import plan
+from bottleneck.agents.hosts import StageError
 from bottleneck.bench import USEFUL_SECONDS, Bench
-from bottleneck.hosts import StageError
 from bottleneck.steps import files
 
 STEP_OVERHEAD_SECONDS, OVERHEAD_ROUND_TRIPS = 0.6, 12

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 
 from bottleneck import plan
+from bottleneck.agents.hosts import StageError
 from bottleneck.bench import NEEDS_AGENT, Bench
-from bottleneck.hosts import StageError
 from bottleneck.steps import files
 from probes.core.records import Endpoint
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bottleneck import plan, wire
+from bottleneck import plan
+from bottleneck.agents import protocol
+from bottleneck.agents.hosts import Host, StageError
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
-from bottleneck.hosts import Host, StageError
 from bottleneck.report.report import Step
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
@@ -241,8 +242,8 @@ def look(bench: Bench) -> Looked:
     except (StageError, Refused) as error:
         raise Unavailable(f"{named.path}: {error}") from None
     try:
-        return wire.from_plain(Looked, told)
-    except wire.WireError:
+        return protocol.from_plain(Looked, told)
+    except protocol.WireError:
         raise Unavailable(f"{named.path}: invalid data from the {named.side}'s agent") from None
 
 

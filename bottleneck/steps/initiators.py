@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from bottleneck import plan
+from bottleneck.agents.hosts import Ran, StageError
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
-from bottleneck.hosts import Ran, StageError
 from bottleneck.report.report import Step
 from bottleneck.steps import disks, files, server_copies
 from bottleneck.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_copies

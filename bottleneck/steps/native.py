@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bottleneck import plan, wire
+from bottleneck import plan
+from bottleneck.agents import protocol
+from bottleneck.agents.hosts import PartlyRan, StageError
 from bottleneck.bench import USEFUL_SECONDS, Bench
-from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report.report import Step
 from bottleneck.steps import files
 from bottleneck.target.target import no_mount
@@ -118,7 +119,7 @@ def _ask_mount(bench: Bench, folder: str) -> Mount | None:
             "unreachable",
             f"{folder}: its mount does not answer ({error}); check that its server is up",
         ) from None
-    return None if plain is None else wire.from_plain(Mount, plain)
+    return None if plain is None else protocol.from_plain(Mount, plain)
 
 
 def _address(bench: Bench, mount: Mount | None) -> str:

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.bench import USEFUL_SECONDS, Bench
-from bottleneck.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.report.report import Step
 from bottleneck.steps import files
 from bottleneck.text.units import rate_text

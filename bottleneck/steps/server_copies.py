@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bottleneck import plan
+from bottleneck.agents.hosts import Host, StageError
 from bottleneck.bench import Bench
-from bottleneck.hosts import Host, StageError
 from bottleneck.steps import files
 from bottleneck.target.target import parse
 from probes.core.records import Details, Endpoint

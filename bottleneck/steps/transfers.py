@@ -11,8 +11,8 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from bottleneck import plan
+from bottleneck.agents.hosts import Ran, StageError
 from bottleneck.bench import NEEDS_AGENT, Bench
-from bottleneck.hosts import Ran, StageError
 from bottleneck.report.report import Step
 from bottleneck.steps import turns
 from bottleneck.target.target import TcpPeer

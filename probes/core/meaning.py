@@ -1,7 +1,7 @@
 """What each key of a request means to the host that carries it out.
 
 The fields of a Setting and the parameters of a question are annotated with these types, and an
-agent looks at each value by them (bottleneck/agent_checks.py): a key without a meaning is refused
+agent looks at each value by them (bottleneck/agents/checks.py): a key without a meaning is refused
 to everybody. Runs on Python 3.9 with the standard library alone.
 """
 

@@ -165,7 +165,7 @@ def test_a_link_on_a_share_is_never_followed(cleanup, samba, target, auth_file, 
 
 HELD = """
 import sys
-from bottleneck import hosts
+from bottleneck.agents import hosts
 from probes.core.records import Access, Endpoint
 from probes.smb import run_folder
 _, port, user, password = sys.argv

@@ -98,11 +98,11 @@ def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
 @pytest.mark.long
 @pytest.mark.parametrize("error", ["StageError", "Unavailable", "WireError", "AgentLost", "Odd"])
 def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, capsys, error):
-    from bottleneck import hosts, wire
+    from bottleneck.agents import hosts, protocol
     from bottleneck.cli import running
     from probes.core.stage import Unavailable
 
-    kinds = [hosts.StageError, hosts.AgentLost, wire.WireError, Unavailable]
+    kinds = [hosts.StageError, hosts.AgentLost, protocol.WireError, Unavailable]
     kind = {each.__name__: each for each in kinds}.get(error, ZeroDivisionError)
 
     def broken(bench):

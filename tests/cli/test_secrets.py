@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bottleneck import hosts
+from bottleneck.agents import hosts
 
 pytestmark = pytest.mark.long
 

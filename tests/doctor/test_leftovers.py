@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from bottleneck.agents.hosts import AgentLost, StageError
 from bottleneck.cli.cleanup import print_cleaned
 from bottleneck.doctor.leftovers import LEFT, REMOVED, UNANSWERED, Cleaned, Cleanup, Found
-from bottleneck.hosts import AgentLost, StageError
 from bottleneck.target.target import parse
 from probes.core.stage import Refused
 from probes.files.leftovers import THERE, Leftover

@@ -22,7 +22,7 @@ from typing import Any
 
 import json_mutation
 
-from bottleneck import agent, hosts, replies, wire
+from bottleneck.agents import hosts, protocol, replies, server
 from probes.core import typed
 from probes.core.records import Endpoint, HostFacts, Usage
 from probes.core.stage import Refused, Unavailable
@@ -39,7 +39,7 @@ QUIET_SECONDS = 0.001
 KINDS_OF_RECORD = (HostFacts, Counters, Watched, Readiness, Endpoint, Usage, Setting)
 SAID = {
     "ask": [{"answer": None}],
-    "hold": [{"endpoint": wire.endpoint_to_plain(Endpoint())}, {"closed": True}],
+    "hold": [{"endpoint": protocol.endpoint_to_plain(Endpoint())}, {"closed": True}],
     "observe": [{"observed": None}],
     "initiate": [{"sample": [0.0, 0]}, {"sample": [1.0, 5], "last": True}, {"details": {}}],
 }
@@ -61,10 +61,10 @@ def one_input(data: bytes) -> None:
 def lines(data: bytes) -> None:
     """Each line into a message and each of its values into what it may be; WireError."""
     for line in data.split(b"\n"):
-        with contextlib.suppress(wire.WireError, agent.Ended):
-            wire.read_greeting(line)
-        with contextlib.suppress(wire.WireError, agent.Ended):
-            message = wire.decode(line)
+        with contextlib.suppress(protocol.WireError, server.Ended):
+            protocol.read_greeting(line)
+        with contextlib.suppress(protocol.WireError, server.Ended):
+            message = protocol.decode(line)
             values(message)
 
 
@@ -81,16 +81,16 @@ def values(message: dict[str, Any]) -> None:
         if kind.__name__ in message:
             record(kind, message[kind.__name__])
     with contextlib.suppress(ValueError):
-        before, after = (wire.from_plain(Counters, message.get(k)) for k in ("before", "after"))
+        before, after = (protocol.from_plain(Counters, message.get(k)) for k in ("before", "after"))
         finite(usage(before, after))
 
 
 def record(kind: type, value: object) -> None:
     """One record that an agent tells or is told, exactly and as a report would hold it."""
-    with contextlib.suppress(wire.WireError, agent.Ended):
-        found = wire.from_plain(kind, value)
+    with contextlib.suppress(protocol.WireError, server.Ended):
+        found = protocol.from_plain(kind, value)
         if not isinstance(found, Endpoint):
-            wire.encode({"again": typed.to_plain(found)})
+            protocol.encode({"again": typed.to_plain(found)})
     with contextlib.suppress(typed.NotTyped):
         typed.record(kind, value, "it")
 
@@ -201,8 +201,8 @@ def one_line(error: Exception) -> None:
 
 
 def facts(host: hosts.Host) -> None:
-    with contextlib.suppress(wire.WireError, agent.Ended):
-        wire.from_plain(HostFacts, host.ask("facts", 1.0))
+    with contextlib.suppress(protocol.WireError, server.Ended):
+        protocol.from_plain(HostFacts, host.ask("facts", 1.0))
 
 
 def counters(host: hosts.Host) -> None:
@@ -250,7 +250,7 @@ class NoChild:
 @contextlib.contextmanager
 def childless() -> Iterator[None]:
     """The agent forks nothing: none of what it is asked is done."""
-    usual_os, usual_spawn, spawned = agent.os, agent.spawn, []
+    usual_os, usual_spawn, spawned = server.os, server.spawn, []
 
     def spawn(work: Callable[..., object]) -> NoChild:
         do = work.__qualname__.partition(".")[0].strip("_")
@@ -258,11 +258,11 @@ def childless() -> Iterator[None]:
         return spawned[-1]
 
     shown = {**vars(os), "waitpid": lambda pid, how: (pid, 0)}
-    agent.os, agent.spawn = types.SimpleNamespace(**shown), spawn  # type: ignore[assignment]
+    server.os, server.spawn = types.SimpleNamespace(**shown), spawn  # type: ignore[assignment]
     try:
         yield
     finally:
-        agent.os, agent.spawn = usual_os, usual_spawn
+        server.os, server.spawn = usual_os, usual_spawn
         for each in spawned:
             each.kill()
         # the agent has closed some, and a number may have become another child's since
@@ -279,16 +279,16 @@ def serving(data: bytes) -> None:
     asking = threading.Thread(target=asked, args=(to_it, data.split(b"\n\n")))
     asking.start()
     try:
-        with childless(), contextlib.suppress(wire.WireError, agent.Ended):
-            served = agent.Agent(requests, replies)
+        with childless(), contextlib.suppress(protocol.WireError, server.Ended):
+            served = server.Agent(requests, replies)
             try:
                 served.serve()
             finally:
                 served.selector.close()
         answers = os.pread(replies, 1 << 24, 0).splitlines()
-        assert wire.read_greeting(answers[0])
+        assert protocol.read_greeting(answers[0])
         for line in answers[1:]:
-            wire.decode(line)
+            protocol.decode(line)
     finally:
         os.close(requests)
         asking.join()

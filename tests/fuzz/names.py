@@ -10,7 +10,7 @@ from typing import Any
 
 import sinks
 
-from bottleneck import bootstrap
+from bottleneck.agents import bootstrap
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.records.redaction import Redaction

@@ -38,7 +38,7 @@ from server import playing
 from strangers import STRANGERS
 from waiting import HARMLESS, LATE_AT, WAITING
 
-from bottleneck import hosts
+from bottleneck.agents import hosts
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import payload

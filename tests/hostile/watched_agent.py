@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Any
 
-from bottleneck import agent
+from bottleneck.agents import server
 from probes.smb import frames, session
 
 LOG, STEP_SECONDS = sys.argv[1], float(sys.argv[2])
@@ -42,8 +42,8 @@ def wait(pid: int, options: int = 0) -> tuple[int, int]:
     return ended, status
 
 
-class Watched(agent.Agent):
-    def reap(self, task: agent.Task) -> None:
+class Watched(server.Agent):
+    def reap(self, task: server.Task) -> None:
         super().reap(task)
         log(number=task.number, peak_bytes=wait.peak_bytes)  # type: ignore[attr-defined]
 
@@ -56,5 +56,5 @@ if __name__ == "__main__":
     importlib.import_module("probes.smb.impacket_session")
     os.waitpid = wait
     sys.addaudithook(hear)
-    agent.Agent = Watched  # type: ignore[misc]
-    agent.main()
+    server.Agent = Watched  # type: ignore[misc]
+    server.main()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bottleneck import plan
-from bottleneck.hosts import AgentLost, PartlyRan, StageError
+from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.steps import copies, copy_size, turns
 from probes.core.records import Endpoint, Failed, Measured
 from probes.core.stage import Refused, Unavailable

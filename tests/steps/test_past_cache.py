@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bottleneck import plan
-from bottleneck.hosts import AgentLost, PartlyRan, Ran, StageError
+from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.ledger import Repeat
 from bottleneck.steps import copies, files, past_cache
 from probes.core.records import Measured, Sample

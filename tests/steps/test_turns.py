@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from bottleneck import plan, session
+from bottleneck.agents.hosts import PartlyRan, Ran
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import NEEDS_AGENT, Bench
-from bottleneck.hosts import PartlyRan, Ran
 from bottleneck.report import report
 from bottleneck.steps import files, schedule, transfers, turns
 from probes.core.records import Endpoint, Measured, Sample, Skipped, rates

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bottleneck import session, sockets
+from bottleneck.agents.hosts import Host, Ran
 from bottleneck.bench import Bench, Event
-from bottleneck.hosts import Host, Ran
 from bottleneck.report.report import Step
 from probes.core.records import Endpoint
 from probes.programs.samba import private_samba

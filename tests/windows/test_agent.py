@@ -8,7 +8,7 @@ import subprocess
 import psutil
 import pytest
 
-from bottleneck.bootstrap import STARTER
+from bottleneck.agents.bootstrap import STARTER
 from tests.conftest import PASSWORD, target_of
 from tests.living import until
 from tests.windows import bed, ssh_exe

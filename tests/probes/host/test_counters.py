@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bottleneck import wire
+from bottleneck.agents import protocol
 from probes.core import typed
 from probes.host import counters
 from probes.host.cgroup import Quota
@@ -19,7 +19,9 @@ from probes.system.processes import Account, ProcessTimes
 
 def test_a_real_moment_crosses_the_wire():
     now = counters.read_counters(Watched("lo"), os.getpid())
-    assert wire.from_plain(Counters, wire.decode(wire.encode(typed.to_plain(now)))) == now
+    assert (
+        protocol.from_plain(Counters, protocol.decode(protocol.encode(typed.to_plain(now)))) == now
+    )
 
 
 def test_the_cores_are_those_of_the_affinity():
@@ -46,7 +48,9 @@ def test_children_are_carriers_and_of_the_agent_only_what_it_inherited():
 
 def test_a_reading_is_no_longer_on_a_host_with_many_processes(monkeypatch):
     def line():
-        return wire.encode(typed.to_plain(counters.read_counters(watched, os.getpid(), Account())))
+        return protocol.encode(
+            typed.to_plain(counters.read_counters(watched, os.getpid(), Account()))
+        )
 
     watched = Watched(file_server=False)
     few = len(line())

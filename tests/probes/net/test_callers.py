@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from bottleneck import hosts
-from bottleneck.hosts import Host
+from bottleneck.agents import hosts
+from bottleneck.agents.hosts import Host
 from probes.core.records import Endpoint
 from probes.net import callers, port
 from probes.stages import tcp

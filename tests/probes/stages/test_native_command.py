@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.agent_checks import AllowedPaths, Session, check
+from bottleneck.agents.checks import AllowedPaths, Session, check
 from bottleneck.cli import exits
 from bottleneck.cli.app import run as run_command
 from probes.core.records import OWN_COPIES, Endpoint

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck import wire
+from bottleneck.agents import protocol
 from probes.core import typed
 from probes.core.records import Access, Endpoint, FolderFacts, InterfaceFacts, Sample
 from probes.stages.tcp import Setting
@@ -11,11 +11,11 @@ from probes.system.child import one_line
 
 def test_a_message_survives_the_wire():
     message = {"id": 7, "do": "ask", "arguments": {"text": "naïve \udcff"}}
-    assert wire.decode(wire.encode(message)) == message
+    assert protocol.decode(protocol.encode(message)) == message
 
 
 def test_a_message_is_one_line_whatever_its_text_holds():
-    assert wire.encode({"text": "a\nb\r\u2028"}).count(b"\n") == 1
+    assert protocol.encode({"text": "a\nb\r\u2028"}).count(b"\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ def test_a_message_is_one_line_whatever_its_text_holds():
     [b"", b"junk", b"[]", b"{", b'{"a":NaN}', b'{"a":Infinity}', b"[" * 5000, b'"text"', b"null"],
 )
 def test_what_is_no_message_is_refused(line):
-    with pytest.raises(wire.WireError):
-        wire.decode(line)
+    with pytest.raises(protocol.WireError):
+        protocol.decode(line)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def test_what_is_no_message_is_refused(line):
         (b'{"a":' + b"[" * 900 + b"]" * 900 + b"}", "nested more than 32"),
         (b'{"a":' + b"9" * 500_000 + b"}", "a number of"),
         (b'{"a":1e999}', "out of range"),
-        (b" " * (wire.MAX_LINE_BYTES + 1), "larger than"),
+        (b" " * (protocol.MAX_LINE_BYTES + 1), "larger than"),
         (b'{"a":{"b":1,"b":2}}', "twice"),
     ],
 )
 def test_a_line_that_would_cost_more_than_it_tells_is_refused(line, says):
-    with pytest.raises(wire.WireError, match=says):
-        wire.decode(line)
+    with pytest.raises(protocol.WireError, match=says):
+        protocol.decode(line)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_line_that_would_cost_more_than_it_tells_is_refused(line, says):
     ],
 )
 def test_a_record_survives_the_wire(record):
-    assert wire.from_plain(type(record), typed.to_plain(record)) == record
+    assert protocol.from_plain(type(record), typed.to_plain(record)) == record
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_a_record_survives_the_wire(record):
     ],
 )
 def test_a_record_of_another_shape_is_refused(plain, says):
-    with pytest.raises(wire.WireError, match=says):
-        wire.from_plain(Sample, plain)
+    with pytest.raises(protocol.WireError, match=says):
+        protocol.from_plain(Sample, plain)
 
 
 @pytest.mark.parametrize("levels", [40, 300])
@@ -80,8 +80,8 @@ def test_interfaces_upon_interfaces_without_end_are_refused(levels):
     )
     for _ in range(levels):
         plain = {**plain, "lower": [plain]}
-    with pytest.raises(wire.WireError, match="nested too deep"):
-        wire.from_plain(InterfaceFacts, plain)
+    with pytest.raises(protocol.WireError, match="nested too deep"):
+        protocol.from_plain(InterfaceFacts, plain)
 
 
 def test_credentials_have_no_plain_form_and_no_repr():
@@ -94,32 +94,32 @@ def test_credentials_have_no_plain_form_and_no_repr():
 
 
 def test_an_endpoint_tells_its_secrets_to_its_own_pipe_alone():
-    plain = wire.endpoint_to_plain(Endpoint(host="nas", access=Access("user", "hunter2")))
+    plain = protocol.endpoint_to_plain(Endpoint(host="nas", access=Access("user", "hunter2")))
     assert plain["access"]["password"] == "hunter2"
-    assert wire.endpoint_to_plain(Endpoint())["access"] is None
+    assert protocol.endpoint_to_plain(Endpoint())["access"] is None
 
 
 def test_a_login_is_not_sent_back_to_whom_it_came_from():
     given, made = Access("user", "hunter2"), Access("bottleneck", "thrown away")
-    assert wire.endpoint_to_plain(Endpoint(access=given), known=given)["access"] is None
-    assert wire.endpoint_to_plain(Endpoint(access=made), known=given)["access"]["password"]
+    assert protocol.endpoint_to_plain(Endpoint(access=given), known=given)["access"] is None
+    assert protocol.endpoint_to_plain(Endpoint(access=made), known=given)["access"]["password"]
 
 
 def test_a_greeting_is_found_behind_what_a_banner_left_on_its_line():
-    line = b"\x1b[0mWelcome! " + wire.greeting("0.1.0", "3.9.2", "nas")
-    assert wire.read_greeting(line) == {
-        "protocol": wire.PROTOCOL,
+    line = b"\x1b[0mWelcome! " + protocol.greeting("0.1.0", "3.9.2", "nas")
+    assert protocol.read_greeting(line) == {
+        "protocol": protocol.PROTOCOL,
         "version": "0.1.0",
         "python": "3.9.2",
         "host": "nas",
     }
-    assert wire.read_greeting(b"Last login: today\n") is None
+    assert protocol.read_greeting(b"Last login: today\n") is None
 
 
 def test_another_protocol_is_refused_with_both_numbers():
-    line = wire.MARK + b'{"protocol":99}\n'
-    with pytest.raises(wire.WireError, match=f"99.*{wire.PROTOCOL}"):
-        wire.read_greeting(line)
+    line = protocol.MARK + b'{"protocol":99}\n'
+    with pytest.raises(protocol.WireError, match=f"99.*{protocol.PROTOCOL}"):
+        protocol.read_greeting(line)
 
 
 def test_an_error_is_told_in_one_line():

@@ -1,6 +1,6 @@
 """What an agent may be asked for: each request, what carries it out and what it may lead to.
 
-The closed list: what is not in it is refused, whoever asks (bottleneck/agent_checks.py). The keys
+The closed list: what is not in it is refused, whoever asks (bottleneck/agents/checks.py). The keys
 of a request are those of the record or function that carries it out, each with its meaning
 (probes/core/meaning.py); a stage's entry is its own description. Runs on Python 3.9 with the
 standard library alone.
@@ -12,7 +12,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
-from bottleneck import wire
+from bottleneck.agents import protocol
 from probes import STAGES
 from probes.core import typed
 from probes.core.meaning import Keys, keys
@@ -129,7 +129,7 @@ def takes(do: str, name: str) -> Takes:
 # -- what a child does: one piece of work for each kind of request --------------------------------
 
 
-def ask(request: wire.Message, takes: Takes) -> Work:
+def ask(request: protocol.Message, takes: Takes) -> Work:
     """A function's answer."""
 
     def work(tell: Tell, control_fd: int) -> None:
@@ -138,28 +138,28 @@ def ask(request: wire.Message, takes: Takes) -> Work:
     return work
 
 
-def _peer(request: wire.Message) -> Endpoint:
-    return wire.from_plain(Endpoint, request["peer"])
+def _peer(request: protocol.Message) -> Endpoint:
+    return protocol.from_plain(Endpoint, request["peer"])
 
 
-def hold(request: wire.Message, takes: Takes) -> Work:
+def hold(request: protocol.Message, takes: Takes) -> Work:
     """Something that is there until it is closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
         peer, module = _peer(request), takes.imported()
-        held = module.hold(wire.from_plain(module.Setting, request["setting"]), peer)
+        held = module.hold(protocol.from_plain(module.Setting, request["setting"]), peer)
         _keep(held, peer, tell, control_fd)
 
     return work
 
 
-def respond(request: wire.Message, takes: Takes) -> Work:
+def respond(request: protocol.Message, takes: Takes) -> Work:
     """A stage's passive end, until it is closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
         told, module = _peer(request), takes.imported()
         callers.expect(told.host)
-        held = module.respond(wire.from_plain(module.Setting, request["setting"]))
+        held = module.respond(protocol.from_plain(module.Setting, request["setting"]))
         _keep(held, told, tell, control_fd)
 
     return work
@@ -167,34 +167,34 @@ def respond(request: wire.Message, takes: Takes) -> Work:
 
 def _keep(held: Any, peer: Endpoint, tell: Tell, control_fd: int) -> None:
     with held as endpoint:
-        tell({"endpoint": wire.endpoint_to_plain(endpoint, peer.access)})
+        tell({"endpoint": protocol.endpoint_to_plain(endpoint, peer.access)})
         os.read(control_fd, 1)
     tell({"closed": True})
 
 
-def observe(request: wire.Message, takes: Takes) -> Work:
+def observe(request: protocol.Message, takes: Takes) -> Work:
     """What was seen until it was closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
         module = takes.imported()
-        setting = wire.from_plain(module.Setting, request["setting"])
+        setting = protocol.from_plain(module.Setting, request["setting"])
 
         def window() -> Any:
             """The copy's time, or None: nobody wants to know."""
             line = os.read(control_fd, select.PIPE_BUF)
-            return wire.decode(line)["window"] if line else None
+            return protocol.decode(line)["window"] if line else None
 
         tell({"observed": typed.to_plain(module.observe(setting, control_fd, window))})
 
     return work
 
 
-def initiate(request: wire.Message, takes: Takes) -> Work:
+def initiate(request: protocol.Message, takes: Takes) -> Work:
     """A stage's samples and details."""
 
     def work(tell: Tell, control_fd: int) -> None:
         module = takes.imported()
-        setting = wire.from_plain(module.Setting, request["setting"])
+        setting = protocol.from_plain(module.Setting, request["setting"])
         running = module.initiate(setting, _peer(request))
         opened = False
         while True:

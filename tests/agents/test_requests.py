@@ -13,9 +13,9 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from bottleneck import agent_checks, hosts, wire
-from bottleneck.agent_checks import INSTALLED_REQUESTS, AllowedPaths, Session, allowed_paths, check
-from bottleneck.agent_requests import LISTED, OF_STAGES, takes
+from bottleneck.agents import checks, hosts, protocol
+from bottleneck.agents.checks import INSTALLED_REQUESTS, AllowedPaths, Session, allowed_paths, check
+from bottleneck.agents.requests import LISTED, OF_STAGES, takes
 from probes import STAGES
 from probes.core import meaning, typed
 from probes.core.records import Endpoint
@@ -62,7 +62,7 @@ def request_for(do, name):
     made = {"id": 1, "do": do, "name": name, "seconds": 5.0}
     made["arguments" if do == "ask" else "setting"] = given
     if do in ("hold", "initiate"):
-        made["peer"] = {**wire.endpoint_to_plain(Endpoint(host=CALLER, port=5, share="s"))}
+        made["peer"] = {**protocol.endpoint_to_plain(Endpoint(host=CALLER, port=5, share="s"))}
     return made, given
 
 
@@ -89,7 +89,7 @@ def test_a_key_that_nobody_gave_a_meaning_is_refused_to_everybody(monkeypatch):
 @pytest.mark.parametrize(("do", "name"), EVERY)
 def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, name, monkeypatch):
     """Each key in turn; what the caller itself was handed passes."""
-    monkeypatch.setattr(agent_checks._Checked, "below", lambda *_: None)  # has a test of its own
+    monkeypatch.setattr(checks._Checked, "below", lambda *_: None)  # has a test of its own
     made, given = request_for(do, name)
     for key, kind in takes(do, name).keys.items():
         given[key] = "/run-folder" if kind == "folder?" else given[key]
@@ -164,7 +164,7 @@ def test_an_installed_agent_touches_only_what_its_command_line_names(
 
 
 def test_a_session_has_a_bound_on_its_requests(monkeypatch):
-    monkeypatch.setattr(agent_checks, "MOST_TASKS", 2)
+    monkeypatch.setattr(checks, "MOST_TASKS", 2)
     request, _ = request_for("ask", "smbclient")
     limited = Session()
     for _ in range(2):
@@ -176,9 +176,9 @@ def test_a_session_has_a_bound_on_its_requests(monkeypatch):
 def test_an_address_is_one_however_it_is_written_and_what_is_more_is_none():
     """A resolver may know the rest as a name, and a configuration as lines of its own."""
     for given in ("::ffff:192.0.2.7", "192.0.2.7", "::ffff:c000:207%eth0"):
-        assert agent_checks.whole_address(given) == CALLER
+        assert checks.whole_address(given) == CALLER
     for given in ("192.0.2.7%eth0", "[192.0.2.7]", "::1%\n[x]", "::1%a b", "::1%"):
-        assert agent_checks.whole_address(given) == ""
+        assert checks.whole_address(given) == ""
 
 
 @pytest.mark.parametrize(("do", "name"), [each for each in EVERY if each[0] != "ask"])
@@ -257,7 +257,7 @@ def test_a_file_below_its_folder_is_timed_by_an_installed_agent_and_not_copied()
 def test_after_a_hold_that_hands_out_nothing_no_path_is_handed_out():
     """As that of a data port: its empty path is none."""
     found = session()
-    event = {"endpoint": wire.endpoint_to_plain(Endpoint(host="", port=5, path=""))}
+    event = {"endpoint": protocol.endpoint_to_plain(Endpoint(host="", port=5, path=""))}
     found.hand_out(1, "hold", "tcp", event)
     found.hand_out(2, "hold", "source-file", event)
     assert not found.held
@@ -297,14 +297,14 @@ def test_so_many_requests_at_once_and_no_more():
     with hosts.start_here() as host, pytest.raises(Refused, match="at once"):
         numbers = [
             host.send({"do": "hold", "name": "disk", "seconds": 20.0, **settings()})
-            for _ in range(agent_checks.MOST_AT_ONCE + 1)
+            for _ in range(checks.MOST_AT_ONCE + 1)
         ]
         host.next(numbers[-1], within(), "the last")
 
 
 def settings():
     made, _ = request_for("hold", "disk")
-    return {"setting": made["setting"], "peer": wire.endpoint_to_plain(Endpoint())}
+    return {"setting": made["setting"], "peer": protocol.endpoint_to_plain(Endpoint())}
 
 
 @pytest.mark.long
@@ -320,9 +320,9 @@ def test_an_installed_agent_behind_a_forced_command_runs_no_program_that_it_is_s
 @pytest.mark.long
 def test_a_caller_that_reads_no_replies_is_left():
     read, written = os.pipe()
-    program = "from bottleneck import agent; "
-    program += "agent.WRITE_SECONDS = 0.2; agent.main()"
-    flood = b"".join(wire.encode({"id": n, "do": "counters"}) for n in range(1, 200))
+    program = "from bottleneck.agents import server; "
+    program += "server.WRITE_SECONDS = 0.2; server.main()"
+    flood = b"".join(protocol.encode({"id": n, "do": "counters"}) for n in range(1, 200))
     pipes = {"stdin": subprocess.PIPE, "stdout": written, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:
         os.close(written)
@@ -333,7 +333,7 @@ def test_a_caller_that_reads_no_replies_is_left():
     os.close(read)
 
 
-COUNTERS = b"".join(wire.encode({"id": n, "do": "counters"}) for n in range(2, 1500))
+COUNTERS = b"".join(protocol.encode({"id": n, "do": "counters"}) for n in range(2, 1500))
 
 
 @pytest.fixture
@@ -342,7 +342,7 @@ def agent_beside():
     started = []
 
     def start():
-        program = "from bottleneck import agent; agent.main()"
+        program = "from bottleneck.agents import server; server.main()"
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         started.append(subprocess.Popen([sys.executable, "-c", program], bufsize=0, **pipes))
         assert b"version" in started[0].stdout.readline()
@@ -361,8 +361,8 @@ def test_a_hold_ends_although_nobody_reads_its_replies(agent_beside):
     process = agent_beside()
     held = {"id": 1, "do": "hold", "name": "tcp", "seconds": 5.0}
     held["setting"] = typed.to_plain(tcp.Setting())
-    held["peer"] = wire.endpoint_to_plain(Endpoint(host="127.0.0.1"))
-    process.stdin.write(wire.encode(held))
+    held["peer"] = protocol.endpoint_to_plain(Endpoint(host="127.0.0.1"))
+    process.stdin.write(protocol.encode(held))
     port = json.loads(process.stdout.readline())["endpoint"]["port"]
     process.stdin.write(COUNTERS[:60_000])
     assert until(lambda: not open_files.listeners("127.0.0.1", port)) and process.poll() is None

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import bottleneck
 import probes
-from bottleneck import own_modules
+from bottleneck.agents import own_modules
 from bottleneck.target.gone import SUCCESSORS
 from probes.core.stage import Refused
 from probes.system import tools
@@ -28,7 +28,10 @@ STAYS_HOME = (
 )
 """Needs libraries, programs or a system that the other host has not."""
 
-CARRIED = (*("__init__", "agent", "agent_checks", "agent_requests", "wire"),)
+CARRIED = (
+    "__init__",
+    *(f"agents/{name}" for name in ("__init__", "server", "requests", "checks", "protocol")),
+)
 """The modules of the coordinator's package that the agent needs."""
 
 _STARTER_SOURCE = """
@@ -53,7 +56,7 @@ class Carried(importlib.abc.InspectLoader):
   if self.get_source(n) is not None: return importlib.util.spec_from_loader(n,self)
 sys.dont_write_bytecode=True
 sys.meta_path.insert(0,Carried())
-from bottleneck.agent import main
+from bottleneck.agents.server import main
 main()
 """
 """Reads the zip's length and the zip from stdin, then serves on the same stream."""
@@ -230,4 +233,4 @@ def command_for(spec: str) -> list[str]:
 
 def command_here(*arguments: str) -> list[str]:
     """The command that starts the agent of this host, from this installation."""
-    return own_modules.command("bottleneck.agent", *arguments)
+    return own_modules.command("bottleneck.agents.server", *arguments)

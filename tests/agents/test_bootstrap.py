@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.bootstrap import explained
+from bottleneck.agents.bootstrap import explained
 
 SAID = (
     "@@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.",

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Dict, List, Optional
 
-from bottleneck import __version__, agent_requests, wire
-from bottleneck.agent_checks import MOST_AT_ONCE, AllowedPaths, Session, check
+from bottleneck import __version__
+from bottleneck.agents import protocol, requests
+from bottleneck.agents.checks import MOST_AT_ONCE, AllowedPaths, Session, check
 from probes import STAGES
 from probes.core import typed
 from probes.core.stage import Refused
@@ -33,10 +34,10 @@ WRITE_SECONDS = 30.0
 """How long a caller may leave a reply unread."""
 LONGEST_PROGRAM_BYTES = 16 << 20
 WORK = {
-    "ask": agent_requests.ask,
-    "hold": agent_requests.hold,
-    "initiate": agent_requests.initiate,
-    "observe": agent_requests.observe,
+    "ask": requests.ask,
+    "hold": requests.hold,
+    "initiate": requests.initiate,
+    "observe": requests.observe,
 }
 
 
@@ -55,7 +56,7 @@ class Requests:
     def lines(self, chunk: bytes) -> List[bytes]:
         """The lines that are complete with this chunk. Errors: Ended, one without end."""
         *lines, self.unread = self._without_program(self.unread + chunk).split(b"\n")
-        if len(self.unread) > wire.MAX_LINE_BYTES:
+        if len(self.unread) > protocol.MAX_LINE_BYTES:
             raise Ended("a request without end")
         return lines
 
@@ -78,15 +79,15 @@ class Requests:
         return unread[skipped:]
 
 
-def work_of(do: str, request: wire.Message) -> Work:
+def work_of(do: str, request: protocol.Message) -> Work:
     """What a child does for a request."""
-    wanted = agent_requests.takes(do, request["name"])
+    wanted = requests.takes(do, request["name"])
     if do == "hold" and request["name"] in STAGES:
-        return agent_requests.respond(request, wanted)
+        return requests.respond(request, wanted)
     return WORK[do](request, wanted)
 
 
-def perform(do: str, request: wire.Message, tell: Tell, control_fd: int) -> None:
+def perform(do: str, request: protocol.Message, tell: Tell, control_fd: int) -> None:
     """The same, in a child."""
     work_of(do, request)(tell, control_fd)
 
@@ -94,8 +95,8 @@ def perform(do: str, request: wire.Message, tell: Tell, control_fd: int) -> None
 def _event(line: bytes) -> Event:
     """What a child tells; it has read what strangers sent."""
     try:
-        return wire.decode(line)
-    except wire.WireError as error:
+        return protocol.decode(line)
+    except protocol.WireError as error:
         return failure(error)
 
 
@@ -135,7 +136,7 @@ class Agent:
     def serve(self) -> None:
         """Serves until the stream closes or a signal says so."""
         self.reply_bytes(
-            wire.greeting(__version__, platform.python_version(), socket.gethostname())
+            protocol.greeting(__version__, platform.python_version(), socket.gethostname())
         )
         self.selector.register(self.requests_fd, selectors.EVENT_READ, None)
         while not self.closing:
@@ -148,7 +149,7 @@ class Agent:
                     self.closing = True
                     break
                 for line in self.requests.lines(chunk):
-                    self.take(wire.decode(line))
+                    self.take(protocol.decode(line))
                     if self.closing:
                         break
                     self.end_overdue()
@@ -184,12 +185,12 @@ class Agent:
     def reply(self, number: int, event: Event) -> None:
         """One event of a request."""
         try:
-            line = wire.encode({"id": number, **event})
-        except wire.WireError as error:
-            line = wire.encode({"id": number, **failure(error)})
+            line = protocol.encode({"id": number, **event})
+        except protocol.WireError as error:
+            line = protocol.encode({"id": number, **failure(error)})
         self.reply_bytes(line)
 
-    def take(self, request: wire.Message) -> None:
+    def take(self, request: protocol.Message) -> None:
         """Starts what a request asks for, where it may be asked for."""
         try:
             number, do = typed.whole(request.get("id"), "id"), request.get("do")
@@ -211,16 +212,16 @@ class Agent:
         except Exception as error:
             self.reply(number, failure(error))
 
-    def begin(self, number: int, request: wire.Message) -> None:
+    def begin(self, number: int, request: protocol.Message) -> None:
         """A request that is new."""
         do = request["do"]
         if do == "watch":
-            self.watched = wire.from_plain(counters.Watched, request["watched"])
+            self.watched = protocol.from_plain(counters.Watched, request["watched"])
             self.reply(number, {"answer": None})
         elif do == "counters":
             self.reply(number, {"answer": self.counters()})
         elif do == "preload":
-            agent_requests.takes(do, request["name"]).imported().preload()
+            requests.takes(do, request["name"]).imported().preload()
             self.reply(number, {"answer": None})
         else:
             self.start(number, do, request)
@@ -229,12 +230,12 @@ class Agent:
         """This host's counters now."""
         return typed.to_plain(counters.read_counters(self.watched, os.getpid()))
 
-    def start(self, number: int, do: str, request: wire.Message) -> None:
+    def start(self, number: int, do: str, request: protocol.Message) -> None:
         """Forks a child for an ask, a hold, an initiate or an observe."""
         if len(self.tasks) >= MOST_AT_ONCE:
             raise Refused("permission", f"more than {MOST_AT_ONCE} requests at once of an agent")
         # Here, once: what it imports a forked child has then.
-        agent_requests.takes(do, request["name"]).imported()
+        requests.takes(do, request["name"]).imported()
         child = spawn(partial(perform, do, request))
         deadline = time.monotonic() + float(request["seconds"])
         task = Task(number, do, request["name"], child, deadline)
@@ -247,7 +248,7 @@ class Agent:
         *lines, task.unread = (task.unread + chunk).split(b"\n")
         for line in lines:
             self.pass_on(task, _event(line))
-        if len(task.unread) > wire.MAX_LINE_BYTES:
+        if len(task.unread) > protocol.MAX_LINE_BYTES:
             self.pass_on(task, {"failed": "the probe's process sent a result that is too long"})
             task.child.kill()
             task.unread = b""
@@ -289,7 +290,7 @@ class Agent:
             if window is not None:
                 # One that ended by itself reads no more; its end has been told or will be.
                 with contextlib.suppress(BrokenPipeError):
-                    os.write(task.child.control_fd, wire.encode({"window": window}))
+                    os.write(task.child.control_fd, protocol.encode({"window": window}))
             os.close(task.child.control_fd)
 
     def let_continue(self, task: Optional[Task]) -> None:
@@ -351,7 +352,7 @@ def main(allowed: Optional[AllowedPaths] = None) -> None:
         signal.signal(each, close)
     try:
         agent.serve()
-    except (wire.WireError, Ended) as error:
+    except (protocol.WireError, Ended) as error:
         print(f"agent: {error}", file=sys.stderr)
         agent.end_all()
         raise SystemExit(70) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import hosts, own_modules
+from bottleneck.agents import hosts, own_modules
 
 PLANT = "import os; os.write(os.open({!r}, os.O_CREAT | os.O_WRONLY), b'x'); raise SystemExit(9)\n"
 
@@ -22,13 +22,13 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     marker = tmp_path / "ran"
     folder = tmp_path / "planted"
     names = ("selectors", "psutil", "typer", "json", "signal")
-    names += ("bottleneck/agent", "probes/stages/tcp")
+    names += ("bottleneck/agents/server", "probes/stages/tcp")
     for name in names:
         path = folder / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(PLANT.format(str(marker)))
     (folder / "bottleneck" / "__init__.py").touch()
-    for name in ("probes", "probes/stages"):
+    for name in ("bottleneck/agents", "probes", "probes/stages"):
         (folder / name / "__init__.py").touch()
     monkeypatch.chdir(folder)
     return marker

@@ -7,16 +7,17 @@ import time
 
 import pytest
 
-from bottleneck import __version__, hosts, replies, wire
-from bottleneck.replies import Replies, Unasked
+from bottleneck import __version__
+from bottleneck.agents import hosts, protocol, replies
+from bottleneck.agents.replies import Replies, Unasked
 from probes.core import typed
 from probes.core.records import Sample
 
-LONG = "x" * (wire.MAX_LINE_BYTES - 100)
+LONG = "x" * (protocol.MAX_LINE_BYTES - 100)
 
 
 def line(number, **reply):
-    return wire.encode({"id": number, **reply})
+    return protocol.encode({"id": number, **reply})
 
 
 def expecting(*numbers):
@@ -30,7 +31,7 @@ def agent_that(sends):
     """An agent that does this with its stream `o` at its first request, and reads on."""
     program = (
         "import sys; o = sys.stdout.buffer; "
-        f"o.write({wire.greeting(__version__, '3.9.0', 'nas')!r}); o.flush(); "
+        f"o.write({protocol.greeting(__version__, '3.9.0', 'nas')!r}); o.flush(); "
         f"sys.stdin.readline(); {sends}; o.flush(); sys.stdin.read()"
     )
     return hosts.Host.start("server", [sys.executable, "-c", program])

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bottleneck import __version__, hosts, plan, replies, session, wire
+from bottleneck import __version__, plan, session
+from bottleneck.agents import hosts, protocol, replies
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import Bench
 from bottleneck.cli import exits
@@ -27,7 +28,7 @@ from probes.core.records import Access, Endpoint, Measured, rates
 from probes.core.stage import Refused, Unavailable
 from probes.stages import loopback
 
-LIAR = Path(__file__).parent / "programs" / "lying_agent.py"
+LIAR = Path(__file__).parents[1] / "programs" / "lying_agent.py"
 MOST_BYTES_PER_SECOND = 1e12
 """No loopback carries a terabyte a second."""
 
@@ -172,11 +173,11 @@ def test_a_clock_that_stands_still_at_the_other_end(monkeypatch):
 
 def replier(reply):
     """An agent that has one reply to its first request, whatever that is."""
-    greeting = wire.greeting(__version__, "3.9.0", "nas")
+    greeting = protocol.greeting(__version__, "3.9.0", "nas")
     program = (
         "import sys; o = sys.stdout.buffer; "
         f"o.write({greeting!r}); o.flush(); "
-        f"sys.stdin.readline(); o.write({wire.encode({'id': 1, **reply})!r}); o.flush(); "
+        f"sys.stdin.readline(); o.write({protocol.encode({'id': 1, **reply})!r}); o.flush(); "
         "sys.stdin.read()"
     )
     return hosts.Host.start("server", [sys.executable, "-c", program])

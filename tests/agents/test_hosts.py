@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bottleneck import bootstrap, hosts, replies, wire
+from bottleneck.agents import bootstrap, hosts, protocol, replies
 from probes.core.records import Endpoint, HostFacts
 from probes.core.stage import Refused
 from probes.stages import loopback
@@ -23,9 +23,9 @@ from tests.living import STAYS, below, ended, unacknowledged_bytes, until
 
 def test_the_agent_of_this_host_answers():
     with hosts.start_here() as host:
-        facts = wire.from_plain(HostFacts, host.ask("facts", toward="127.0.0.1", folder="/"))
+        facts = protocol.from_plain(HostFacts, host.ask("facts", toward="127.0.0.1", folder="/"))
         assert facts.cores >= 1
-        assert host.about["protocol"] == wire.PROTOCOL
+        assert host.about["protocol"] == protocol.PROTOCOL
 
 
 def test_the_program_travels_through_any_command():
@@ -53,7 +53,7 @@ def test_a_banner_in_front_of_the_stream_is_tolerated_and_shown():
         assert host.tell("counters")["clock_seconds"] > 0
 
 
-OLDER = shlex.quote(wire.greeting("0.0.7", "3.9.0", "nas").decode())
+OLDER = shlex.quote(protocol.greeting("0.0.7", "3.9.0", "nas").decode())
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_agent_and_its_children_end_with_its_stream(how):
             sys.executable,
             "-c",
             "import sys\n"
-            "from bottleneck import hosts\n"
+            "from bottleneck.agents import hosts\n"
             "from probes.stages import loopback\n"
             "from probes.core.records import Endpoint\n"
             "host = hosts.start_there('exec:')\n"
@@ -142,7 +142,7 @@ def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
             assert watch.seen is None
             watch.window = 0.0, 1e12
         assert watch.trouble == ""
-        (seen,) = wire.from_plain(socket_watch.Observed, watch.seen).connections
+        (seen,) = protocol.from_plain(socket_watch.Observed, watch.seen).connections
         assert seen.sent_bytes == 1000
         assert ended(below(host.process.pid))
 
@@ -318,7 +318,7 @@ def test_a_command_that_never_reads_does_not_hold_up_its_own_end(monkeypatch):
 
 INTERRUPTED = """
 import os, signal
-from bottleneck import hosts
+from bottleneck.agents import hosts
 from bottleneck.cli import interrupts
 interrupts.hold()
 os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -337,7 +337,7 @@ def test_an_interrupt_in_the_moment_of_a_fork_is_not_lost():
 
 
 def test_endless_words_on_stderr_are_not_kept():
-    line = wire.greeting(hosts.__version__, "3.9.0", "nas").decode()
+    line = protocol.greeting(hosts.__version__, "3.9.0", "nas").decode()
     script = f"printf %s {shlex.quote(line)}; head -c 50000000 /dev/zero >&2; echo end >&2; cat"
     with hosts.Host.start("server", ["sh", "-c", script], b"") as host:
         assert until(lambda: any("end" in each for each in host.errors))
@@ -353,6 +353,6 @@ def test_endless_words_on_stderr_are_not_kept():
     ],
 )
 def test_what_answers_may_refuse_in_place_of_a_greeting(told, error):
-    line = shlex.quote((wire.MARK + b'{"protocol":1,"refused":%s}\n' % told.encode()).decode())
+    line = shlex.quote((protocol.MARK + b'{"protocol":1,"refused":%s}\n' % told.encode()).decode())
     with pytest.raises(error):
         hosts.Host.start("server", ["sh", "-c", f"printf '%s' {line}; cat"])

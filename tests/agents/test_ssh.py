@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from bottleneck import bootstrap, hosts
+from bottleneck.agents import bootstrap, hosts
 from probes.core.records import Endpoint
 from probes.stages import tcp
 from tests.living import until

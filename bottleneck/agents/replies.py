@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bottleneck import wire
+from bottleneck.agents import protocol
 from probes.core import typed
 from probes.core.records import Endpoint, Sample, run_rate
 from probes.core.stage import Refused, Unavailable
@@ -91,8 +91,8 @@ class Replies:
                 self._unread_bytes -= 0 if isinstance(left, str) else len(left)
 
     def put(self, line: bytes) -> None:
-        """A line from the agent. Errors: Unasked; wire.WireError, it is no message."""
-        reply = wire.decode(line)
+        """A line from the agent. Errors: Unasked; protocol.WireError, it is no message."""
+        reply = protocol.decode(line)
         number = reply.get("id")
         with self._lock:
             # No request has this number, or its last reply has come already.
@@ -127,7 +127,7 @@ class Replies:
             return {"lost": found}
         with self._lock:
             self._unread_bytes -= len(found)
-        return wire.decode(found)
+        return protocol.decode(found)
 
     def lose(self, how: str) -> None:
         """Nothing more will come for any request."""
@@ -176,20 +176,20 @@ class Stream:
                 self._write(program)
             junk = 0
             while not self.about:
-                line = stream.readline(wire.MAX_LINE_BYTES)
+                line = stream.readline(protocol.MAX_LINE_BYTES)
                 junk += len(line)
-                if not line or junk > wire.MAX_JUNK_BYTES:
+                if not line or junk > protocol.MAX_JUNK_BYTES:
                     if not line:
                         # One that has closed its stream may live on.
                         with contextlib.suppress(subprocess.TimeoutExpired):
                             self.process.wait(1)
                     greeted.put("did not start" if not line else "sent only text of other programs")
                     return
-                self.about = wire.read_greeting(line) or {}
+                self.about = protocol.read_greeting(line) or {}
                 if not self.about and len(self.banner) < MOST_BANNER_LINES:
                     self.banner.append(line.decode(errors="replace").rstrip())
             greeted.put("")
-            while line := stream.readline(wire.MAX_LINE_BYTES + 1):
+            while line := stream.readline(protocol.MAX_LINE_BYTES + 1):
                 self.replies.put(line)
             self._lose("ended")
         except Unasked as error:
@@ -230,7 +230,7 @@ class Stream:
             number = self.number
             self.replies.expect(number)
             try:
-                self._write(wire.encode({"id": number, **request}))
+                self._write(protocol.encode({"id": number, **request}))
             except OSError as error:
                 self._lose(f"failed: {error}")
         if self.lost:
@@ -284,7 +284,7 @@ def endpoint(reply: dict[str, Any]) -> Endpoint:
     """Where what a host holds can be met."""
     if "endpoint" not in reply:
         raise typed.NotTyped("the reply holds no endpoint")
-    return wire.from_plain(Endpoint, reply["endpoint"])
+    return protocol.from_plain(Endpoint, reply["endpoint"])
 
 
 def refusal(value: object) -> Refused:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
-from bottleneck import __version__, bootstrap, replies, wire
-from bottleneck.replies import AgentLost, StageError, Stream
+from bottleneck import __version__
+from bottleneck.agents import bootstrap, protocol, replies
+from bottleneck.agents.replies import AgentLost, StageError, Stream
 from probes.core import typed
 from probes.core.records import Details, Endpoint, HostFacts, Sample
 from probes.core.stage import Refused, Unavailable
@@ -32,7 +33,7 @@ SILENT_SECONDS = 0.2
 LAST_WORDS_SECONDS = 1.0
 LONGEST_VERSION = 80
 ANSWER_SECONDS = 5.0
-"""How much longer than its own time a request may take on the wire."""
+"""How much longer than its own time a request may take on the protocol."""
 
 
 Progress = Callable[[Sample], None]
@@ -170,7 +171,7 @@ class Host(Stream):
         """Sends what an agent begins for a setting; its number."""
         request = {"do": do, "name": name, "setting": typed.to_plain(setting), "seconds": seconds}
         if peer is not None:
-            request["peer"] = wire.endpoint_to_plain(peer)
+            request["peer"] = protocol.endpoint_to_plain(peer)
         return self.send(request)
 
     def watch(self, facts: HostFacts, peer_address: str, file_server: bool, **more: Any) -> None:
@@ -204,7 +205,7 @@ class Host(Stream):
             return
         timeout_seconds = SILENT_SECONDS if self.silent else CLOSING_SECONDS
         try:
-            self._write(wire.encode({"id": number, "do": "close"}), timeout_seconds)
+            self._write(protocol.encode({"id": number, "do": "close"}), timeout_seconds)
             if opened:
                 self.next(number, time.monotonic() + timeout_seconds, f"closing {name}")
             self.silent = False
@@ -234,7 +235,7 @@ class Host(Stream):
             return
         close = {"id": number, "do": "close", "window": observation.window}
         try:
-            self._write(wire.encode(close))
+            self._write(protocol.encode(close))
             if observation.window is not None:
                 until = time.monotonic() + CLOSING_SECONDS
                 observation.seen = self.next(number, until, f"watching the {name}")["observed"]
@@ -278,7 +279,7 @@ class Host(Stream):
                         other.append(watch_too.tell("counters"))
                     if ended is not None and len(own) > 1:
                         until += _seconds_of(ended, _ends(own), _ends(other) if other else None)
-                    self._write(wire.encode({"id": number, "do": "continue"}))
+                    self._write(protocol.encode({"id": number, "do": "continue"}))
                 if progress is not None:
                     progress(samples[-1])
         except OSError as error:

@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
-from bottleneck import agent_requests, wire
-from bottleneck.agent_requests import ENVELOPES, Takes
+from bottleneck.agents import protocol, requests
+from bottleneck.agents.requests import ENVELOPES, Takes
 from probes.core import typed
 from probes.core.meaning import Keys, keys
 from probes.core.records import Endpoint
@@ -126,7 +126,7 @@ def whole_address(address: str) -> str:
     return str(told)
 
 
-def check(request: wire.Message, session: Session) -> None:
+def check(request: protocol.Message, session: Session) -> None:
     """Raises Refused ("usage" or "permission") where a request may not be carried out."""
     checked = _Checked(session)
     try:
@@ -136,7 +136,7 @@ def check(request: wire.Message, session: Session) -> None:
         _closed(request, ("id", "do", *ENVELOPES[do]), "a request")
         if "name" in ENVELOPES[do]:
             name = typed.text(request.get("name"), "name")
-            if not agent_requests.is_known(do, name):
+            if not requests.is_known(do, name):
                 raise typed.NotTyped(f"unknown {do} {name[:40]!r}")
             if session.allowed is not None and name not in INSTALLED_REQUESTS.get(do, (name,)):
                 raise _refused(f"an installed agent does not {do} {name}")
@@ -149,13 +149,13 @@ def check(request: wire.Message, session: Session) -> None:
             for each in ends:
                 typed.number(each, "window")
         elif "seconds" in ENVELOPES[do]:
-            _check_work(request, agent_requests.takes(do, request["name"]), checked)
+            _check_work(request, requests.takes(do, request["name"]), checked)
             _count(session)
     except typed.NotTyped as error:
         raise Refused("usage", f"the agent refuses a request: {error}") from None
 
 
-def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
+def _check_work(request: protocol.Message, takes: Takes, checked: _Checked) -> None:
     do, session = request["do"], checked.session
     checked.reads_only = request["name"] == "disk"
     checked.value("seconds", request.get("seconds"), "seconds")

@@ -8,8 +8,8 @@ interpreter has loaded at its start; `from __future__` would be one more import.
 import os
 import sys
 
-HOME = os.path.realpath(os.path.dirname(os.path.dirname(__file__)))
-"""The folder that this package lies in."""
+HOME = os.path.realpath(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+"""The folder that bottleneck and probes lie in."""
 
 
 def folders() -> list[str]:
