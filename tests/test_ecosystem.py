@@ -14,10 +14,10 @@ import pytest
 import typer
 from ruamel.yaml import YAML
 
-from bottleneck import observations
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli.app import app
 from bottleneck.documents.openmetrics import FAMILIES, PREFIX
+from bottleneck.estimate import observations, supplied_report
 from bottleneck.gate import expectation
 from bottleneck.gate.judging import judge
 from bottleneck.report import report
@@ -393,7 +393,7 @@ def test_the_readme_names_every_metric_and_label():
 def test_what_powershell_writes_is_read():
     text = read("windows.md")
     shown = text.split("```toml\n")[1].split("```")[0]
-    told = observations.told_report(observations.loads(shown.encode()))
+    told = supplied_report.report_of(observations.loads(shown.encode()))
     assert [step.stage for step, _ in told.entries] == ["smb-copy"]
     script = text.split("```powershell\n")[1].split("```")[0]
     keys = r"^(\w+) ?=|^\[+(\w+)\]+"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bottleneck import observations
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.documents.console import print_report
+from bottleneck.estimate import observations, supplied_report
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 GOLDEN = Path(__file__).parent / "documents" / "golden"
@@ -19,7 +19,7 @@ FILES = sorted(path.name for path in EXAMPLES.glob("*.toml"))
 
 
 def told(name: str):
-    return observations.told_report(observations.loads((EXAMPLES / name).read_bytes()))
+    return supplied_report.report_of(observations.loads((EXAMPLES / name).read_bytes()))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -43,6 +43,6 @@ def test_no_verdict_on_told_figures_is_sure(name):
 def test_the_file_that_the_readme_shows_is_one():
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     shown = text.split("```toml\n")[1].split("```")[0]
-    report = observations.told_report(observations.loads(shown.encode()))
+    report = supplied_report.report_of(observations.loads(shown.encode()))
     assert {step.stage for step, _ in report.entries} == {"tcp", "disk", "latency", "smb-copy"}
     assert all(name in text for name in FILES)

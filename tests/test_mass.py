@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "45", "lines": 294, "lines of tests": 296, "modules": 25}
+ALLOWANCE = {"issue": "45", "lines": 304, "lines of tests": 298, "modules": 26}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

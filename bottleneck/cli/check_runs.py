@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from bottleneck import plan as plans
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, documents, exits, loading, running
 from bottleneck.cli.documents import Output
@@ -23,6 +22,7 @@ from bottleneck.gate.judging import judge, nothing_to_judge
 from bottleneck.gate.metrics import ExpectationError
 from bottleneck.gate.pooled import pooled
 from bottleneck.report.report import Report
+from bottleneck.run import plan as plans
 from bottleneck.text import units
 from probes.core.records import Access
 from probes.core.stage import Refused

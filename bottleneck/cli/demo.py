@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bottleneck.analysis.finding import Diagnosis, Words
-    from bottleneck.demo.plants import Plant
+    from bottleneck.run.demo.plants import Plant
 
 DEFAULT_SECONDS = 25.0
 SURE_RATIO = 0.9
@@ -65,7 +65,7 @@ def demo(
         import secrets
 
         from bottleneck.cli import documents, running
-        from bottleneck.demo import hosts
+        from bottleneck.run.demo import hosts
         from probes.core.records import Access
         from probes.files import nameless
         from probes.programs.samba import private_samba, vanishing_folder
@@ -107,8 +107,8 @@ def _allowed(name: str | None) -> Plant | None:
 
     Errors: Unavailable: this host does not allow the chosen plant.
     """
-    from bottleneck.demo import hosts
-    from bottleneck.demo.plants import PLANTS, trouble
+    from bottleneck.run.demo import hosts
+    from bottleneck.run.demo.plants import PLANTS, trouble
     from probes.core.stage import Unavailable
 
     plant = PLANTS[completion.checked("--plant:", name or NAMES[0], NAMES)]

@@ -13,7 +13,7 @@ from probes import STAGES
 
 if TYPE_CHECKING:
     from bottleneck.cli.documents import Output
-    from bottleneck.plan import Options
+    from bottleneck.run.plan import Options
     from probes.core.stage import Stage as StageDescription
 
 TARGET_HELP = "//host[:port]/share[/folder], smb://... or a folder of a mounted share."
@@ -146,7 +146,7 @@ def _check_target(
 
     agent: there is one on the server.
     """
-    from bottleneck import plan
+    from bottleneck.run import plan
     from probes.core.stage import Refused
 
     if about.name == "disk":

@@ -230,7 +230,7 @@ def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
     from bottleneck.documents import fleet_rows as rows
     from bottleneck.documents import terminal
     from bottleneck.fleet import timetable
-    from bottleneck.plan import LARGEST_COPY_BYTES
+    from bottleneck.run.plan import LARGEST_COPY_BYTES
     from probes.core.stage import Refused
 
     if known is None or not known.servers:

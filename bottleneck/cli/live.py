@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.control import Control
 
-from bottleneck import live
+from bottleneck.analysis.phrases import time_text
 from bottleneck.cli import exits, interrupts, progress
 from bottleneck.documents import document, terminal
 from bottleneck.documents.document import COMMON, Bar, Column, Table, Text
-from bottleneck.live import Feed, Line
+from bottleneck.run import live
+from bottleneck.run.live import Feed, Line
 from bottleneck.text.units import rate_text, share_text
-from bottleneck.words import time_text
 from probes.system.waiting import select
 
 NOTHING = "No connection moves a file now."

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bottleneck import observations
+from bottleneck.estimate import observations, supplied_report
 from bottleneck.records import ticket_figures
 from bottleneck.records.trend import began
 from bottleneck.report import report
@@ -30,12 +30,12 @@ def load(file: Path) -> Report:
     try:
         content = report.read(file)
         if observations.is_toml(content):
-            return observations.told_report(observations.loads(content))
+            return supplied_report.report_of(observations.loads(content))
         if ticket_figures.is_ticket(content):
-            return ticket_figures.told_report(content)
+            return ticket_figures.report_of(content)
         document = report.document(content)
         if observations.is_one(document):
-            return observations.told_report(observations.loads(content, document))
+            return supplied_report.report_of(observations.loads(content, document))
         return ticket_figures.with_diagnosis(report.from_elsewhere(document), document)
     except report.ReportError as error:
         raise Refused("usage", f"{file}: {error}") from None

@@ -19,12 +19,12 @@ from rich.live import Live
 from rich.segment import ControlCode, ControlType
 from rich.text import Text
 
-from bottleneck.bench import Event
+from bottleneck.analysis.phrases import busy_text
 from bottleneck.documents import terminal
 from bottleneck.documents.terminal import GAP, Signs
+from bottleneck.run.bench import Event
 from bottleneck.text import units
 from bottleneck.text.safe import safe
-from bottleneck.words import busy_text
 from probes.core.records import Sample
 from probes.host.memory import read_memory
 from probes.net import busy

@@ -13,15 +13,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bottleneck import plan
 from bottleneck.agents.bootstrap import command_for
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.bench import Bench, Event
 from bottleneck.cli import command_line, completion, documents, exits, interrupts, options
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, watching
 from bottleneck.report.report import Report
-from bottleneck.session import measure
+from bottleneck.run import plan
+from bottleneck.run.bench import Bench, Event
+from bottleneck.run.session import measure
 from bottleneck.target import credentials
 from bottleneck.target.target import (
     Target,

@@ -11,8 +11,8 @@ import typer
 from bottleneck.cli import exits, interrupts, options
 
 if TYPE_CHECKING:
+    from bottleneck.run.watch import Watch
     from bottleneck.text.units import Style
-    from bottleneck.watch import Watch
 
 What = Annotated[
     str | None,
@@ -54,9 +54,9 @@ def watch(
     """
     with interrupts.held():
         from bottleneck.agents.bootstrap import command_for
-        from bottleneck.bench import Event
         from bottleneck.cli import documents, running
-        from bottleneck.watch import Options, Watch
+        from bottleneck.run.bench import Event
+        from bottleneck.run.watch import Options, Watch
         from probes.core.stage import Refused
 
     agent, seconds = watching.agent, 10.0 if watching.seconds is None else watching.seconds
@@ -110,8 +110,8 @@ def _named(what: str | None) -> tuple[int, str]:
 def _live(pid: int, host: str, seconds: float | None, style: Style) -> int:
     with interrupts.held():
         from bottleneck.cli import live
+        from bottleneck.run.watch import look_up
         from bottleneck.text.units import shown_as
-        from bottleneck.watch import look_up
 
     with shown_as(style):
         return live.show(pid, look_up(host) if host else "", seconds)
@@ -119,7 +119,7 @@ def _live(pid: int, host: str, seconds: float | None, style: Style) -> int:
 
 def _watched(session: Watch) -> str:
     """Watches; what is to be said about its end, empty: nothing."""
-    from bottleneck.watch import NothingRuns
+    from bottleneck.run.watch import NothingRuns
 
     try:
         with interrupts.let_through():

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck import words
-from bottleneck.analysis import steps
+from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
 from bottleneck.documents import copies, stages
 from bottleneck.documents.document import COMMON, Block, Column, Table, Text
@@ -65,11 +64,11 @@ def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     if rates:
         yield from (Text(each, "strong") for each in rates)
         return
-    yield Text(words.first_line(diagnosis), "strong")
+    yield Text(phrases.first_line(diagnosis), "strong")
     for sentence in dict.fromkeys(_why(report, diagnosis)):
         yield Text(safe(f"{sentence[:1].upper()}{sentence[1:]}", LONGEST_SENTENCE), hanging=INSET)
     if chosen is not None and _named(chosen):
-        yield Text(f"Confidence: {words.confidence_text(chosen.verdict)}", label=True)
+        yield Text(f"Confidence: {phrases.confidence_text(chosen.verdict)}", label=True)
     told = ending(report, chosen)
     if told:
         yield Text(safe(told, LONGEST_LINE), "alarm")
@@ -169,9 +168,9 @@ def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
             safe(copy.copy, 40),
             source,
             receiver,
-            words.known(rate_text, copy.bytes_per_second) or "-",
-            words.cap_text(copy.verdict),
-            words.confidence_text(copy.verdict, unknown="-"),
+            phrases.known(rate_text, copy.bytes_per_second) or "-",
+            phrases.cap_text(copy.verdict),
+            phrases.confidence_text(copy.verdict, unknown="-"),
             mark="chosen" if copy is chosen else "",
         )
     return table

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bottleneck.analysis.changes import Change, CopyChange, FactChange
 from bottleneck.analysis.noise import factor
+from bottleneck.analysis.phrases import LEAST_SHARE, known, share_name, stage_text
 from bottleneck.documents.document import Bar, Block, Cell, Column, Table, Text, columns, points
 from bottleneck.documents.terminal import show
 from bottleneck.report.report import Step
@@ -24,7 +25,6 @@ from bottleneck.text.units import (
     size_text,
     times_text,
 )
-from bottleneck.words import LEAST_SHARE, known, share_name, stage_text
 from probes.core.records import Spread
 from probes.core.typed import to_plain
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import groupby
 
 from bottleneck.analysis.finding import Comparison, Diagnosis, Verdict
+from bottleneck.analysis.phrases import cap_text, dialect_text
 from bottleneck.documents import disks, document, tcp_tables
 from bottleneck.text import units
 from bottleneck.text.safe import safe
-from bottleneck.words import cap_text, dialect_text
 
 NO_DIFFERENCE = "no difference"
 MECHANISMS = {

@@ -9,6 +9,7 @@ from functools import partial
 from rich.console import Console
 
 from bottleneck.analysis.finding import Diagnosis
+from bottleneck.analysis.phrases import dialect_text
 from bottleneck.documents import copies, stages
 from bottleneck.documents.answer import answer
 from bottleneck.documents.comparisons import comparisons
@@ -20,7 +21,6 @@ from bottleneck.documents.terminal import show
 from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import explorer_note
-from bottleneck.words import dialect_text
 from probes.core.records import Measured
 
 

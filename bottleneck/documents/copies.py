@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck import words
-from bottleneck.analysis import steps
+from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Rung, Verdict
 from bottleneck.analysis.model import looks_like
 from bottleneck.documents import document
@@ -38,13 +37,15 @@ def copies(diagnosis: Diagnosis) -> Iterator[document.Block]:
         after = copy.predicted_bytes_per_second
         table.add(
             safe(copy.copy, 40),
-            words.dialect_text(copy.dialect),
-            words.known(rate_text, copy.bytes_per_second),
-            words.cap_text(copy.verdict),
-            words.confidence_text(copy.verdict, unknown="-"),
-            words.known(rate_text, copy.verdict.ceiling_bytes_per_second),
-            words.known(words.cap_text, copy.next),
-            words.known(lambda told: words.spread_text(told.low, told.high, always=True), after),
+            phrases.dialect_text(copy.dialect),
+            phrases.known(rate_text, copy.bytes_per_second),
+            phrases.cap_text(copy.verdict),
+            phrases.confidence_text(copy.verdict, unknown="-"),
+            phrases.known(rate_text, copy.verdict.ceiling_bytes_per_second),
+            phrases.known(phrases.cap_text, copy.next),
+            phrases.known(
+                lambda told: phrases.spread_text(told.low, told.high, always=True), after
+            ),
             copy.initiator,
             mark="chosen" if copy is diagnosis.chosen else "",
         )
@@ -60,7 +61,7 @@ def cache_growth(report: Report) -> Iterator[document.Block]:
         sender = outcome.responder
         if sender is not None and sender.memory_cached_growth_bytes:
             grown = size_text(sender.memory_cached_growth_bytes)
-            told.append(f"{words.stage_text(step)}: {grown} in one run")
+            told.append(f"{phrases.stage_text(step)}: {grown} in one run")
     yield from document.points("Growth of the sender's page cache", told)
 
 
@@ -69,7 +70,7 @@ def time(copy: CopyDiagnosis, most: int | None = None) -> Iterator[document.Tabl
 
     most: rows; the smallest shares are added up in the last one.
     """
-    shown = [(words.share_name(e), e.ratio) for e in copy.time if e.ratio >= words.LEAST_SHARE]
+    shown = [(phrases.share_name(e), e.ratio) for e in copy.time if e.ratio >= phrases.LEAST_SHARE]
     if most is not None and len(shown) > most:
         rest = sum(ratio for _, ratio in shown[most - 1 :])
         shown = [*shown[: most - 1], ("others", rest)]
@@ -82,7 +83,7 @@ def time(copy: CopyDiagnosis, most: int | None = None) -> Iterator[document.Tabl
     )
     title = f"Where the time of {safe(copy.copy, 40)} went (seen from {copy.view})"
     table = document.Table(title, titles, about=name_text(copy), inset=True)
-    named = words.share_name(copy.verdict)
+    named = phrases.share_name(copy.verdict)
     for name, ratio in shown:
         bar = document.Bar(ratio, 1.0)
         table.add(name, bar, percent_text(ratio), mark="cap" if name == named else "")
@@ -112,13 +113,13 @@ def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
     cap = next((each for each in copy.ceilings if is_cap(copy.verdict, each)), None)
     for each in copy.ceilings:
         table.add(
-            words.cap_text(each),
+            phrases.cap_text(each),
             document.Bar(each.bytes_per_second, most),
-            f"{words.DOUBT_SIGNS[each.standing]}{rate_text(each.bytes_per_second)}",
+            f"{phrases.DOUBT_SIGNS[each.standing]}{rate_text(each.bytes_per_second)}",
             _remark(each),
             f"{document.POINTER} bottleneck" if each is cap else "",
-            words.spread_text(each.low_bytes_per_second, each.high_bytes_per_second),
-            words.STANDINGS[each.standing],
+            phrases.spread_text(each.low_bytes_per_second, each.high_bytes_per_second),
+            phrases.STANDINGS[each.standing],
             mark="cap" if each is cap else "soft" if each.standing == "at-least" else "",
         )
     yield table
@@ -132,7 +133,7 @@ def name_text(copy: CopyDiagnosis) -> str:
 def over_text(copy: CopyDiagnosis) -> str:
     """What moved it: `over SMB 3.1.1`, `with the operating system's copy`."""
     apart = {"native": "with the operating system's copy", "none": "without SMB"}
-    return apart.get(copy.dialect, f"over {words.dialect_text(copy.dialect)}")
+    return apart.get(copy.dialect, f"over {phrases.dialect_text(copy.dialect)}")
 
 
 def _ceiling_bar(width: int) -> int:
@@ -158,7 +159,7 @@ def _remark(ceiling: Ceiling) -> str:
     if ceiling.component in ("network", "bus"):
         return bits_beside(ceiling.bytes_per_second)
     if ceiling.standing == "measured":
-        return words.spread_text(ceiling.low_bytes_per_second, ceiling.high_bytes_per_second)
+        return phrases.spread_text(ceiling.low_bytes_per_second, ceiling.high_bytes_per_second)
     return {"at-least": "at least", "estimated": "estimated"}.get(ceiling.standing, "inferred")
 
 
@@ -172,10 +173,10 @@ def ladder(copy: CopyDiagnosis) -> Iterator[document.Block]:
         told = rung.predicted_bytes_per_second
         known = (each.standing for each in copy.ceilings if is_cap(rung, each))
         table.add(
-            words.cap_text(rung),
-            words.DOUBT_SIGNS[next(known, "measured")] + rate_text(rung.ceiling_bytes_per_second),
-            words.known(lambda told: rate_text(told.median), told),
-            "" if told is None else words.spread_text(told.low, told.high, always=True),
+            phrases.cap_text(rung),
+            phrases.DOUBT_SIGNS[next(known, "measured")] + rate_text(rung.ceiling_bytes_per_second),
+            phrases.known(lambda told: rate_text(told.median), told),
+            "" if told is None else phrases.spread_text(told.low, told.high, always=True),
             _rung_remark(at, rung),
             mark="chosen" if at == 0 else "",
         )

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis.phrases import known
 from bottleneck.text.safe import safe
 from bottleneck.text.units import megabytes_unit
-from bottleneck.words import known
 
 COMMON = 100
 """Columns of a terminal that most people have, and of a pipe."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.phrases import cap_text, confidence_text
 from bottleneck.analysis.sentences import part_name
 from bottleneck.documents.document import Block, Table, Text, columns, points
 from bottleneck.text.units import bits_beside, link_text, rate_text, seconds_text, size_text
-from bottleneck.words import cap_text, confidence_text
 
 SCHEMA = "copy-bottleneck/estimate/1"
 GIVEN = (

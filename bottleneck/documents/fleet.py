@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from bottleneck import __version__
+from bottleneck.analysis.phrases import cap_text
 from bottleneck.documents import fleet_together, html, markdown
 from bottleneck.documents.document import (
     Block,
@@ -26,7 +27,6 @@ from bottleneck.fleet.result import Result
 from bottleneck.gate.judged import Judged, Judgement, State
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
-from bottleneck.words import cap_text
 
 MOST_LINES = 12
 MOST_SERVERS, MOST_CLIENTS = 8, 16

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from bottleneck.analysis.finding import Words
+from bottleneck.analysis.phrases import cap_text
 from bottleneck.documents.document import Block, Table, columns
 from bottleneck.fleet.records import Node, Suspect, Taken, Together
 from bottleneck.gate.judged import Judged, State
 from bottleneck.text.safe import safe
 from bottleneck.text.units import link_text, rate_text, seconds_text, size_text
-from bottleneck.words import cap_text
 
 LONGEST_NAME = 40
 MOST_CLIENTS = 16

@@ -8,13 +8,13 @@ from typing import Any
 from bottleneck.analysis import steps
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import wifi_text
+from bottleneck.analysis.phrases import known
 from bottleneck.analysis.rules.bus.links import slot_text
 from bottleneck.documents.document import Block, Fact, Facts, Points, Text, points
 from bottleneck.documents.stages import grouped
 from bottleneck.report.report import Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
-from bottleneck.words import known
 from probes.core.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
 
 NAME_CHARACTERS = 120

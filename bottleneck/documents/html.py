@@ -20,6 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.phrases import cap_text, confidence_text, first_line, time_text
 from bottleneck.documents import copies, stages
 from bottleneck.documents.answer import advice, ending
 from bottleneck.documents.comparisons import figures
@@ -51,7 +52,6 @@ from bottleneck.text.units import (
     rate_text,
     seconds_text,
 )
-from bottleneck.words import cap_text, confidence_text, first_line, time_text
 
 TITLE_CHARACTERS = 80
 COMMAND_CHARACTERS = 2000

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from nagiosplugin import Performance, Range
 
+from bottleneck.analysis.phrases import time_text
 from bottleneck.gate.expectation import age_text
 from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, worst_first
 from bottleneck.text.safe import safe
-from bottleneck.words import time_text
 
 LONGEST_STATUS = 100
 """Characters of the status line before its bar: what an SMS and a table's cell show."""

@@ -18,11 +18,11 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from bottleneck.analysis.finding import CopyDiagnosis
+from bottleneck.analysis.phrases import stage_text
 from bottleneck.gate.judged import EXIT_CODES, LONGEST_TEXT, Judged, Judgement, share_of
 from bottleneck.gate.judging import COPY_STAGES
 from bottleneck.report.report import STATUSES, Report, started_utc
 from bottleneck.text.safe import safe
-from bottleneck.words import stage_text
 from probes.core.records import Measured, rates
 
 PREFIX = "copy_bottleneck_"

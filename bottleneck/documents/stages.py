@@ -8,11 +8,11 @@ from typing import Literal
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.model import ETHERNET_MTU_BYTES, looks_like, payload_efficiency
+from bottleneck.analysis.phrases import busy_text, known, spread_text, stage_text
 from bottleneck.documents.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
 from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
-from bottleneck.words import busy_text, known, spread_text, stage_text
 from probes.core.records import Details, Failed, Measured, Skipped, Spread, Usage, rates, run_rate
 
 RICHNESS = ((48, True), (24, True), (0, True), (0, False))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis.phrases import known
 from bottleneck.documents import document
 from bottleneck.text import units
 from bottleneck.text.safe import safe
-from bottleneck.words import known
 
 MOST_BUFFERS = 11
 

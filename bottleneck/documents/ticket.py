@@ -8,6 +8,13 @@ from collections.abc import Iterator
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.phrases import (
+    cap_text,
+    confidence_text,
+    dialect_text,
+    first_line,
+    time_text,
+)
 from bottleneck.documents import stages
 from bottleneck.documents.answer import advice
 from bottleneck.documents.document import Block, Table, Verbatim, columns, points
@@ -17,7 +24,6 @@ from bottleneck.records import ticket_figures
 from bottleneck.report.report import Report
 from bottleneck.text import units
 from bottleneck.text.safe import safe
-from bottleneck.words import cap_text, confidence_text, dialect_text, first_line, time_text
 from probes.core.records import HostFacts, Usage
 
 MOST_LINES = 60

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from bottleneck.analysis.finding import Verdict, WordError
+from bottleneck.analysis.phrases import cap_text, dialect_text
 from bottleneck.analysis.rules.registry import check_words
 from bottleneck.documents import terminal
 from bottleneck.documents.document import Block, Table, Text, columns, points
 from bottleneck.records.trend import Trend, Trends, cap_change
 from bottleneck.text.safe import safe
 from bottleneck.text.units import count_text, percent_text, range_text, rate_text
-from bottleneck.words import cap_text, dialect_text
 
 DIGITS = "_.:-=+*#"
 """Levels of a sparkline in rising order, with an encoding that has no blocks."""

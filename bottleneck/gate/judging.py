@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bottleneck.analysis.doubts import is_clear
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.phrases import cap_text, stage_text
 from bottleneck.analysis.unknown import ALTERED, FAILED
 from bottleneck.gate import baseline, metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
@@ -19,7 +20,6 @@ from bottleneck.gate.judged import ORDER, Judged, Judgement, State, quantity_tex
 from bottleneck.gate.metrics import Reading
 from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
-from bottleneck.words import cap_text, stage_text
 from probes.core.records import Failed, Skipped
 
 AHEAD_SECONDS = 300.0

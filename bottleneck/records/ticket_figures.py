@@ -222,7 +222,7 @@ def is_ticket(content: bytes) -> bool:
     return b"copy-bottleneck/ticket/" in content and content.lstrip()[:1] != b"{"
 
 
-def told_report(content: bytes) -> Report:
+def report_of(content: bytes) -> Report:
     """The report that a ticket ends with, whatever mail did to it.
 
     Quoting marks and the line breaks of mail are undone. Errors: ReportError, one line.

@@ -15,14 +15,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bottleneck import __version__, plan, session
+from bottleneck import __version__
 from bottleneck.agents import hosts, protocol, replies
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.bench import Bench
 from bottleneck.cli import exits
 from bottleneck.documents.console import print_report
 from bottleneck.report import report
-from bottleneck.steps import transfers, turns
+from bottleneck.run import plan, session
+from bottleneck.run.bench import Bench
+from bottleneck.run.steps import transfers, turns
 from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint, Measured, rates
 from probes.core.stage import Refused, Unavailable

@@ -10,7 +10,8 @@ import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named, Rung
-from bottleneck.observations import SCHEMA, loads, told_report
+from bottleneck.estimate.observations import SCHEMA, loads
+from bottleneck.estimate.supplied_report import report_of
 from bottleneck.report.report import Report, Step
 from bottleneck.text.units import rate_text
 from probes.core import typed
@@ -499,7 +500,7 @@ def between(empty_world: Callable[..., Any]) -> Callable[..., Any]:
 def told() -> Callable[[str], Report]:
     """Makes the report of an observations file with these tables."""
     head = f'schema = "{SCHEMA}"\ntitle = "A ticket"\ndate = "2026-11-20"\n'
-    return lambda text: told_report(loads((head + text).encode()))
+    return lambda text: report_of(loads((head + text).encode()))
 
 
 def level(ceiling: Ceiling) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.observations import SCHEMA
+from bottleneck.estimate.observations import SCHEMA
 
 GIGABIT = """
 [client]

@@ -9,8 +9,8 @@ from bottleneck.cli import check_runs, exits
 from bottleneck.cli.check_runs import terms
 from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Expected, Time
-from bottleneck.plan import Options
 from bottleneck.report import report
+from bottleneck.run.plan import Options
 from bottleneck.target.target import parse
 from probes.core.records import Access, Measured, Sample
 from probes.core.stage import Refused

@@ -15,7 +15,7 @@ import pytest
 
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.cli import app, demo, exits
-from bottleneck.demo import hosts, network, plants
+from bottleneck.run.demo import hosts, network, plants
 from probes.core.stage import Unavailable
 from probes.sockets import tcp_info
 

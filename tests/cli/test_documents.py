@@ -33,7 +33,7 @@ def is_html(text):
 
 def is_ticket(text):
     assert text.startswith("# ")
-    return ticket_figures.told_report(text.encode()).status
+    return ticket_figures.report_of(text.encode()).status
 
 
 def is_junit(text):

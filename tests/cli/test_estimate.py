@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.observations import SCHEMA
+from bottleneck.estimate.observations import SCHEMA
 from bottleneck.report import report
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ import pytest
 from bottleneck.cli import app
 from bottleneck.records import schema as report_schema
 from bottleneck.report import report
-from bottleneck.steps import native
+from bottleneck.run.steps import native
 from bottleneck.target import target as target_module
 from probes.files.folders import Mount
 from probes.programs.samba import private_samba

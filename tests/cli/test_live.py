@@ -19,7 +19,7 @@ from bottleneck.analysis.finding import TimeShare
 from bottleneck.cli import live
 from bottleneck.cli.live import View
 from bottleneck.documents.terminal import show
-from bottleneck.live import Feed, Line
+from bottleneck.run.live import Feed, Line
 from tests.cli.test_watch import transfer
 
 ROOT = Path(__file__).parents[2]

@@ -34,7 +34,7 @@ while True:
 
 LATE = """
 import os, signal
-from bottleneck import watch
+from bottleneck.run import watch
 from bottleneck import __main__ as program
 closing = watch.Watch.__exit__
 def close(*arguments):

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from bottleneck.analysis.finding import Verdict
+from bottleneck.analysis.phrases import confidence_text
 from bottleneck.documents.console import SECTIONS
 from bottleneck.documents.document import Table, columns
 from bottleneck.text import units
-from bottleneck.words import confidence_text
 from probes.host.smb_client import costly
 from tests import stored_reports
 

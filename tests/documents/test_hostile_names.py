@@ -241,7 +241,7 @@ def markdown_of(text, allowed=()):
 def ticket_of(text):
     lines = text.splitlines()
     assert len(lines) <= 60
-    ticket_figures.told_report(text.encode("utf-8"))
+    ticket_figures.report_of(text.encode("utf-8"))
     return markdown_of(text), text.count("\n```")
 
 

@@ -54,14 +54,14 @@ def test_a_ticket_is_one_page_whose_figures_load(path):
     block = text.split("```json")[1].split("```")[0]
     assert len(block.strip().splitlines()) <= 25
     jsonschema.validate(json.loads(block), report_schema.schema())
-    told = ticket_figures.told_report(text.encode())
+    told = ticket_figures.report_of(text.encode())
     assert replace(told, ticket_diagnosis=None) == report.loads(block.encode())
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_a_ticket_has_the_verdict_of_its_report(path):
     known = loading.load(path)
-    first, second = diagnose(known), diagnose(ticket_figures.told_report(ticket_of(known).encode()))
+    first, second = diagnose(known), diagnose(ticket_figures.report_of(ticket_of(known).encode()))
     assert (second.headline, second.summary) == (first.headline, safe(first.summary, 1000))
     for one, other in zip([first.chosen], [second.chosen], strict=True):
         assert (one and replace(one.verdict, ceiling_bytes_per_second=0.0)) == (
@@ -123,7 +123,7 @@ def spreads(known):
 def test_runs_and_spread_survive_a_ticket(path):
     known = stored_reports.load(path)
     before = spreads(known)
-    for key, after in spreads(ticket_figures.told_report(ticket_of(known).encode())).items():
+    for key, after in spreads(ticket_figures.report_of(ticket_of(known).encode())).items():
         if key in before:
             assert (after.low, after.median, after.high) == pytest.approx(
                 (before[key].low, before[key].median, before[key].high), rel=1e-3
@@ -134,7 +134,7 @@ def test_runs_and_spread_survive_a_ticket(path):
 @pytest.mark.parametrize("share", ["//127.0.0.1:4455/a", "//10.0.0.1/1.0", "//a/b.0 `c`", "//x/ü"])
 def test_no_name_is_altered_by_its_figures(example, share):
     named = replace(example, target={**example.target, "share": share})
-    told = ticket_figures.told_report(ticket_of(named).encode())
+    told = ticket_figures.report_of(ticket_of(named).encode())
     assert told.target["share"] == share
     assert told.client.name == example.client.name
     assert told.client.memory_total_bytes == example.client.memory_total_bytes
@@ -158,7 +158,7 @@ def faster(known, factor):
 
 def test_two_tickets_compare_with_their_noise(example):
     first, same, other = (
-        ticket_figures.told_report(ticket_of(each).encode())
+        ticket_figures.report_of(ticket_of(each).encode())
         for each in (example, faster(example, 1.02), faster(example, 1.6))
     )
     assert not any(each.significant for each in changes.compare(first, same).copies)
@@ -182,14 +182,14 @@ def wrapped(text):
 @pytest.mark.parametrize("mangle", [quoted, wrapped, lambda text: quoted(wrapped(text))])
 def test_a_ticket_that_mail_quoted_and_wrapped_loads(example, mangle):
     text = ticket_of(example)
-    mangled = ticket_figures.told_report(f"Hello,\n\nsee below.\n\n{mangle(text)}\n".encode())
-    assert mangled == ticket_figures.told_report(text.encode())
+    mangled = ticket_figures.report_of(f"Hello,\n\nsee below.\n\n{mangle(text)}\n".encode())
+    assert mangled == ticket_figures.report_of(text.encode())
 
 
 def test_a_ticket_whose_quotes_were_curled_loads(example):
     text = ticket_of(example)
     curled = text.replace('"copy"', "\u201ccopy\u201d")
-    assert ticket_figures.told_report(curled.encode()) == ticket_figures.told_report(text.encode())
+    assert ticket_figures.report_of(curled.encode()) == ticket_figures.report_of(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_ticket_whose_quotes_were_curled_loads(example):
 )
 def test_a_damaged_ticket_is_a_sentence(example, mangle):
     with pytest.raises(ReportError) as error:
-        ticket_figures.told_report(mangle(ticket_of(example)).encode())
+        ticket_figures.report_of(mangle(ticket_of(example)).encode())
     assert str(error.value).startswith("the ticket's figures are damaged: ")
     assert "\n" not in str(error.value)
 
@@ -223,7 +223,7 @@ def test_a_damaged_ticket_is_a_sentence(example, mangle):
 def test_no_cut_of_a_ticket_is_a_traceback(example, cut):
     content = ticket_of(example).encode()
     try:
-        ticket_figures.told_report(content[:-cut] if cut else content)
+        ticket_figures.report_of(content[:-cut] if cut else content)
     except ReportError as error:
         assert cut
         assert "\n" not in str(error)

@@ -12,6 +12,7 @@ import pytest
 from bottleneck.analysis.changes import compare
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
+from bottleneck.analysis.phrases import share_name, time_text
 from bottleneck.documents import html, ticket
 from bottleneck.documents.compare import print_change
 from bottleneck.documents.nagios import nagios_text
@@ -19,7 +20,6 @@ from bottleneck.documents.openmetrics import openmetrics_text
 from bottleneck.gate.judging import judge
 from bottleneck.records.schema import schema
 from bottleneck.report import report
-from bottleneck.words import share_name, time_text
 from tests import stored_reports
 
 DATA = Path(__file__).parents[1] / "data"

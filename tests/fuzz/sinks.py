@@ -69,7 +69,7 @@ def ticket(known: Report, diagnosis: Diagnosis) -> None:
     text = text_of("ticket", known, diagnosis)
     plain(text)
     with contextlib.suppress(ReportError):
-        ticket_figures.told_report(text.encode())
+        ticket_figures.report_of(text.encode())
 
 
 def html(known: Report, diagnosis: Diagnosis) -> None:

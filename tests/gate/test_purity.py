@@ -7,7 +7,7 @@ import pytest
 
 GATE = Path(__file__).parents[2] / "bottleneck" / "gate"
 MACHINE = {"os", "io", "pathlib", "time", "datetime", "socket", "random", "subprocess", "signal"}
-OUTER = ("bottleneck.cli", "bottleneck.session", "bottleneck.agents", "typer", "rich", "psutil")
+OUTER = ("bottleneck.cli", "bottleneck.run.session", "bottleneck.agents", "typer", "rich", "psutil")
 
 
 def imported(path):

@@ -10,9 +10,9 @@ import json
 import sys
 from contextlib import ExitStack
 
-from bottleneck import plan, session
-from bottleneck.bench import Bench, Event
-from bottleneck.steps import disks, initiators
+from bottleneck.run import plan, session
+from bottleneck.run.bench import Bench, Event
+from bottleneck.run.steps import disks, initiators
 from bottleneck.target.target import parse
 from probes.core.records import Access, Measured, Outcome
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REPORT = "examples/server-disk-read.json"
 PLATFORMS = ("win32", "darwin")
 POSIX_OWN = {
-    "win32": {"bottleneck.demo.hosts", "bottleneck.demo.network", "probes.system.forked"},
+    "win32": {"bottleneck.run.demo.hosts", "bottleneck.run.demo.network", "probes.system.forked"},
     "darwin": set(),
 }
 """Modules that nobody imports there."""

@@ -11,13 +11,13 @@ from bottleneck.analysis.attribution.attribution import attribution_of, timed_co
 from bottleneck.analysis.attribution.shares import Time
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part, TimeShare
+from bottleneck.analysis.phrases import LEAST_SHARE, dialect_text, share_name
 from bottleneck.analysis.steps import NATIVE, OWN, RUNNING, SYSTEM, Copy
 from bottleneck.documents.plots import charts, shapes
 from bottleneck.documents.plots.shapes import WIDTH, text_width
 from bottleneck.report.report import Report, median_run
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
-from bottleneck.words import LEAST_SHARE, dialect_text, share_name
 from probes.core.records import Run
 
 MOST_COPIES = 16

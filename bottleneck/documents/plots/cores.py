@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis.finding import Diagnosis
+from bottleneck.analysis.phrases import stage_text
 from bottleneck.documents.plots import charts, shapes
 from bottleneck.documents.plots.shapes import WIDTH, label, text_width
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text
-from bottleneck.words import stage_text
 from probes.core.records import SIDES, Measured, Usage
 
 MOST_STAGES = 20

@@ -9,8 +9,8 @@ import pytest
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.phrases import share_name
 from bottleneck.report.report import Report
-from bottleneck.words import share_name
 from tests import stored_reports
 from tests.traces import VIEWS, attribute
 

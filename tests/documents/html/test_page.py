@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck.analysis.finding import Diagnosis
+from bottleneck.analysis.phrases import confidence_text, first_line
 from bottleneck.documents import stages
 from bottleneck.documents.document import Heat, HeatCell
 from bottleneck.documents.html import HEAT_LEVELS, shaded
@@ -18,7 +19,6 @@ from bottleneck.documents.html import document as html_text
 from bottleneck.documents.tcp_tables import windows_heat
 from bottleneck.report.report import Report
 from bottleneck.text.units import explorer_text, shown_as
-from bottleneck.words import confidence_text, first_line
 from probes.core.records import Failed, Skipped
 from tests import stored_reports
 from tests.stored_reports import diagnose

@@ -1,0 +1,217 @@
+"""Observations as a Report: the same rules read what a person wrote down as what was measured.
+
+Nothing is made up: what a record cannot leave out is empty, and every step says who told it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+from bottleneck import __version__
+from bottleneck.estimate.observations import (
+    SCHEMA,
+    Copy,
+    Disk,
+    Host,
+    Latency,
+    Observations,
+    Tcp,
+)
+from bottleneck.report.report import Report, ReportError, Step
+from bottleneck.text import units
+from probes.core import typed
+from probes.core.records import HostFacts, Measured, Outcome, Run, Sample, Skipped, Usage
+from probes.net import fit
+
+Entry = tuple[Step, Outcome]
+RUN_SECONDS = 10.0
+"""How long a run is taken to last where its size was not told: the rate alone counts."""
+NO_RATE = "its rate was not given"
+HELD_LOW_RATIO, HELD_HIGH_RATIO = 0.6, 1.3
+"""Of window over round trip: a transfer in between was held by its window."""
+
+
+def report_of(told: Observations) -> Report:
+    """The report of what was told. Errors: ReportError, one line that says where and what."""
+    try:
+        date.fromisoformat(told.date)
+    except ValueError:
+        raise ReportError(f"date {told.date!r} is not YYYY-MM-DD") from None
+    rtt = None if told.path is None else told.path.rtt
+    entries = [
+        *(_tcp(each, rtt) for each in told.tcp),
+        *(_latency(each, f"latency[{at}]") for at, each in enumerate(told.latency)),
+        *(_disk(each, f"disk[{at}]") for at, each in enumerate(told.disk)),
+        *(_copy(each) for each in told.copy),
+    ]
+    if not entries:
+        raise ReportError("observations have no tcp, latency, disk or copy")
+    return Report(
+        status="complete",
+        tool={"version": __version__, "observations": SCHEMA},
+        started=f"{told.date}T00:00:00+00:00",
+        elapsed_seconds=0.0,
+        target=dict(_target(told, rtt)),
+        client=_host(told.client, "client"),
+        server=_host(told.server, "server"),
+        entries=tuple(entries),
+        notes=tuple(_notes(told)),
+    )
+
+
+def _target(told: Observations, rtt: float | None) -> Iterator[tuple[str, Any]]:
+    yield "share", f"//{_name(told.server, 'server')}/-"
+    if rtt is not None:
+        yield "connect_seconds", rtt
+    if told.path is not None and told.path.loss is not None:
+        yield "loss_ratio", told.path.loss
+    yield (
+        "starts",
+        [_known(sender=each.sender, better=each.better, words=each.words) for each in told.start],
+    )
+
+
+def _notes(told: Observations) -> Iterator[str]:
+    source = f" Source: {told.source}." if told.source else ""
+    yield f"{told.title}: figures supplied by a person; nothing was measured.{source}"
+    yield from told.notes
+
+
+def _name(host: Host | None, side: str) -> str:
+    return side if host is None or host.name is None else host.name
+
+
+def _host(host: Host | None, side: str) -> HostFacts | None:
+    if host is None:
+        return None
+    interface = None
+    if host.link is not None or host.mtu is not None:
+        interface = {
+            **{"name": "(as reported)", "address": "", "virtual": False},
+            "rate_bits_per_second": None if host.link is None else round(8 * host.link),
+            "duplex": host.duplex,
+            "mtu_bytes": host.mtu,
+        }
+    buffers = {"net.ipv4.tcp_rmem": host.tcp_rmem, "net.ipv4.tcp_wmem": host.tcp_wmem}
+    facts = {
+        **{"python": "", "privileged": False, "tools": {}},
+        "name": _name(host, side),
+        "system": host.system or "",
+        "cores": host.cores or 0,
+        "memory_total_bytes": host.memory,
+        "interface": interface,
+        "congestion_control": host.congestion_control,
+        "socket_buffers": _known(**buffers),
+    }
+    return typed.record(HostFacts, facts, side)
+
+
+# -- stages --------------------------------------------------------------------------------------
+
+
+def _known(**values: Any) -> dict[str, Any]:
+    """What is known of these, by name."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _measured(bytes_per_second: float, details: dict[str, Any]) -> Measured:
+    moved = max(1, round(bytes_per_second * RUN_SECONDS))
+    return _of_run((Sample(0.0, 0), Sample(moved / bytes_per_second, moved)), details)
+
+
+def _of_run(run: Run, details: dict[str, Any]) -> Measured:
+    """One run of which nobody watched the hosts: no core is known."""
+    idle = dict.fromkeys(("busiest_core_ratio", "softirq_ratio", "steal_ratio"), 0.0)
+    idle.update(copy_cpu_seconds=0.0, busiest_process_ratio=0.0, other_cpu_seconds=0.0)
+    usage = {"wall_seconds": run[-1].elapsed_seconds, "core_busy_ratios": [], **idle}
+    unseen = typed.record(Usage, usage, "usage")
+    return Measured((run,), unseen, None, {**details, "told_by": "a person"})
+
+
+def _tcp(tcp: Tcp, rtt: float | None) -> Entry:
+    """TCP alone; held by its window where its rate is what that carries."""
+    rate, window, streams = tcp.rate, tcp.window, tcp.streams or 1
+    setting = {
+        "verb": "push" if tcp.sender == "client" else "pull",
+        "streams": streams,
+        **_known(buffer_bytes=tcp.buffer),
+    }
+    limits = {}
+    if window is not None and rtt is not None:
+        share = rate / (streams * window / rtt)
+        if HELD_LOW_RATIO <= share <= HELD_HIGH_RATIO:
+            limits = {"limits": {"by": "receive-window"}}
+    details = _known(window_bytes=window, tool=tcp.tool, client=tcp.client)
+    return Step("tcp", setting, "client"), _measured(rate, {**details, **limits})
+
+
+def _latency(latency: Latency, where: str) -> Entry:
+    """Messages and their answers, with the line through the times of one round trip."""
+    rows: list[dict[str, Any]] = []
+    for at, each in enumerate(latency.table):
+        if each.message > units.MOST_RATE * each.time:
+            raise ReportError(f"{where}.table[{at}]: too short a time for a message of this size")
+        rows.append(
+            {
+                "message_bytes": each.message,
+                "round_trips": each.round_trips,
+                "connection": latency.connection,
+                "seconds": each.time,
+            }
+        )
+    once = [row for row in rows if row["round_trips"] == 1]
+    if not once:
+        raise ReportError(f"{where}.table: no message with one round trip")
+    line = fit.line([(row["message_bytes"], row["seconds"]) for row in once])
+    longest = max(once, key=lambda row: row["message_bytes"])
+    details = {
+        "fit": line or {"refused": "longer messages did not take longer"},
+        "table": rows,
+        **_known(tool=latency.tool),
+    }
+    run = (Sample(0.0, 0), Sample(longest["seconds"], longest["message_bytes"]))
+    return Step("latency", {}, "client"), _of_run(run, details)
+
+
+def _disk(disk: Disk, where: str) -> Entry:
+    """A disk alone, or by zone: then its best zone is its rate."""
+    zones = [{"at_ratio": each.at, "bytes_per_second": each.rate} for each in disk.zones]
+    rate = disk.rate
+    if rate is None and not zones:
+        raise ReportError(f"{where} has neither a rate nor zones")
+    best = rate or max(each.rate for each in disk.zones)
+    setting = {"side": disk.side, "verb": disk.verb, "pattern": "told"}
+    details = {"zones": zones, **_known(tool=disk.tool)}
+    return Step("disk", setting, disk.side), _measured(best, details)
+
+
+def _copy(copy: Copy) -> Entry:
+    """A copy; one without a rate was not measured."""
+    setting = {
+        "copy": copy.copy,
+        "dialect": copy.dialect or "unknown",
+        "end": "folder",
+        "engine": _engine(copy),
+        **_known(
+            streams=copy.streams,
+            size_bytes=copy.size,
+            request_bytes=None if copy.request is None else units.parse_size(copy.request),
+            depth=copy.depth,
+            from_place_ratio=copy.from_place,
+            to_place_ratio=copy.to_place,
+        ),
+    }
+    step = Step("smb-copy", setting, "server" if copy.copy.startswith("server.") else "client")
+    return step, Skipped(NO_RATE) if copy.rate is None else _measured(copy.rate, {})
+
+
+def _engine(copy: Copy) -> str:
+    """Who moved the bytes, and how: two copies of one name are told apart by it."""
+    told = [copy.tool] if copy.tool else []
+    told += [f"{copy.streams} streams"] if (copy.streams or 1) > 1 else []
+    told += [f"{copy.request} a request"] if copy.request else []
+    told += [f"from {copy.from_place:.0%}"] if copy.from_place is not None else []
+    told += [f"to {copy.to_place:.0%}"] if copy.to_place is not None else []
+    return ", ".join(told) or "supplied"

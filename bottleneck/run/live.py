@@ -1,0 +1,176 @@
+"""The copies that run on this host, anew each second: their rates, and where their time went.
+
+A process of its own watches them and works out their lines, so that few bytes pass between the two.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from bottleneck.analysis.attribution.attribution import attribution_of
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.attribution.trace import read
+from bottleneck.analysis.finding import TimeShare
+from bottleneck.run import sockets, watched
+from bottleneck.run.plan import Side
+from bottleneck.text.safe import safe
+from probes.core.stage import Refused, Unavailable
+from probes.system.child import Child, Tell, spawn
+from probes.watch import live_copies
+from probes.watch.live_copies import LiveCopy
+from probes.watch.running_copies import Running, require_procfs, sends_more
+from probes.watch.socket_watch import Observed
+
+COST_SECONDS = 10
+MOST_BYTES = 1 << 16
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class Line:
+    """One copy in the last seconds."""
+
+    name: str
+    """Safe: `push to 10.0.0.2, smbclient 4711`."""
+    bytes_per_second: float
+    """In the last second."""
+    time: tuple[TimeShare, ...]
+    """Where its time went, the largest share first; empty: too little was seen."""
+
+
+@dataclass
+class Feed:
+    """What the watch reports."""
+
+    child: Child
+    rest: bytes = b""
+    used: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=COST_SECONDS))
+    """The moments of the last seconds, and the CPU seconds of both processes by then."""
+    unwatched: int = 0
+    """Connections that move and are not watched, or not yet."""
+    ended: bool = False
+    """Whether the process that was named has ended."""
+
+    def take(self) -> list[Line] | None:
+        """The copies of the newest second; None: no whole one has come. Waits for some bytes.
+
+        Raises:
+            Refused, Unavailable: what the watch ended by.
+        """
+        chunk = os.read(self.child.events_fd, MOST_BYTES)
+        *lines, self.rest = (self.rest + chunk).split(b"\n")
+        if not lines:
+            if not chunk:
+                raise Unavailable("the watch ended")
+            return None
+        event = json.loads(lines[-1])
+        self.ended = "ended" in event
+        if self.ended:
+            return None
+        if "lines" not in event:
+            raise _ended(event)
+        self.unwatched = event["unwatched"]
+        self.used.append((time.monotonic(), event["cpu_seconds"] + time.process_time()))
+        return [
+            Line(name, rate, tuple(TimeShare(*each) for each in shares))
+            for name, rate, shares in event["lines"]
+        ]
+
+    @property
+    def cost_ratio(self) -> float:
+        """Of a core: what both processes took in the last seconds."""
+        (began, before), (now, after) = self.used[0], self.used[-1]
+        return (after - before) / max(1.0, now - began)
+
+
+def _ended(event: dict[str, Any]) -> Exception:
+    if "refused" in event:
+        return Refused(event["refused"]["kind"], event["refused"]["text"])
+    return Unavailable(str(event.get("skipped") or event.get("failed")))
+
+
+@contextmanager
+def feed(pid: int, address: str) -> Iterator[Feed]:
+    """Watches until left; pid, address: which copies (running_copies.Wanted).
+
+    Raises Unavailable: this system does not tell of other processes.
+    """
+    require_procfs()
+    # What is there by now stays: to go through it again and again would cost more than the looks.
+    gc.freeze()
+    child = spawn(lambda tell, control_fd: _watch(tell, control_fd, pid, address))
+    try:
+        yield Feed(child)
+    finally:
+        os.close(child.control_fd)
+        os.close(child.events_fd)
+        child.kill()
+        child.wait()
+        gc.unfreeze()
+
+
+def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
+    times: dict[bytes, list[list[Any]]] = {}
+
+    def emit(copies: tuple[LiveCopy, ...], unwatched: int, cpu_seconds: float) -> None:
+        for each in copies:
+            if each.observed is not None:
+                found = shares(each.running, each.observed)
+                times[each.identity] = [[e.component, e.side, e.ratio] for e in found]
+        for identity in times.keys() - {each.identity for each in copies}:
+            del times[identity]
+        lines = [
+            (_name(each.running), each.bytes_per_second, times.get(each.identity, ()))
+            for each in copies
+        ]
+        tell({"lines": lines, "unwatched": unwatched, "cpu_seconds": cpu_seconds})
+
+    live_copies.watch(emit, control_fd, pid, address)
+    tell({"ended": True})
+
+
+def shares(running: Running, seen: Observed) -> tuple[TimeShare, ...]:
+    """Where the time of a copy went that one host watched; empty: too little was seen."""
+    here = watched.side_of(running)
+    moved = watched.moved_in(seen, here, running.link)
+    if moved is None:
+        return ()
+    sender: Side = "client" if moved.pushes else "server"
+    trace = read(watched.details_of({here: seen}, sender, moved, running.link), here)
+    if trace is None:
+        return ()
+    copy = TimedCopy(
+        trace=trace,
+        pull=sender != here,
+        asking=here,
+        serving=sockets.OTHER[here],
+        moved_bytes=moved.run[-1].moved_bytes,
+        flush_seconds=0.0,
+        usages={},
+        link_rates={},
+        flushes=None,
+        requests=0.0,
+        watched=True,
+    )
+    found = attribution_of(copy)
+    return () if found is None else found.shares
+
+
+def _name(running: Running) -> str:
+    """Which way the bytes go between this host and the other one, and what moves them."""
+    link = running.link
+    assert link is not None
+    sends = bool(sends_more(running))
+    verb = "push" if sends != link.serving else "pull"
+    program = running.program or ("mount" if link.kernel else f"port {link.own_port}")
+    number = f" {running.pids[0]}" if running.pids and not link.kernel else ""
+    way = "to" if sends else "from"
+    return safe(f"{verb} {way} {link.peer_address}, {program}{number}", LONGEST_NAME)

@@ -1,0 +1,323 @@
+"""The copies as a user makes them; the last push fills the pulls' source."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
+from bottleneck.report.report import Step
+from bottleneck.run import plan
+from bottleneck.run.bench import USEFUL_SECONDS, Bench
+from bottleneck.run.steps import copy_size, disks, files, past_cache, schedule, turns
+from bottleneck.run.steps.copy_size import SMB1
+from probes.core.records import DROPS, FILE_COPY, Endpoint, Skipped, run_rate
+from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
+from probes.smb import run_folder
+
+CALIBRATION_BYTES = 2 * plan.MIB
+CALIBRATION_SHARE_OF_LEFT = 0.2
+CALIBRATION = {"request_bytes": 64 << 10, "depth": 8, "most_seconds": 1.5}
+"""So little is under way that its time ends it, on a path of 1 Mbit/s too."""
+CALIBRATION_TIMES = 4.0
+"""How much faster a long copy may be than one that was over in BRIEF_SECONDS: round trips, and the
+start of TCP."""
+BRIEF_SECONDS = 0.5
+GRACE_SECONDS, OUT_OF_TIME = 8.0, "ran out of time"
+SMB1_SECONDS = 2.5
+"""In a clear case, of its two copies of a cached source, with the usual budget."""
+MOST_REPETITIONS = 6
+WHOLE, WITHOUT_DISK = "the copy as a user makes it", "the copy without the client's disk"
+
+
+def measure_copies(
+    bench: Bench,
+    endpoint: Endpoint,
+    stack: ExitStack,
+    limits: Callable[[disks.Disks], tuple[str, ...]],
+) -> None:
+    """Every dialect's copies; `endpoint` is the share as the user named it.
+
+    stack: holds the file that pushes read. limits: measures the network and the disks alone, after
+    the first round of copies and before what explains them, and returns the names of skipped tests.
+    Clear copies are not repeated.
+    """
+    opened = str(bench.share.facts["dialect"])
+    made: dict[str, dict[str, Any]] = {}
+    for dialect in plan.newest_first(bench.options.dialects) or (opened,):
+        labels = _labels(bench, endpoint, dialect)
+        if labels is None:
+            continue
+        _make_source(bench, dialect, labels, stack)
+        bench.ledger.why = WHOLE
+        _round(bench, dialect, labels, 0, extra=False)
+        if turns.in_vain(bench, "pull"):
+            bench.note(f"tests that explain copies: skipped: {DROPS} on the path")
+            break
+        if dialect == opened:
+            files.copy_file(bench, dialect, labels)
+            files.copy_tree(bench, dialect)
+        made[dialect] = labels
+    worth = schedule.disks_to_measure(bench)
+    if worth is None and opened in made and not bench.options.copy:
+        bench.ledger.why = WITHOUT_DISK
+        # Where a push from memory made the pulls' source, that push is known.
+        for copy in ("push.cached", "pull.cached") if _filling(bench) else ("pull.cached",):
+            _copy(bench, opened, made[opened], copy, "memory")
+    left_out = limits(worth)
+    if opened in made and not (bench.options.runs or bench.options.copy):
+        _explained(bench, endpoint, made[opened], left_out)
+    bench.ledger.why = ""
+
+
+def _explained(
+    bench: Bench, endpoint: Endpoint, labels: dict[str, Any], left_out: tuple[str, ...] = ()
+) -> None:
+    """After the first round of the share's own dialect: looks, SMB1 and repetitions.
+
+    left_out: what was not measured because the copies are clear.
+    """
+    opened = str(bench.share.facts["dialect"])
+    others = bench.options.dialects
+    thorough = bench.options.budget_seconds >= LONG_BUDGET_SECONDS
+    if thorough:
+        # What the advice promises is made before all that only explains it.
+        _repeat(bench, opened, labels, plan.THOROUGH_ROUNDS)
+        if not others:
+            _smb1(bench, endpoint)
+    explanations = schedule.Explanations.of(bench)
+    explanations.refine()
+    found = schedule.in_doubt(bench)
+    clear = found is not None and not found
+    seconds = SMB1_SECONDS + copy_size.warming_seconds(bench)
+    in_time = schedule.in_time(bench, seconds)
+    unmade = [SMB1] if clear and not others else []
+    if unmade and in_time:
+        unmade = [f"{SMB1} uncached"] if _smb1(bench, endpoint, "cached") else []
+    explanations.make(*left_out, *unmade)
+    if not thorough:
+        _repeat(bench, opened, labels, plan.MAX_ROUNDS)
+    _until_stable(bench, opened, labels)
+    if not clear and not others and not thorough:
+        _smb1(bench, endpoint)
+
+
+def _repeat(bench: Bench, dialect: str, labels: dict[str, Any], rounds: int) -> None:
+    """All copies again, up to so many rounds with the first, while one of them is in doubt."""
+    for number in range(1, rounds):
+        found = schedule.in_doubt(bench)
+        if found is not None and not found:
+            break
+        bench.ledger.why = found[0].reason if found else "how far one run varies"
+        _round(bench, dialect, labels, number, extra=False)
+
+
+def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
+    """Copies whose runs lie far apart, again while there is time: another load may have gone."""
+    for _ in range(MOST_REPETITIONS):
+        found = schedule.in_doubt(bench) or ()
+        unsteady = [each.copy for each in found if each.unstable and each.dialect == dialect]
+        fitting = [copy for copy in unsteady if copy_size.fits(bench, dialect, copy)]
+        if not fitting:
+            return
+        bench.ledger.why = "its runs vary widely"
+        for copy in plan.COPY_ORDER:
+            if copy in fitting:
+                _copy(bench, dialect, labels, copy, "folder")
+
+
+def _smb1(bench: Bench, endpoint: Endpoint, cache: str = "") -> bool:
+    """One round over SMB1 where the server offers it: nobody asked, so that it may be left out.
+
+    cache: the copies of such a source alone. Returns whether it is offered.
+    """
+    labels = _labels(bench, endpoint, SMB1)
+    if labels is not None:
+        bench.ledger.why = "the oldest dialect that the server supports"
+        _round(bench, SMB1, labels, 0, extra=True, cache=cache)
+    return labels is not None
+
+
+def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: ExitStack) -> None:
+    """The files that the copies read: the client's own, and the share's where no push fills it."""
+    if bench.source_bytes:
+        return
+    bench.ledger.why = WITHOUT_DISK
+    named = bench.options.file
+    pulls_file = bench.options.copy == FILE_COPY and named is not None and named.side == "server"
+    if not (pulls_file or turns.dropped(bench, "push") or turns.dropped(bench, "pull")):
+        _calibrate(bench, dialect)
+    if bench.options.copy == FILE_COPY:
+        return
+    disks.hold_sources(bench, stack, disks.first_sides(bench))
+    if not _filling(bench):
+        _fill(bench, dialect, labels)
+
+
+def _filling(bench: Bench) -> str:
+    """The push whose file the pulls read, the last one; empty: none, or no pull, is asked for."""
+    pushes = [each for each in plan.COPY_ORDER if each in _asked(bench, "push")]
+    # A file that a slow disk was short of time to hold is too small for pulls.
+    least = min(disks.LEAST_SOURCE_BYTES, bench.calibrated.get("push", 0.0) * bench.times.copy)
+    short = bench.source_bytes_of("client") < least
+    return pushes[-1] if pushes and _asked(bench, "pull") and not short else ""
+
+
+def _asked(bench: Bench, verb: str) -> tuple[str, ...]:
+    return tuple(each for each in bench.options.copies if each.startswith(verb))
+
+
+def _fill(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
+    """Makes the pulls' source by a push from memory, where there is none yet."""
+    tried = _step(bench, dialect, "push.cached", "memory", labels) in bench.ledger.steps
+    if not bench.source_bytes and _asked(bench, "pull") and not tried:
+        why, bench.ledger.why = bench.ledger.why, WITHOUT_DISK
+        _copy(bench, dialect, labels, "push.cached", "memory")
+        bench.ledger.why = why
+
+
+def _calibrate(bench: Bench, dialect: str) -> None:
+    """A small copy each way, not counted: it sizes the files of the others.
+
+    What goes wrong here will go wrong in the copy itself, which says why.
+
+    Raises:
+        Refused: the login; it is not tried again.
+        AgentLost: the client's agent is gone.
+    """
+    for copy in ("push.cached", "pull.cached"):
+        verb = copy.partition(".")[0]
+        step = _step(bench, dialect, copy, "memory", {})
+        setting = files.copy_setting(
+            bench,
+            copy,
+            dialect,
+            end="memory",
+            size_bytes=CALIBRATION_BYTES,
+            seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, bench.left()),
+            fill_source=verb == "push",
+            **CALIBRATION,
+        )
+        if copy_size.room_bytes(bench, "push.cached", "memory") < CALIBRATION_BYTES:
+            return
+        bench.tell(f"a first {verb}")
+        try:
+            peer = replace(bench.share, path="")
+            ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS)
+        except (PartlyRan, StageError, Unavailable, Refused) as error:
+            if isinstance(error, PartlyRan) and error.lost:
+                raise AgentLost(str(error)) from None
+            if isinstance(error, Refused) and error.kind == "login":
+                raise
+            if OUT_OF_TIME in str(error):
+                # No faster than that, so that the copies are made as small as they have to be.
+                bench.calibrated[verb] = CALIBRATION_BYTES / setting.seconds
+            turns.ask_path(bench, str(error))
+            return
+        rate, trip = run_rate(ran.samples), float(bench.share.facts.get("connect_seconds") or 0.0)
+        brief = max(BRIEF_SECONDS, plan.ROUND_TRIPS_OF_COPY * trip) * rate > CALIBRATION_BYTES
+        bench.calibrated[verb] = rate * (CALIBRATION_TIMES if brief else 1)
+
+
+def _round(
+    bench: Bench, dialect: str, labels: dict[str, Any], number: int, extra: bool, cache: str = ""
+) -> None:
+    """All four copies in turn, or those of a source in this cache: drift hits them alike.
+
+    extra: nobody asked for this dialect, so that what does not fit is a note and not a failure.
+    """
+    for copy in (each for each in plan.COPY_ORDER if each.endswith(f".{cache}" if cache else "")):
+        if copy not in bench.options.copies:
+            continue
+        if copy.startswith("pull") and not extra:
+            _fill(bench, dialect, labels)
+        if number == 0 and not extra or copy_size.fits(bench, dialect, copy):
+            _copy(bench, dialect, labels, copy, "folder")
+        elif number == 0:
+            bench.note(f"{dialect} {copy}: skipped: out of time (use a larger --budget)")
+
+
+def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
+    """What a dialect's session signs and encrypts; None: it is not possible, which is noted.
+
+    SMB1 is looked for unasked: a server where it is off is well kept, and that is no failure.
+    """
+    opened = dialect == str(bench.share.facts["dialect"])
+    if opened and not bench.denied:
+        return {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
+    asked = opened or bool(bench.options.dialects)
+    if not asked and bench.left() < 3 * USEFUL_SECONDS:
+        bench.note("SMB1: skipped: out of time (use a larger --budget)")
+        return None
+    setting = run_folder.Setting(
+        dialect=dialect,
+        run=secrets.token_hex(8),
+        outlived=bench.options.outlived,
+        security=bench.options.security,
+    )
+    try:
+        if opened:
+            raise Unavailable(bench.denied)
+        with bench.client.hold(run_folder.NAME, setting, endpoint, 30) as held:
+            return {name: held.facts.get(name) for name in ("signing", "encryption")}
+    except (Unavailable, StageError, Refused) as error:
+        bench.note(str(error))
+        if asked:
+            for copy in plan.COPY_ORDER:
+                bench.ledger.end(_step(bench, dialect, copy, "folder", {}), Skipped(str(error)))
+        return None
+
+
+def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any]) -> Step:
+    """The step of a copy, without what changes from run to run."""
+    setting = files.copy_setting(bench, copy, dialect, end=end, **labels)
+    return bench.step("smb-copy", setting, "client")
+
+
+def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str) -> None:
+    """One run of one copy."""
+    step = _step(bench, dialect, copy, end, labels)
+    unproven = copy == "pull.uncached" and bench.server_path is None
+    if unproven and (bench.warming or step in bench.ledger.steps):
+        return  # once it was read, its source is cached
+    with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
+        verb, _, requested = copy.partition(".")
+        if turns.in_vain(bench, verb):
+            raise Unavailable(f"{DROPS} on the path; a copy would stall")
+        bench.need(max(USEFUL_SECONDS, copy_size.overhead_seconds(bench)))
+        size, _ = copy_size.copy_bytes(bench, dialect, copy, end)
+        if size < plan.LEAST_COPY_BYTES:
+            raise Unavailable(files.too_small(bench, copy.startswith("pull")))
+        proof = files.ready_cache(bench.server, bench.server_path, copy, size)
+        proof = proof or files.cache_proof("server", requested)
+        fills = (
+            verb == "push"
+            and not bench.source_bytes
+            and (end == "memory" or copy == _filling(bench))
+        )
+        source = bench.sources.get("client")
+        setting = files.copy_setting(
+            bench,
+            copy,
+            dialect,
+            end=end,
+            size_bytes=size,
+            seconds=max(USEFUL_SECONDS, bench.left()),
+            fill_source=fills,
+            most_seconds=copy_size.copy_seconds(bench, dialect, copy, end),
+            lasting=copy_size.is_lasting(bench, end),
+            checked=not turns.dropped(bench, "pull"),
+            **labels,
+        )
+        if unproven:
+            past_cache.pull(bench, step, setting)
+            return
+        peer = replace(bench.share, path=source.path if source and end == "folder" else "")
+        known = {"cache": proof} if verb == "pull" else {}
+        bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=known)
+        if fills and (made := bench.ledger.latest(step)):
+            bench.source_bytes = made.run[-1].moved_bytes
+    turns.ask_path(bench, bench.ledger.failed(step))

@@ -1,0 +1,71 @@
+"""What the user chooses of every copy, in whole runs against a real Samba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bottleneck.report.report import Step
+from bottleneck.run import plan, session
+from bottleneck.run.bench import Bench
+from probes.core.records import Measured, Outcome, Skipped
+from probes.programs.samba import private_samba
+from probes.smb.session import UNENCRYPTED
+from tests.run.steps.benches import PASSWORD, bench_of
+
+pytestmark = pytest.mark.long
+Ran = tuple[Bench, list[tuple[Step, Outcome]]]
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Callable[..., Ran]:
+    """A run of the copies alone, with options, against a Samba of these options; its copies."""
+
+    def run(*options: str, **chosen: Any) -> Ran:
+        shared, own = tmp_path / "shared", tmp_path / "own"
+        shared.mkdir()
+        own.mkdir()
+        with private_samba(str(shared), password=PASSWORD, options=options) as server:
+            given = {"stages": ("smb-copy",), "budget_seconds": 60.0, "size_bytes": 2 << 20}
+            bench = bench_of(server, own, **{**given, **chosen})
+            session.measure(bench)
+            assert list(shared.iterdir()) == list(own.iterdir()) == []
+        return bench, list(bench.ledger.entries())
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("security", "used"), [("signed", ("aes-gmac", None)), ("encrypted", (None, "aes-128-gcm"))]
+)
+def test_every_copy_has_the_security_and_the_requests_that_were_chosen(
+    ran: Callable[..., Ran], security: str, used: tuple[str | None, str | None]
+) -> None:
+    bench, entries = ran(security=security, settings={"request_bytes": 65536, "depth": 2})
+    measured = [(step, outcome) for step, outcome in entries if isinstance(outcome, Measured)]
+    assert {step.setting["copy"] for step, _ in measured} >= {"push.cached", "pull.cached"}
+    for step, outcome in measured:
+        for told in (step.setting, outcome.details, bench.report().target):
+            assert (told["signing"], told["encryption"]) == used
+        assert (outcome.details["request_bytes"], outcome.details["depth"]) == (65536, 2)
+
+
+@pytest.mark.parametrize(
+    ("option", "security", "why"),
+    [
+        ("server signing = mandatory", "plain", "requires signing"),
+        ("server smb encrypt = required", UNENCRYPTED, "requires encryption"),
+        ("server smb encrypt = off", "encrypted", "offers no supported encryption"),
+    ],
+)
+def test_a_security_that_the_server_does_not_allow_is_a_skipped_copy_with_the_reason(
+    ran: Callable[..., Ran], option: str, security: str, why: str
+) -> None:
+    bench, entries = ran(option, security=security)
+    assert {step.setting["copy"] for step, _ in entries} == set(plan.COPY_ORDER)
+    for _, outcome in entries:
+        assert isinstance(outcome, Skipped) and why in outcome.reason
+    assert bench.status == "partial"

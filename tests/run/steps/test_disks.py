@@ -1,0 +1,227 @@
+"""The disk's steps, as a run makes them on both hosts: what is read, written, and stays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bottleneck.report.report import Step
+from bottleneck.run import plan
+from bottleneck.run.bench import Bench
+from bottleneck.run.steps import disks, files
+from bottleneck.target.target import NamedDevice, NamedFile
+from probes.core.records import Measured, Skipped
+from probes.programs.samba import private_samba
+from tests.run.steps.benches import PASSWORD, begun, bench_of
+
+MIB = 1 << 20
+FILM_BYTES = 5 * MIB
+SHORT = replace(
+    plan.times(60.0), disk=0.3, disk_cached=0.2, zones=0.5, synced=0.3, file=0.3, fill=0.3
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "times", lambda budget, trip=0.0: SHORT)
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A share with a film on it: TARGET and its folder."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    film = shared / "Film.mkv"
+    film.write_bytes(os.urandom(FILM_BYTES))
+    film.chmod(0o644)
+    with private_samba(str(shared), password=PASSWORD) as server:
+        yield f"//{server.host}:{server.port}/{server.share}", shared
+    assert [each.name for each in shared.iterdir()] == ["Film.mkv"]
+
+
+def measured(bench: Bench) -> dict[tuple[str, str, str], Any]:
+    """By side, verb and pattern, the outcome of each step; a cached read is left out."""
+    return {
+        (step.setting["side"], step.setting["verb"], step.setting["pattern"]): outcome
+        for step, outcome in bench.report().entries
+        if step.stage == "disk" and step.setting["cache"] == "uncached"
+    }
+
+
+@pytest.mark.long
+def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_pulled(
+    share: tuple[str, Path], tmp_path: Path
+) -> None:
+    target, shared = share
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    before = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
+    bench = bench_of(
+        target, mine, size_bytes=8 * MIB, agent="exec:", file=NamedFile("server", "film.MKV")
+    )
+    with begun(bench):
+        disks.measure_disks(bench)
+        files.copy_file(bench, "3.1.1", {"signing": None, "encryption": None})
+        bench.samba_config = [{"option": "sync always"}]
+        disks.explain_disks(bench)
+    assert bench.ledger.complete(), bench.report().entries
+    found = measured(bench)
+    film = found["server", "read", "file"]
+    assert isinstance(film, Measured) and film.runs[0][-1].moved_bytes == FILM_BYTES
+    assert isinstance(found["server", "write", "synced"], Measured)
+    assert ("client", "read", "file") not in found
+    copies = [(s, o) for s, o in bench.report().entries if s.stage == "smb-copy"]
+    ((step, outcome),) = copies
+    assert step.setting["copy"] in {"file.pull.cached", "file.pull.uncached"}
+    assert isinstance(outcome, Measured) and outcome.details["file_bytes"] == FILM_BYTES
+    assert outcome.details["cache"]["cached_ratio_before"] is not None
+    now = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
+    assert now == before
+
+
+@pytest.mark.long
+def test_an_agent_that_may_write_nowhere_reads_the_copies_own_file(
+    share: tuple[str, Path], tmp_path: Path
+) -> None:
+    bench = bench_of(share[0], tmp_path, size_bytes=8 * MIB, agent="exec:")
+    bench.no_source["server"] = "srv may not write there"
+    with begun(bench):
+        disks.measure_disks(bench)
+    found = measured(bench)
+    read = found["server", "read", "sequential"]
+    assert isinstance(read, Measured) and read.runs[0][-1].moved_bytes >= 2 * MIB
+    assert found["server", "write", "sequential"] == Skipped("srv may not write there")
+
+
+@pytest.mark.long
+def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
+    share: tuple[str, Path], tmp_path: Path
+) -> None:
+    target, _ = share
+    bench = bench_of(
+        target, tmp_path, size_bytes=8 * MIB, agent="exec:", file=NamedFile("server", "x\\gone.mkv")
+    )
+    with begun(bench), pytest.raises(disks.Unavailable, match=r"gone\.mkv"):
+        files.look(bench)
+
+
+@pytest.mark.long
+def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    film = tmp_path / "film"
+    film.write_bytes(os.urandom(FILM_BYTES))
+    empty = tmp_path / "empty"
+    empty.mkdir(mode=0o500)
+    for named in (
+        {"file": NamedFile("client", str(film))},
+        {"device": NamedDevice("client", "/dev/there-is-none")},
+    ):
+        bench = bench_of("//localhost/-", empty, size_bytes=8 * MIB, stages=("disk",), **named)
+        with begun(bench, share=False):
+            disks.measure_disks(bench)
+        found = measured(bench)
+        assert {verb for _, verb, _ in found} == {"read"} and bench.sources == {}
+        if "file" in named:
+            assert isinstance(found["client", "read", "file"], Measured)
+        else:
+            outcome = found["client", "read", "zones"]
+            assert isinstance(outcome, Skipped) and "there-is-none" in outcome.reason
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [
+        ("zones", {"device": NamedDevice("server", "/dev/sdb")}),
+        ("file", {"file": NamedFile("server", "film")}),
+    ],
+)
+def test_what_is_named_at_a_server_without_an_agent_is_a_skipped_step(
+    tmp_path: Path, pattern: str, named: dict[str, Any]
+) -> None:
+    bench = bench_of("//nas/media", tmp_path, size_bytes=8 * MIB, stages=("disk",), **named)
+    with begun(bench, share=False):
+        disks.measure_disks(bench)
+    outcome = measured(bench)["server", "read", pattern]
+    assert isinstance(outcome, Skipped) and "--agent" in outcome.reason
+
+
+def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_of("//nas/media", tmp_path, size_bytes=8 * MIB)
+
+    class Silent:
+        def ask(self, name: str, **arguments: Any) -> Any:
+            raise disks.StageError("no answer within its time")
+
+    monkeypatch.setitem(bench.reached, "client", Silent())
+    assert not disks._readable(bench, "client", "/dev/sda")
+    assert bench.ledger.notes == ["client: /dev/sda: no answer within its time"]
+
+
+# -- where a disk is looked into, since that can explain a copy ------------------------------------
+
+DISKS = {
+    "client.read": 500e6,
+    "client.write": 400e6,
+    "server.read": 60e6,
+    "server.write": 50e6,
+}
+ZONES = {side: plan.DiskStep(side, "read", "uncached", "zones") for side in plan.SIDES}
+SYNCED = plan.DiskStep("server", "write", "uncached", "synced")
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def made(copies: dict[str, float], **options: Any) -> Bench:
+        steps = [(Step("smb-copy", {"copy": name}, "client"), at) for name, at in copies.items()]
+        monkeypatch.setattr(plan, "measured", lambda ledger: iter(steps))
+        monkeypatch.setattr(plan, "known_rates", lambda ledger: DISKS)
+        return bench_of(**options)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("copy", "rate", "sides"),
+    [
+        ("pull.uncached", 57e6, ["server"]),
+        ("file.pull.uncached", 57e6, ["server"]),
+        ("pull.cached", 57e6, []),
+        ("pull.cached", 390e6, ["client"]),
+        ("push.cached", 45e6, ["server"]),
+        ("push.uncached", 11e6, []),
+        ("push.uncached", 450e6, ["client", "server"]),
+        ("server.pull.uncached", 450e6, []),
+    ],
+)
+def test_the_zones_of_a_disk_that_a_copy_comes_near_to(
+    copied: Any, copy: str, rate: float, sides: list[str]
+) -> None:
+    bench = copied({copy: rate})
+    assert [side for side in ZONES if disks.explains(bench, ZONES[side])] == sides
+
+
+def test_what_the_user_named_and_what_there_is_time_for_is_always_looked_into(copied: Any) -> None:
+    for more in (
+        {"file": NamedFile("server", "film")},
+        {"device": NamedDevice("server", "/dev/sdb")},
+    ):
+        bench = copied({}, **more)
+        assert disks.explains(bench, ZONES["server"])
+        assert not disks.explains(bench, ZONES["client"])
+    assert disks.explains(copied({}, budget_seconds=300.0), SYNCED)
+
+
+def test_forced_writes_are_measured_where_somebody_forces_them(copied: Any) -> None:
+    bench = copied({"push.cached": 20e6})
+    assert not disks.explains(bench, SYNCED)
+    bench.samba_config = [{"option": "sync always", "value": "yes"}]
+    assert disks.explains(bench, SYNCED)

@@ -1,0 +1,192 @@
+"""A copy's own connection is watched on both hosts, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bottleneck.agents.hosts import Host, Ran
+from bottleneck.report.report import Step
+from bottleneck.run import session, sockets
+from bottleneck.run.bench import Bench, Event
+from probes.core.records import Endpoint
+from probes.programs.samba import private_samba
+from probes.stages import smb_copy
+from tests.living import below, until
+from tests.run.steps.benches import PASSWORD, bench_of
+
+MIB = 1 << 20
+SEED = "00ff11"
+PINNED_BYTES = 8192
+
+
+def watchers(host: Host) -> set[int]:
+    """Those of an agent's children that ask the kernel about sockets (sock_diag is Eth 4)."""
+    table = [line.split() for line in Path("/proc/net/netlink").read_text().splitlines()[1:]]
+    inodes = {f"socket:[{fields[9]}]" for fields in table if fields[1] == "4"}
+    return {pid for pid in below(host.process.pid) if inodes & set(open_files(pid))}
+
+
+def open_files(pid: int) -> Iterator[str]:
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            yield str(Path(f"/proc/{pid}/fd/{name}").readlink())
+    except OSError:
+        return  # it ended meanwhile
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., Any]:
+    """A run whose share is open, with an agent beside the server."""
+
+    @contextmanager
+    def made(*options: str, watch: Callable[[Event], None] = lambda event: None) -> Iterator[Bench]:
+        shared = tmp_path / "shared"
+        shared.mkdir()
+        with private_samba(str(shared), password=PASSWORD, options=options) as server:
+            bench = bench_of(server, tmp_path, watch, agent="exec:")
+            with ExitStack() as stack:
+                bench.address = server.host
+                session._reach(bench, stack)
+                session._open_share(bench, stack)
+                session._learn(bench)
+                run(bench, "push.cached", 1 * MIB, fill_source=True)
+                agents = list(bench.reached.values())
+                yield bench
+                assert until(lambda: not any(map(watchers, agents)), 5.0)
+            assert not bench.unclosed
+
+    return made
+
+
+def run(bench: Bench, copy: str, size_bytes: int, fill_source: bool = False) -> Ran:
+    setting = smb_copy.Setting(
+        copy=copy,
+        dialect=str(bench.share.facts["dialect"]),
+        end="memory",
+        size_bytes=size_bytes,
+        seconds=60.0,
+        seed=SEED,
+        fill_source=fill_source,
+    )
+    step = Step(smb_copy.STAGE.name, asdict(setting), "client")
+    return bench.run(step, setting, bench.share, 70.0)
+
+
+@pytest.mark.long
+def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
+    bench: Callable[..., Any],
+) -> None:
+    with bench(f"socket options = TCP_NODELAY SO_SNDBUF={PINNED_BYTES}") as started:
+        shown = run(started, "pull.cached", 1 * MIB).details["sockets"]
+        assert shown["sender_seen"] and shown["receiver_seen"]
+        # the kernel doubles what a program asks for, to count its own records (socket(7))
+        assert shown["send_buffer_bytes"] == 2 * PINNED_BYTES
+        assert shown["process"] == "smbd"
+        pushed = run(started, "push.cached", 1 * MIB).details.get("sockets", {})
+        assert pushed.get("send_buffer_bytes", MIB) > 2 * PINNED_BYTES
+
+
+@pytest.mark.long
+def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(bench: Callable[..., Any]) -> None:
+    killed: list[int] = []
+
+    def kill(event: Event) -> None:
+        if event.sample is not None and started:
+            for pid in watchers(started[0].server):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    started: list[Any] = []
+    with bench(watch=kill) as made:
+        started.append(made)
+        for _ in range(2):
+            ran = run(made, "push.cached", 64 * MIB)
+            assert ran.details["hash_ok"]
+            assert ran.samples[-1].moved_bytes == 64 * MIB
+            shown = ran.details["sockets"]
+            assert (shown["sender_seen"], shown["receiver_seen"]) == (True, False)
+        assert len(killed) == 2
+        (note,) = made.ledger.notes
+        assert note.startswith("server: ") and "signal 9" in note
+
+
+@pytest.mark.long
+def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
+    bench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench() as made:
+        told = made.server.next
+
+        def amiss(*arguments: Any) -> Any:
+            reply = told(*arguments)
+            return {**reply, "observed": [{"own": 7}]} if "observed" in reply else reply
+
+        monkeypatch.setattr(made.server, "next", amiss)
+        shown = run(made, "push.cached", 64 * MIB).details["sockets"]
+        assert (shown["sender_seen"], shown["receiver_seen"]) == (True, False)
+        (note,) = made.ledger.notes
+        assert note.startswith("server: connections of the copies: not observed")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("told", [5, {}, {"clock_seconds": "x"}, {"clock_seconds": float("inf")}])
+def test_counters_without_a_time_leave_the_watch_without_a_window(
+    bench: Callable[..., Any], told: Any
+) -> None:
+    with bench() as made:
+        ran = run(made, "push.cached", 1 * MIB)
+        step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
+        with sockets.watching(made, step, made.share, 9.0) as watches:
+            watches.copied(ran.own, (told, told))
+        watches.shown(ran)
+        (note,) = made.ledger.notes
+        assert note.startswith("server: ") and "counters" in note
+
+
+@pytest.mark.long
+def test_a_copy_that_breaks_leaves_no_watch_behind(bench: Callable[..., Any]) -> None:
+    with bench() as made, pytest.raises(ValueError):
+        setting = smb_copy.Setting("push.cached", "3.1.1", "memory", MIB, 9.0, seed=SEED)
+        step = Step(smb_copy.STAGE.name, asdict(setting), "client")
+
+        def fail() -> float:
+            assert watchers(made.client) and watchers(made.server)
+            raise ValueError
+
+        made.run(step, setting, made.share, 10.0, finish=fail)
+
+
+def watched_ports(stage: str, mount: dict[str, Any], address: str) -> dict[str, tuple[int, ...]]:
+    bench = bench_of()
+    bench.address = address
+    bench.share = Endpoint(facts={"mount": mount})
+    found = sockets.Watching(bench, Step(stage, {"copy": "pull.cached"}, "client"))
+    settings = sockets._settings(bench, found, Endpoint(), 9.0)
+    return {side: setting.ports for side, setting in settings.items()}
+
+
+def test_of_a_mount_its_servers_address_and_port_are_watched() -> None:
+    mount = {"remote": True, "options": "rw,vers=3.1.1,addr=10.0.0.2,port=4450"}
+    ports = watched_ports("native-copy", mount, "10.0.0.2")
+    assert ports == {"client": (4450, 445, 139), "server": (4450, 445, 139)}
+
+
+def test_of_a_mount_without_an_address_all_connections_to_that_port_are_watched() -> None:
+    """FUSE shows none; what did not carry the copy's bytes is left out afterwards."""
+    remote = {"remote": True, "options": "rw"}
+    assert set(watched_ports("native-copy", remote, "")) == {"client", "server"}
+
+
+def test_nothing_is_watched_where_no_copy_goes_over_a_known_connection() -> None:
+    remote = {"remote": True, "options": "rw"}
+    assert watched_ports("smb-copy", remote, "") == {}
+    assert watched_ports("native-copy", {"remote": False, "options": "rw"}, "127.0.0.1") == {}
+    assert watched_ports("tcp", remote, "10.0.0.2") == {}

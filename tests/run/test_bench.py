@@ -1,0 +1,90 @@
+"""What a run tells whoever watches it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bottleneck.report.report import Step
+from bottleneck.run import plan
+from bottleneck.run.bench import Bench, Event
+from bottleneck.run.ledger import Repeat
+from bottleneck.target.target import parse
+from probes.core.records import Access, Sample, Usage
+from probes.core.stage import Unavailable
+from tests.living import FakeClock
+
+IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
+BUSY = replace(IDLE, core_busy_ratios=(0.9,), busiest_core_ratio=0.9)
+
+
+@pytest.fixture
+def told():
+    """A bench, and what it tells."""
+    events: list[Event] = []
+    options = plan.Options(target=parse("//nas/media"), folder="/tmp", budget_seconds=20.0)
+    return Bench(options, Access(), events.append, lambda report: None), events
+
+
+@pytest.mark.parametrize("initiator", ["client", "server"])
+def test_a_step_ends_with_its_rate_and_what_each_host_was_busy_with(told, initiator):
+    bench, events = told
+    step = Step("tcp", {"verb": "push"}, initiator)
+    own, other = (IDLE, BUSY) if initiator == "client" else (BUSY, IDLE)
+    with bench.outcome(step, "tcp push x1"):
+        bench.ledger.add(step, Repeat((Sample(0.0, 0), Sample(2.0, 200)), own, other, {}))
+    begin, end = events
+    assert (begin.step, begin.outcome, begin.client) == ("tcp push x1", "", None)
+    assert (end.outcome, end.bytes_per_second, end.budget_seconds) == ("measured", 100.0, 20.0)
+    assert (end.client, end.server) == (IDLE, BUSY)
+
+
+def test_a_step_that_could_not_be_tried_ends_with_its_reason_and_no_figures(told):
+    bench, events = told
+    with bench.outcome(Step("tcp", {}, "client"), "tcp push x1"):
+        raise Unavailable("no agent")
+    assert events[-1].outcome == "skipped: no agent"
+    assert events[-1].bytes_per_second is events[-1].client is events[-1].server is None
+
+
+def test_a_step_that_an_interrupt_broke_off_was_not_measured(told):
+    bench, events = told
+    with pytest.raises(KeyboardInterrupt), bench.outcome(Step("tcp", {}, "client"), "tcp push x1"):
+        raise KeyboardInterrupt
+    assert events[-1].outcome == "interrupted"
+
+
+def runs_made(bench, each_seconds, clock):
+    """What each counted run of a bench found, with a clock that only its runs move."""
+    step = Step("tcp", {"verb": "push"}, "client")
+    for number, _ in enumerate(bench.rounds()):
+        samples = Sample(0.0, 0), Sample(1.0, number)
+        with bench.outcome(step, "tcp push x1"):
+            bench.ledger.add(step, Repeat(samples, IDLE, None, {}))
+        clock.time += each_seconds
+    ((_, outcome),) = bench.ledger.entries()
+    return [run[-1].moved_bytes for run in outcome.runs]
+
+
+@pytest.mark.parametrize(
+    ("runs", "counted", "notes"),
+    [
+        (0, [0], []),
+        (3, [1, 2, 3], ["1 run to warm up: not counted"]),
+        (9, [1, 2, 3], [..., "3 of 9 runs made: out of time (use a larger --budget)"]),
+    ],
+)
+def test_runs_come_after_one_that_is_not_counted_while_there_is_time(
+    told, monkeypatch, runs, counted, notes
+):
+    bench, events = told
+    bench.options = replace(bench.options, runs=runs)
+    clock = FakeClock()
+    bench.began = clock.now()
+    monkeypatch.setattr("bottleneck.run.bench.time", clock)
+    assert runs_made(bench, 4.0, clock) == counted
+    assert len(bench.ledger.notes) == len(notes)
+    assert all(has in (..., note) for has, note in zip(notes, bench.ledger.notes, strict=True))
+    warm = [each.step.endswith("(warm-up)") for each in events[::2]]
+    assert warm == [runs > 0, *(False for _ in warm[1:])]

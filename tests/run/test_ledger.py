@@ -1,0 +1,85 @@
+"""Ledger: the runs of a step as one outcome, with nothing lost that went wrong in any of them."""
+
+import pytest
+
+from bottleneck.report.report import Step
+from bottleneck.run.ledger import Ledger, Repeat
+from probes.core.records import Failed, Measured, Sample, Skipped, Usage
+
+COPY = Step("smb-copy", {"copy": "pull.uncached"}, "client")
+IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
+
+
+def made(rate, **details):
+    return Repeat((Sample(0.0, 0), Sample(1.0, rate)), IDLE, None, details)
+
+
+def outcome(*passes, ends=()):
+    """The outcome of the passes, and of the ends after them."""
+    ledger = Ledger()
+    for each in passes:
+        ledger.add(COPY, each)
+    for end in ends:
+        ledger.end(COPY, end)
+    ((_, found),) = ledger.entries()
+    return found
+
+
+def proof(proven, before=0.0):
+    return {"side": "server", "requested": "uncached", "proven": proven, "before": before}
+
+
+@pytest.mark.parametrize("unproven", [0, 1, 2])
+def test_a_cache_is_proven_only_where_each_run_proved_it(unproven):
+    passes = [made(10 * at, cache=proof(at != unproven, at)) for at in range(3)]
+    found = outcome(*passes)
+    assert found.details["cache"] == proof(False, 1)
+    assert passes[1].details["cache"]["proven"] is (unproven != 1), "a pass stays as it was"
+
+
+def test_a_stage_without_a_cache_gets_none():
+    both = outcome(made(1, cache=proof(True)), made(2, cache=proof(True)))
+    assert both.details["cache"]["proven"]
+    assert not outcome(made(1, cache=proof(True)), made(2)).details["cache"]["proven"]
+    assert outcome(made(1)).details == {}
+    assert outcome(made(1, cache=None)).details == {"cache": None}
+    mixed = outcome(made(1, cache=proof(True)), made(2, cache=None))
+    assert mixed.details["cache"]["proven"] is False
+
+
+def test_hashes_are_right_only_where_each_is():
+    assert outcome(made(1, hash_ok=True), made(2, hash_ok=False)).details["hash_ok"] is False
+    assert outcome(made(1, hash_ok=None), made(2, hash_ok=False)).details["hash_ok"] is False
+    # nobody could look at it: neither right nor altered
+    assert outcome(made(1, hash_ok=None), made(2, hash_ok=True)).details["hash_ok"] is None
+
+
+def test_runs_that_failed_beside_measured_ones_are_told():
+    found = outcome(made(1), ends=(Failed("nas: reset"), Failed("nas: gone")))
+    assert isinstance(found, Measured)
+    assert found.details["failed_runs"] == ["nas: reset", "nas: gone"]
+    assert outcome(made(1), ends=(Skipped("no time"),)).details == {}
+    assert outcome(ends=(Failed("nas: reset"), Failed("nas: gone"))) == Failed("nas: reset")
+
+
+def test_a_step_says_why_it_was_made_and_why_again():
+    ledger = Ledger()
+    ledger.why = "the copy as a user makes it"
+    ledger.add(COPY, made(10))
+    ledger.add(COPY, made(11))
+    ledger.why = "its runs vary widely"
+    ledger.add(COPY, made(30))
+    ((step, _),) = ledger.entries()
+    assert step.why == "the copy as a user makes it; then its runs vary widely"
+    assert step == COPY, "the reason is no part of what a step is"
+
+
+def test_the_latest_run_of_a_step_is_the_one_that_was_made_last():
+    ledger = Ledger()
+    assert ledger.latest(COPY) is None
+    ledger.end(COPY, Failed("broke"))
+    assert ledger.latest(COPY) is None
+    for rate in (30, 10, 20):
+        ledger.add(COPY, made(rate))
+    latest = ledger.latest(COPY)
+    assert latest is not None and latest.run[-1].moved_bytes == 20

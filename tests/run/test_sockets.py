@@ -1,0 +1,166 @@
+"""Of all connections between two hosts the copy's own is told, its two ends put together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from bottleneck.run import sockets
+from probes.watch.connection_track import Connection
+from probes.watch.look_rows import SOCKET_COLUMNS
+from probes.watch.socket_watch import Observed
+
+MIB = 1 << 20
+CLIENT, SERVER = "10.0.0.1 50000", "10.0.0.2 445"
+SENDER = {"busy_ratio": 1.0, "unsent_bytes_median": 1 << 20, "glimpses": 50}
+RECEIVER = {"unread_bytes_median": 0, "full_ratio": 0.0}
+
+AT_CLIENT = Connection(
+    own=CLIENT,
+    peer=SERVER,
+    sent_bytes=3000,
+    received_bytes=100 * MIB,
+    looks=50,
+    sender=SENDER,
+    receiver=RECEIVER,
+    congestion_control="cubic",
+    send_buffer_bytes=1 * MIB,
+    receive_buffer_bytes=6 * MIB,
+    process=None,
+)
+AT_SERVER = Connection(
+    own=SERVER,
+    peer=CLIENT,
+    sent_bytes=100 * MIB,
+    received_bytes=3000,
+    looks=50,
+    sender=SENDER,
+    receiver=RECEIVER,
+    congestion_control="reno",
+    send_buffer_bytes=16384,
+    receive_buffer_bytes=2 * MIB,
+    process="smbd",
+)
+
+
+def pull(seen: dict[Any, list[Connection]], moved_bytes: int = 100 * MIB) -> dict[str, Any]:
+    return sockets.of_copy(seen, "server", "client", moved_bytes)
+
+
+def test_the_buffer_and_congestion_control_are_the_senders_and_the_window_the_receivers() -> None:
+    told = pull({"client": [AT_CLIENT], "server": [AT_SERVER]})
+    assert told["sender_seen"] and told["receiver_seen"]
+    assert (told["send_buffer_bytes"], told["receive_buffer_bytes"]) == (16384, 6 * MIB)
+    assert (told["congestion_control"], told["process"]) == ("reno", "smbd")
+    assert told["by"] != "unknown"
+
+
+def test_a_push_is_told_the_other_way_round() -> None:
+    client = replace(AT_CLIENT, sent_bytes=100 * MIB, received_bytes=3000)
+    server = replace(AT_SERVER, sent_bytes=3000, received_bytes=100 * MIB)
+    told = sockets.of_copy({"client": [client], "server": [server]}, "client", "client", 100 * MIB)
+    assert (told["send_buffer_bytes"], told["receive_buffer_bytes"]) == (1 * MIB, 2 * MIB)
+    assert (told["congestion_control"], told["process"]) == ("cubic", "smbd")
+
+
+def test_where_one_host_has_no_agent_its_end_is_absent() -> None:
+    told = pull({"client": [AT_CLIENT]})
+    assert (told["sender_seen"], told["receiver_seen"], told["by"]) == (False, True, "unknown")
+    assert told["receive_buffer_bytes"] == 6 * MIB
+    assert not {"send_buffer_bytes", "busy_ratio", "congestion_control", "process"} & set(told)
+
+
+def test_a_connection_that_did_not_carry_the_copy_is_not_told() -> None:
+    assert pull({"client": [AT_CLIENT], "server": [AT_SERVER]}, 10_000 * MIB) == {}
+    assert pull({"client": [], "server": []}) == {}
+    assert pull({}) == {}
+
+
+def test_the_two_ends_are_of_one_connection() -> None:
+    """Another copy, of the same host, may move more in the same time."""
+    busier = replace(AT_SERVER, peer="10.0.0.1 50001", sent_bytes=300 * MIB, congestion_control="x")
+    told = pull({"client": [AT_CLIENT], "server": [busier, AT_SERVER]})
+    assert told["congestion_control"] == "reno"
+
+
+def test_ends_that_do_not_fit_are_not_put_together() -> None:
+    stranger = replace(AT_SERVER, peer="10.0.0.9 50000", sent_bytes=300 * MIB)
+    told = pull({"client": [AT_CLIENT], "server": [stranger]})
+    assert (told["sender_seen"], told["receiver_seen"]) == (False, True)
+
+
+def test_ends_whose_addresses_are_translated_are_told_by_their_bytes() -> None:
+    """As behind a container's published port."""
+    behind = replace(AT_SERVER, own="172.17.0.2 445", peer="172.17.0.1 41000")
+    told = pull({"client": [AT_CLIENT], "server": [behind]})
+    assert told["sender_seen"] and told["receiver_seen"]
+    two = pull({"client": [AT_CLIENT], "server": [behind, replace(behind, peer="172.17.0.1 9")]})
+    assert not two["sender_seen"]
+
+
+def test_too_few_looks_tell_the_buffers_and_blame_nobody() -> None:
+    client, server = (replace(each, sender=None, receiver=None) for each in (AT_CLIENT, AT_SERVER))
+    told = pull({"client": [client], "server": [server]})
+    assert (told["by"], told["send_buffer_bytes"]) == ("unknown", 16384)
+
+
+def test_each_host_watches_its_own_side_of_the_servers_port() -> None:
+    addresses: Any = {"client": "10.0.0.1", "server": "10.0.0.2"}
+    found = sockets.settings("server", addresses, 4450, 60.0)
+    assert (found["server"].serving, found["server"].peer_address) == (True, "10.0.0.1")
+    assert (found["client"].serving, found["client"].peer_address) == (False, "10.0.0.2")
+    assert found["client"].ports == (4450, 445, 139)
+    other_way = sockets.settings("client", addresses, 445, 60.0)
+    assert (other_way["client"].serving, other_way["client"].peer_address) == (True, "10.0.0.2")
+    assert (other_way["server"].serving, other_way["server"].ports) == (False, (445, 139))
+
+
+def test_a_host_that_connects_to_an_unknown_address_watches_all_of_that_port() -> None:
+    """A FUSE mount does not show its server's address."""
+    found = sockets.settings("server", {"server": "", "client": "10.0.0.1"}, 0, 1.0)
+    assert (found["client"].peer_address, found["client"].ports) == ("", (445, 139))
+
+
+@pytest.mark.parametrize(
+    ("options", "port"),
+    [("rw,vers=3.1.1,port=4450,cache=strict", 4450), ("port=445", 445), ("rw,sport=7", 0), ("", 0)],
+)
+def test_a_mount_may_name_its_servers_port(options: str, port: int) -> None:
+    assert sockets.port_of(options) == port
+
+
+def test_what_a_watch_tells_is_checked() -> None:
+    plain = {**asdict(AT_SERVER), "rows": []}
+    host = {"connections": [plain], "threads": [[0.5, None]], "counts": [], "cpu_ratio": 0.01}
+    assert sockets.observed(host) == Observed((AT_SERVER,), ((0.5, None),), (), 0.01)
+    for bad in (
+        None,
+        [None],
+        [{**plain, "more": 1}],
+        [{**plain, "sent_bytes": -1}],
+        [{**plain, "sender": {"busy_ratio": "all"}}],
+        [{**plain, "receiver": {"full_ratio": [1]}}],
+        [{**plain, "sender": {"busy_ratio": float("inf")}}],
+    ):
+        with pytest.raises(ValueError):
+            sockets.observed({**host, "connections": bad})
+    with pytest.raises(ValueError):
+        sockets.observed({**host, "threads": [["R"]]})
+
+
+def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:
+    rows = tuple((at / 10, *range(len(SOCKET_COLUMNS) - 1)) for at in range(50))
+    counts = ((0.2, 1, 2, 3, 4), (0.4,), (0.9, 5, 6, 7, 8), (2.5, 9, 9, 9, 9))
+    seen = Observed((), (), counts, 0.01)
+    told = sockets.looks(seen, replace(AT_CLIENT, rows=rows), began=0.25, lasted=2.0)
+    connection = told["connection"]
+    first, *_, last = connection[SOCKET_COLUMNS[0]]
+    assert (first, last) == pytest.approx((0.05, 1.95))
+    assert set(connection["unread_bytes"]) == {0}
+    assert connection["receive_buffer_bytes"] == 6 * MIB
+    assert told["threads"]["running"] == []
+    # the counts around a copy stand for its beginning and its end
+    assert told["counts"][SOCKET_COLUMNS[0]] == pytest.approx([0.0, 0.65, 2.0])
+    assert sockets.looks(seen, None, 0.0, 1.0)["connection"] == {}
