@@ -1,4 +1,7 @@
-"""The probes: what is measured, one file a stage; they know nothing of the coordinator."""
+"""The probes: what is measured, and what that takes; they know nothing of `bottleneck`.
+
+Begin with stages/tcp.py.
+"""
 
 STAGES = (
     "loopback",

@@ -69,8 +69,7 @@ DRIVERS = tuple(f"probes/smb/impacket_{name}.py" for name in ("session", "server
 HOUSE = ("bottleneck", "probes")
 OF_HOSTS = tuple(f"probes/{name}" for name in ("system", "sockets", "files", "programs", "host"))
 FORBIDDEN = [
-    (("probes",), (), ("bottleneck", "rich", "typer", "click")),
-    ((REPORTS,), (), ("bottleneck.cli", "bottleneck.run", "bottleneck.agents")),
+    (("probes",), (), ("rich", "typer", "click")),
     ((REPORTS,), (), ("psutil",)),
     (HOUSE, (COMMANDS, "bottleneck/__main__.py"), ("typer", "bottleneck.cli")),
     (HOUSE, (COMMANDS, REPORTS), ("rich",)),
@@ -88,6 +87,55 @@ def test_a_room_reaches_into_no_other_than_its_own(
 ) -> None:
     for path in set(under(*folders)) - set(under(*but)):
         assert not reaches(path, *packages), path
+
+
+def levels() -> list[set[str]]:
+    """The rooms as CONTRIBUTING.md prints them, from top to bottom."""
+    printed = (ROOT / "CONTRIBUTING.md").read_text().partition("```\nbottleneck")[2]
+    lines = f"bottleneck{printed.partition('```')[0]}".split("\n")[:-1]
+    return [{f"{root}/{name}" for name in rooms} for root, *rooms in map(str.split, lines)]
+
+
+def room(path: Path) -> str:
+    return "/".join(path.parts[:2])
+
+
+@cache
+def first_lines(name: str) -> str:
+    """What a room's `__init__.py` says of it, in one line."""
+    told = ast.get_docstring(ast.parse((ROOT / name / "__init__.py").read_text()))
+    return " ".join((told or "").split())
+
+
+def test_contributing_prints_every_room_once_and_nothing_is_loose() -> None:
+    rooms = [each for level in levels() for each in level]
+    assert len(rooms) == len(set(rooms))
+    loose = {each for each in map(room, MODULES) if each.endswith(".py")}
+    names = ("bottleneck/__init__.py", "bottleneck/__main__.py", "probes/__init__.py")
+    assert loose == set(names)
+    assert set(rooms) == set(map(room, MODULES)) - loose
+
+
+def test_a_room_imports_only_rooms_below_its_own_and_says_which() -> None:
+    level_of = {name: at for at, level in enumerate(levels()) for name in level}
+    for path in MODULES:
+        here = room(path)
+        if here not in level_of:
+            continue
+        said = first_lines(here).partition("It imports ")[2].partition(". Begin with ")[0]
+        for other in {room(file) for file in own_files(path)} & level_of.keys() - {here}:
+            assert level_of[here] < level_of[other], (path, other)
+            whole = "all other rooms" in said or other[:6] == "probes" and "the probes" in said
+            whole = whole and "the probes' " not in said
+            assert whole or re.search(rf"\b{other.partition('/')[2]}\b", said), (path, other)
+
+
+def test_each_room_says_where_to_begin() -> None:
+    for name in (each for level in levels() for each in level):
+        files = re.findall(r"\b[\w/]+\.py\b", first_lines(name).partition("Begin with ")[2])
+        assert files, name
+        for file in files:
+            assert (ROOT / name / file).exists() or (ROOT / "probes" / file).exists(), (name, file)
 
 
 def test_which_system_this_is_is_asked_in_the_rooms_of_hosts_alone() -> None:

@@ -1,1 +1,4 @@
-"""The commands: the only place that knows typer and exit codes."""
+"""The commands, one module each: the only place that knows typer, argv and exit codes.
+
+It imports all other rooms. Begin with app.py, then diagnose.py; options.py has the options.
+"""

@@ -1,4 +1,4 @@
-"""What a run would find here and there (look.py asks, checks.py judges), and what killed runs left.
+"""What a run would find on both hosts, and what killed runs left: leftovers.py alone removes.
 
-Nothing is written; leftovers.py alone removes, and only what this program made.
+It imports agents, target, text and the probes. Begin with look.py, then leftovers.py.
 """

@@ -49,7 +49,7 @@ SizeText = Annotated[str, str, _is_size]
 Ratio = Annotated[float, object, _is_ratio]
 Side = Annotated[str, str, _one_of(*SIDES)]
 
-_KIND = "copy-bottleneck/estimate/"
+_KIND = "copy-bottleneck/observations/"
 SCHEMA = f"{_KIND}1"
 _MARK = re.compile(rf"""^[ \t]*["']?schema["']?\s*=\s*["']{_KIND}""".encode(), re.M)
 

@@ -1,1 +1,4 @@
-"""The gate: a report held against expectations and an earlier report; pure."""
+"""The gate of `check`: a report held against expectations and earlier reports; pure.
+
+It imports records, analysis, report, text and the probes' core. Begin with judging.py.
+"""

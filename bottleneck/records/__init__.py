@@ -1,4 +1,5 @@
 """What is made of a report and its diagnosis together: schema, hidden names, trend, ticket.
 
-It imports analysis, the report and the rooms below them. Begin with ticket_figures.py.
+It imports analysis, report, text and the probes' core. Begin with ticket_figures.py; redaction/
+hides names.
 """

@@ -1,4 +1,4 @@
 """A run: its plan, the hosts and results so far, each kind of step, watching, the demo.
 
-It imports agents, analysis, records, report, target, text and the probes. Begin with session.py.
+It imports agents, analysis, report, target, text and the probes. Begin with session.py.
 """

@@ -1,1 +1,4 @@
-"""Our own TCP data path: the session's port, the transfers over it, and who limits them."""
+"""Our own data path over TCP and UDP: the session's port, and the transfers over it.
+
+It imports core, system, sockets, files and host. Begin with port.py, then transfer.py.
+"""

@@ -1,4 +1,7 @@
-"""What the disk stage measures, one room a pattern, and the setting that they share."""
+"""What the disk stage measures, one file a pattern, and the setting that they share.
+
+It imports core, system, files, programs and host. Begin with sequential.py, then zones.py.
+"""
 
 from __future__ import annotations
 

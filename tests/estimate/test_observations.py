@@ -178,8 +178,8 @@ def test_what_is_wrong_is_said_in_one_line(tables, complaint):
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"schema = 'copy-bottleneck/estimate/2'", "this program reads"),
-        (b"schema = 'copy-bottleneck/estimate/1'\nrate = ", "not TOML"),
+        (b"schema = 'copy-bottleneck/observations/2'", "this program reads"),
+        (b"schema = 'copy-bottleneck/observations/1'\nrate = ", "not TOML"),
         (b"a = " + b"[" * 5000, "not TOML: nested too deep"),
         (b"a." * 60_000 + b"a = 1", "not TOML: a line has more than 200 dots"),
         (b"a." * 200 + b"a = 1", "schema is NoneType, this program reads"),
@@ -200,7 +200,7 @@ def test_a_report_is_none():
     assert not observations.is_one({"schema": "copy-bottleneck/report/1"})
     assert not observations.is_one({"tool": {"schema": SCHEMA}})
     assert not observations.is_one({"schema": 10**6000})
-    assert not observations.is_toml(b'{\n"schema" = "copy-bottleneck/estimate/1"}')
+    assert not observations.is_toml(b'{\n"schema" = "copy-bottleneck/observations/1"}')
 
 
 @pytest.mark.parametrize("indent", [None, 1])

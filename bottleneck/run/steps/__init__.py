@@ -1,1 +1,4 @@
-"""Carrying steps out, one file a kind: network, disks, copies."""
+"""How each kind of step is carried out: copies, disks, network, other stages.
+
+It imports what run imports. Begin with copies.py; schedule.py says what comes next.
+"""
