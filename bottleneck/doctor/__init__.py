@@ -1,4 +1,5 @@
-"""What a run would find on both hosts, and what killed runs left: leftovers.py alone removes.
+"""What a run would find on both hosts, and `cleanup` of what killed runs left.
 
-It imports agents, target, text and the probes. Begin with look.py, then leftovers.py.
+Only leftovers.py removes anything. It imports agents, target, text and the probes. Begin with
+look.py, then leftovers.py.
 """

@@ -19,7 +19,7 @@ from bottleneck.analysis.attribution.attribution import attribution_of
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.finding import TimeShare
-from bottleneck.run import sockets, watched
+from bottleneck.run import sockets, watched_copy
 from bottleneck.run.plan import Side
 from bottleneck.text.safe import safe
 from probes.core.stage import Refused, Unavailable
@@ -139,12 +139,12 @@ def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
 
 def shares(running: Running, seen: Observed) -> tuple[TimeShare, ...]:
     """Where the time of a copy went that one host watched; empty: too little was seen."""
-    here = watched.side_of(running)
-    moved = watched.moved_in(seen, here, running.link)
+    here = watched_copy.side_of(running)
+    moved = watched_copy.moved_in(seen, here, running.link)
     if moved is None:
         return ()
     sender: Side = "client" if moved.pushes else "server"
-    trace = read(watched.details_of({here: seen}, sender, moved, running.link), here)
+    trace = read(watched_copy.details_of({here: seen}, sender, moved, running.link), here)
     if trace is None:
         return ()
     copy = TimedCopy(

@@ -15,9 +15,9 @@ from bottleneck import __version__
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.report.report import Report, Step
-from bottleneck.run import sockets, watched
+from bottleneck.run import sockets, watched_copy
 from bottleneck.run.plan import Side
-from bottleneck.run.watched import End
+from bottleneck.run.watched_copy import End, step_of
 from probes.core import typed
 from probes.core.records import Failed, HostFacts, Outcome, Usage
 from probes.core.stage import Refused, Unavailable
@@ -98,12 +98,12 @@ class Watch:
         address = look_up(self.options.host) if self.options.host else ""
         host = self.stack.enter_context(hosts.start_here())
         found = _find(host, pid=self.options.pid, address=address)
-        if not watched.moves(found):
+        if not watched_copy.moves(found):
             name = self.options.name
             raise NothingRuns(
                 f"no running copy found: no active {name} within {FIND_SECONDS:.0f} s"
             )
-        self.here = watched.side_of(found)
+        self.here = watched_copy.side_of(found)
         host.side = self.here
         self.reached[self.here], self.running[self.here] = host, found
         if self.options.agent != "none":
@@ -133,7 +133,7 @@ class Watch:
         for line in host.banner:
             self.notes.append(f"printed before the {there}'s agent started: {line}")
         try:
-            other = _find(host, **watched.turned(found.link))
+            other = _find(host, **watched_copy.turned(found.link))
         except TROUBLE as error:
             self._drop(there, error)
             return
@@ -194,9 +194,9 @@ class Watch:
         link = self.running[self.here].link
         if link is None or not _quiet(readings, self.here):
             return False
-        ends = {name: getattr(link, name) for name in watched.turned(link)}
+        ends = {name: getattr(link, name) for name in watched_copy.turned(link)}
         now = _find(self.reached[self.here], **ends)
-        same = now.link is not None and watched.turned(now.link) == watched.turned(link)
+        same = now.link is not None and watched_copy.turned(now.link) == watched_copy.turned(link)
         return not same or sum(now.moved.values()) < LEAST_BYTES
 
     def _counters(self) -> dict[Side, Counters]:
@@ -228,14 +228,14 @@ class Watch:
             if self.here not in ends or self.here not in usages:
                 raise ValueError("the observation was too short")
             try:
-                return watched.step_of(self.here, ends, usages, lasted)
+                return step_of(self.here, ends, usages, lasted)
             except ValueError as error:
-                alone = watched.step_of(self.here, {self.here: ends[self.here]}, usages, lasted)
+                alone = step_of(self.here, {self.here: ends[self.here]}, usages, lasted)
                 self.notes.append(_of_side(sockets.OTHER[self.here], error))
                 return alone
         except ValueError as error:
             setting = {"copy": "pull", "dialect": "unknown", "engine": "running"}
-            return Step(watched.STAGE, setting, self.here), Failed(str(error))
+            return Step(watched_copy.STAGE, setting, self.here), Failed(str(error))
 
     def report(self) -> Report:
         """What is known now."""

@@ -17,7 +17,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.system.child import Child
 from probes.watch.live_copies import LiveCopy
 from probes.watch.running_copies import Link, Running
-from tests.run.test_watched import LINK, running, sent
+from tests.run.test_watched_copy import LINK, running, sent
 
 KERNEL = Link("10.0.0.1", 40000, "10.0.0.2", 445, serving=False, kernel=True)
 SERVING = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)

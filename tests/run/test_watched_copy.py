@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.run.watched import End, moves, side_of, step_of, window_rates
+from bottleneck.run.watched_copy import End, moves, side_of, step_of, window_rates
 from probes.core.records import Measured, Sample, Skipped, Usage
 from probes.files.open_files import Place
 from probes.watch.look_rows import SOCKET_COLUMNS
