@@ -36,6 +36,10 @@ def loads(document):
     return reports.loads(json.dumps(document).encode())
 
 
+def without_memory_cached(each):
+    return {key: value for key, value in each.items() if key != "memory_cached_bytes"}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("path", STORED + EXAMPLES, ids=lambda path: path.stem)
 def test_every_stored_report_loads_for_ever_and_obeys_the_schema(path):
@@ -45,7 +49,9 @@ def test_every_stored_report_loads_for_ever_and_obeys_the_schema(path):
     VALIDATOR.validate(again)
     assert reports.from_json(again) == report
     if path in STORED:  # every key but the diagnosis survives a load and a save unchanged
-        assert {**again, "diagnosis": None} == {**json.loads(path.read_text()), "diagnosis": None}
+        # but for a fact that nothing read
+        kept = json.loads(path.read_text(), object_hook=without_memory_cached)
+        assert {**again, "diagnosis": None} == {**kept, "diagnosis": None}
 
 
 def test_the_schema_is_one_and_knows_the_verdicts_words():
