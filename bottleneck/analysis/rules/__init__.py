@@ -1,1 +1,1 @@
-"""The rules, by COMPONENT/CAUSE: each turns the evidence of a copy into claims of what limits it."""
+"""The rules, by COMPONENT/CAUSE: each turns the evidence of a copy into claims of its limits."""
