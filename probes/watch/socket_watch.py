@@ -17,12 +17,11 @@ from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from probes.core import meaning
 from probes.core.meaning import Address, Port, Seconds, Text
-from probes.files.open_files import owners, serving
+from probes.files.open_files import Tally, owners, serving
 from probes.sockets.sock_diag import Sockets
 from probes.system import proc
 from probes.system.platform import os
 from probes.system.proc import Moved
-from probes.system.process_io import Tally
 from probes.system.waiting import select
 from probes.watch.connection_track import MOST_LOOKS, Connection, Track
 from probes.watch.look_rows import CountLook, Row, ThreadLook, count_rows, thinned, thread_rows
