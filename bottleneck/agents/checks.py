@@ -120,10 +120,10 @@ def whole_address(address: str) -> str:
     The whole text has to be one: whatever else it holds a resolver or a configuration would read.
     """
     text, percent, interface = address.partition("%")
-    told = sock_diag.plain_address(text)
-    if told is None or percent and not (":" in text and _INTERFACE.fullmatch(interface)):
+    plain = sock_diag.plain_address(text)
+    if plain is None or percent and not (":" in text and _INTERFACE.fullmatch(interface)):
         return ""
-    return str(told)
+    return str(plain)
 
 
 def check(request: protocol.Message, session: Session) -> None:

@@ -33,7 +33,7 @@ SILENT_SECONDS = 0.2
 LAST_WORDS_SECONDS = 1.0
 LONGEST_VERSION = 80
 ANSWER_SECONDS = 5.0
-"""How much longer than its own time a request may take on the protocol."""
+"""How much longer than its own time a request may take on the wire."""
 
 
 Progress = Callable[[Sample], None]

@@ -43,7 +43,7 @@ class Removal:
 
     older_than: float = options.value(
         "SECONDS",
-        "Keep what was changed less than SECONDS ago, as a run may be using it; 0 keeps nothing.",
+        "Keep what was changed less than SECONDS ago; what is in use is always kept.",
         3600.0,
     )
     dry_run: bool = options.flag("List the files; remove nothing.")

@@ -250,8 +250,8 @@ def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Repo
     if sentence:
         bench.note(sentence)
         # Of a run that measured nothing the plugin's answer is this sentence.
-        told = command_line.now().plugin and not bench.ledger.entries()
-        exits.complain(sentence, shown=not told)
+        printed = command_line.now().plugin and not bench.ledger.entries()
+        exits.complain(sentence, shown=not printed)
     known, diagnosis, broken = explained(bench.report(), output, bool(sentence))
     return known, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
 

@@ -14,7 +14,7 @@ from bottleneck.run import plan
 from bottleneck.run.bench import USEFUL_SECONDS, Bench
 from bottleneck.run.steps import copy_size, disks, files, past_cache, schedule, turns
 from bottleneck.run.steps.copy_size import SMB1
-from probes.core.records import DROPS, FILE_COPY, Endpoint, Skipped, run_rate
+from probes.core.records import DROPS, Endpoint, Skipped, run_rate
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 from probes.smb import run_folder
 
@@ -47,11 +47,15 @@ def measure_copies(
     """
     opened = str(bench.share.facts["dialect"])
     made: dict[str, dict[str, Any]] = {}
+    named = bench.options.file
     for dialect in plan.newest_first(bench.options.dialects) or (opened,):
         labels = _labels(bench, endpoint, dialect)
         if labels is None:
             continue
-        _make_source(bench, dialect, labels, stack)
+        if bench.options.copies:
+            _make_source(bench, dialect, labels, stack)
+        elif named is not None and named.side == "client" and not bench.calibrated:
+            _calibrate(bench, dialect)  # it bounds how much of the file is pushed
         bench.ledger.why = WHOLE
         _round(bench, dialect, labels, 0, extra=False)
         if turns.in_vain(bench, "pull"):
@@ -146,12 +150,7 @@ def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: Exit
     if bench.source_bytes:
         return
     bench.ledger.why = WITHOUT_DISK
-    named = bench.options.file
-    pulls_file = bench.options.copy == FILE_COPY and named is not None and named.side == "server"
-    if not (pulls_file or turns.dropped(bench, "push") or turns.dropped(bench, "pull")):
-        _calibrate(bench, dialect)
-    if bench.options.copy == FILE_COPY:
-        return
+    _calibrate(bench, dialect)
     disks.hold_sources(bench, stack, disks.first_sides(bench))
     if not _filling(bench):
         _fill(bench, dialect, labels)
@@ -188,6 +187,8 @@ def _calibrate(bench: Bench, dialect: str) -> None:
         Refused: the login; it is not tried again.
         AgentLost: the client's agent is gone.
     """
+    if turns.dropped(bench, "push") or turns.dropped(bench, "pull"):
+        return
     for copy in ("push.cached", "pull.cached"):
         verb = copy.partition(".")[0]
         step = _step(bench, dialect, copy, "memory", {})
