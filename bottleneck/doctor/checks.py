@@ -279,7 +279,7 @@ def _common(where: str, ready: Readiness) -> Iterator[Check]:
         text = "/proc and psutil not found: CPU and memory of this host are unknown"
         yield _costs(where, "usage", text, "sudo python3 -m pip install psutil", "all")
     else:
-        by = f"psutil {ready.psutil}" if ready.psutil else "/proc"
+        by = "/proc" if ready.proc else f"psutil {ready.psutil}"
         yield _ok(where, "usage", f"CPU and memory are read from {by}")
     if ready.quotas:
         yield _ok(where, "cgroup", "a CPU quota can be detected")

@@ -1,6 +1,6 @@
 """What Linux tells in /proc of cores, memory, interfaces, disks and processes; files of few words.
 
-The Reader of a host without psutil. Sources: proc(5); iostats.rst and sched-stats.rst of the
+Sources: proc(5); iostats.rst and sched-stats.rst of the
 kernel.
 """
 

@@ -1,20 +1,13 @@
-"""The same as proc.py tells, by psutil; /proc adds what psutil lacks: run delays, dirty memory.
-
-Open files and connections are not psutil's: it asks the file system for each file's status, which
-has NFS write out what a copy wrote, and it sees connections of this network namespace alone.
-"""
+"""The same as proc.py tells, by psutil, where there is no /proc: Windows and macOS."""
 
 from __future__ import annotations
 
-import sys
 import time
-from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 import psutil
 
 from probes.core.records import InterfaceFacts
-from probes.system import proc
 from probes.system.proc import (
     LONGEST_NAME,
     TICK_SECONDS,
@@ -31,11 +24,8 @@ OLDEST = (5, 6)
 if psutil.version_info[:2] < OLDEST:
     raise ImportError("psutil is too old")
 
-LINUX = sys.platform.startswith("linux")
-ONLINE = Path("/sys/devices/system/cpu/online")
 LARGEST_MTU_BYTES = 65_536
 """A loopback of Windows claims 4 GiB."""
-KERNEL_THREADS_PARENT = "kthreadd"
 YOUNG_SECONDS = 10.0
 """A process that began since may still become another program without a tick of CPU time."""
 
@@ -45,19 +35,14 @@ what it takes to see that it did nothing."""
 
 
 def cores() -> Dict[int, CoreTimes]:
-    """Every core that is online, by number."""
-    told = psutil.cpu_times(percpu=True)
-    numbers = _online()
-    if len(numbers) != len(told):
-        numbers = list(range(len(told)))
-    return {number: _core(number, times) for number, times in zip(numbers, told)}
+    """Every core, numbered in the order in which psutil lists them."""
+    return {number: _core(number, each) for number, each in enumerate(psutil.cpu_times(True))}
 
 
 def _core(number: int, times: Any) -> CoreTimes:
-    interrupts = _sum(times, "irq", "softirq", "interrupt")
-    stolen = _sum(times, "steal")
-    busy = _sum(times, "user", "nice", "system") + interrupts + stolen
-    return CoreTimes(number, busy, interrupts, stolen, busy + _sum(times, "idle", "iowait"))
+    interrupts = _sum(times, "interrupt")
+    busy = _sum(times, "user", "nice", "system") + interrupts
+    return CoreTimes(number, busy, interrupts, 0.0, busy + times.idle)
 
 
 def _sum(told: Any, *names: str) -> float:
@@ -65,29 +50,10 @@ def _sum(told: Any, *names: str) -> float:
     return float(sum(getattr(told, name, 0.0) for name in names))
 
 
-def _online() -> List[int]:
-    """Numbers of the cores that psutil lists: it leaves those out that are off (`0-3,6-7`)."""
-    try:
-        spans = [each.split("-") for each in ONLINE.read_text().strip().split(",")]
-        return [each for span in spans for each in range(int(span[0]), int(span[-1]) + 1)]
-    except (OSError, ValueError):
-        return []
-
-
 def memory() -> Optional[Memory]:
     """The host's memory, whatever a control group leaves of it."""
     told = psutil.virtual_memory()
-    if not LINUX:
-        cached = getattr(told, "cached", 0) or getattr(told, "inactive", 0)
-        return Memory(told.total, told.used, cached, None)
-    cached = max(0, told.cached - told.shared + told.buffers)
-    dirty = proc.memory()
-    return Memory(
-        total_bytes=told.total,
-        used_bytes=max(0, told.total - told.free - cached),
-        cached_bytes=cached,
-        dirty_bytes=dirty.dirty_bytes if dirty else None,
-    )
+    return Memory(told.total, told.used, getattr(told, "inactive", 0), None)
 
 
 def traffic(interface: str) -> Optional[Tuple[int, int]]:
@@ -143,13 +109,7 @@ def processes() -> Dict[int, ProcessStat]:
             _known[pid] = _looked_at(pid, alive, since)
         except (psutil.Error, OSError):
             _known.pop(pid, None)
-    kernel = _known[2][1] if 2 in _known else None
-    if kernel is None or (kernel.name, kernel.parent) != (KERNEL_THREADS_PARENT, 0):
-        return {pid: each for pid, (_, each) in _known.items()}
-    return {
-        pid: each._replace(kernel=True) if 2 in (pid, each.parent) else each
-        for pid, (_, each) in _known.items()
-    }
+    return {pid: each for pid, (_, each) in _known.items()}
 
 
 def _looked_at(pid: int, alive: set[int], since: float) -> Tuple[Any, ProcessStat]:
@@ -178,7 +138,7 @@ def _stat(process: Any, started_ticks: int) -> ProcessStat:
             cpu_seconds=own,
             reaped_seconds=reaped,
             started_ticks=started_ticks,
-            core=process.cpu_num() if hasattr(process, "cpu_num") else None,
+            core=None,
         )
 
 
@@ -190,8 +150,6 @@ def _times(process: Any) -> Tuple[float, float]:
 
 def threads(pid: int) -> List[ThreadTimes]:
     """Times of every thread of a process; empty where it ended meanwhile."""
-    if LINUX:
-        return proc.threads(pid)
     try:
         told = psutil.Process(pid).threads()
     except psutil.Error:

@@ -1,4 +1,4 @@
-"""Who reads what a host counts: psutil where it can be imported, else /proc."""
+"""Who reads what a host counts: /proc on Linux, psutil elsewhere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Dict, List, Optional, Protocol, Tuple, cast
 
 from probes.core.stage import Unavailable
+from probes.system import proc
 from probes.system.proc import CoreTimes, DeviceCounts, Memory, Moved, ProcessStat, ThreadTimes
 
 STAT = Path("/proc/stat")
@@ -29,14 +30,13 @@ class Reader(Protocol):
 @functools.lru_cache(maxsize=1)
 def reader() -> Reader:
     """The reader of this host. Errors: Unavailable where there is none."""
-    linux = sys.platform.startswith("linux")
-    if linux and not STAT.exists():
-        raise Unavailable("this system does not show its processes (restricted /proc)")
+    if sys.platform.startswith("linux"):
+        if not STAT.exists():
+            raise Unavailable("this system does not show its processes (restricted /proc)")
+        return cast(Reader, proc)
     try:
         return cast(Reader, importlib.import_module("probes.system.psutil_counters"))
     except Exception as error:  # whatever a broken installation raises
-        if linux:
-            return cast(Reader, importlib.import_module("probes.system.proc"))
         raise Unavailable(
             "this system has no /proc; install psutil for the python3 that runs the agent"
         ) from error
