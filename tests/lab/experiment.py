@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from by_time import by_time
 from disc_files import PLANTED
 from disturbance import TOO_MUCH_CORES, watching
 from host import SHARE, USER
@@ -25,7 +24,6 @@ from world import World, world
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report.report import ReportError, from_json, load, to_json
-from tests.traces import VIEWS
 
 AS_USER = f" setpriv --reuid={USER} --regid={pwd.getpwnam(USER).pw_gid} --clear-groups --"
 """As whom smbd serves the share."""
@@ -63,8 +61,6 @@ class Ran:
     iperf3_bytes_per_second: dict[str, float] = field(default_factory=dict)
     """By verb; empty where it was not run."""
     verdicts: tuple[Judged, ...] = ()
-    by_time: dict[str, tuple[Judged, ...]] = field(default_factory=dict)
-    """What the copies' own time says, by view; copies that did not time themselves are left out."""
     rates: tuple[Ratio, ...] = ()
     headline: str | None = None
     """The copy that the summary speaks of."""
@@ -144,18 +140,12 @@ def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **seen
     """What a report says of a world, and what else was seen of its run."""
     references = seen.get("iperf3_bytes_per_second", {})
     found = from_json(report) if report else None
-    timed = {}
-    if report and found:
-        for view in VIEWS:
-            told = verdicts(chosen, by_time(found, report, view), agent=terms.agent)
-            timed[view] = tuple(row for row in told if row.bytes_per_second is not None)
     return Ran(
         world=chosen.name,
         planted=chosen.planted,
         clear=chosen.clear,
         allowed_seconds=terms.budget_of(chosen),
         verdicts=tuple(verdicts(chosen, report, agent=terms.agent)) if report else (),
-        by_time=timed,
         rates=tuple(rates(chosen, report, references)) if report else (),
         headline=report["diagnosis"]["headline"] if report else None,
         unlawful=broken(found, diagnose(found)) if found else (),
@@ -258,10 +248,6 @@ def show(ran: Ran) -> None:
         print(f"  {row.grade.upper():11} {name:20} {rate:>14}  {row.verdict} {doubt}")
         if row.grade in (WRONG, MISSED):
             print(f"              true would be: {' | '.join(row.right)}")
-    for view, rows in ran.by_time.items():
-        for row in rows:
-            doubt = f"{row.verdict} {row.confidence:.2f}"
-            print(f"  {row.grade.upper():11} {row.copy:15} {row.dialect or '':6} {view:7} {doubt}")
     _show_rates(ran.rates)
     for line in ran.left_behind:
         print(f"  LEFT BEHIND on {line}")

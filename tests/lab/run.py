@@ -5,8 +5,7 @@ Usage: python tests/lab/run.py [WORLD ...] [--only PATTERN] [--group NAME] [--qu
 SECONDS] [--agent-none] [--json F] [--reports DIR]
 [--from DIR] [--summary] [--results] [--draw N --seed S [--part K]]
 
-Each copy is judged twice: the verdict of the rules, and what the copy's own time says, in three
-views. --draw takes worlds that nobody has seen; their truth is known from how they were drawn.
+--draw takes worlds that nobody has seen; their truth is known from how they were drawn.
 --results adds a row a copy to results.tsv: figures of worlds add up over days.
 --from DIR judges the reports that --reports DIR kept, with today's analysis: seconds, no lab.
 
@@ -22,7 +21,6 @@ import json
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from fnmatch import fnmatchcase
@@ -34,8 +32,6 @@ from judge import MISSED, WRONG
 from tally import lines, tally
 from truth import GROUPS, WORLDS, LabWorld
 from world import missing
-
-from tests.traces import VIEWS
 
 PART = 8
 """Worlds of one part of those that are drawn: some ten minutes."""
@@ -121,19 +117,7 @@ def main() -> int:
             told = {"runs": [asdict(each) for each in results], "tally": asdict(tally(results))}
             options.json.write_text(json.dumps(told, indent=1) + "\n")
     print("\n".join(lines(tally(results))))
-    print("\n".join(_by_judge(results)))
     return grade(results)
-
-
-def _by_judge(results: list[Ran]) -> Iterator[str]:
-    """How the verdicts of the rules, and of the copies' own time, were graded; a judge a line."""
-    judges = {"verdict": [row for ran in results for row in ran.counted if row.bytes_per_second]}
-    for view in VIEWS:
-        judges[f"time, {view}"] = [row for ran in results for row in ran.by_time.get(view, ())]
-    for judge, rows in judges.items():
-        grades = Counter(row.grade for row in rows)
-        told = ", ".join(f"{count} {grade}" for grade, count in sorted(grades.items()))
-        yield f"{judge:13} {len(rows)} copies made: {told}"
 
 
 def _tree() -> str:
@@ -142,17 +126,12 @@ def _tree() -> str:
 
 
 def _rows(ran: Ran, tree: str, agent: str) -> Iterator[str]:
-    """Tree, day, agent, world, copy, dialect, MB/s, verdict, confidence, grade: a copy a line.
-
-    In place of the agent "time, VIEW" where it is the copy's own time that judges.
-    """
-    judges = {agent: ran.verdicts, **{f"time, {view}": rows for view, rows in ran.by_time.items()}}
-    for judge, rows in judges.items():
-        for row in rows:
-            rate = "-" if row.bytes_per_second is None else f"{row.bytes_per_second / 1e6:.2f}"
-            told = (row.copy, row.dialect or "-", rate, row.verdict, row.confidence, row.grade)
-            day = time.strftime("%Y-%m-%d")
-            yield "\t".join(map(str, (tree, day, judge, ran.world, *told))) + "\n"
+    """Tree, day, agent, world, copy, dialect, MB/s, verdict, confidence, grade: a copy a line."""
+    for row in ran.verdicts:
+        rate = "-" if row.bytes_per_second is None else f"{row.bytes_per_second / 1e6:.2f}"
+        told = (row.copy, row.dialect or "-", rate, row.verdict, row.confidence, row.grade)
+        day = time.strftime("%Y-%m-%d")
+        yield "\t".join(map(str, (tree, day, agent, ran.world, *told))) + "\n"
 
 
 def _run(worlds: list[LabWorld], terms: Terms, attempts: int) -> Iterator[Ran]:
