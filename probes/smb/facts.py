@@ -1,8 +1,7 @@
 """What a server tells about itself while a session is opened: bits and times into plain words.
 
-Sources: MS-SMB2 2.2.4 (NEGOTIATE), 2.2.6 (SESSION_SETUP), 2.2.10 (TREE_CONNECT); MS-CIFS 2.2.4.52,
-2.2.4.55 and MS-SMB 2.2.4.5.2, 2.2.4.7 for SMB1; MS-DTYP 2.3.3 (FILETIME); MS-SMB2 2.2.32.5
-(NETWORK_INTERFACE_INFO), 2.2.32.5.1.
+Sources: MS-SMB2 2.2.4 (NEGOTIATE), 2.2.6 (SESSION_SETUP); MS-CIFS 2.2.4.52 and MS-SMB 2.2.4.5.2 for
+SMB1; MS-DTYP 2.3.3 (FILETIME); MS-SMB2 2.2.32.5 (NETWORK_INTERFACE_INFO), 2.2.32.5.1.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from probes.core.records import Details
 
@@ -26,31 +24,6 @@ CAPABILITIES = {
     0x40: "encryption",
     0x80: "notifications",
 }
-SHARE_FLAGS = {
-    0x00000001: "dfs",
-    0x00000002: "dfs-root",
-    0x00000100: "restrict-exclusive-opens",
-    0x00000200: "force-shared-delete",
-    0x00000400: "allow-namespace-caching",
-    0x00000800: "access-based-directory-enumeration",
-    0x00001000: "force-level-2-oplock",
-    0x00002000: "enable-hash-v1",
-    0x00004000: "enable-hash-v2",
-    0x00008000: "encrypt-data",
-    0x00040000: "identity-remoting",
-    0x00100000: "compress-data",
-    0x00200000: "isolated-transport",
-}
-SHARE_CAPABILITIES = {
-    0x008: "dfs",
-    0x010: "continuous-availability",
-    0x020: "scaleout",
-    0x040: "cluster",
-    0x080: "asymmetric",
-    0x100: "redirect-to-owner",
-}
-CACHING = ("manual-caching", "auto-caching", "vdo-caching", "no-caching")
-"""Which files a client may keep for offline use."""
 SESSION_ENCRYPT_DATA = 0x0004
 NUMBERS = {"2.0.2": 0x0202, "2.1": 0x0210, "3.0": 0x0300, "3.0.2": 0x0302, "3.1.1": 0x0311}
 """Of the dialects on the wire."""
@@ -64,21 +37,13 @@ CAPABILITIES_1 = {
     0x00800000: "unix",
     0x80000000: "extended-security",
 }
-SHARE_FLAGS_1 = {
-    0x01: "search-bits",
-    0x02: "dfs",
-    0x10: "unique-names",
-    0x20: "extended-signatures",
-}
-
 _NEGOTIATED = struct.Struct("<HHHH16sIIIIQ")
-_SHARE = struct.Struct("<HBBII")
 FILETIME_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What was agreed with the server, and what it told about itself and the share."""
+    """What was agreed with the server, and what it told about itself."""
 
     dialect: str
     """One of probes.core.records.DIALECTS."""
@@ -94,20 +59,13 @@ class SessionFacts:
     """What the server says of signing: "signing required", "signing enabled", "signing off"."""
     max_read_bytes: int
     max_write_bytes: int
-    max_transact_bytes: int
-    """Longest listing, query or control reply; SMB1: MaxBufferSize."""
     credits: int
     """Requests of 64 KiB that may be in flight right after the login; SMB1: MaxMpxCount."""
-    multi_credit: bool
     server_guid: str
     server_time: str | None
     """The server's clock when the dialect was agreed: ISO 8601, UTC; None: it told none."""
     capabilities: tuple[str, ...]
     """Names of CAPABILITIES, for SMB1 of CAPABILITIES_1."""
-    share_flags: tuple[str, ...]
-    """Names of SHARE_FLAGS and one of CACHING; for SMB1 of SHARE_FLAGS_1."""
-    share_capabilities: tuple[str, ...]
-    """Names of SHARE_CAPABILITIES; SMB1 has none."""
     connect_seconds: float
     """TCP connect: about one round trip."""
 
@@ -122,15 +80,7 @@ class SessionFacts:
 
     def details(self) -> Details:
         """As plain values."""
-        lists = ("capabilities", "share_flags", "share_capabilities")
-        return {**vars(self), **{name: list(getattr(self, name)) for name in lists}}
-
-
-class Share(NamedTuple):
-    """What a TREE_CONNECT reply tells of the share."""
-
-    flags: tuple[str, ...]
-    capabilities: tuple[str, ...]
+        return {**vars(self), "capabilities": list(self.capabilities)}
 
 
 def negotiated(body: bytes) -> str | None:
@@ -139,18 +89,6 @@ def negotiated(body: bytes) -> str | None:
     Raises struct.error where it is cut short.
     """
     return moment(_NEGOTIATED.unpack_from(body)[9])
-
-
-def share(body: bytes) -> Share:
-    """Of the body of an SMB2 TREE_CONNECT reply. Raises struct.error where it is cut short."""
-    _, _, _, flags, capabilities = _SHARE.unpack_from(body)
-    caching = CACHING[(flags >> 4) & 3]
-    return Share((caching, *names(flags, SHARE_FLAGS)), names(capabilities, SHARE_CAPABILITIES))
-
-
-def share_1(support: int) -> Share:
-    """Of the OptionalSupport of an SMB1 TREE_CONNECT_ANDX reply."""
-    return Share((CACHING[(support >> 2) & 3], *names(support, SHARE_FLAGS_1)), ())
 
 
 def security_mode(enabled: bool, required: bool) -> str:

@@ -23,7 +23,6 @@ from probes.smb.facts import (
     moment,
     names,
     security_mode,
-    share_1,
 )
 from probes.smb.frames import Broken, Late, Wire
 from probes.smb.pipe import SHARE_ALL, Pipe
@@ -172,7 +171,6 @@ class Smb1Session(Session):
         guid = bytes(self._smb._dialects_data["ServerGUID"])[:16].ljust(16, b"\0")
         required = bool(self._server_mode & smb.SMB.SECURITY_SIGNATURES_REQUIRED)
         asked = "client" if self._security == "signed" else None
-        share = share_1(self._smb.tree_support)
         return SessionFacts(
             dialect="smb1",
             signing=Md5.name if self._smb._SignatureEnabled else None,
@@ -184,14 +182,10 @@ class Smb1Session(Session):
             ),
             max_read_bytes=self._longest(CAP_LARGE_READX),
             max_write_bytes=self._longest(CAP_LARGE_WRITEX),
-            max_transact_bytes=parameters["MaxBufferSize"],
             credits=parameters["MaxMpxCount"],
-            multi_credit=False,
             server_guid=str(uuid.UUID(bytes_le=guid)),
             server_time=moment(parameters["HighDateTime"] << 32 | parameters["LowDateTime"]),
             capabilities=names(told, CAPABILITIES_1),
-            share_flags=share.flags,
-            share_capabilities=share.capabilities,
             connect_seconds=self._connect_seconds,
         )
 

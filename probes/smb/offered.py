@@ -1,8 +1,7 @@
-"""What a file server offers: dialects and compression, asked without a login; or by one login.
+"""What a file server offers: its dialects, asked without a login; or what one login agrees on.
 
-Each question goes on a connection of its own. Our sessions never offer compression: a server that
-compresses would make the payload's size no measure of the link. Sources: MS-SMB2 2.2.3 (NEGOTIATE;
-2.2.3.1.1, 2.2.3.1.3: its contexts), 2.2.4 (its reply); MS-CIFS 2.2.4.52 for SMB1.
+Each question goes on a connection of its own. Sources: MS-SMB2 2.2.3 (NEGOTIATE; 2.2.3.1.1: its
+context), 2.2.4 (its reply); MS-CIFS 2.2.4.52 for SMB1.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from probes.smb.session import connect
 
 ANSWER_SECONDS = 3.0
 ANSWER_BYTES = 64 * 1024
-ALGORITHMS = {1: "lznt1", 2: "lz77", 3: "lz77+huffman", 4: "pattern-v1", 5: "lz4"}
 
 _HEADER2 = struct.Struct("<4sHHIHHIIQIIQ16s")
 _REQUEST2 = struct.Struct("<HHHHI16sIHHH")
 _REPLY2 = struct.Struct("<HHHH16sIIIIQQHHI")
 _HEADER1 = struct.Struct("<4sBIBHH8sHHHHH")
 _CONTEXT = struct.Struct("<HHI")
-_PREAUTH, _COMPRESSION = 1, 3
-_SHA_512, _CHAINED = 1, 1
+_CONTEXT_AT = 104
+"""Of the first one in a NEGOTIATE request of one dialect: aligned to 8 bytes."""
+_PREAUTH, _SHA_512 = 1, 1
 _SIGNING_ENABLED, _SIGNING_REQUIRED = 1, 2
 _SIGNING_ENABLED_1, _SIGNING_REQUIRED_1 = 4, 8
 _CAPABILITIES = 0x7F
@@ -82,14 +81,6 @@ def offered(host: Text, port: Port) -> Details:
     return told
 
 
-def compression(peer: Endpoint) -> tuple[str, ...] | None:
-    """Names of the algorithms that the server would use; (): none. None: it gave no answer."""
-    try:
-        return parse_compression(_asked(peer, question("3.1.1", *ALGORITHMS)))
-    except Refused:
-        return None
-
-
 def identity(peer: Endpoint) -> bytes:
     """The ServerGuid of a file server, the same by each of its addresses; empty: none was told."""
     with suppress(Refused):
@@ -121,28 +112,23 @@ def _asked(peer: Endpoint, sent: bytes) -> bytes:
     return bytes(message)
 
 
-def question(dialect: str, *algorithms: int) -> bytes:
-    """A NEGOTIATE of SMB2 for one dialect alone; algorithms: compression, of 3.1.1."""
+def question(dialect: str) -> bytes:
+    """A NEGOTIATE of SMB2 for one dialect alone."""
     number = NUMBERS[dialect]
-    contexts = []
+    context = b""
     if dialect == "3.1.1":
         # the one context that a client has to send: SHA-512 for the preauthentication's hash
         salt = os.urandom(32)
-        contexts.append((_PREAUTH, struct.pack("<HHH", 1, len(salt), _SHA_512) + salt))
-    if algorithms:
-        head = struct.pack("<HHI", len(algorithms), 0, _CHAINED)
-        contexts.append((_COMPRESSION, head + struct.pack(f"<{len(algorithms)}H", *algorithms)))
+        data = struct.pack("<HHH", 1, len(salt), _SHA_512) + salt
+        context = _CONTEXT.pack(_PREAUTH, len(data), 0) + data
     identity = uuid.uuid4().bytes if number > NUMBERS["2.0.2"] else bytes(16)
     capabilities = _CAPABILITIES if number >= NUMBERS["3.0"] else 0
-    start = _aligned(_HEADER2.size + _REQUEST2.size) if contexts else 0
+    start = _CONTEXT_AT if context else 0
     message = _HEADER2.pack(b"\xfeSMB", 64, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, bytes(16))
     message += _REQUEST2.pack(
-        36, 1, _SIGNING_ENABLED, 0, capabilities, identity, start, len(contexts), 0, number
+        36, 1, _SIGNING_ENABLED, 0, capabilities, identity, start, bool(context), 0, number
     )
-    for kind, data in contexts:
-        message = message.ljust(_aligned(len(message)), b"\0")
-        message += _CONTEXT.pack(kind, len(data), 0) + data
-    return message
+    return message.ljust(start, b"\0") + context
 
 
 def parse(message: bytes, dialect: str) -> str | None:
@@ -151,19 +137,6 @@ def parse(message: bytes, dialect: str) -> str | None:
     if fields is None:
         return None
     return security_mode(bool(fields[1] & _SIGNING_ENABLED), bool(fields[1] & _SIGNING_REQUIRED))
-
-
-def parse_compression(message: bytes) -> tuple[str, ...] | None:
-    """Algorithms in the reply; None where it is none of 3.1.1."""
-    fields = _fields(message, "3.1.1")
-    if fields is None:
-        return None
-    for kind, data in _contexts(message, fields[13], fields[3]):
-        if kind == _COMPRESSION and len(data) >= 8:
-            (count,) = struct.unpack_from("<H", data)
-            told = struct.unpack_from(f"<{min(count, (len(data) - 8) // 2)}H", data, 8)
-            return tuple(ALGORITHMS[number] for number in told if number in ALGORITHMS)
-    return ()
 
 
 def _fields(message: bytes, dialect: str) -> tuple[Any, ...] | None:
@@ -175,20 +148,6 @@ def _fields(message: bytes, dialect: str) -> tuple[Any, ...] | None:
     if header[0] != b"\xfeSMB" or header[3] or header[4]:
         return None
     return fields if (fields[0], fields[2]) == (65, NUMBERS[dialect]) else None
-
-
-def _contexts(message: bytes, start: int, count: int) -> Iterator[tuple[int, bytes]]:
-    for _ in range(count):
-        if start < _HEADER2.size or start + _CONTEXT.size > len(message):
-            return
-        kind, size, _ = _CONTEXT.unpack_from(message, start)
-        begin = start + _CONTEXT.size
-        yield kind, message[begin : begin + size]
-        start = _aligned(begin + size)
-
-
-def _aligned(offset: int) -> int:
-    return (offset + 7) & ~7
 
 
 def question_1() -> bytes:

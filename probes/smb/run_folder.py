@@ -18,7 +18,6 @@ from probes.core.records import SMB_PORT, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import journal
 from probes.files.removal import RUN_FILE as OURS
-from probes.smb import offered
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.session import Handle, Session
@@ -85,9 +84,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
 
     Removes first what a run left there that was killed with the server. Yields the peer with that
     folder and with facts: what was agreed (SessionFacts), the server's interfaces (Interface, and
-    reached_from: the address of this host that packets there have; None: no route), the
-    compression that it offers (None: unknown), free_bytes and total_bytes of the share. Raises
-    Refused or Unavailable; Broken where something may be left.
+    reached_from: the address of this host that packets there have; None: no route), free_bytes
+    and total_bytes of the share. Raises Refused or Unavailable; Broken where something may be left.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
     with (
@@ -104,7 +102,6 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
                 {**vars(each), "reached_from": _reached_from(each.address)}
                 for each in session.interfaces()
             ],
-            "compression": _compression(session, peer),
             "free_bytes": space.free_bytes,
             "total_bytes": space.total_bytes,
         }
@@ -172,14 +169,6 @@ def _removed(session: Session, path: str) -> bool:
             return True
         raise
     return False
-
-
-def _compression(session: Session, peer: Endpoint) -> list[str] | None:
-    """What the server offers; None: it gave no answer."""
-    if session.facts.dialect != "3.1.1":
-        return []
-    told = offered.compression(peer)
-    return None if told is None else list(told)
 
 
 def _vanished(session: Session, source: Handle, folder: Handle) -> bool:

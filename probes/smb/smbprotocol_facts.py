@@ -91,7 +91,6 @@ class Agreement:
         connection = self.connection
         window = connection.sequence_window
         mode = connection.server_security_mode
-        share = facts.share(connection.told[Commands.SMB2_TREE_CONNECT])
         return SessionFacts(
             dialect=self.dialect,
             signing=self.signing,
@@ -110,14 +109,10 @@ class Agreement:
             ),
             max_read_bytes=connection.max_read_size,
             max_write_bytes=connection.max_write_size,
-            max_transact_bytes=connection.max_transact_size,
             credits=window["high"] - window["low"],
-            multi_credit=bool(connection.supports_multi_credit),
             server_guid=str(connection.server_guid),
             server_time=facts.negotiated(connection.told[Commands.SMB2_NEGOTIATE]),
             capabilities=self._capabilities(),
-            share_flags=share.flags,
-            share_capabilities=share.capabilities,
             connect_seconds=connect_seconds,
         )
 

@@ -64,13 +64,11 @@ def parsers(data: bytes) -> None:
     """Whatever takes a message or a body apart by itself."""
     for found in facts.interfaces(data):
         assert found.rate_bytes_per_second >= 0
-    offered.parse_compression(data)
     for dialect in DIALECTS:
         parse = offered.parse_1 if dialect == "smb1" else lambda m: offered.parse(m, dialect)  # noqa: B023
         assert parse(data) is None or parse(data).startswith("signing")
     with contextlib.suppress(struct.error):
         facts.negotiated(data)
-        facts.share(data)
     with contextlib.suppress(Broken):
         transfer.parse_room(data)
 

@@ -17,10 +17,8 @@ from probes.smb.facts import (
     names,
     negotiated,
     security_mode,
-    share_1,
 )
 from probes.smb.facts import interfaces as parse_interfaces
-from probes.smb.facts import share as share_of
 from probes.smb.login import open_session
 
 NT1 = "server min protocol = NT1"
@@ -28,18 +26,13 @@ RECORDED = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.
 """Body of a NEGOTIATE reply of Samba 4.17, 3.1.1."""
 
 
-def tree_reply(flags: int, capabilities: int) -> bytes:
-    return struct.pack("<HBBIII", 16, 1, 0, flags, capabilities, 0x1F01FF)
-
-
 def test_the_recorded_reply_tells_its_clock_and_one_that_is_cut_short_none() -> None:
     told = negotiated(RECORDED)
     assert told is not None and told.startswith("2026-11-21T04:3")
     assert datetime.fromisoformat(told).tzinfo == UTC
-    for parse, reply in ((negotiated, RECORDED[:48]), (share_of, tree_reply(0, 0)[:12])):
-        for cut in (0, 1, len(reply) - 1):
-            with pytest.raises(struct.error):
-                parse(reply[:cut])
+    for cut in (0, 1, 47):
+        with pytest.raises(struct.error):
+            negotiated(RECORDED[:cut])
 
 
 @pytest.mark.parametrize(
@@ -55,33 +48,7 @@ def test_a_file_time_is_a_date_or_none(filetime: int, text: str | None) -> None:
     assert moment(filetime) == text
 
 
-@pytest.mark.parametrize(
-    ("flags", "capabilities", "said", "able"),
-    [
-        (0, 0, ("manual-caching",), ()),
-        (0x30, 0x08, ("no-caching",), ("dfs",)),
-        (0x10 | 0x8000, 0x10 | 0x20 | 0x40, ("auto-caching", "encrypt-data"), None),
-        (
-            0x20 | 0x100 | 0x100000,
-            0,
-            ("vdo-caching", "restrict-exclusive-opens", "compress-data"),
-            (),
-        ),
-        (0x80000000, 0x80000000, ("manual-caching",), ()),
-    ],
-)
-def test_the_bits_of_a_share_have_names(
-    flags: int, capabilities: int, said: tuple[str, ...], able: tuple[str, ...] | None
-) -> None:
-    told = share_of(tree_reply(flags, capabilities))
-    assert told.flags == said
-    assert told.capabilities == (
-        ("continuous-availability", "scaleout", "cluster") if able is None else able
-    )
-
-
-def test_the_bits_of_smb1_and_of_a_session_have_names() -> None:
-    assert share_1(0x0C | 0x02).flags == ("no-caching", "dfs")
+def test_the_bits_of_a_session_have_names() -> None:
     assert names(0x44, CAPABILITIES) == ("large-mtu", "encryption")
     said = [security_mode(*bits) for bits in ((False, False), (True, False), (True, True))]
     assert said == ["signing off", "signing enabled", "signing required"]
@@ -89,25 +56,22 @@ def test_the_bits_of_smb1_and_of_a_session_have_names() -> None:
 
 @pytest.mark.parametrize("dialect", ["smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"])
 def test_a_real_server_tells_its_facts_in_every_dialect(share: Any, dialect: str) -> None:
-    options = (NT1, "server signing = auto", "smb2 max trans = 262144", "max xmit = 8192")
-    csc = ["csc policy = disable", "smb encrypt = desired"]
-    with share(*options, share_options=csc) as (peer, _, _), open_session(peer, dialect) as session:
+    options, sealed = (NT1, "server signing = auto"), ["smb encrypt = desired"]
+    with (
+        share(*options, share_options=sealed) as (peer, _, _),
+        open_session(peer, dialect) as session,
+    ):
         facts = session.facts.details()
         again = session.facts.details()
     assert facts["dialect"] == dialect
-    assert facts["multi_credit"] == (dialect not in ("2.0.2", "smb1"))
     clock = datetime.fromisoformat(facts["server_time"])
     assert abs(datetime.now(UTC) - clock) < timedelta(minutes=1)
     assert facts["security_mode"] == "signing enabled"
     assert facts["signing_required_by"] is None
-    assert facts["share_flags"][0] == "no-caching"
-    expected = {"smb1": 8192, "2.0.2": 65536}.get(dialect, 262144)
-    assert facts["max_transact_bytes"] == expected
     modern = dialect.startswith("3.")
     assert ("leasing" in facts["capabilities"]) is (dialect not in ("smb1", "2.0.2"))
     assert ("multi-channel" in facts["capabilities"]) is modern
     assert ("encryption" in facts["capabilities"]) is modern
-    assert ("encrypt-data" in facts["share_flags"]) is modern
     assert facts["encryption_required_by"] == ("share" if modern else None)
     assert {**facts, "credits": 0} == {**again, "credits": 0}
 

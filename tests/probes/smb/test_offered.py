@@ -4,17 +4,14 @@ import socket
 import struct
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from probes.core.records import Access, Endpoint
+from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.programs.samba import private_samba
 from probes.smb import offered
-from probes.smb.offered import ALGORITHMS, compression, parse_compression, question
 
 
 @pytest.mark.long
@@ -93,30 +90,7 @@ def test_cut_replies_are_none():
 BODY = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.hex").read_text())
 """Body of a NEGOTIATE reply of Samba 4.17, 3.1.1, with three contexts."""
 HEADER = struct.pack("<4sHHIHHIIQIIQ16s", b"\xfeSMB", 64, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, bytes(16))
-NEGOTIATE_STATUS_AT, CONTEXT_COUNT_AT = 8, 64 + 6
-
-
-def with_compression(*algorithms: int, count: int | None = None) -> bytes:
-    """The recorded reply with a fourth context, as a Windows server sends it."""
-    message = bytearray((HEADER + BODY).ljust((len(HEADER + BODY) + 7) & ~7, b"\0"))
-    told = len(algorithms) if count is None else count
-    data = struct.pack("<HHI", told, 0, 0) + struct.pack(f"<{len(algorithms)}H", *algorithms)
-    message += struct.pack("<HHI", 3, len(data), 0) + data
-    struct.pack_into("<H", message, CONTEXT_COUNT_AT, 4)
-    return bytes(message)
-
-
-def test_what_a_server_offers_is_named_in_its_order() -> None:
-    assert parse_compression(with_compression(3, 4, 1)) == ("lz77+huffman", "pattern-v1", "lznt1")
-    assert parse_compression(with_compression(0)) == ()
-    assert parse_compression(with_compression(77, 5)) == ("lz4",)
-    reply = with_compression(2)
-    with answering(struct.pack(">I", len(reply)) + reply) as port:
-        assert compression(Endpoint(host="127.0.0.1", port=port)) == ("lz77",)
-
-
-def test_a_reply_without_that_context_offers_none() -> None:
-    assert parse_compression(HEADER + BODY) == ()
+NEGOTIATE_STATUS_AT = 8
 
 
 @pytest.mark.parametrize(
@@ -132,32 +106,13 @@ def test_a_reply_without_that_context_offers_none() -> None:
     ids=["nothing", "header", "short", "http", "refused", "3.0.2"],
 )
 def test_what_is_no_reply_of_3_1_1_tells_nothing(reply: bytes) -> None:
-    assert parse_compression(reply) is None
-
-
-def test_lies_about_lengths_end_the_search() -> None:
-    assert parse_compression(with_compression(2, count=0xFFFF)) == ("lz77",)
-    assert parse_compression(with_compression(2)[:-4]) == ()
-    far = bytearray(with_compression(2))
-    struct.pack_into("<I", far, 64 + 60, 0xFFFFFFF0)
-    assert parse_compression(bytes(far)) == ()
-    struct.pack_into("<I", far, 64 + 60, 0)
-    assert parse_compression(bytes(far)) == ()
-
-
-@pytest.mark.long
-def test_samba_understands_the_question_and_offers_none(share: Any) -> None:
-    assert len(question("3.1.1", *ALGORITHMS)) < 256
-    with share() as (peer, _, _):
-        nobody = replace(peer, access=Access("nobody", "wrong"))
-        assert compression(nobody) == ()
-    with share("server max protocol = SMB3_02") as (peer, _, _):
-        assert compression(peer) is None
+    assert offered.parse(HEADER + BODY, "3.1.1") == "signing enabled"
+    assert offered.parse(reply, "3.1.1") is None
 
 
 def test_no_answer_costs_no_more_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offered, "ANSWER_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         peer = Endpoint(host="127.0.0.1", port=silent.getsockname()[1])
-        assert compression(peer) is None
-    assert compression(peer) is None
+        assert offered.identity(peer) == b""
+    assert offered.identity(peer) == b""
