@@ -127,8 +127,6 @@ def filesystem_layer(entry: folders.MountEntry) -> Details:
             found["host"] = host
     elif filesystem in ("fuse", "fuseblk") or filesystem.startswith("fuse."):
         found["kind"] = "fuse"
-        if "." in filesystem:
-            found["subtype"] = filesystem.partition(".")[2]
     if entry.options:
         found["mount_options"] = entry.options
     return found

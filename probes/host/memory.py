@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, NamedTuple, Optional
+from typing import Optional
 
 from probes.core.stage import Unavailable
 from probes.host import cgroup
@@ -93,47 +93,19 @@ def _device_limit(device: str | None, sys: Path) -> int | None:
     return None
 
 
-class DirtyLimit(NamedTuple):
-    """Limits of dirty memory, in bytes; a writer is slowed from half-way between the two."""
+def read_dirty_limit() -> Optional[int]:
+    """Bytes of dirty memory at which writers wait for the disk; None: the system tells none.
 
-    background_bytes: int
-    """The kernel begins to write."""
-    limit_bytes: int
-    """Writers wait for the disk."""
-
-
-def read_dirty_limit() -> Optional[DirtyLimit]:
-    """The limits that hold for this process now; None where the system tells none.
-
-    They follow the memory that is available, so they move.
+    It follows the memory that is available, so it moves.
     """
-    names = ("dirty_ratio", "dirty_bytes", "dirty_background_ratio", "dirty_background_bytes")
-    told = {name: _number(_VM / name) for name in names}
+    fixed, ratio = _number(_VM / "dirty_bytes"), _number(_VM / "dirty_ratio")
     available = meminfo().get("MemAvailable")
     group = cgroup.memory_limit(os.getpid())
     if group is not None and available is not None:
         available = min(available, max(0, group.total_bytes - group.used_bytes))
-    return dirty_limits(told, available)
-
-
-def dirty_limits(
-    told: Dict[str, Optional[int]], available_bytes: Optional[int]
-) -> Optional[DirtyLimit]:
-    """The limits by the four settings of vm.dirty_*; pure. None: one is not known."""
-
-    def limit(name: str) -> Optional[int]:
-        fixed, ratio = told.get(f"{name}_bytes"), told.get(f"{name}_ratio")
-        if fixed:
-            return fixed
-        if ratio is None or available_bytes is None:
-            return None
-        return available_bytes * ratio // 100
-
-    background, most = limit("dirty_background"), limit("dirty")
-    if background is None or most is None:
-        return None
-    # the kernel halves a background limit that is not below the other
-    return DirtyLimit(background if background < most else most // 2, most)
+    if fixed or ratio is None or available is None:
+        return fixed or None
+    return available * ratio // 100
 
 
 def _number(path: Path) -> Optional[int]:

@@ -33,12 +33,9 @@ class Tally:
     doubled: int = 0
     late: int = 0
     """Of the unique ones those that came after one with a higher number (RFC 4737)."""
-    stray: int = 0
     expected: int = 0
     """The lowest number above all that came."""
     jitter_seconds: float = 0.0
-    uneven_seconds: float = 0.0
-    """Sum of all differences of transit time between neighbours."""
     transit_ns: Optional[int] = None
     """Of the latest: by two clocks, so that only differences mean anything."""
 
@@ -50,7 +47,6 @@ class Tally:
     def take(self, number: int, sent_ns: int, arrived_ns: int) -> bool:
         """One datagram; whether it is a new one of this run."""
         if number >= self.most:
-            self.stray += 1
             return False
         if self.seen[number]:
             self.doubled += 1
@@ -64,7 +60,6 @@ class Tally:
         transit_ns = arrived_ns - sent_ns
         if self.transit_ns is not None:
             difference = abs(transit_ns - self.transit_ns) / 1e9
-            self.uneven_seconds += difference
             self.jitter_seconds += (difference - self.jitter_seconds) * JITTER_GAIN
         self.transit_ns = transit_ns
         return True
@@ -81,9 +76,9 @@ def account(tally: Tally, sent: int, dropped: Optional[int]) -> Details:
     are not its loss. None: the system does not tell, and lost_datagrams may hold some of them.
 
     Returns sent_datagrams, received_datagrams, lost_datagrams, loss_ratio (of those sent),
-    reordered_datagrams, reordered_ratio (of those received), duplicate_datagrams, stray_datagrams,
-    jitter_seconds (RFC 3550, at the end), jitter_mean_seconds (mean difference of transit time),
-    receiver_dropped_datagrams where known, longest_gap_datagrams where no drop is mixed with it.
+    reordered_datagrams, reordered_ratio (of those received), duplicate_datagrams, jitter_seconds
+    (RFC 3550, at the end), receiver_dropped_datagrams where known, longest_gap_datagrams where no
+    drop is mixed with it.
     """
     missing = max(0, sent - tally.unique)
     lost = missing - min(missing, dropped or 0)
@@ -95,11 +90,8 @@ def account(tally: Tally, sent: int, dropped: Optional[int]) -> Details:
         "reordered_datagrams": tally.late,
         "reordered_ratio": tally.late / tally.unique if tally.unique else 0.0,
         "duplicate_datagrams": tally.doubled,
-        "stray_datagrams": tally.stray,
         "jitter_seconds": tally.jitter_seconds,
     }
-    if tally.unique > 1:
-        told["jitter_mean_seconds"] = tally.uneven_seconds / (tally.unique - 1)
     if dropped is not None:
         told["receiver_dropped_datagrams"] = dropped
     if not dropped:

@@ -38,10 +38,8 @@ def line(points: Points, segment_bytes: int = 0) -> Optional[Details]:
 
     segment_bytes: payload of one segment; 0: not known.
 
-    Returns latency_seconds, bandwidth_bytes_per_second, n_half_bytes, first_segment_seconds (what
-    the first segment takes besides, below 0 where it takes less than the rest; absent where that
-    cannot be seen) and worst_residual_ratio: how far the worst time lies off, in relation to
-    itself.
+    Returns latency_seconds, bandwidth_bytes_per_second, n_half_bytes and worst_residual_ratio: how
+    far the worst time lies off, in relation to itself.
     """
     known = sorted((size, seconds) for size, seconds in points if seconds > 0)
     sizes = {size for size, _ in known}
@@ -51,8 +49,7 @@ def line(points: Points, segment_bytes: int = 0) -> Optional[Details]:
     columns = [[1.0, size / longest] for size, _ in known]
     within = sum(size <= segment_bytes for size in sizes)
     around = min(within, len(sizes) - within)
-    stepped = around >= LEAST_AROUND and len(sizes) > LEAST_SIZES
-    if stepped:
+    if around >= LEAST_AROUND and len(sizes) > LEAST_SIZES:
         for column, (size, _) in zip(columns, known):
             column.append(min(1.0, size / segment_bytes))
     times = [seconds for _, seconds in known]
@@ -60,7 +57,7 @@ def line(points: Points, segment_bytes: int = 0) -> Optional[Details]:
     if found is None or found[0] <= 0 or found[1] <= 0:
         return None
     bandwidth = longest / found[1]
-    told = {
+    return {
         "latency_seconds": found[0],
         "bandwidth_bytes_per_second": bandwidth,
         "n_half_bytes": found[0] * bandwidth,
@@ -69,9 +66,6 @@ def line(points: Points, segment_bytes: int = 0) -> Optional[Details]:
             for column, seconds in zip(columns, times)
         ),
     }
-    if stepped:
-        told["first_segment_seconds"] = found[2]
-    return told
 
 
 def fit(points: Points, segment_bytes: int = 0) -> Details:

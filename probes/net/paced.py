@@ -28,7 +28,7 @@ MOST_BURST_SECONDS = 0.002
 path would be filled by our own haste."""
 LOOK_SECONDS = 0.05
 """Between two looks at the control connection."""
-TELLS = ("sent_bytes_per_second", "pace_ratio", "refused_datagrams")
+TELLS = ("sent_bytes_per_second", "pace_ratio")
 """What the sender knows alone."""
 _BUFFERS = 256
 """Of different content, one after the other: 370 kB repeat too rarely for a link's compression."""
@@ -76,7 +76,7 @@ class Sender:
         planned = self.pace.planned(size)
         gap = size / self.pace.bytes_per_second
         buffers = _buffers(size)
-        number = refused = 0
+        number = 0
         for _ in range(HELLOS):
             datagrams.send(self.made, bytearray(datagrams.hello(self.token)))
         began = now = due = last = CLOCK.now()
@@ -98,7 +98,6 @@ class Sender:
                 last = now
                 due += gap
             else:
-                refused += 1
                 CLOCK.sleep(TICK_SECONDS)
             now = CLOCK.now()
         if number < 2:
@@ -108,7 +107,6 @@ class Sender:
             "sent": number,
             "sent_bytes_per_second": rate,
             "pace_ratio": rate / self.pace.bytes_per_second,
-            "refused_datagrams": refused,
         }
 
 
@@ -238,7 +236,7 @@ class Receiver:
             sent_by, number, sent_ns = HEADER.unpack_from(buffer)
             if got != size or sent_by != token:
                 known = sent_by == token and number == datagrams.HELLO
-                self.greeted, tally.stray = self.greeted or known, tally.stray + (not known)
+                self.greeted = self.greeted or known
                 continue
             if tally.take(number, sent_ns, arrived_ns):
                 quiet_since = arrived_ns / 1e9

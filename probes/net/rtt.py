@@ -219,8 +219,7 @@ def loaded(verb: str, peer: Endpoint, seconds: float, unloaded_seconds: float) -
         rtt_seconds_median, rtt_seconds_high, count, lost (handshakes of which a packet was),
         buffer_delay_seconds: how much longer than unloaded; buffer_delay_ratio: the same over the
         unloaded one (RFC 6349 4.3, of medians); streams, congestion_control and bytes_per_second
-        of the load; stream_rtt_seconds_median: the stream's own, where a queue of each flow's own
-        would hide it from the handshakes.
+        of the load.
 
     Raises Unavailable where no stream can be opened or no handshake was answered, RuntimeError
     where the stream broke.
@@ -231,7 +230,7 @@ def loaded(verb: str, peer: Endpoint, seconds: float, unloaded_seconds: float) -
     if not spread:
         raise Unavailable("no handshake was answered under load")
     delay = max(0.0, spread["median_seconds"] - unloaded_seconds)
-    told = {
+    return {
         "rtt_seconds_median": spread["median_seconds"],
         "rtt_seconds_high": spread["high_seconds"],
         "count": spread["count"],
@@ -242,5 +241,3 @@ def loaded(verb: str, peer: Endpoint, seconds: float, unloaded_seconds: float) -
         "congestion_control": moved.congestion_control,
         "bytes_per_second": run_rate(moved.samples),
     }
-    own = moved.limits.get("rtt_seconds_median")
-    return told if own is None else {**told, "stream_rtt_seconds_median": own}

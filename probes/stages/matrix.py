@@ -145,11 +145,11 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     Returns cells (window_bytes as asked for, granted_bytes at the end that got less, streams,
     bytes_per_second (after the slow start), rtt_unloaded_seconds (least of the handshakes before: a
     queue may still have been draining), rtt_loaded_seconds (median of those during it; None: none
-    was answered in time), rtt_loaded_high_seconds, cpu_seconds (the initiator's host, all cores),
+    was answered in time), cpu_seconds (the initiator's host, all cores),
     retransmitted_segments, peer_window_bytes (advertised by the receiver, median),
     bound_bytes_per_second (streams x effective window / unloaded RTT)), knee (window_bytes,
     streams: the cheapest that reaches 95 %), bdp_bytes (of the best cell's rate),
-    rtt_seconds (unloaded, least), rtt_by, left_out (whether time was short), broken (cells whose
+    rtt_seconds (unloaded, least), left_out (whether time was short), broken (cells whose
     transfer broke: window_bytes, streams, reason; absent: none did), and of the last run
     window_bytes, streams, limits, congestion_control, window_rates_bytes_per_second.
 
@@ -170,7 +170,6 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     return {
         "cells": found,
         "knee": knee(found, run_rate(moved.samples)),
-        "rtt_by": "handshakes",
         **({"rtt_seconds": trip, "bdp_bytes": _best_rate(found) * trip} if trip else {}),
         "left_out": left_out,
         **({"broken": _told(broken)} if broken else {}),
@@ -250,7 +249,6 @@ def _cell(shape: Shape, peer: Endpoint, known: Iterable[Details]) -> Details:
         "bytes_per_second": _settled_rate(moved, shape, unloaded or 0.0),
         "rtt_unloaded_seconds": unloaded,
         "rtt_loaded_seconds": loaded.get("median_seconds"),
-        "rtt_loaded_high_seconds": loaded.get("high_seconds"),
         "cpu_seconds": (moved.sender if shape.verb == "push" else moved.receiver).get(
             "cpu_seconds"
         ),

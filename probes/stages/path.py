@@ -17,7 +17,6 @@ from typing import Callable, Dict, Iterator, Optional, TypeVar
 from probes.core.meaning import Port, Seconds, Text
 from probes.core.records import DROPS, Details, Endpoint, Sample
 from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable
-from probes.host.interface import interface_facts
 from probes.net import black_hole, callers, icmp, port, rtt, transfer
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
@@ -153,7 +152,6 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         handshakes with the share's port.
         hops: [{ttl, address, rtt_seconds}], None for both where a router did not answer;
         hops_complete: whether the last one is the server.
-        interface_mtu_bytes: of this host's interface towards the server.
         push, pull: the path to the server and the one back, each with what is known of
             path_mtu_bytes: IP packet that the sending kernel believes to pass;
             path_mtu_confirmed: whether the other host answered one of that size;
@@ -239,10 +237,7 @@ class _Look:
         self.known["hops_complete"] = found.end is not None
 
     def measure_mtu(self) -> None:
-        """What each kernel believes to pass, and what the interface takes."""
-        facts = interface_facts(self.setting.host)
-        if facts is not None and facts.mtu_bytes is not None:
-            self.known["interface_mtu_bytes"] = facts.mtu_bytes
+        """What each kernel believes to pass."""
         seconds = MTU_RATIO * self.setting.seconds
         try:
             self.ways["push"].update(icmp.path_mtu(self.setting.host, self.rtt_seconds, seconds))

@@ -126,7 +126,6 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         ways: the one in use first, each with address (the server's), interface (this host's),
             server_interface, server_kind (as ip-link(8) names it), in_use, and either
             push_bytes_per_second and pull_bytes_per_second, or missing, why they are not there.
-        not_called: addresses of the server's that are in no network of this host's own.
 
     Raises Unavailable where the data port cannot be reached, or a host's addresses not be read.
     """
@@ -137,7 +136,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         meeting = port.meet(peer, {"callers": [each.address for each in own]}, 0)
         try:
             told = meeting.hear(ANSWER_SECONDS + port.CONNECT_SECONDS)
-            ways, beyond = _ways(setting.host, own, told["addresses"])
+            ways = _ways(setting.host, own, told["addresses"])
         finally:
             meeting.close()
     except OSError as error:
@@ -155,11 +154,11 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             else:
                 way["missing"] = f"port {setting.port} there may belong to another server"
     yield Last(time.monotonic() - began, 0)
-    return {"ways": ways, "not_called": beyond}
+    return {"ways": ways}
 
 
-def _ways(host: str, own: List[Own], told: List[Details]) -> Tuple[List[Details], List[str]]:
-    """The ways to a server by its addresses, and those of them that nobody may be sure of.
+def _ways(host: str, own: List[Own], told: List[Details]) -> List[Details]:
+    """The ways to a server by those of its addresses that are next to this host.
 
     Whoever answers may tell any address: only those next to this host are called.
     """
@@ -167,14 +166,12 @@ def _ways(host: str, own: List[Own], told: List[Details]) -> Tuple[List[Details]
     ours = {each.address for each in own}
     names = {each.index: each.name for each in rtnetlink.read_links()}
     ways: Dict[str, Details] = {}
-    beyond = []
     for each in sorted(told[:MOST_ADDRESSES], key=lambda one: str(one["address"]) != host):
         address = str(ipaddress.ip_address(each["address"]))
         in_use = address == host
         if not in_use and (
             address in ours or not any(ipaddress.ip_address(address) in one for one in near)
         ):
-            beyond.append(address)
             continue
         way = {
             "address": address,
@@ -185,7 +182,7 @@ def _ways(host: str, own: List[Own], told: List[Details]) -> Tuple[List[Details]
         }
         # A second address of the same two cards is the same way.
         ways.setdefault(f"{way['interface']} {way['server_interface']}", way)
-    return list(ways.values())[:MOST_WAYS], beyond
+    return list(ways.values())[:MOST_WAYS]
 
 
 def _nonce(told: Any) -> str:

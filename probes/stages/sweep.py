@@ -110,8 +110,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             sender_cpu_seconds_per_byte, receiver_cpu_seconds_per_byte. Over loopback both ends are
             one host, and so is their CPU time. A size whose transfers all broke is not there.
         knee_bytes: the smallest buffer that reaches 95 % of the best.
-        best_bytes: the buffer of the window; its limits, congestion_control and
-            window_rates_bytes_per_second.
+        limits, congestion_control, window_rates_bytes_per_second: of the best buffer's window.
         rtt_seconds: the path's own, where known.
 
     Raises as transfer.initiate does.
@@ -140,7 +139,6 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     return {
         "points": found,
         "knee_bytes": smallest_buffer(found, run_rate(again.samples)),
-        "best_bytes": best["buffer_bytes"],
         "limits": again.limits,
         "congestion_control": again.congestion_control,
         "window_rates_bytes_per_second": [

@@ -108,9 +108,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Has datagrams sent for the setting's seconds; samples are the receiver's, of new payload.
 
     Returns what probes.net.datagrams.account tells, and payload_bytes, sent_bytes_per_second (what
-    the sender really sent), pace_ratio (that over the setting's), refused_datagrams (sends that
-    the sender's own queue had no room for; tried again), receive_buffer_bytes (as granted),
-    window_rates_bytes_per_second.
+    the sender really sent), pace_ratio (that over the setting's), receive_buffer_bytes (as
+    granted), window_rates_bytes_per_second.
 
     Raises Unavailable where a firewall lets TCP pass and UDP not, RuntimeError where it breaks.
     """

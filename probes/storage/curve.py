@@ -98,8 +98,7 @@ class Settled(NamedTuple):
 
     moved_bytes: int
     seconds: float
-    jump_seconds: float
-    """Left out."""
+    """Without the first jump."""
 
     @property
     def bytes_per_second(self) -> float:
@@ -123,7 +122,7 @@ def settled(job: fio.Job, result: fio.Result, usual_seconds: float | None) -> Se
             share = depth / blocks
             jump = (result.latency_most_seconds - share * elapsed) / (1 - share)
         jump = min(max(jump, 0.0), usual_seconds, elapsed / 2)
-    return Settled(result.moved_bytes, elapsed - jump, jump)
+    return Settled(result.moved_bytes, elapsed - jump)
 
 
 RANDOM_SHARE = 0.2
@@ -193,12 +192,10 @@ def row(each: Sequence[Settled], results: Sequence[fio.Result]) -> Details:
     return found
 
 
-def details(rows: list[Details], each: Sequence[Settled], small: RandomReads | None) -> Details:
+def details(rows: list[Details], small: RandomReads | None) -> Details:
     """The zones in the order of their addresses, and the figures of the whole disk; pure."""
     rows = sorted(rows, key=lambda one: float(one["from_ratio"]))
-    seconds = sum(one.seconds for one in each)
-    jumps = sum(one.jump_seconds for one in each)
-    found: Details = {"zones": rows, "settled_ratio": seconds / (seconds + jumps)}
+    found: Details = {"zones": rows}
     if small is not None:
         typical = statistics.median(one["bytes_per_second"] for one in rows)
         found["seek_seconds"] = seek_seconds(small, typical)

@@ -71,7 +71,7 @@ def _write(setting: Setting, fds: Sequence[int], size: int, device: str | None) 
     rows = _rows(files, each, [file.result for file in files], setting.zones)
     return {
         **others.around(device, before, after, written_bytes=written_bytes),
-        **curve.details(rows, each, None),
+        **curve.details(rows, None),
         **_common(files, jobs[0].direct),
         "cache": None,
     }
@@ -101,7 +101,7 @@ def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -
     rows = _rows(files, each, results, setting.zones)
     return {
         **counted,
-        **curve.details(rows, each, small),
+        **curve.details(rows, small),
         **_common(files, direct),
         "cache": cache_details(
             setting,

@@ -298,17 +298,15 @@ def measure_sustained(setting: Setting, peer: Endpoint) -> Running:
     So none comes while the page cache takes what is written. Returns
     acknowledged_bytes_per_second: until the knee, or until the end where there is none;
     sustained_bytes_per_second: after it; knee_bytes: written before it (both None: none seen);
-    durable_bytes_per_second: until all was flushed; write_seconds, written_bytes, flushed_bytes;
-    flush_seconds (None: not done within 10 s, and flushed_bytes is less); dirty_limit_bytes and
-    dirty_background_bytes when it began (None: the system does not tell);
-    acknowledged_windows: [{seconds, bytes}], the series that the knee is found in; request_bytes,
+    durable_bytes_per_second: until all was flushed; written_bytes; flush_seconds (None: not done
+    within 10 s); dirty_limit_bytes when it began (None: the system does not tell); request_bytes,
     ended_by (time, size, room), direct, zones (one, the whole).
 
     Errors: those of growing; OSError of the disk, at the latest of its flush;
     RuntimeError where nothing reached the disk.
     """
     with growing(setting) as file:
-        limit = read_dirty_limit()
+        limit_bytes = read_dirty_limit()
         yield Sample(0.0, 0)
         began = time.monotonic()
         windows = _write(file, began, setting.seconds)
@@ -331,13 +329,9 @@ def measure_sustained(setting: Setting, peer: Endpoint) -> Running:
         "sustained_bytes_per_second": found.after_bytes_per_second if found else None,
         "knee_bytes": found.at_bytes if found else None,
         "durable_bytes_per_second": durable,
-        "write_seconds": written - began,
         "written_bytes": file.written_bytes,
-        "flushed_bytes": flushed_bytes,
         "flush_seconds": ended - written if flushed_bytes == file.written_bytes else None,
-        "dirty_limit_bytes": limit.limit_bytes if limit else None,
-        "dirty_background_bytes": limit.background_bytes if limit else None,
-        "acknowledged_windows": [{"seconds": each[0], "bytes": each[1]} for each in windows],
+        "dirty_limit_bytes": limit_bytes,
         "ended_by": file.ended_by,
         "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": durable}],
     }

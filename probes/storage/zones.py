@@ -100,7 +100,7 @@ def _device(setting: Setting) -> Running:
     ]
     return {
         **counted,
-        **curve.details(rows, each, small),
+        **curve.details(rows, small),
         "direct": True,
         "located": True,
         "device": device.name,

@@ -200,7 +200,6 @@ NATIVE = Axis(
         "program": steps.word(pair.first.made.outcome.details, "program"),
     },
     own=lambda pair: {
-        "own_dialect": pair.second.copy.dialect,
         "filesystem": steps.word(pair.first.made.outcome.details, "mount", "filesystem"),
         "options": _slow_options(pair),
     },
@@ -225,7 +224,7 @@ def dialects(report: Report) -> Iterator[Comparison]:
         yield Comparison(
             about="dialect",
             sentence=_dialect_sentence(ends, groups[0]),
-            rows=tuple(_dialect_row(report, each) for each in rows),
+            rows=tuple(map(_dialect_row, rows)),
             ratio=ends.ratio,
             significant=ends.significant,
             steps=tuple(each.made.index for each in rows),
@@ -238,7 +237,7 @@ def _ends(report: Report, made: list[Half]) -> Pair:
     return Pair(report, ordered[0], ordered[-1])
 
 
-def _dialect_row(report: Report, each: Half) -> Row:
+def _dialect_row(each: Half) -> Row:
     flight = ("request_bytes", "depth", "in_flight_bytes")
     return {
         "copy": each.copy.name,
@@ -248,16 +247,8 @@ def _dialect_row(report: Report, each: Half) -> Row:
         "high_bytes_per_second": each.spread.high,
         "runs": each.spread.runs,
         **{name: getattr(each.made.details, name) for name in flight},
-        "in_flight_per_rtt_bytes_per_second": _window_rate(report, each.made),
         "security": security(each.made),
     }
-
-
-def _window_rate(report: Report, made: Found) -> float | None:
-    """What the bytes in flight carry at the path's round trip; None: one of both is not known."""
-    in_flight = made.details.in_flight_bytes
-    seen = rtt(report, made)
-    return None if in_flight is None or seen is None else in_flight / seen.seconds
 
 
 def _dialect_sentence(ends: Pair, made: list[Half]) -> str:
@@ -276,9 +267,10 @@ def _dialect_sentence(ends: Pair, made: list[Half]) -> str:
     first, second = _flight(slow.made), _flight(fast.made)
     # What the round trips leave of the slower one, where that is less than the faster one does;
     # nothing where it ran faster than that: then the round trip is wrong.
-    trip, most = rtt(ends.report, slow.made), _window_rate(ends.report, slow.made)
+    trip, in_flight = rtt(ends.report, slow.made), slow.made.details.in_flight_bytes
+    most = 0.0 if trip is None or in_flight is None else in_flight / trip.seconds
     bound = max(EXPLAINED_RATIO * slow.rate, fast.rate)
-    if trip is not None and most is not None and slow.spread.high <= most <= bound:
+    if trip is not None and slow.spread.high <= most <= bound:
         seconds = f"{'' if trip.echoed else 'about '}{seconds_text(trip.seconds)}"
         told += f". At an RTT of {seconds}, {names[0]} allows at most {rate_text(most)}."
     else:

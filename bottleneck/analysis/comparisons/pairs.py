@@ -160,7 +160,6 @@ class Axis:
         row = self.head(pair)
         for name, half in zip(self.names, (pair.first, pair.second), strict=True):
             row[f"{name}_bytes_per_second"] = half.rate
-            row[f"{name}_runs"] = half.spread.runs
         apart = {"ratio": pair.ratio, "significant": pair.significant}
         return {**row, **self.own(pair), **apart, **self.end(pair)}
 

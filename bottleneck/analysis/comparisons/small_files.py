@@ -113,8 +113,6 @@ def _row(cost: Cost, verdict: Verdict) -> Row:
         "round_trips_per_file": cost.round_trips_per_file,
         "rtt_seconds": cost.rtt_seconds,
         "round_trips_seconds": trips,
-        "rest_seconds": None if trips is None else seconds - trips,
-        "one_file_bytes_per_second": None if whole is None else whole.rate.median,
         "ten_thousand_files_seconds": MANY * seconds,
         "same_as_one_file_seconds": None if whole is None else MANY * cost.link_seconds,
         "verdict": told,

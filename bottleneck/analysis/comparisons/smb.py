@@ -271,9 +271,7 @@ def _row(verb: str, name: str, found: Found, base: Found) -> Row:
         "significant": found is not base and differ(found.rate, base.rate),
     }
     for side in SIDES:
-        usage = found.usage(side)
         row[f"{side}_cpu_seconds_per_byte"] = cpu_seconds_per_byte(found, side)
-        row[f"{side}_busiest_core_ratio"] = None if usage is None else usage.busiest_core_ratio
     return row
 
 

@@ -182,11 +182,6 @@ class Evidence:
         return path_rate(self.report, self.sender)
 
     @property
-    def streams_gain(self) -> float | None:
-        """Rate of several streams over that of one in its direction; None: not both measured."""
-        return streams_gain(self.report, self.sender)
-
-    @property
     def believed(self) -> list[Found]:
         """The tcp steps in its direction, without those whose rate is impossible."""
         return hardware_limits.believed(self.report, self.sender)

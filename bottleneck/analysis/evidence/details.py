@@ -59,7 +59,6 @@ class Sockets:
     unsent_bytes_median: float | None = None
     loss_ratio: float | None = None
     receive_window_limited_ratio: float = 0.0
-    peer_window_full_ratio: float = 0.0
     send_queue_full_ratio: float = 0.0
     full_ratio: float = 0.0
     retransmitted_segments: float = 0.0

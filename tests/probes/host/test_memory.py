@@ -13,12 +13,6 @@ from probes.system import proc
 PAGE = os.sysconf("SC_PAGE_SIZE")
 VMSTAT = "nr_free_pages 81\npswpin 7\npswpout 9\nnr_dirty_threshold 1000\nstrange\n"
 PSI = "some avg10=0.00 avg60=1.25 avg300=0.90 total=2500000\nfull avg10=0.00 total=9\n"
-USUAL = {
-    "dirty_ratio": 20,
-    "dirty_bytes": 0,
-    "dirty_background_ratio": 10,
-    "dirty_background_bytes": 0,
-}
 
 
 @pytest.fixture
@@ -67,13 +61,24 @@ def test_a_device_that_is_not_known_has_the_hosts_limit(host, device):
     assert memory.read_pressure(device, *host).dirty_limit_bytes == 1000 * PAGE
 
 
-def test_a_background_limit_that_is_not_below_the_other_is_halved_from_it():
-    assert memory.dirty_limits({**USUAL, "dirty_bytes": 80}, 1000) == memory.DirtyLimit(40, 80)
-
-
-def test_what_is_not_told_is_not_made_up():
-    assert memory.dirty_limits({}, 1000) is None
-    assert memory.dirty_limits(USUAL, None) is None
+@pytest.mark.parametrize(
+    ("told", "available", "bytes_"),
+    [
+        ({"dirty_bytes": 80, "dirty_ratio": 20}, 1000, 80),
+        ({"dirty_bytes": 0, "dirty_ratio": 20}, 1000, 200),
+        ({"dirty_bytes": 0, "dirty_ratio": 20}, None, None),
+        ({}, 1000, None),
+    ],
+)
+def test_a_dirty_limit_is_fixed_or_a_share_of_what_is_available(
+    tmp_path, monkeypatch, told, available, bytes_
+):
+    for name, number in told.items():
+        (tmp_path / name).write_text(f"{number}\n")
+    monkeypatch.setattr(memory, "_VM", tmp_path)
+    monkeypatch.setattr(memory, "meminfo", lambda: {"MemAvailable": available})
+    monkeypatch.setattr(cgroup, "memory_limit", lambda pid: None)
+    assert memory.read_dirty_limit() == bytes_
 
 
 def test_a_containers_limit_replaces_the_hosts_memory(monkeypatch):

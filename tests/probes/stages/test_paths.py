@@ -42,9 +42,8 @@ def test_an_answer_that_is_cut_off_tells_no_address():
 )
 def test_nobody_is_called_who_is_not_next_to_this_host(told_address):
     """Whoever answers may tell any address; this host's own is none of the server's either."""
-    ways, beyond = paths._ways(SLOW, OWN, [told(told_address, "eth1"), told(SLOW, "eth0")])
+    ways = paths._ways(SLOW, OWN, [told(told_address, "eth1"), told(SLOW, "eth0")])
     assert [each["address"] for each in ways] == [SLOW]
-    assert beyond == [told_address]
 
 
 def test_what_is_no_address_breaks_the_stage_alone():
@@ -54,8 +53,7 @@ def test_what_is_no_address_breaks_the_stage_alone():
 
 def test_only_so_many_addresses_are_looked_at():
     many = [told(f"10.91.8.{n % 250 + 2}", f"eth{n}") for n in range(10_000)]
-    ways, beyond = paths._ways(SLOW, OWN, many)
-    assert len(ways) <= paths.MOST_WAYS and len(beyond) <= paths.MOST_ADDRESSES
+    assert len(paths._ways(SLOW, OWN, many)) <= paths.MOST_WAYS
 
 
 def test_one_address_alone_is_the_way_in_use_and_costs_no_transfer(run_stage):

@@ -132,10 +132,9 @@ def test_the_worst_of_a_hundred_is_the_hundredths_but_one():
 
 def test_acknowledged_and_durable_are_told_apart(carried_out, tmp_path):
     samples, details = carried_out(measure_sustained, tmp_path, 64 * MIB)
-    assert details["flushed_bytes"] == 64 * MIB
+    assert samples[-1].moved_bytes == 64 * MIB
     assert details["acknowledged_bytes_per_second"] >= details["durable_bytes_per_second"]
-    told = details["write_seconds"] + details["flush_seconds"]
-    assert told == pytest.approx(samples[-1].elapsed_seconds)
+    assert 0 < details["flush_seconds"] < samples[-1].elapsed_seconds
     assert (details["knee_bytes"] is None) == (details["sustained_bytes_per_second"] is None)
 
 
@@ -144,14 +143,14 @@ def test_a_flush_that_takes_too_long_is_given_up_and_counts_what_is_there(
 ):
     monkeypatch.setattr(written, "FLUSH_SECONDS", 0.0)
     samples, details = carried_out(measure_sustained, tmp_path, 64 * MIB)
-    assert samples[-1].moved_bytes == details["flushed_bytes"] == written.FLUSH_STEP_BYTES
+    assert samples[-1].moved_bytes == written.FLUSH_STEP_BYTES
     assert details["flush_seconds"] is None
 
 
 def test_where_ranges_cannot_be_flushed_the_whole_file_is(carried_out, tmp_path, monkeypatch):
     monkeypatch.setattr(written, "sync_range", lambda *_: False)
     samples, details = carried_out(measure_sustained, tmp_path)
-    assert samples[-1].moved_bytes == details["flushed_bytes"] == 16 * MIB
+    assert samples[-1].moved_bytes == 16 * MIB
 
 
 def series(*parts, seed=1, noise=0.1):
