@@ -179,13 +179,11 @@ def _check_options(
         completion.checked("--copy", one.copy, (*OWN_COPIES, FILE_COPY))
     if one.copy == FILE_COPY and not others.file:
         raise Refused("usage", f"--copy {FILE_COPY}: use it with --file FILE")
-    secured = copies.signing or copies.encryption
-    for given, fits, names, other in (
-        (others.file or disk.device, ("disk", "smb-copy"), "--file and --device", "disk"),
-        (others.tree, ("smb-copy",), "--tree", "smb-copy"),
-        (one.copy, ("smb-copy",), "--copy", "smb-copy"),
-        (copies.native_command, ("native-copy",), "--native-command", "native-copy"),
-        (secured, knobs.stages_with("security"), "--signing and --encryption", "smb-copy"),
-    ):
-        if given and stage not in fits:
-            raise Refused("usage", f"probe {stage}: {names} not allowed here; use probe {other}")
+    secured = dict.fromkeys(("signing", "encryption"), knobs.stages_with("security"))
+    given = {"file": others.file, "tree": others.tree, **vars(disk), **vars(copies), **vars(one)}
+    for name, stages in {**knobs.OF_STAGES, **secured}.items():
+        if name != "zones" and given.get(name) and stage not in stages:
+            option = f"--{name.replace('_', '-')}"
+            raise Refused(
+                "usage", f"probe {stage}: {option} not allowed here; use probe {stages[0]}"
+            )

@@ -26,8 +26,8 @@ from bottleneck.run.bench import Event
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from probes.core.records import Sample
+from probes.host.counters import read_cores
 from probes.host.memory import read_memory
-from probes.net import busy
 from probes.system.proc import CoreTimes
 
 STEP_COLUMNS = 27
@@ -168,7 +168,7 @@ class OwnLoad:
         """The busiest core over the last second or more, and the RAM in use: `31% 1 GiB`."""
         moment = time.monotonic()
         if moment - self.read_at >= LOAD_SECONDS:
-            cores, memory = busy.read() or {}, read_memory()
+            cores, memory = read_cores() or {}, read_memory()
             core = _busiest(self.cores, cores)
             words = [] if core is None else [units.percent_text(min(1.0, core)).replace(" ", "")]
             words += [] if memory is None else [units.size_text(memory.used_bytes)]

@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from probes.core.meaning import Address, Count, Text
 from probes.core.records import Usage
+from probes.core.stage import Unavailable
 from probes.files import open_files
 from probes.host import cgroup, interface
 from probes.host.memory import Pressure, read_memory, read_pressure
@@ -148,6 +149,37 @@ def usable_cores(pids: Iterable[int], cores: Dict[int, CoreTimes]) -> set[int]:
         with contextlib.suppress(OSError):
             found |= os.sched_getaffinity(pid)
     return found
+
+
+def read_cores() -> Optional[Dict[int, CoreTimes]]:
+    """The cores that this process may use, by number, now; None where the system does not tell."""
+    try:
+        cores = reader().cores()
+    except Unavailable:
+        return None
+    usable = usable_cores({0}, cores)
+    return {core: each for core, each in cores.items() if core in usable}
+
+
+def busy_cores(
+    before: Optional[Dict[int, CoreTimes]], after: Optional[Dict[int, CoreTimes]]
+) -> Optional[float]:
+    """How many of those cores were busy between two moments, by whomever; None: not known.
+
+    A core's busy share of its own ticks is at most 1. What the hypervisor gave to somebody else is
+    not this host's.
+    """
+    if before is None or after is None:
+        return None
+    busy = 0.0
+    for core, now in after.items():
+        was = before.get(core)
+        whole = now.total_seconds - was.total_seconds if was else 0.0
+        if was is None or whole <= 0:
+            return None
+        used = now.busy_seconds - was.busy_seconds - (now.stolen_seconds - was.stolen_seconds)
+        busy += min(1.0, max(0.0, used / whole))
+    return busy
 
 
 OVERRUN_RATIO = 1.3

@@ -3,8 +3,7 @@
 Of this host or, where its limit is lower, of this process's control group. Sources: proc(5);
 /proc/vmstat (mm/vmstat.c: pswpin and pswpout in pages, the dirty threshold as the kernel has it
 now), /proc/pressure (Documentation/accounting/psi.rst), /sys/class/bdi
-(Documentation/ABI/testing/sysfs-class-bdi), sysctl/vm.rst (dirty_ratio, dirty_bytes),
-mm/page-writeback.c (domain_dirty_limits).
+(Documentation/ABI/testing/sysfs-class-bdi).
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from typing import Optional
 from probes.core.stage import Unavailable
 from probes.host import cgroup
 from probes.system.platform import os
-from probes.system.proc import Memory, meminfo, numbers, text
+from probes.system.proc import Memory, numbers, text
 from probes.system.reader import reader
 
 _PROC = Path("/proc")
 _SYS = Path("/sys")
-_VM = _PROC / "sys/vm"
 _SOME = re.compile(r"^some .*\btotal=(\d+)", re.MULTILINE)
 
 
@@ -91,23 +89,3 @@ def _device_limit(device: str | None, sys: Path) -> int | None:
             strict = text(each / "bdi/strict_limit").strip() == "1"
             return int(most) if strict else None
     return None
-
-
-def read_dirty_limit() -> Optional[int]:
-    """Bytes of dirty memory at which writers wait for the disk; None: the system tells none.
-
-    It follows the memory that is available, so it moves.
-    """
-    fixed, ratio = _number(_VM / "dirty_bytes"), _number(_VM / "dirty_ratio")
-    available = meminfo().get("MemAvailable")
-    group = cgroup.memory_limit(os.getpid())
-    if group is not None and available is not None:
-        available = min(available, max(0, group.total_bytes - group.used_bytes))
-    if fixed or ratio is None or available is None:
-        return fixed or None
-    return available * ratio // 100
-
-
-def _number(path: Path) -> Optional[int]:
-    written = text(path).strip()
-    return int(written) if written.isdigit() else None

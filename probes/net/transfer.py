@@ -20,8 +20,9 @@ from typing import Generator, Iterator, List, Optional, Tuple
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last
 from probes.files import payload
-from probes.net import busy, port
+from probes.host.counters import busy_cores, read_cores
 from probes.net import flow as flows
+from probes.net import port
 from probes.net.flow import Flow
 from probes.net.port import Meeting
 from probes.net.sampling import Arrivals, Sampling, spacing_seconds
@@ -284,7 +285,7 @@ class _Window:
         self._flow, self._option = flow, option
         self._began = time.monotonic()
         self.looks = Sampling(flow, self._began)
-        self._cores, self._times = busy.read(), os.times()
+        self._cores, self._times = read_cores(), os.times()
         self._moved, self._calls = sum(flow.moved), sum(flow.calls)
 
     def told(self) -> Details:
@@ -300,7 +301,7 @@ class _Window:
                 socket.SOL_SOCKET, self._option
             ),
         }
-        cores = busy.busy_cores(self._cores, busy.read())
+        cores = busy_cores(self._cores, read_cores())
         if cores is not None:
             told["cpu_seconds"] = cores * seconds
         times = os.times()

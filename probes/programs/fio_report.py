@@ -65,7 +65,6 @@ class Result:
     """Until the last flush, for writes."""
     latency_median_seconds: float | None
     latency_p99_seconds: float | None
-    short_ios: int
     latency_most_seconds: float | None = None
     """Of the slowest request, from its sending off on."""
     ios: int = 0
@@ -139,7 +138,6 @@ def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Resu
         elapsed_seconds=milliseconds / 1000,
         latency_median_seconds=_latency_seconds(part, "clat_ns", "percentile", "50.000000"),
         latency_p99_seconds=_latency_seconds(part, "clat_ns", "percentile", "99.000000"),
-        short_ios=count("short_ios"),
         latency_most_seconds=_latency_seconds(part, "lat_ns", "max"),
         ios=count("total_ios"),
     )

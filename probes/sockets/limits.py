@@ -49,8 +49,6 @@ WINDOW_STANDING_RATIO, BUFFER_STANDING_RATIO = 1.3, 2.0
 """A loaded RTT so far above the least one, with so much in flight, is a queue on the path. A writer
 with a small buffer sends in bursts, which wait for themselves there though the path is idle then.
 """
-_REDUCED = (2, 3, 4)
-"""CWR, Recovery, Loss."""
 _COUNTED = (
     ("retransmitted_segments", "retransmitted_segments"),
     ("sent_bytes", "sent_bytes"),
@@ -76,7 +74,7 @@ def of_sender(glimpses: Sequence[Glimpse]) -> Details:
     """What the sender's socket tells of a span of time; what is not known is absent.
 
     busy_ratio and those ending in limited_ratio are shares of the span (busy includes the others),
-    those of full and reduced shares of the looks; send_queue_full: the writer waits. The segments
+    those of full shares of the looks; send_queue_full: the writer waits. The segments
     and bytes sent and retransmitted and rto_seconds are what came to be in the span. high is the
     highest look.
     """
@@ -102,7 +100,6 @@ def of_sender(glimpses: Sequence[Glimpse]) -> Details:
             told[name] = seen[-1][name]
     queue = _each("queue_of_buffer", seen)
     waits = bool(queue) and max(queue) >= BLOCKS_RATIO
-    _share(told, "reduced_ratio", _each("reduced", seen))
     _share(told, "send_queue_full_ratio", [waits and each >= WAKES_RATIO for each in queue])
     _share(told, "peer_window_full_ratio", _each("peer_window_full", seen))
     lost = loss_ratio(told)
@@ -245,8 +242,6 @@ def read(glimpse: Glimpse) -> Figures:
         known["in_flight_bytes"] = known["unacknowledged_segments"] * segment
     if segment is not None and "congestion_window_segments" in known:
         known["congestion_window_bytes"] = known["congestion_window_segments"] * segment
-    if "congestion_state" in known:
-        known["reduced"] = known["congestion_state"] in _REDUCED
     flying, queue = known.get("in_flight_bytes"), known.get("send_queue_bytes")
     if flying is not None and segment is not None and "peer_window_bytes" in known:
         # it has no room for one more segment

@@ -23,74 +23,46 @@ INFO_BYTES = 512
 LISTEN = 10
 """The state in which the fields of the queues mean something else (net/tcp_states.h)."""
 _MICRO, _MILLI = 1_000_000, 1_000
-_U32, _U64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
-_INFINITE_SEGMENTS = 0x7FFFFFFF
+_U32 = 0xFFFFFFFF
 
 _FIELDS = (
     ("state", 0, "B", 1, None),
-    ("congestion_state", 1, "B", 1, None),
     ("rtos_in_a_row", 2, "B", 1, None),
     ("backoffs", 4, "B", 1, None),
     ("rto_seconds", 8, "I", _MICRO, 0),
-    ("delayed_ack_seconds", 12, "I", _MICRO, 0),
     ("segment_bytes", 16, "I", 1, 0),
-    ("receive_segment_bytes", 20, "I", 1, 0),
     ("unacknowledged_segments", 24, "I", 1, None),
-    ("sacked_segments", 28, "I", 1, None),
-    ("lost_segments", 32, "I", 1, None),
-    ("retransmitting_segments", 36, "I", 1, None),
-    ("since_sent_seconds", 44, "I", _MILLI, None),
     ("since_received_seconds", 52, "I", _MILLI, None),
     ("since_acknowledged_seconds", 56, "I", _MILLI, None),
     ("path_mtu_bytes", 60, "I", 1, 0),
-    ("receive_slow_start_threshold_bytes", 64, "I", 1, 0),
     ("rtt_seconds", 68, "I", _MICRO, 0),
-    ("rtt_variance_seconds", 72, "I", _MICRO, 0),
-    ("slow_start_threshold_segments", 76, "I", 1, _INFINITE_SEGMENTS),
     ("congestion_window_segments", 80, "I", 1, 0),
-    ("advertised_mss_bytes", 84, "I", 1, 0),
-    ("reordering_segments", 88, "I", 1, None),
     ("receive_rtt_seconds", 92, "I", _MICRO, 0),
-    ("receive_space_bytes", 96, "I", 1, 0),
     ("retransmitted_segments", 100, "I", 1, None),
-    ("pacing_rate_bytes_per_second", 104, "Q", 1, _U64),
-    ("most_pacing_rate_bytes_per_second", 112, "Q", 1, _U64),
     ("acknowledged_bytes", 120, "Q", 1, None),
     ("received_bytes", 128, "Q", 1, None),
-    ("sent_segments", 136, "I", 1, None),
-    ("received_segments", 140, "I", 1, None),
     ("unsent_bytes", 144, "I", 1, None),
     ("min_rtt_seconds", 148, "I", _MICRO, _U32),
-    ("received_data_segments", 152, "I", 1, None),
-    ("sent_data_segments", 156, "I", 1, None),
-    ("delivery_rate_bytes_per_second", 160, "Q", 1, 0),
     ("busy_seconds", 168, "Q", _MICRO, None),
     ("receive_window_limited_seconds", 176, "Q", _MICRO, None),
     ("send_buffer_limited_seconds", 184, "Q", _MICRO, None),
-    ("delivered_segments", 192, "I", 1, None),
-    ("delivered_marked_segments", 196, "I", 1, None),
     ("sent_bytes", 200, "Q", 1, None),
     ("retransmitted_bytes", 208, "Q", 1, None),
     ("duplicates_reported", 216, "I", 1, None),
-    ("reordering_seen", 220, "I", 1, None),
     ("out_of_order_segments", 224, "I", 1, None),
     ("peer_window_bytes", 228, "I", 1, None),
     ("own_window_bytes", 232, "I", 1, None),
-    ("rehashes", 236, "I", 1, None),
-    ("total_rtos", 240, "H", 1, None),
-    ("total_rto_recoveries", 242, "H", 1, None),
     ("rto_time_seconds", 244, "I", _MILLI, None),
 )
 """Name, offset, struct code, divisor, and the value by which the kernel says that it does not know.
 
 A kernel that returns less does not know the rest. busy_seconds includes both limited times and is
-counted in jiffies; the congestion states are 0 Open,
-1 Disorder, 2 CWR, 3 Recovery, 4 Loss; backoffs are those of the timer that runs.
+counted in jiffies; backoffs are those of the timer that runs.
 """
 
-_OPTIONS = (("timestamps", 1), ("selective_acks", 2), ("window_scaling", 4), ("ecn", 8))
+_TIMESTAMPS_AT, _TIMESTAMPS = 5, 1
+"""The byte of the connection's options, and the bit of this one."""
 _MEMORY = (
-    ("receive_queue_bytes", 0),
     ("receive_buffer_bytes", 1),
     ("send_buffer_bytes", 3),
     ("send_queue_bytes", 5),
@@ -104,7 +76,7 @@ def decode(raw: bytes, little_endian: bool = sys.byteorder == "little") -> Figur
     """The figures in what getsockopt(TCP_INFO) returned; only those that it is long enough for.
 
     What the kernel does not know is absent and not 0; of a listening socket the state alone is
-    told. Bits are 0 or 1. Window scales are those of RFC 7323: shifts, absent without the option.
+    told. timestamps is 0 or 1 (RFC 7323).
     """
     figures: Figures = {}
     order = "<" if little_endian else ">"
@@ -115,21 +87,8 @@ def decode(raw: bytes, little_endian: bool = sys.byteorder == "little") -> Figur
                 figures[name] = value if divisor == 1 else value / divisor
     if figures.get("state") == LISTEN:
         return {"state": LISTEN}
-    if len(raw) > 7:
-        figures.update(_bits(raw, little_endian))
-    return figures
-
-
-def _bits(raw: bytes, little_endian: bool) -> Figures:
-    """The fields that are narrower than a byte: the compiler fills it from its lower end, or
-    from its upper one on a big-endian machine."""
-    figures: Figures = {name: int(bool(raw[5] & bit)) for name, bit in _OPTIONS}
-    if figures["window_scaling"]:
-        low, high = raw[6] & 15, raw[6] >> 4
-        figures["peer_window_scale"], figures["own_window_scale"] = (
-            (low, high) if little_endian else (high, low)
-        )
-    figures["app_limited"] = raw[7] & 1 if little_endian else raw[7] >> 7
+    if len(raw) > _TIMESTAMPS_AT:
+        figures["timestamps"] = raw[_TIMESTAMPS_AT] & _TIMESTAMPS
     return figures
 
 

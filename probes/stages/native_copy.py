@@ -133,7 +133,6 @@ def _pull(
             **{"side": "server", "requested": requested(setting.copy)},
             **({"proven": False, "cached_ratio_before": None} if remote else found),
         },
-        "client_cached_ratio_before": found["cached_ratio_before"],
         "hash_ok": intact,
         "checked_bytes": checked,
     }

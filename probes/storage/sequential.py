@@ -163,8 +163,8 @@ def measured(job: fio.Job, device: str | None) -> Running:
     """Runs the job; the window opens with its first I/O and closes with its end.
 
     device: the block device below, by its kernel name. Returns direct, latency_seconds, zones
-    (one, the whole), short_ios, moved_bytes, what the device counted, and
-    window_rates_bytes_per_second where the run was long enough. Errors: fio.FioFailed.
+    (one, the whole), moved_bytes, what the device counted, and window_rates_bytes_per_second where
+    the run was long enough. Errors: fio.FioFailed.
     """
     before = others.look(device)
     result, samples = yield from ran(job)
@@ -178,7 +178,6 @@ def measured(job: fio.Job, device: str | None) -> Running:
         "zones": [
             {"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": result.bytes_per_second}
         ],
-        "short_ios": result.short_ios,
         "moved_bytes": result.moved_bytes,
         **others.around(device, before, others.look(device), **own),
         **window_details(samples),

@@ -25,7 +25,7 @@ from probes.core.records import Endpoint, Sample
 from probes.core.stage import Last, Running, Unavailable
 from probes.files import free_space, payload, source_file
 from probes.files.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
-from probes.host.memory import read_dirty_limit
+from probes.host.memory import read_pressure
 from probes.storage import Setting
 from probes.system.platform import os
 
@@ -306,7 +306,7 @@ def measure_sustained(setting: Setting, peer: Endpoint) -> Running:
     RuntimeError where nothing reached the disk.
     """
     with growing(setting) as file:
-        limit_bytes = read_dirty_limit()
+        limit_bytes = read_pressure(None).dirty_limit_bytes
         yield Sample(0.0, 0)
         began = time.monotonic()
         windows = _write(file, began, setting.seconds)

@@ -13,9 +13,9 @@ from tests.conftest import PASSWORD, target_of
     ("arguments", "why"),
     [
         (["smb-copy", "//192.0.2.1/x", "--signing", "yes"], "--signing 'yes': must be one of on"),
-        (["tcp", "//192.0.2.1/x", "--signing", "on"], "probe tcp: --signing and --encryption not"),
-        (["smb-tax", "//192.0.2.1/x", "--encryption", "on"], "probe smb-tax: --signing and"),
-        (["native-copy", ".", "--encryption", "on"], "probe native-copy: --signing and"),
+        (["tcp", "//192.0.2.1/x", "--signing", "on"], "probe tcp: --signing not allowed"),
+        (["smb-tax", "//192.0.2.1/x", "--encryption", "on"], "probe smb-tax: --encryption not"),
+        (["native-copy", ".", "--encryption", "on"], "probe native-copy: --encryption not"),
         (["small-files", ".", "--encryption", "on"], "--encryption: TARGET must be //host/share"),
         (
             ["small-files", "//192.0.2.1/x", "--copy", "pull.cached"],

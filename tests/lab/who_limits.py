@@ -66,7 +66,7 @@ def _without(glimpse: Glimpse, names: Sequence[str]) -> Glimpse:
     return Glimpse(glimpse.elapsed_seconds, figures, glimpse.unread_bytes, glimpse.unsent_bytes)
 
 
-QUEUES = ("receive_queue_bytes", "send_queue_bytes")
+QUEUES = ("send_queue_bytes",)
 BUFFERS = ("receive_buffer_bytes", "send_buffer_bytes")
 
 

@@ -363,7 +363,7 @@ def _why(found: Found, knee: float) -> str:
 
 
 def _way_row(side: str, way: str, rate: float, found: Found) -> Row:
-    of_long = ("knee_bytes", "dirty_limit_bytes", "flush_seconds")
+    of_long = ("knee_bytes", "flush_seconds")
     own = way in ("acknowledged", "sustained")
     return {
         "side": side,

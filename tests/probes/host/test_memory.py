@@ -61,26 +61,6 @@ def test_a_device_that_is_not_known_has_the_hosts_limit(host, device):
     assert memory.read_pressure(device, *host).dirty_limit_bytes == 1000 * PAGE
 
 
-@pytest.mark.parametrize(
-    ("told", "available", "bytes_"),
-    [
-        ({"dirty_bytes": 80, "dirty_ratio": 20}, 1000, 80),
-        ({"dirty_bytes": 0, "dirty_ratio": 20}, 1000, 200),
-        ({"dirty_bytes": 0, "dirty_ratio": 20}, None, None),
-        ({}, 1000, None),
-    ],
-)
-def test_a_dirty_limit_is_fixed_or_a_share_of_what_is_available(
-    tmp_path, monkeypatch, told, available, bytes_
-):
-    for name, number in told.items():
-        (tmp_path / name).write_text(f"{number}\n")
-    monkeypatch.setattr(memory, "_VM", tmp_path)
-    monkeypatch.setattr(memory, "meminfo", lambda: {"MemAvailable": available})
-    monkeypatch.setattr(cgroup, "memory_limit", lambda pid: None)
-    assert memory.read_dirty_limit() == bytes_
-
-
 def test_a_containers_limit_replaces_the_hosts_memory(monkeypatch):
     limit = proc.Memory(1 << 20, 1000, 2000, 3000)
     monkeypatch.setattr(cgroup, "memory_limit", lambda pid: limit)

@@ -38,7 +38,6 @@ def test_a_report_gives_bytes_and_seconds():
     assert result.elapsed_seconds == 0.486
     assert result.latency_median_seconds == 0.039059456
     assert result.latency_p99_seconds == 0.046399488
-    assert result.short_ios == 0
 
 
 def test_text_around_the_report_is_left_aside():

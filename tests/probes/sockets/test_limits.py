@@ -191,9 +191,9 @@ def test_the_figures_are_of_the_span_and_not_of_the_connections_life():
 
 def test_medians_highs_and_last_values_are_told():
     glimpses = [
-        *looks(2, flying=100_000, rtt_seconds=0.02, congestion_state=3),
+        *looks(2, flying=100_000, rtt_seconds=0.02),
         *looks(3, flying=140_000),
-        *looks(1, flying=200_000, rtt_seconds=0.5, congestion_state=4),
+        *looks(1, flying=200_000, rtt_seconds=0.5),
     ]
     told = limits.of_sender(glimpses)
     assert told["in_flight_bytes_median"] == pytest.approx(140_000)
@@ -204,7 +204,6 @@ def test_medians_highs_and_last_values_are_told():
     assert told["peer_window_bytes_median"] == 3_000_000
     assert told["unsent_bytes_median"] == 200_000
     assert told["send_buffer_bytes"] == 400_000
-    assert told["reduced_ratio"] == 0.5, "Recovery and Loss, as CWR"
 
 
 def test_what_is_not_known_is_absent_and_not_zero():

@@ -18,9 +18,7 @@ def job(depth=4):
 def result(blocks, jump_seconds, slowest_seconds=None):
     """A job at the rate after a jump: the four requests sent off together wait for it."""
     slowest = jump_seconds + 4 * MIB / RATE if slowest_seconds is None else slowest_seconds
-    return fio.Result(
-        blocks * MIB, jump_seconds + blocks * MIB / RATE, 0.04, 0.05, 0, slowest, blocks
-    )
+    return fio.Result(blocks * MIB, jump_seconds + blocks * MIB / RATE, 0.04, 0.05, slowest, blocks)
 
 
 @pytest.mark.parametrize("jump", [0.0, 0.002, 0.008])

@@ -208,7 +208,7 @@ def test_the_time_is_split_evenly_and_a_job_is_never_too_short():
 
 def test_a_zone_of_several_passes_has_their_median_and_their_range():
     each = [Settled(MIB, seconds) for seconds in (1.0, 0.5, 0.25)]
-    results = [fio.Result(MIB, 1.0, median, 0.3, 0) for median in (0.1, 0.2, 0.3)]
+    results = [fio.Result(MIB, 1.0, median, 0.3) for median in (0.1, 0.2, 0.3)]
     row = curve.row(each, results)
     assert row["bytes_per_second"] == 2 * MIB
     assert (row["low_bytes_per_second"], row["high_bytes_per_second"]) == (MIB, 4 * MIB)
