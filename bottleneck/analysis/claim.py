@@ -28,34 +28,6 @@ class Cause:
     """What to do where no more is known than its side, {side}."""
 
 
-def ceiling(
-    cause: Cause,
-    side: str | None,
-    shown: Found | None,
-    *,
-    level: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    steps: tuple[int, ...] | None = None,
-    standing: Standing = "measured",
-) -> Ceiling:
-    """The ceiling that a step shows: its rate with its spread, or a level of one's own around it.
-
-    shown: None: no step shows it, and its level is all that is known.
-    """
-    rate = None if shown is None else shown.rate
-    if level is None:
-        assert rate is not None
-        level = rate.median
-    if low is None:
-        low = level if rate is None else min(level, rate.low)
-    if high is None:
-        high = level if rate is None else max(level, rate.high)
-    if steps is None:
-        steps = () if shown is None else (shown.index,)
-    return Ceiling(cause.component, side, cause.word, level, low, high, steps, standing)
-
-
 def behind(found: Ceiling, cause: Cause, side: str | None, *steps: int) -> Ceiling:
     """A ceiling with the cause behind it in its place; steps: that show the cause."""
     shown = tuple(dict.fromkeys((*found.steps, *steps)))
@@ -81,17 +53,20 @@ def claim(
     detail: str = "",
     window_bytes: float = 0.0,
 ) -> Claim:
-    """A ceiling as above with the reasons for it."""
-    return Claim(
-        ceiling(
-            cause, side, shown, level=level, low=low, high=high, steps=steps, standing=standing
-        ),
-        words,
-        reached,
-        trust,
-        partly,
-        evidence,
-        remedy,
-        detail,
-        window_bytes,
-    )
+    """The ceiling that a step shows, with the reasons for it.
+
+    Its rate with its spread, or a level of one's own around it. shown: None: no step shows it, and
+    its level is all that is known.
+    """
+    rate = None if shown is None else shown.rate
+    if level is None:
+        assert rate is not None
+        level = rate.median
+    if low is None:
+        low = level if rate is None else min(level, rate.low)
+    if high is None:
+        high = level if rate is None else max(level, rate.high)
+    if steps is None:
+        steps = () if shown is None else (shown.index,)
+    found = Ceiling(cause.component, side, cause.word, level, low, high, steps, standing)
+    return Claim(found, words, reached, trust, partly, evidence, remedy, detail, window_bytes)

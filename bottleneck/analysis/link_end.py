@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.noise import factor
 from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, link_text, range_text, rate_text
-from probes.core.records import SIDES
 
 UNEQUAL_RATIO = 2.0
 """One end's link over the other's, from which on the slower one is that end's affair."""
@@ -65,11 +65,8 @@ class SlowLink:
 
 def slower_link(report: Report) -> SlowLink | None:
     """The slower of both ends' links, as they are claimed; None: none is known."""
-    told = {
-        side: host.interface.rate_bits_per_second
-        for side, host in zip(SIDES, (report.client, report.server), strict=True)
-        if host is not None and host.interface is not None and host.interface.rate_bits_per_second
-    }
+    rates = ((side, link.rate_bits_per_second) for side, link in interfaces(report))
+    told = {side: rate for side, rate in rates if rate}
     if not told:
         return None
     side, slowest = min(told.items(), key=lambda each: each[1] or 0)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from bottleneck.analysis import steps
+from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.model import ETHERNET_MTU_BYTES, looks_like, payload_efficiency
 from bottleneck.analysis.phrases import busy_text, known, spread_text, stage_text
 from bottleneck.documents.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
@@ -341,8 +342,7 @@ def _both_ways(report: Report) -> Iterator[str]:
 
 def _shares(report: Report) -> Iterator[Points]:
     """What each rate is of the most that TCP carries over the hosts' link."""
-    hosts = [each for each in (report.client, report.server) if each is not None]
-    cards = [each.interface for each in hosts if each.interface is not None]
+    cards = [link for _, link in interfaces(report)]
     mtu = min((each.mtu_bytes for each in cards if each.mtu_bytes), default=ETHERNET_MTU_BYTES)
     rates = [(step, rate) for step, rate in _link_rates(report) if steps.undisturbed(step)]
     # A virtual card claims a rate that nothing holds it to.

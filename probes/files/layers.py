@@ -89,7 +89,7 @@ class Walk:
         self._found.append(layer)
         for name in below:
             self.device(name)
-        upper = _option(entry, "upperdir") if entry.filesystem == "overlay" else None
+        upper = entry.told.get("upperdir") if entry.filesystem == "overlay" else None
         if upper is not None and there(Path(upper)):
             self.folder(upper)
         return self._found
@@ -138,14 +138,6 @@ def source_host(source: str) -> str:
         return source[2:].partition("/")[0]
     host, colon, _ = source.partition(":/")
     return host.strip("[]") if colon else ""
-
-
-def _option(entry: folders.MountEntry, name: str) -> str | None:
-    for each in entry.options.split(","):
-        key, equals, value = each.partition("=")
-        if key == name and equals:
-            return value
-    return None
 
 
 def _btrfs_members(device: str, sys_folder: Path) -> List[str]:

@@ -13,6 +13,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.evidence.copies import LOSS_BASED
 from bottleneck.analysis.finding import TimeShare
+from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 
@@ -106,10 +107,8 @@ def _asking(copy: Copy, made: Found) -> str:
 
 def _link_rates(report: Report) -> dict[str, float]:
     """By side: what the interface towards the other host claims, bytes per second."""
-    hosts = {"client": report.client, "server": report.server}
-    links = {side: host.interface for side, host in hosts.items() if host is not None}
     return {
         side: link.rate_bits_per_second / 8
-        for side, link in links.items()
-        if link is not None and link.rate_bits_per_second and not link.virtual
+        for side, link in interfaces(report)
+        if link.rate_bits_per_second and not link.virtual
     }
