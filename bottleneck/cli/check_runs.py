@@ -39,7 +39,7 @@ GOOD_CODES = (exits.DONE, exits.INCOMPLETE)
 
 @dataclass(frozen=True)
 class Terms:
-    """What a report is judged by."""
+    """What a report is judged by: those arguments of judge() that the options set."""
 
     expectations: tuple[Expectation, ...]
     baselines: tuple[Report, ...]
@@ -59,16 +59,7 @@ class Terms:
 
     def judge(self, report: Report, diagnosis: Diagnosis, age_seconds: float) -> Judgement:
         """A report judged by them."""
-        return judge(
-            report,
-            diagnosis,
-            self.expectations,
-            self.baselines,
-            tolerance=self.tolerance,
-            age_seconds=age_seconds,
-            max_age_seconds=self.max_age_seconds,
-            verified=self.verified,
-        )
+        return judge(report, diagnosis, age_seconds=age_seconds, **vars(self))
 
 
 def terms(expected: Expected) -> Terms:

@@ -324,15 +324,15 @@ def plan_blocks(
     tests = sum(map(len, rounds))
     width = max(map(len, rounds), default=0)
     yield Text(f"{tests} tests in {len(rounds)} rounds, up to {most} tests in all", "strong")
-    yield Points(
-        "Load",
-        (
-            *_load(
-                len(fleet.clients), len(fleet.servers), len(rounds), width, each_seconds, copy_bytes
-            ),
-            *more,
-        ),
+    clients, servers = len(fleet.clients), len(fleet.servers)
+    whole, one = seconds_text(len(rounds) * each_seconds), seconds_text(each_seconds)
+    load = (
+        f"{clients} clients, {servers} servers: {clients * servers} pairs.",
+        f"At most {width} tests at the same time, one for each client, server and uplink.",
+        f"Duration: at most {whole}, {one} for each test.",
+        f"Test files: at most {size_text(copy_bytes)} on each client and share, then removed.",
     )
+    yield Points("Load", (*load, *more))
     table = Table("Timetable", columns("round", "starts after", "pairs", right="0 1"))
     for at, each in enumerate(rounds[:MOST_CLIENTS]):
         pairs = ", ".join(map(pair_text, each[:4])) + (
@@ -341,13 +341,3 @@ def plan_blocks(
         table.add(str(at + 1), seconds_text(at * each_seconds) if at else "0 s", pairs)
     table.left_out = len(rounds) - len(table.rows)
     yield table
-
-
-def _load(
-    clients: int, servers: int, rounds: int, width: int, seconds: float, copy_bytes: int
-) -> Iterable[str]:
-    yield f"{clients} clients, {servers} servers: {clients * servers} pairs."
-    yield f"At most {width} tests at the same time, one for each client, server and uplink."
-    whole, one = seconds_text(rounds * seconds), seconds_text(seconds)
-    yield f"Duration: at most {whole}, {one} for each test."
-    yield f"Test files: at most {size_text(copy_bytes)} on each client and share, then removed."

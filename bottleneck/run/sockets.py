@@ -117,16 +117,6 @@ def _columns(
     return {name: [row[at] for row in thin] for at, name in enumerate(names)}
 
 
-def of_copy(
-    seen: Mapping[Side, list[Connection]], sender: Side, asking: Side, moved_bytes: int
-) -> Details:
-    """What a copy's connection showed at its ends; empty where neither was seen.
-
-    Arguments as in ends().
-    """
-    return _details(*ends(seen, sender, asking, moved_bytes))
-
-
 def ends(
     seen: Mapping[Side, list[Connection]], sender: Side, asking: Side, moved_bytes: int
 ) -> tuple[Connection | None, Connection | None]:
@@ -165,7 +155,8 @@ def _pair(
     return None, None
 
 
-def _details(one: Connection | None, other: Connection | None) -> Details:
+def connection_details(one: Connection | None, other: Connection | None) -> Details:
+    """What a copy's connection showed at its ends; empty where neither was seen."""
     if one is None and other is None:
         return {}
     congestion_control = one.congestion_control if one else None
@@ -232,7 +223,7 @@ class Watching:
         carried = {side: list(each.connections) for side, each in seen.items()}
         one, other = ends(carried, sender, self.asking, moved_bytes)
         own = {sender: one, OTHER[sender]: other}
-        shown = _details(one, other)
+        shown = connection_details(one, other)
         details = {**ran.details, "sockets": shown} if shown else dict(ran.details)
         if "trace" in details:
             try:

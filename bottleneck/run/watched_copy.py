@@ -183,7 +183,9 @@ def details_of(
     }
     if link is not None:
         carried = {side: list(each.connections) for side, each in seen.items()}
-        details["sockets"] = sockets.of_copy(carried, sender, "client", total)
+        details["sockets"] = sockets.connection_details(
+            *sockets.ends(carried, sender, "client", total)
+        )
     side: Side = sender if link is not None else "client"
     from_disk = _from_disk(seen[side], total, side) if side in seen else None
     if from_disk is not None:

@@ -46,7 +46,7 @@ AT_SERVER = Connection(
 
 
 def pull(seen: dict[Any, list[Connection]], moved_bytes: int = 100 * MIB) -> dict[str, Any]:
-    return sockets.of_copy(seen, "server", "client", moved_bytes)
+    return sockets.connection_details(*sockets.ends(seen, "server", "client", moved_bytes))
 
 
 def test_the_buffer_and_congestion_control_are_the_senders_and_the_window_the_receivers() -> None:
@@ -60,7 +60,8 @@ def test_the_buffer_and_congestion_control_are_the_senders_and_the_window_the_re
 def test_a_push_is_told_the_other_way_round() -> None:
     client = replace(AT_CLIENT, sent_bytes=100 * MIB, received_bytes=3000)
     server = replace(AT_SERVER, sent_bytes=3000, received_bytes=100 * MIB)
-    told = sockets.of_copy({"client": [client], "server": [server]}, "client", "client", 100 * MIB)
+    seen = {"client": [client], "server": [server]}
+    told = sockets.connection_details(*sockets.ends(seen, "client", "client", 100 * MIB))
     assert (told["send_buffer_bytes"], told["receive_buffer_bytes"]) == (1 * MIB, 2 * MIB)
     assert (told["congestion_control"], told["process"]) == ("cubic", "smbd")
 
