@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 
 def alive(pid: int) -> bool:
@@ -81,6 +84,29 @@ def ended(pids: Iterable[int], seconds: float = GENEROUS_SECONDS) -> bool:
     """Whether none of them lives any more, in time."""
     known = list(pids)
     return until(lambda: not any(map(alive, known)), seconds)
+
+
+def entered(manager: AbstractContextManager[Any]) -> None:
+    """Enters it and leaves it: for what refuses to be entered."""
+    with manager:
+        pass
+
+
+@contextlib.contextmanager
+def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A connection within this host, its server's end first."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+        listener.accept()[0] as server,
+    ):
+        yield server, client
+
+
+def reset(connection: socket.socket) -> None:
+    """Closes with a reset in place of an end, whoever else holds the socket."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 def unacknowledged_bytes(connection: socket.socket) -> int:

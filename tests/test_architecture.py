@@ -26,6 +26,7 @@ CLOCK_AND_CHANCE = (
     *("subprocess", "threading", "multiprocessing", "ctypes", "fcntl", "signal"),
 )
 """What makes a result depend on when, where and beside what it was worked out."""
+MACHINE = ("os", "io", "pathlib", "datetime")
 TRAVELLING = sorted({*map(Path, names_and_sources()), Path("probes/programs/samba.py")})
 """What runs on the other host, and the private Samba, which a lab starts with any Python."""
 
@@ -71,6 +72,9 @@ OF_HOSTS = tuple(f"probes/{name}" for name in ("system", "sockets", "files", "pr
 FORBIDDEN = [
     (("probes",), (), ("rich", "typer", "click")),
     ((REPORTS,), (), ("psutil",)),
+    # A judgement depends on the report alone.
+    (("bottleneck/gate",), (), (*MACHINE, *CLOCK_AND_CHANCE)),
+    (("bottleneck/gate",), (), ("bottleneck.run.session", "bottleneck.agents")),
     (HOUSE, (COMMANDS, "bottleneck/__main__.py"), ("typer", "bottleneck.cli")),
     (HOUSE, (COMMANDS, REPORTS), ("rich",)),
     # Security software flags impacket: it may be absent, and these have to cope.

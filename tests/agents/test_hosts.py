@@ -3,11 +3,9 @@
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +16,7 @@ from probes.core.records import Endpoint, HostFacts
 from probes.core.stage import Refused
 from probes.stages import loopback
 from probes.watch import socket_watch
-from tests.living import STAYS, below, ended, unacknowledged_bytes, until
+from tests.living import STAYS, below, connected, ended, unacknowledged_bytes, until
 
 
 def test_the_agent_of_this_host_answers():
@@ -103,17 +101,6 @@ def test_an_agent_and_its_children_end_with_its_stream(how):
         os.kill(starter.pid, how)
     starter.wait()
     assert ended(family)
-
-
-@contextmanager
-def connected():
-    """A connection within this host, its server's end first."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.create_connection(listener.getsockname()) as client,
-        listener.accept()[0] as server,
-    ):
-        yield server, client
 
 
 def watch_of(server):

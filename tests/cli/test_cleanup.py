@@ -9,23 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from probes.files import payload
 from probes.system import processes
 from probes.system.reader import reader
 from tests import living
+from tests.probes.files.test_leftovers import RUN, made
 
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
-RUN = f"bottleneck-{os.urandom(8).hex()}"  # whoever has one of that name open is its user
-
-
-def made(folder, name=RUN, files=("source",)):
-    path = Path(folder) / name
-    path.mkdir()
-    for each in files:
-        (path / each).write_bytes(payload.ring(b"seed")[:100])
-    return path
 
 
 def some_are_hidden():

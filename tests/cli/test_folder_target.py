@@ -1,20 +1,17 @@
 """TARGET as a folder: the system's own copies, the mount's facts, one line for each trouble."""
 
-import json
 import os
 import signal
 import subprocess
 
-import jsonschema
 import pytest
 
 from bottleneck.cli import app
-from bottleneck.records import schema as report_schema
-from bottleneck.report import report
 from bottleneck.run.steps import native
 from bottleneck.target import target as target_module
 from probes.files.folders import Mount
 from probes.programs.samba import private_samba
+from tests.cli.test_endings import one_document
 
 COPIES = {"push.uncached", "push.cached", "pull.uncached", "pull.cached"}
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")
@@ -27,13 +24,6 @@ def folders(tmp_path):
     for each in made:
         each.mkdir()
     return made
-
-
-def one_report(text):
-    found = json.loads(text)
-    jsonschema.validate(found, report_schema.schema())
-    report.loads(text.encode())
-    return found
 
 
 def native_steps(found):
@@ -66,7 +56,7 @@ def test_a_name_alone_is_a_folder_where_one_is_there(bottleneck, smb_mount, fold
         cwd=target.parent,
     )
     assert ended.code in {0, 3}, ended
-    found = one_report(ended.out)
+    found = one_document(ended.out)
     assert {step["stage"] for step in found["steps"]} == {"native-copy"}
     assert found["target"]["share"] == found["target"]["mount"]["path"] == str(target)
     assert native_steps(found)["push.cached"]["setting"]["target_folder"] == str(target)
@@ -82,7 +72,7 @@ def test_with_an_agent_the_servers_cache_is_proven_and_its_disk_measured(
         *("--agent", "exec:", "--budget", "60", "--size", "2MiB"),
     )
     assert ended.code in {0, 3}
-    found = one_report(ended.out)
+    found = one_document(ended.out)
     steps = native_steps(found)
     assert set(steps) == COPIES
     for copy in ("pull.uncached", "pull.cached"):
@@ -181,7 +171,7 @@ def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
             + ["--yes", "--quiet", "--json", str(path), "--budget", "40", "--size", "2MiB"]
         )
     assert code in {0, 3}, capsys.readouterr().err
-    found = one_report(path.read_text())
+    found = one_document(path.read_text())
     assert found["target"]["share"] == "//127.0.0.1/share"
     assert found["target"]["mount"]["dialect"] == "3.0"
     assert found["target"]["dialect"] == "3.1.1"

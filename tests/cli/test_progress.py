@@ -161,15 +161,6 @@ def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
     assert "nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in own
 
 
-def test_the_live_line_has_rate_progress_this_host_and_the_time_left(monkeypatch):
-    monkeypatch.setattr(progress, "time", living.FakeClock())
-    board = progress.Board(terminal.ASCII, own=FixedLoad())
-    board.take(Event("tcp push", 10.0, 20.0))
-    board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
-    line = drawn(board, 200)
-    assert re.fullmatch(r"tcp push +118 MB/s  #{24} +31% 1 GiB +10 s left", line)
-
-
 def test_a_rate_is_of_its_own_step_alone():
     board = progress.Board(terminal.ASCII, own=FixedLoad())
     board.take(Event("tcp push", 1.0, 20.0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import socket
 from pathlib import Path
 
 import pytest
@@ -70,9 +69,7 @@ def test_a_wall_clock_that_is_set_meanwhile_moves_a_datagram_by_a_second_at_most
 ):
     """Its stamp is by that clock; nothing but the time since then is taken from it."""
     with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.create_connection(listener.getsockname()) as control,
-        listener.accept()[0] as far,
+        living.connected() as (far, control),
         datagrams.beside(control) as receiver,
         datagrams.beside(far) as sender,
     ):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -20,54 +19,49 @@ from bottleneck.run.watch import Options, Watch
 from probes.core.records import Measured
 from probes.core.stage import Refused
 from probes.host.counters import Counters
+from tests.living import connected
 
 
 @contextmanager
 def slow_writer() -> Iterator[None]:
     """A connection of this process whose writer rests, and whose reader never does."""
     stop = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = socket.create_connection(listener.getsockname())
-        server, _ = listener.accept()
+    with connected() as (server, client):
 
-    def send() -> None:
-        while not stop.wait(0.005):
-            client.sendall(bytes(1 << 16))
-        client.close()
+        def send() -> None:
+            while not stop.wait(0.005):
+                client.sendall(bytes(1 << 16))
+            client.close()
 
-    def receive() -> None:
-        while server.recv(1 << 16):
-            pass
+        def receive() -> None:
+            while server.recv(1 << 16):
+                pass
 
-    threads = [threading.Thread(target=each) for each in (send, receive)]
-    for each in threads:
-        each.start()
-    try:
-        yield
-    finally:
-        stop.set()
+        threads = [threading.Thread(target=each) for each in (send, receive)]
         for each in threads:
-            each.join()
-        server.close()
+            each.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            for each in threads:
+                each.join()
 
 
 def burst(size_bytes: int) -> None:
     """So many bytes over this host's loopback, beside the copy."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        sender = socket.create_connection(listener.getsockname())
-        receiver, _ = listener.accept()
+    with connected() as (receiver, sender):
 
-    def send() -> None:
-        with sender:
-            for _ in range(size_bytes >> 20):
-                sender.sendall(bytes(1 << 20))
+        def send() -> None:
+            with sender:
+                for _ in range(size_bytes >> 20):
+                    sender.sendall(bytes(1 << 20))
 
-    thread = threading.Thread(target=send)
-    thread.start()
-    with receiver:
+        thread = threading.Thread(target=send)
+        thread.start()
         while receiver.recv(1 << 20):
             pass
-    thread.join()
+        thread.join()
 
 
 def quiet(label: str) -> None:

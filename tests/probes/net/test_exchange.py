@@ -21,9 +21,7 @@ RING = payload.ring(b"exchange")
 @pytest.fixture
 def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
     """A connection, and its far end."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        near = socket.create_connection(listener.getsockname())
-        far, _ = listener.accept()
+    with living.connected() as (far, near):
         for each in (near, far):
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             each.settimeout(living.GENEROUS_SECONDS)
@@ -32,7 +30,6 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         for each in threading.enumerate():
             if each.name == "answers":  # it ends with the stream, and must not lose its end before
                 each.join(living.GENEROUS_SECONDS)
-        far.close()
 
 
 def answering(far):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
 import threading
 from contextlib import ExitStack, contextmanager
 
@@ -13,6 +12,7 @@ from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
 from probes.net import port
 from tests import living
+from tests.living import reset
 
 HERE = "127.0.0.1"
 NOBODY = b"0" * 32
@@ -81,12 +81,6 @@ def is_closed(connection):
         return connection.recv(1) == b""
     except ConnectionError:
         return True
-
-
-def reset(connection):
-    """Closes with a reset in place of an end."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
 
 
 # -- strangers -------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from contextlib import contextmanager
 
 import pytest
 
@@ -12,6 +11,7 @@ from probes.net import sampling as arrivals
 from probes.net.flow import Flow
 from probes.net.sampling import Arrivals
 from tests import living
+from tests.living import connected
 
 BUFFER_BYTES = 100_000
 
@@ -41,18 +41,6 @@ def told():
     """One such socket, with nothing unread."""
     with connected() as (one, _):
         yield Told(one.fileno())
-
-
-@contextmanager
-def connected():
-    """Both ends of a real connection."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.create_connection(listener.getsockname()) as one,
-    ):
-        other, _ = listener.accept()
-        with other:
-            yield one, other
 
 
 def test_what_the_kernel_has_is_counted_read_or_not():

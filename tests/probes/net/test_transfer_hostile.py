@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import struct
 import threading
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -15,6 +14,7 @@ from probes.net import port, transfer
 from probes.net.sampling import Arrivals
 from probes.net.transfer import Shape
 from tests import living
+from tests.living import reset
 
 HERE = "127.0.0.1"
 SECONDS = 0.2
@@ -47,12 +47,6 @@ def swallow(connection):
             return
 
     threading.Thread(target=take, daemon=True).start()
-
-
-def reset(connection):
-    """Closes with a reset in place of an end, whoever else holds the socket."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
 
 
 @pytest.fixture

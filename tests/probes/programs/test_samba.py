@@ -11,9 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,16 +20,12 @@ from probes.files import own_folder
 from probes.programs import samba
 from probes.programs.samba import Samba, find_smbd, private_samba
 from tests import living
+from tests.living import entered
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSWORD = "pä ss%w$rd"
 NT1 = "server min protocol = NT1"
 NOBODY = 65534
-
-
-def entered(manager: AbstractContextManager[Any]) -> None:
-    with manager:
-        pass
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,14 +14,10 @@ from probes.core.stage import Refused, Unavailable
 from probes.programs import smbclient
 from probes.programs.samba import private_samba
 from probes.system import tools
+from tests.living import entered
 
 PASSWORD = "correct horse 47 %&'\"$"
 FOLDER = "bottleneck-0123456789abcdef"
-
-
-def entered(manager: AbstractContextManager[Any]) -> None:
-    with manager:
-        pass
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from probes.programs.samba import Samba, private_samba
 from probes.smb.frames import Wire, prepare
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2
-from tests.living import GENEROUS_SECONDS, within
+from tests.living import GENEROUS_SECONDS, connected, within
 
 PASSWORD = "correct horse 47 %&"
 
@@ -50,12 +50,7 @@ class Peer:
 @pytest.fixture
 def ends() -> Iterator[tuple[Wire, Peer]]:
     """A Wire, and the peer that it talks to."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        ours = socket.create_connection(listener.getsockname())
-        theirs, _ = listener.accept()
-    with ours, theirs:
+    with connected() as (theirs, ours):
         prepare(ours)
         theirs.settimeout(GENEROUS_SECONDS)
         yield Wire(ours, 1 << 20), Peer(theirs)

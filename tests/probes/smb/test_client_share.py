@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,12 @@ from probes.smb import client_share
 from probes.smb.client_share import Setting
 from probes.sockets.sock_diag import plain_address
 from tests import living
+from tests.living import entered
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN = "0123456789abcdef"
 NAME = f"pushed-{RUN}"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")
-
-
-def entered(manager: AbstractContextManager[Any]) -> None:
-    with manager:
-        pass
 
 
 def setting(folder: Path, **more: Any) -> Setting:

@@ -9,9 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -23,7 +21,7 @@ from probes.programs.samba import private_samba
 from probes.smb import kerberos
 from probes.smb.login import open_session
 from probes.smb.session import login
-from tests.living import until
+from tests.living import entered, until
 
 REALM = "BOTTLENECK.TEST"
 PASSWORD = "correct horse 47"
@@ -35,11 +33,6 @@ needs_a_kdc = pytest.mark.skipif(
     reason=f"NOT TESTED here: Kerberos needs {', '.join(MISSING)} "
     f"(apt-get install krb5-kdc krb5-admin-server krb5-user; {kerberos.EXTRA})",
 )
-
-
-def entered(manager: AbstractContextManager[Any]) -> None:
-    with manager:
-        pass
 
 
 def command(*words: str, text: str = "") -> None:

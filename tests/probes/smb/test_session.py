@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -20,15 +20,11 @@ from probes.core.stage import Refused, Unavailable
 from probes.smb import session
 from probes.smb.login import open_session
 from probes.smb.session import UNENCRYPTED, security_of
+from tests.living import entered
 
 NT1 = "server min protocol = NT1"
 PINNED = ["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]
 DIALECTS = pytest.mark.parametrize("dialect", ["", "smb1"])
-
-
-def entered(manager: AbstractContextManager[Any]) -> None:
-    with manager:
-        pass
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from probes.sockets.sock_diag import (
     parse,
     plain_address,
 )
+from tests.living import reset
 
 
 class Pair(NamedTuple):
@@ -132,8 +133,7 @@ def test_a_connection_that_is_gone_is_none_even_where_its_ports_are_used_again(s
         (seen,) = sockets.find((where[1],), "127.0.0.1", False)
         for end in (client, server):
             # closed by a reset: nothing of it waits in the kernel
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            end.close()
+            reset(end)
         assert sockets.look(seen) is None
         with socket.create_connection(where, 5, own), listener.accept()[0]:
             (again,) = sockets.find((where[1],), "127.0.0.1", False)

@@ -14,6 +14,7 @@ import pytest
 
 from probes.sockets import tcp_info
 from probes.sockets.tcp_info import BOTH, wait_at_most
+from tests.living import connected
 
 RECORDED = (Path(__file__).parents[1] / "recorded" / "tcp_info.txt").read_text().splitlines()
 SENDER, RECEIVER = (bytes.fromhex(line) for line in RECORDED[::2])
@@ -98,36 +99,30 @@ def test_of_a_listening_socket_the_state_alone_is_told():
 
 
 def test_a_live_connection_is_read():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        near = socket.create_connection(listener.getsockname())
-        far, _ = listener.accept()
-        with near, far:
-            near.sendall(b"x" * 1000)
-            far.recv(1, socket.MSG_PEEK)
-            assert tcp_info.unread_bytes(far) == 1000
-            assert tcp_info.unsent_bytes(near) == 0
-            assert tcp_info.read(near)["segment_bytes"] > 0
-            assert tcp_info.read(far)["received_bytes"] == 1000
-            assert tcp_info.congestion_control(near)
+    with connected() as (far, near):
+        near.sendall(b"x" * 1000)
+        far.recv(1, socket.MSG_PEEK)
+        assert tcp_info.unread_bytes(far) == 1000
+        assert tcp_info.unsent_bytes(near) == 0
+        assert tcp_info.read(near)["segment_bytes"] > 0
+        assert tcp_info.read(far)["received_bytes"] == 1000
+        assert tcp_info.congestion_control(near)
 
 
 def test_the_buffers_and_what_fills_them_are_read():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        near = socket.create_connection(listener.getsockname())
-        far, _ = listener.accept()
-        with near, far:
-            near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
-            before, granted = (
-                tcp_info.read(near),
-                near.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
-            )
-            assert before["send_buffer_bytes"] == granted and before["send_queue_bytes"] == 0
-            near.setblocking(False)
-            with pytest.raises(BlockingIOError):
-                while True:
-                    near.send(bytes(65536))
-            assert tcp_info.read(near)["send_queue_bytes"] > granted * 2 / 3
-            assert tcp_info.unread_bytes(far)
+    with connected() as (far, near):
+        near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
+        before, granted = (
+            tcp_info.read(near),
+            near.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
+        )
+        assert before["send_buffer_bytes"] == granted and before["send_queue_bytes"] == 0
+        near.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                near.send(bytes(65536))
+        assert tcp_info.read(near)["send_queue_bytes"] > granted * 2 / 3
+        assert tcp_info.unread_bytes(far)
 
 
 LINUX = sys.platform.startswith("linux")

@@ -14,7 +14,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.files.open_files import Place
 from probes.watch import running_copies
 from probes.watch.running_copies import Running, busiest_server, find
-from tests.living import FakeClock, unacknowledged_bytes, until
+from tests.living import FakeClock, connected, unacknowledged_bytes, until
 
 NOBODY = 2**22 + 1
 
@@ -22,11 +22,7 @@ NOBODY = 2**22 + 1
 @contextmanager
 def transfer() -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
     """A connection of this process that moves between two looks; its client's end and server's."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.create_connection(listener.getsockname()) as client,
-        listener.accept()[0] as server,
-    ):
+    with connected() as (server, client):
 
         class Moving(FakeClock):
             def sleep(self, seconds: float) -> None:
