@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "45", "lines": 0, "lines of tests": 83, "modules": 24}
+ALLOWANCE = {"issue": "45", "lines": 0, "lines of tests": 0, "modules": 24}
 """What these issues lie above them, to the line; the next ones take it back."""
 
 

@@ -17,6 +17,7 @@ from bottleneck.target.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
 from probes.core.records import DIALECTS, FILE_COPY
 from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described
+from probes.stages import tcp
 
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")
@@ -238,15 +239,7 @@ def chosen_disk_steps(sides: tuple[Side, ...], options: Options) -> Iterator[Dis
             yield DiskStep(side, "write", "uncached", pattern)
 
 
-@dataclass(frozen=True)
-class TcpStep:
-    """One transfer between the hosts."""
-
-    verb: Literal["push", "pull"]
-    streams: int
-
-
-TCP_STEPS = (TcpStep("push", 1), TcpStep("pull", 1), TcpStep("push", 4), TcpStep("pull", 4))
+TCP_STEPS = tuple(tcp.Setting(verb, streams) for streams in (1, 4) for verb in ("push", "pull"))
 
 Rates = Mapping[str, float]
 """Bytes per second by name: loopback, tcp.push, tcp.pull, client.read, client.write, server.read,

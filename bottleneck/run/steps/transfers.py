@@ -54,10 +54,9 @@ def measure_transfers(bench: Bench, clear: bool = False) -> None:
         _both_ways(bench)
 
 
-def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
+def _between_agents(bench: Bench, each: tcp.Setting, seconds: float) -> None:
     """One transfer; on a slow path again, for as long as it takes to move enough."""
-    usual = tcp.Setting(each.verb, each.streams, seconds=seconds, address=bench.address)
-    setting = replace(bench.chosen(usual), both_ways=False)
+    setting = replace(each, seconds=seconds, address=bench.address, both_ways=False)
     step = bench.step("tcp", setting, "client")
     with bench.outcome(step, f"tcp {each.verb}{_many(each)}"):
         if bench.server is None:
@@ -139,11 +138,11 @@ def _fills(bench: Bench, verb: str) -> bool:
     return link is not None
 
 
-def _many(wanted: plan.TcpStep) -> str:
+def _many(wanted: tcp.Setting) -> str:
     return "" if wanted.streams == 1 else f" {wanted.streams} connections"
 
 
-def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) -> None:
+def _with_peer(bench: Bench, peer: TcpPeer, each: tcp.Setting, seconds: float) -> None:
     """One transfer with a program that is no agent: what its host is busy with stays unknown."""
     usual = iperf3.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
     setting = bench.chosen(usual)

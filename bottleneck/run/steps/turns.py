@@ -12,12 +12,13 @@ from typing import Any
 
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules.network import mtu
+from bottleneck.analysis.steps import positive
 from bottleneck.report.report import Step
 from bottleneck.run import plan
 from bottleneck.run.bench import NEEDS_AGENT, Bench
 from bottleneck.run.steps import files
 from bottleneck.text.units import link_text
-from probes.core.records import SMB_PORT, Details, Endpoint, Measured, Skipped, rates, run_rate
+from probes.core.records import SMB_PORT, Endpoint, Measured, Skipped, rates, run_rate
 from probes.core.stage import (
     NO_ROOM,
     USUAL_BUDGET_SECONDS,
@@ -40,6 +41,8 @@ HOLD_SECONDS = 30.0
 TRIAL_SECONDS, MOST_TRIAL_SECONDS = 0.6, 4.0
 TRIAL_ROUND_TRIPS = 25
 """That a transfer needs at least to show what the path carries: a slow start takes ten."""
+RTT = ("limits", "min_rtt_seconds")
+"""Where a transfer's details have its least round trip."""
 STOOD_STILL = (
     "stalled",
     "no payload arrived",
@@ -215,7 +218,7 @@ def path_rate(bench: Bench, verb: str) -> tuple[float, float | None]:
     without an agent on the server, StageError where the trial breaks.
     """
     found = [
-        (rates(outcome).median, _rtt_seconds(outcome.details))
+        (rates(outcome).median, positive(outcome.details, *RTT))
         for step, outcome in bench.ledger.entries()
         if isinstance(outcome, Measured)
         and (step.stage, step.initiator) == ("tcp", "client")
@@ -236,13 +239,7 @@ def _trial(bench: Bench, verb: str, seconds: float) -> tuple[float, float | None
     with bench.server.hold("tcp", setting, bench.caller, most_seconds) as peer:
         there = replace(peer, host=bench.address)
         ran = bench.run(bench.step("tcp", setting, "client"), setting, there, most_seconds)
-    return run_rate(ran.samples), _rtt_seconds(ran.details)
-
-
-def _rtt_seconds(details: Details) -> float | None:
-    limits = details.get("limits")
-    told = limits.get("min_rtt_seconds") if isinstance(limits, dict) else None
-    return told if isinstance(told, float) and told > 0 else None
+    return run_rate(ran.samples), positive(ran.details, *RTT)
 
 
 def link_that_fits(bench: Bench, bytes_per_second: float) -> str | None:

@@ -139,7 +139,7 @@ def test_a_link_that_tcp_fills_needs_no_matrix_unless_it_is_all_that_was_asked_f
 
 @pytest.mark.parametrize("told", [{}, {"limits": 5}, {"limits": {"min_rtt_seconds": "x"}}])
 def test_an_agents_limits_that_are_none_tell_no_round_trip(told: Any) -> None:
-    assert turns._rtt_seconds(told) is None
+    assert turns.positive(told, *turns.RTT) is None
 
 
 @pytest.mark.long
