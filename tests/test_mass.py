@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_397,
-    "lines of code": 48_024,
+    "lines": 68_302,
+    "lines of code": 47_889,
     "modules": 358,
-    "lines of tests": 65_038,
+    "lines of tests": 65_008,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,
@@ -21,7 +21,7 @@ CEILINGS = {
 }
 """Changed downwards only, with what goes."""
 ALLOWANCE = {"issue": "45", "lines": 0, "lines of tests": 0, "modules": 24}
-"""What these issues lie above them, to the line; the next ones take it back."""
+"""What this issue lies above them: an `__init__.py` in each of 25 new rooms, less one module."""
 
 
 def above(found, allowance=ALLOWANCE):
