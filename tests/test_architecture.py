@@ -27,6 +27,7 @@ CLOCK_AND_CHANCE = (
 )
 """What makes a result depend on when, where and beside what it was worked out."""
 MACHINE = ("os", "io", "pathlib", "datetime")
+"""What reads a host's files and its calendar."""
 TRAVELLING = sorted({*map(Path, names_and_sources()), Path("probes/programs/samba.py")})
 """What runs on the other host, and the private Samba, which a lab starts with any Python."""
 

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_302,
+    "lines": 68_295,
     "lines of code": 47_889,
     "modules": 358,
-    "lines of tests": 65_008,
+    "lines of tests": 65_006,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,

@@ -65,12 +65,12 @@ class SlowLink:
 
 def slower_link(report: Report) -> SlowLink | None:
     """The slower of both ends' links, as they are claimed; None: none is known."""
-    rates = ((side, link.rate_bits_per_second) for side, link in interfaces(report))
-    told = {side: rate for side, rate in rates if rate}
-    if not told:
+    claimed = ((side, link.rate_bits_per_second) for side, link in interfaces(report))
+    rates = {side: rate for side, rate in claimed if rate}
+    if not rates:
         return None
-    side, slowest = min(told.items(), key=lambda each: each[1] or 0)
-    unequal = len(told) == 2 and max(told.values()) >= UNEQUAL_RATIO * slowest
+    side, slowest = min(rates.items(), key=lambda each: each[1])
+    unequal = len(rates) == 2 and max(rates.values()) >= UNEQUAL_RATIO * slowest
     return SlowLink(slowest, side if unequal else "path")
 
 

@@ -180,9 +180,10 @@ def _check_options(
     if one.copy == FILE_COPY and not others.file:
         raise Refused("usage", f"--copy {FILE_COPY}: use it with --file FILE")
     secured = dict.fromkeys(("signing", "encryption"), knobs.stages_with("security"))
-    given = {"file": others.file, "tree": others.tree, **vars(disk), **vars(copies), **vars(one)}
+    given = {"file": others.file, "tree": others.tree, "device": disk.device}
+    given |= {**vars(copies), **vars(one)}
     for name, stages in {**knobs.OF_STAGES, **secured}.items():
-        if name != "zones" and given.get(name) and stage not in stages:
+        if given.get(name) and stage not in stages:
             option = f"--{name.replace('_', '-')}"
             raise Refused(
                 "usage", f"probe {stage}: {option} not allowed here; use probe {stages[0]}"

@@ -164,10 +164,11 @@ def _measured(
     """The reports of a run, and how it ended."""
     from bottleneck.cli import running
     from bottleneck.fleet import run
+    from bottleneck.fleet.collected import server_of
     from bottleneck.target import target
 
     assert inventory is not None
-    shares = {server_of_share(each): each for each in hosts.share or ()}
+    shares = {server_of(each): each for each in hosts.share or ()}
     with run.prepared(tests.keep, tests.resume) as (found, log):
         access = running.log_in_as(who, target.parse(next(iter(shares.values()))))
         if not yes:
@@ -200,18 +201,12 @@ def _say(quiet: bool) -> Callable[[str], None]:
     )
 
 
-def server_of_share(share: str) -> str:
-    """The server of a share, as pairs name it."""
-    from bottleneck.fleet.collected import server_of
-
-    return server_of(share)
-
-
 def _fleet(inventory: Path, hosts: Hosts) -> Fleet:
     from bottleneck.fleet import inventory as inventories
+    from bottleneck.fleet.collected import server_of
     from probes.core.stage import Refused
 
-    servers = [server_of_share(each) for each in hosts.share or ()]
+    servers = [server_of(each) for each in hosts.share or ()]
     for at, each in enumerate(servers):
         if not each or each in servers[:at]:
             word = "is not //SERVER/SHARE" if not each else "is the second share of its server"

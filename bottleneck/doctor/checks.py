@@ -275,12 +275,14 @@ def _common(where: str, ready: Readiness) -> Iterator[Check]:
         yield _costs(where, "sockets", text, "Linux with sock_diag", "smb-copy")
     else:
         yield _ok(where, "sockets", "the kernel reports every connection (sock_diag)")
-    if not ready.proc and ready.psutil is None:
-        text = "/proc and psutil not found: CPU and memory of this host are unknown"
-        yield _costs(where, "usage", text, "sudo python3 -m pip install psutil", "all")
-    else:
+    elsewhere = not ready.system.startswith("Linux")
+    if ready.proc or (elsewhere and ready.psutil):
         by = "/proc" if ready.proc else f"psutil {ready.psutil}"
         yield _ok(where, "usage", f"CPU and memory are read from {by}")
+    else:
+        text = f"{'psutil' if elsewhere else '/proc'} not found: CPU and memory are unknown"
+        remedy = "sudo python3 -m pip install psutil" if elsewhere else "mount /proc"
+        yield _costs(where, "usage", text, remedy, "all")
     if ready.quotas:
         yield _ok(where, "cgroup", "a CPU quota can be detected")
     elif ready.proc:

@@ -82,7 +82,7 @@ def ending(report: Report, chosen: CopyDiagnosis | None) -> str:
     if report.status == "partial":
         lost = _lost(report, chosen).items()
         parts = [f"{names} not measured{_bracketed(why)}" for why, names in lost]
-        counts = {"tests skipped": _skipped(report), "tests failed": _failed(report)}
+        counts = {"tests skipped": _count(report, Skipped), "tests failed": _count(report, Failed)}
         rest = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
         told = "; ".join(parts) or rest or told
     return f"Partial results: {told}"
@@ -97,7 +97,7 @@ def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     chosen = diagnosis.chosen
     sentence = diagnosis.summary if chosen is None else chosen.verdict.sentence
     yield sentence
-    stopped = chosen is not None and _named(chosen) and _failed(report)
+    stopped = chosen is not None and _named(chosen) and _count(report, Failed)
     if chosen is None or not (chosen.bytes_per_second or stopped):
         # The first note that skips no test has the reason behind all that was not made.
         no_reason = (SKIPPED, SMB1_OFF)
@@ -105,12 +105,8 @@ def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
         yield from [each for each in told if not any(words in each for words in no_reason)][:1]
 
 
-def _skipped(report: Report) -> int:
-    return sum(isinstance(outcome, Skipped) for _, outcome in report.entries)
-
-
-def _failed(report: Report) -> int:
-    return sum(isinstance(outcome, Failed) for _, outcome in report.entries)
+def _count(report: Report, kind: type[Skipped | Failed]) -> int:
+    return sum(isinstance(outcome, kind) for _, outcome in report.entries)
 
 
 def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
@@ -211,8 +207,8 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     rest = [f"Not tested: {each}." for each in untold]
     lines += rest if len(rest) == 1 and not unmade else []
     counts = {
-        "Skipped tests": _skipped(report),
-        "failed tests": _failed(report),
+        "Skipped tests": _count(report, Skipped),
+        "failed tests": _count(report, Failed),
         "notes": len(report.notes),
     }
     told = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)

@@ -43,7 +43,7 @@ FILETIME_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What was agreed with the server, and what it told about itself."""
+    """What was agreed with the server, and what its replies say of it."""
 
     dialect: str
     """One of probes.core.records.DIALECTS."""

@@ -75,8 +75,8 @@ _SIOCINQ, _SIOCOUTQNSD = 0x541B, 0x894B
 def decode(raw: bytes, little_endian: bool = sys.byteorder == "little") -> Figures:
     """The figures in what getsockopt(TCP_INFO) returned; only those that it is long enough for.
 
-    What the kernel does not know is absent and not 0; of a listening socket the state alone is
-    told. timestamps is 0 or 1 (RFC 7323).
+    What the kernel does not know is absent and not 0; of a listening socket only the state is
+    returned. timestamps is 0 or 1 (RFC 7323).
     """
     figures: Figures = {}
     order = "<" if little_endian else ">"

@@ -1,7 +1,6 @@
 """What Linux tells in /proc of cores, memory, interfaces, disks and processes; files of few words.
 
-Sources: proc(5); iostats.rst and sched-stats.rst of the
-kernel.
+Sources: proc(5); iostats.rst and sched-stats.rst of the kernel.
 """
 
 from __future__ import annotations

@@ -373,12 +373,6 @@ def test_what_was_seen_seldom_is_judged_by_the_host_that_makes_the_copy(
     assert found is not None and found.view == view
 
 
-def test_a_host_that_saw_neither_itself_nor_the_other_says_nothing() -> None:
-    made = pull()
-    nobody = replace(made.trace, asking=None, serving=None)
-    assert attribution_of(replace(made, trace=nobody)) is None
-
-
 def test_counters_that_are_not_known_name_the_plain_cause() -> None:
     """No agent told what its cores did; the sender's socket was not seen."""
     assert named(push(bins(0.98), usages={})) == "cpu/client/one-core"

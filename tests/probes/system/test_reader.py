@@ -130,10 +130,17 @@ def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
         readers = (proc, psutil_counters, proc)
         psutil_counters._known.clear()
         one, told, other = ([each.processes() for _ in "12"][-1] for each in readers)
-        assert set(one) & set(other) <= set(told)
-        for pid in (worker.pid, os.getpid(), 1):
+        known = set(one) & set(other)
+        assert known - set(told) == set() and {worker.pid, os.getpid(), 1} <= known
+        for pid in known:
             stats = [each[pid] for each in (one, told, other)]
-            assert len({(each.name, each.parent, each.started_ticks) for each in stats}) == 1
+            # the kernel's own workers are called by what they do at the moment
+            named = not stats[0].kernel
+            before, now, after = (
+                (each.parent, each.started_ticks, named and each.name) for each in stats
+            )
+            # others may become another program, or another's child, meanwhile
+            assert now == before or before != after
             assert between(*((each.cpu_seconds, each.reaped_seconds) for each in stats))
         for tell in (
             lambda each: each.moved(worker.pid),

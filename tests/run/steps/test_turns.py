@@ -137,11 +137,6 @@ def test_a_link_that_tcp_fills_needs_no_matrix_unless_it_is_all_that_was_asked_f
     assert turns.link_that_fits(bench_of(), 117.6e6) == "1 Gbit/s"
 
 
-@pytest.mark.parametrize("told", [{}, {"limits": 5}, {"limits": {"min_rtt_seconds": "x"}}])
-def test_an_agents_limits_that_are_none_tell_no_round_trip(told: Any) -> None:
-    assert turns.positive(told, *turns.RTT) is None
-
-
 @pytest.mark.long
 def test_without_an_agent_the_client_alone_is_swept_and_the_rest_is_a_note() -> None:
     bench = made(*BETWEEN, agent="none")
