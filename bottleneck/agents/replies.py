@@ -39,7 +39,7 @@ WRITE_SECONDS, LOOK_SECONDS = 10.0, 0.1
 """For a request to be taken; how often a writer looks whether its stream is closed."""
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
-REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space"})
+REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space", "replaced"})
 """Kinds of probes.core.stage.Refused."""
 T = TypeVar("T")
 

@@ -24,6 +24,7 @@ OF_REFUSAL = {
     "login": REFUSED,
     "permission": REFUSED,
     "space": INCOMPLETE,
+    "replaced": INCOMPLETE,
 }
 """Exit code of each kind of probes.core.stage.Refused."""
 

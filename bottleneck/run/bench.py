@@ -249,7 +249,7 @@ class Bench:
 
         Raises:
             AgentLost: an agent went with it; nothing more can be measured.
-            Refused: the login is refused by now; it is not tried again.
+            Refused: the login is refused by now, and is not tried again; or a file was replaced.
         """
         if self.warming:
             label = f"{label} (warm-up)"
@@ -272,7 +272,7 @@ class Bench:
         except (StageError, Refused) as error:
             outcome = f"failed: {error}"
             self.ledger.end(step, Failed(str(error)))
-            if isinstance(error, Refused) and error.kind == "login":
+            if isinstance(error, Refused) and error.kind in ("login", "replaced"):
                 # Each further copy would be one more wrong login: accounts lock.
                 raise
         finally:

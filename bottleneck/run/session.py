@@ -180,10 +180,11 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
             bench.denied = bench.denied or why
         setting = run_folder.Setting(
             dialect=dialect,
-            run=secrets.token_hex(8),
+            run=secrets.token_hex(16),
             outlived=bench.options.outlived,
             security=security,
             seconds=bench.lifetime,
+            seed=bench.seed,
         )
         try:
             held = bench.client.hold(run_folder.NAME, setting, share, bench.lifetime, LOGIN_SECONDS)

@@ -64,7 +64,8 @@ class Refused(Exception):
 
     kind: "unreachable" (name, route, port, no SMB there), "share" (no such share or folder on it),
     "login" (wrong password, locked, guest instead of us), "permission" (no right to write or
-    read), "space" (no room), "usage" (a folder that does not exist ...).
+    read), "space" (no room), "replaced" (something else has a name of this run's), "usage" (a
+    folder that does not exist ...).
     text: one plain line that names host, step and remedy; no secret.
     """
 

@@ -24,8 +24,8 @@ from probes.system.platform import os
 from probes.system.proc import ProcessStat
 from probes.system.reader import reader
 
-RUN = re.compile(r"bottleneck-[0-9a-f]{16}")
-"""Name of a run's folder on a share."""
+RUN = re.compile(r"bottleneck-([0-9a-f]{16}|[0-9a-f]{32})")
+"""Name of a run's folder on a share; the shorter one is of an older version."""
 MOST_FOUND = 1000
 MOST_ENTRIES = 200_000
 FOLDER_SECONDS = 20.0
@@ -217,10 +217,11 @@ def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]
     folder = removal.opened(name, parent)
     try:
         names = sorted(os.listdir(folder), key=payload.first)
+        ours = removal.run_files(name)
         for each in names:
-            if not removal.RUN_FILE.fullmatch(each):
-                raise Foreign(f"it contains {each!r}, which is not from a run")
             found.append(os.stat(each, dir_fd=folder, follow_symlinks=False))
+            if not removal.is_run_file(folder, each, found[-1], ours):
+                raise Foreign(f"it contains {each!r}, which is not from a run")
             if not stat.S_ISREG(found[-1].st_mode):
                 raise Foreign(f"{each!r} is not a regular file")
             if found[-1].st_nlink > 1:
@@ -239,7 +240,7 @@ def _head(folder: int, name: str) -> bytes:
     # O_NONBLOCK: a FIFO that took its place must not hold us
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
-        return os.pread(fd, len(payload.MAGIC), 0)
+        return os.pread(fd, len(removal.MAGIC), 0)
     finally:
         os.close(fd)
 

@@ -22,7 +22,7 @@ from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import free_space, journal, removal, source_file
 from probes.files.removal import Facts
-from probes.files.served_file import SOURCE, check_name
+from probes.files.served_file import check_name, source_name
 from probes.system.child import NoAnswer, answered
 from probes.system.platform import os
 
@@ -151,7 +151,7 @@ class OwnFolder:
 
     def empty(self) -> None:
         """Removes what lies in it, whatever has its name by now. Errors: OSError."""
-        removal.empty(self.pin, self._facts["kind"], self._facts["dev"])
+        removal.empty(self.pin, self._facts, self._facts["dev"])
 
     def ends_first(self, leader: int) -> None:
         """Names a process group, by its leader, that has to end before the folder can go."""
@@ -262,7 +262,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             opened: list[int] = []
             stack.callback(_removed, path, made, opened)
             waited(setting.folder, made.create)
-            opened.append(waited(setting.folder, lambda: made.new_file(SOURCE)))
+            opened.append(waited(setting.folder, lambda: made.new_file(source_name(name))))
             began = time.monotonic()
             written = _filled(opened[0], setting, size_bytes)
             seconds = time.monotonic() - began

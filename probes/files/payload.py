@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import Iterable, Tuple
 
-MAGIC = b"\x89bottleneck run\n"
-"""Begins every payload: by it a file that a killed run left is told from somebody else's."""
+from probes.files.removal import MAGIC
+
+MARK_BYTES = 64
+"""Length of mark()."""
 MOST_HEADS = 3
 """So many files of a folder may be cut off before its end; of more, one has to have it."""
 PERIOD_BYTES = 4 * 1024 * 1024 + 4096 + 64
@@ -23,6 +25,14 @@ def ring(seed: bytes) -> memoryview:
     period = MAGIC + hashlib.shake_128(seed).digest(PERIOD_BYTES - len(MAGIC))
     copies = -(-(PERIOD_BYTES + LONGEST_BLOCK_BYTES) // PERIOD_BYTES)
     return memoryview((period * copies)[: PERIOD_BYTES + LONGEST_BLOCK_BYTES])
+
+
+def mark(seed: bytes) -> bytes:
+    """Returns the first MARK_BYTES of a run's payload: a file that begins with them is the run's.
+
+    Nobody without the seed writes them, but whoever may write to the file copies them.
+    """
+    return MAGIC + hashlib.shake_128(seed).digest(MARK_BYTES - len(MAGIC))
 
 
 def block(ring: memoryview, offset: int, size: int) -> memoryview:
@@ -45,7 +55,7 @@ def matches(ring: memoryview, offset: int, view: memoryview) -> bool:
 
 def first(name: str) -> Tuple[bool, str]:
     """Sorts a run's files: the source and the first small one, which begin with MAGIC, first."""
-    return not name.endswith(("-0", "source")), name
+    return not name.endswith("-0") and not name.startswith("source"), name
 
 
 def proves(heads: Iterable[bytes]) -> bool:

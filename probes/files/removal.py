@@ -22,11 +22,12 @@ with contextlib.suppress(ImportError):  # the guardian has this source alone
 RUN, TREE = "run", "tree"
 """Kinds of folder: one on a share, of which only a run's files go; one closed to others, all of
 which goes."""
-RUN_FILE = re.compile(
+MAGIC = b"\x89bottleneck run\n"
+"""First bytes of every payload."""
+OLD_FILE = re.compile(
     r"source|\.?pushed-[0-9a-f]{16}(\.[0-9A-Za-z_-]{1,16})?|small-[0-9a-f]{16}-[0-9]{1,6}"
 )
-"""The whole name of a file that a run puts into its folder on a share; programs that copy have a
-name of their own while they write, made of that (rsync(1): .NAME.XXXXXX)."""
+"""Name of a run's file before names had the run's id; such a one has to begin with MAGIC to go."""
 GONE, MISSING, OTHER = "gone", "missing", "other"
 """What became of it: removed; nothing has its name; something else has it, and is left alone."""
 ATTEMPTS, MISSING_ATTEMPTS, PAUSE_SECONDS = 150, 10, 0.1
@@ -34,6 +35,17 @@ ATTEMPTS, MISSING_ATTEMPTS, PAUSE_SECONDS = 150, 10, 0.1
 Facts = Dict[str, Any]
 """name and kind; once it is made ino and dev (which may miss after another boot); leader and
 started, of a process group that goes first."""
+
+
+def run_files(folder: str) -> re.Pattern[str]:
+    """Returns the pattern of the names of a run's files in its folder bottleneck-RUN.
+
+    Each has RUN in it, 128 random bits: a file of that name in another folder is nobody's. Programs
+    that copy write to a name that they make of it (rsync(1): .NAME.XXXXXX).
+    """
+    run, unique = re.escape(folder.rpartition("-")[2]), "[0-9a-f]{16}"
+    pushed = rf"\.?pushed-{run}-{unique}(\.[0-9A-Za-z_-]{{1,16}})?"
+    return re.compile(rf"source-{run}|{pushed}|small-{run}-{unique}-[0-9]{{1,6}}")
 
 
 def opened(name: str, parent: Optional[int] = None) -> int:
@@ -64,7 +76,7 @@ def remove(parent: int, facts: Facts) -> str:
                 return OTHER
             if "dev" not in facts and told.st_uid != os.geteuid():
                 return OTHER  # less sure, and so no more than our own
-            empty(folder, facts["kind"], told.st_dev)
+            empty(folder, facts, told.st_dev)
     finally:
         # Before the folder goes: a file server keeps one that was listed and is still open.
         os.close(folder)
@@ -85,23 +97,23 @@ def _is_folder(parent: int, name: str) -> bool:
         return False
 
 
-def empty(folder: int, kind: str, device: int) -> None:
-    """Removes what a run put into an open folder, all of it where the kind is TREE."""
-    inner = _without_files(folder, kind, device)
+def empty(folder: int, facts: Facts, device: int) -> None:
+    """Removes a run's files from its open folder, everything where the kind is TREE."""
+    inner = _without_files(folder, facts["name"] if facts["kind"] == RUN else "", device)
     while inner:
         inner += _without_folder(folder, inner.pop(), device)
 
 
-def _without_files(folder: int, kind: str, device: int) -> List[str]:
-    """Removes the files of an open folder that go; the folders in it that go too."""
-    inner = []
+def _without_files(folder: int, run_folder: str, device: int) -> List[str]:
+    """Removes the files of an open folder that go, all without a name; the folders that go too."""
+    inner, ours = [], run_files(run_folder)
     for name in os.listdir(folder):
         try:
             told = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISDIR(told.st_mode):
-                if kind == TREE and told.st_dev == device:
+                if not run_folder and told.st_dev == device:
                     inner.append(name)
-            elif kind == TREE or (RUN_FILE.fullmatch(name) and _goes(told.st_mode)):
+            elif not run_folder or is_run_file(folder, name, told, ours):
                 os.unlink(name, dir_fd=folder)
         except FileNotFoundError:  # a step that gave up on a slow disk removes its file itself
             continue
@@ -118,7 +130,7 @@ def _without_folder(top: int, name: str, device: int) -> List[str]:
     try:
         if os.fstat(inner).st_dev != device:
             return []
-        for each in _without_files(inner, TREE, device):
+        for each in _without_files(inner, "", device):
             new = os.urandom(16).hex()
             os.rename(each, new, src_dir_fd=inner, dst_dir_fd=top)
             lifted.append(new)
@@ -128,9 +140,21 @@ def _without_folder(top: int, name: str, device: int) -> List[str]:
     return lifted
 
 
-def _goes(mode: int) -> bool:
-    """A link goes by itself; what it leads to stays."""
-    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+def is_run_file(folder: int, name: str, about: os.stat_result, ours: re.Pattern[str]) -> bool:
+    """Whether a run made the file: by its name, or by the mark that an older version's begins with.
+
+    A link of our name goes by itself; what it leads to stays.
+    """
+    if ours.fullmatch(name):
+        return stat.S_ISREG(about.st_mode) or stat.S_ISLNK(about.st_mode)
+    if not OLD_FILE.fullmatch(name) or not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        return False
+    # O_NONBLOCK: a FIFO that took its place must not hold us
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    try:
+        return os.path.samestat(os.fstat(fd), about) and os.pread(fd, len(MAGIC), 0) == MAGIC
+    finally:
+        os.close(fd)
 
 
 def started_ticks(pid: int) -> Optional[int]:

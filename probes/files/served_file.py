@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import secrets
 import stat
 import time
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Iterator
 
 from probes.core.meaning import Folder, Seconds, Size, Text
 from probes.core.records import Details
-from probes.files import free_space, page_cache, payload, source_file
+from probes.files import free_space, page_cache, payload, removal, source_file
 from probes.system.platform import os
 
 COMPARE_BYTES = 4 << 20
@@ -43,10 +44,16 @@ def resize(
     """Makes the file size_bytes long: cut, or continued with the payload for so many seconds.
 
     create: it may be a new one, which this process's user owns. Returns the size that it has then;
-    it is flushed. Errors: ValueError, OSError, Unavailable where the file system has no room.
+    it is flushed. Errors: ValueError, also for a file that does not begin with the run's mark;
+    OSError; Unavailable where the file system has no room.
     """
-    with _opened(path, file_name, os.O_RDWR | (os.O_CREAT if create else 0)) as fd:
+    there = os.path.lexists(os.path.join(path, file_name))  # noqa: PTH110, PTH118 - any bytes
+    new = os.O_CREAT | os.O_EXCL if create and not there else 0
+    with _opened(path, file_name, os.O_RDWR | new) as fd:
+        mark = payload.mark(bytes.fromhex(seed))
         present = os.fstat(fd).st_size
+        if os.pread(fd, len(mark), 0) != mark[:present]:
+            raise ValueError(f"{file_name} was replaced by a file that is not of this run")
         wanted = size_bytes
         if wanted > present:
             wanted = present + free_space.fitting(wanted - present, path)
@@ -89,10 +96,12 @@ def remove(path: Folder, file_name: Text = "") -> None:
     What another user owns stays too: the server of the share removes it. Errors: ValueError for
     any other name, OSError where there is no such folder.
     """
-    check_name(os.path.basename(path))  # noqa: PTH119
+    run_folder = os.path.basename(path)  # noqa: PTH119
+    check_name(run_folder)
+    ours = removal.run_files(run_folder)
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        for each in filter(RUN_FILE.fullmatch, [file_name] if file_name else os.listdir(folder)):
+        for each in filter(ours.fullmatch, [file_name] if file_name else os.listdir(folder)):
             with contextlib.suppress(OSError):
                 os.unlink(each, dir_fd=folder)  # noqa: PTH108
     finally:
@@ -101,8 +110,9 @@ def remove(path: Folder, file_name: Text = "") -> None:
 
 @contextmanager
 def _opened(path: str, name: str, flags: int) -> Iterator[int]:
-    check_name(os.path.basename(path))  # noqa: PTH119
-    if not RUN_FILE.fullmatch(name):
+    run_folder = os.path.basename(path)  # noqa: PTH119
+    check_name(run_folder)
+    if not removal.run_files(run_folder).fullmatch(name):
         raise ValueError("not the name of a run's file")
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -121,9 +131,16 @@ def _opened(path: str, name: str, flags: int) -> Iterator[int]:
 
 
 RUN_FOLDER = re.compile(r"bottleneck-[0-9a-f]{8,64}")
-SOURCE = "source"
-RUN_FILE = re.compile(r"source|pushed-[0-9a-f]{16}")
-"""Names of the files that a run puts into its folder on a share."""
+
+
+def source_name(run_folder: str) -> str:
+    """Returns the name of the file that pulls read, in a run's folder of that name or path."""
+    return f"source-{run_folder.rpartition('-')[2]}"
+
+
+def new_name(kind: str, run_folder: str) -> str:
+    """Returns a random name for a file of a kind (pushed, small) in a run's folder."""
+    return f"{kind}-{run_folder.rpartition('-')[2]}-{secrets.token_hex(8)}"
 
 
 def check_name(folder_name: str) -> None:
@@ -133,19 +150,19 @@ def check_name(folder_name: str) -> None:
 
 
 def set_cache(
-    path: Folder, requested: Text, first_bytes: Size = 0, file_name: Text = SOURCE
+    path: Folder, requested: Text, first_bytes: Size = 0, file_name: Text = ""
 ) -> Details:
-    """Evicts or warms the first bytes of the file `source` in the run's folder, and proves it.
+    """Evicts or warms the first bytes of the source in the run's folder, and proves it.
 
     What lies behind them is left as it is: it need not be read from a slow disk again.
     path: as locate() found it. requested: cached, uncached. first_bytes: 0 is the whole file.
-    file_name: another file of the run there.
+    file_name: another file of the run there; empty: the source.
     Returns side, requested, proven, cached_ratio_before (None: cannot be told). Errors: ValueError
     for a path that is not a run's folder or a source that is not a regular file; OSError.
     """
     if requested not in ("cached", "uncached"):
         raise ValueError(f"a file cannot be made {requested}")
-    with _opened(path, file_name, os.O_RDONLY) as fd:
+    with _opened(path, file_name or source_name(path), os.O_RDONLY) as fd:
         whole_bytes = os.fstat(fd).st_size
         size_bytes = min(first_bytes or whole_bytes, whole_bytes)
         if requested == "cached":

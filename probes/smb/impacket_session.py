@@ -25,7 +25,7 @@ from probes.smb.facts import (
     security_mode,
 )
 from probes.smb.frames import Broken, Late, Wire
-from probes.smb.pipe import SHARE_ALL, Pipe
+from probes.smb.pipe import Pipe
 from probes.smb.pipe1 import (
     CAP_LARGE_READX,
     CAP_LARGE_WRITEX,
@@ -247,7 +247,9 @@ class Smb1Session(Session):
     def _status(self, error: Exception) -> int | None:
         return error.get_error_code() if isinstance(error, smb.SessionError) else None
 
-    def _opened(self, path: str, access: int, disposition: int, options: int) -> Handle:
+    def _opened(
+        self, path: str, access: int, disposition: int, options: int, sharing: int
+    ) -> Handle:
         flags = self._smb.get_flags()[1]
         name = path.encode("utf-16le") if flags & smb.SMB.FLAGS2_UNICODE else path.encode()
         create = smb.SMBCommand(smb.SMB.SMB_COM_NT_CREATE_ANDX)
@@ -258,7 +260,7 @@ class Smb1Session(Session):
             "CreateFlags": 0,  # no oplock: nobody could answer its break
             "AccessMask": access,
             "CreateOptions": options,
-            "ShareAccess": SHARE_ALL,
+            "ShareAccess": sharing,
             "Disposition": disposition,
         }.items():
             create["Parameters"][field] = value

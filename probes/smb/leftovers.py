@@ -1,7 +1,8 @@
 """Folders of killed runs on a share, found and removed over SMB 2 or 3.
 
 Ours alone: the name of a run's folder, in it a run's files and nothing else, no link among them;
-and these begin as a run's do, or the journal of this host names the folder.
+and these begin as a run's do, or the journal of this host names the folder. A file whose name has
+no 128 random bits, as older versions made them, has to begin so in any case.
 Each is opened with nothing shared first (MS-SMB2 2.2.13, ShareAccess 0), which a server refuses
 while anybody, the run itself for one, has it open; only a handle that was given so is deleted by.
 """
@@ -23,7 +24,7 @@ from probes.core.stage import Refused
 from probes.files import journal, payload
 from probes.files.leftovers import MOST_FOUND, RUN, UNPROVEN, Leftover
 from probes.files.leftovers import OnShare as Setting
-from probes.files.removal import RUN_FILE
+from probes.files.removal import MAGIC, OLD_FILE, run_files
 from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
 from probes.smb.pipe import EXISTING, FILE, FOLDER, READ_ALONE, SHARE_ALL
 from probes.smb.run_folder import joined
@@ -114,8 +115,7 @@ def _seen(
         for each in entries(session, path, "*") if not why else ():
             changed = max(changed, each.changed)
             files, size = files + 1, size + each.size_bytes
-            if not RUN_FILE.fullmatch(each.name) or not each.is_plain_file:
-                why = f"it contains {each.name!r}, which is not from a run"
+            if why := _foreign(session, path, each):
                 break
     except Refused as refused:
         why = refused.text
@@ -146,21 +146,34 @@ def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
 def _unproven(session: Smb2Session, path: str) -> str:
     """Why nothing shows that a run wrote what lies in a folder; empty: something does."""
 
-    def head(each: Entry) -> bytes:
-        if not each.size_bytes:
-            return b""
-        with session._step(f"read {path}"):
-            file = _opened(session, f"{path}\\{each.name}", READ_ALONE, FILE, SHARE_ALL)
-            try:
-                return bytes(file.read(0, min(each.size_bytes, len(payload.MAGIC))))
-            finally:
-                file.close()
-
     try:
         files = sorted(entries(session, path, "*"), key=lambda each: payload.first(each.name))
-        return "" if payload.proves(map(head, files)) else UNPROVEN
+        heads = (_head(session, path, each) for each in files)
+        return "" if payload.proves(heads) else UNPROVEN
     except Refused as refused:
         return refused.text
+
+
+def _head(session: Smb2Session, path: str, entry: Entry) -> bytes:
+    """Reads the first bytes of a file in a folder, as many as MAGIC has."""
+    if not entry.size_bytes:
+        return b""
+    with session._step(f"read {path}"):
+        file = _opened(session, f"{path}\\{entry.name}", READ_ALONE, FILE, SHARE_ALL)
+        try:
+            return bytes(file.read(0, min(entry.size_bytes, len(MAGIC))))
+        finally:
+            file.close()
+
+
+def _foreign(session: Smb2Session, path: str, entry: Entry) -> str:
+    """Says why an entry of a run's folder is not the run's; empty: it is."""
+    named = bool(run_files(path).fullmatch(entry.name))
+    if entry.is_plain_file and not named and OLD_FILE.fullmatch(entry.name):
+        named = _head(session, path, entry) == MAGIC
+    if entry.is_plain_file and named:
+        return ""
+    return f"it contains {entry.name!r}, which is not from a run"
 
 
 def withheld(session: Smb2Session, path: str) -> str:
@@ -180,8 +193,8 @@ def remove(session: Smb2Session, path: str, until: float) -> str:
     """
     try:
         for each in entries(session, path, "*"):
-            if not RUN_FILE.fullmatch(each.name) or not each.is_plain_file:
-                return f"it contains {each.name!r}, which is not from a run"
+            if why := _foreign(session, path, each):
+                return why
             if time.monotonic() > until:
                 return "the server took too long: a part of it remains"
             with session._step(f"delete {path}", quiet=True):

@@ -10,6 +10,7 @@ one. So the removal lies outside of a file's time, and a broken connection remov
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from probes.smb.pipe import FILE, NO_RECALL, OPEN_LINK, Created, Pipe, Reply, Ve
 
 DEPTH = 16
 """Requests in flight where nothing is measured."""
+MARK_BYTES = 32
 TOO_MANY_OPENED_FILES = 0xC000011F
 
 
@@ -72,6 +74,8 @@ class ManyFiles:
             self.pipe.close(number, self.kept.pop(number).id)
             self.pipe.wait()
             return None
+        if size_bytes and not self._is_same_file(self.kept[number], writers[0]):
+            raise Broken(f"{self.name(number)} was replaced by another file, which was not touched")
         opened = time.perf_counter()
         self.aside_seconds += opened - created
         self.pipe.turn(writers[0].id)
@@ -89,6 +93,21 @@ class ManyFiles:
         self._close(number, writers[0])
         seconds = created - began + time.perf_counter() - opened
         return Timed(seconds, 2 + bool(moved), moved, moved == size_bytes)
+
+    def _is_same_file(self, kept: Created, opened: Created) -> bool:
+        """Whether a handle that was opened by name is of the file that was created here.
+
+        By their identities; where the server tells none that last, by a mark that is written
+        through the one and read through the other.
+        """
+        if kept.identity and kept.identity == opened.identity:
+            return True
+        mark = secrets.token_bytes(MARK_BYTES)
+        self.pipe.turn(kept.id)
+        self.pipe.write(0, memoryview(mark))
+        self.pipe.wait()
+        self.pipe.turn(opened.id)
+        return self.pipe.begins_with(mark)
 
     def pull(
         self,

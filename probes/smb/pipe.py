@@ -22,7 +22,8 @@ EMPTY = memoryview(b"")
 GENERIC_READ, GENERIC_WRITE, DELETE = 0x80000000, 0x40000000, 0x00010000
 LIST_AND_DELETE = 0x00110081
 """SYNCHRONIZE, DELETE, READ_ATTRIBUTES, LIST_DIRECTORY."""
-SHARE_ALL = 0x7
+SHARE_ALL, UNMOVED = 0x7, 0x3
+"""Others may do anything with what is open; all but rename or delete it."""
 EXISTING, NEW = 1, 2
 FOLDER, FILE, DELETE_ON_CLOSE = 0x0001, 0x0040, 0x1000
 READ_ALONE, PAST_CACHE, OPEN_LINK, NO_RECALL = 0x81, 0x8, 0x200000, 0x400000
@@ -64,6 +65,8 @@ class Created(NamedTuple):
     id: bytes
     size_bytes: int
     """When it was opened."""
+    identity: bytes = b""
+    """As of a Handle."""
 
 
 @dataclass
@@ -143,6 +146,14 @@ class Pipe(ABC):
     def ask(self, verb: Verb, tag: int, body: bytes) -> None:
         """Sends a request of another kind, made of body; its Reply has the tag as its offset."""
         self._send(verb, tag, body)
+
+    def begins_with(self, mark: bytes) -> bool:
+        """Whether the file begins with these bytes; nothing else may be in flight."""
+        try:
+            self.read(0, memoryview(bytearray(len(mark))))
+            return self.wait().view == mark
+        except status.ServerSaid:  # as of an empty file, which has no byte to be read
+            return False
 
     def flush(self) -> None:
         """Asks the server to make durable what was written so far."""

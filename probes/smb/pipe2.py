@@ -53,6 +53,7 @@ GRANTED_AT_ONCE = 32
 """Credits that a server gives for one ECHO; Samba's most."""
 
 HEADER_BYTES = 64
+IDENTITY_BYTES = 16
 _HEADER = struct.Struct("<4sHHIHHIIQIIQ16s")
 _READ_BODY = struct.Struct("<HBBIQ16sIIIHHB")
 _WRITE_BODY = struct.Struct("<HHIQ16sIIHHI")
@@ -60,6 +61,11 @@ _FLUSH_BODY = struct.Struct("<HHI16s")
 """A CLOSE has the same body."""
 _CREATE_BODY = struct.Struct("<HBBIQQIIIIIHHII")
 _CREATED = struct.Struct("<48xQ8x16s")
+_CONTEXTS_PLACE = struct.Struct("<80xII")
+_CONTEXT = struct.Struct("<IHHxxHI")
+"""Next, NameOffset, NameLength, DataOffset, DataLength of a create context (MS-SMB2 2.2.13.2)."""
+QUERY_IDENTITY = b"QFid"
+_ASK_IDENTITY = _CONTEXT.pack(0, _CONTEXT.size, len(QUERY_IDENTITY), 0, 0) + QUERY_IDENTITY
 _FROM_SERVER, _ASYNC, _SIGNED = 1, 2, 8
 _NO_SIGNATURE = bytes(16)
 _PROTOCOL = b"\xfeSMB"
@@ -176,13 +182,16 @@ class Pipe2(Pipe):
         if len(body) < _CREATED.size:
             raise Broken("the server sent a CREATE reply that is too short")
         size_bytes, file_id = _CREATED.unpack_from(body)
-        return Created(file_id, size_bytes)
+        return Created(file_id, size_bytes, identity_of(body))
 
     def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes:
         name = path.encode("utf-16-le")
         wanted = (access, NORMAL, SHARE_ALL, disposition, options)
-        place = (HEADER_BYTES + _CREATE_BODY.size, len(name), 0, 0)
-        return _CREATE_BODY.pack(57, 0, 0, IMPERSONATION, 0, 0, *wanted, *place) + name
+        name_at = HEADER_BYTES + _CREATE_BODY.size
+        contexts_at = name_at + len(name) + 7 & ~7
+        place = (name_at, len(name), contexts_at, len(_ASK_IDENTITY))
+        body = _CREATE_BODY.pack(57, 0, 0, IMPERSONATION, 0, 0, *wanted, *place) + name
+        return body.ljust(contexts_at - HEADER_BYTES, b"\0") + _ASK_IDENTITY
 
     def _close_body(self, file_id: bytes) -> bytes:
         return _FLUSH_BODY.pack(24, 0, 0, file_id)
@@ -338,3 +347,20 @@ class Pipe2(Pipe):
 
 
 _READ_REST = (0, 0, 0, 0, 0, 0)
+
+
+def identity_of(body: bytes) -> bytes:
+    """Returns the file's number and its volume's from the body of a CREATE reply; b"": untold.
+
+    Source: MS-SMB2 2.2.14.2.9, SMB2_CREATE_QUERY_ON_DISK_ID.
+    """
+    if len(body) < _CONTEXTS_PLACE.size:
+        return b""
+    start, following = _CONTEXTS_PLACE.unpack_from(body)[0] - HEADER_BYTES, 1
+    while start > 0 and following and start + _CONTEXT.size <= len(body):
+        following, name_at, name_bytes, data_at, size = _CONTEXT.unpack_from(body, start)
+        identity = body[start + data_at :][: min(size, IDENTITY_BYTES)]
+        if body[start + name_at :][:name_bytes] == QUERY_IDENTITY:
+            return identity if len(identity) == IDENTITY_BYTES and any(identity[:8]) else b""
+        start += following
+    return b""

@@ -1,13 +1,15 @@
 """The folder of this run on the share: held open for the whole run, gone however it ends.
 
-Folder and file are created with DELETE_ON_CLOSE (MS-SMB2 2.2.13), so the server removes them when
-the last handle goes: closed by us, or by the server when our connection breaks.
+Folder and files are created exclusively and with DELETE_ON_CLOSE (MS-SMB2 2.2.13), so the server
+removes them when the last handle goes: closed by us, or by the server when our connection breaks.
+Somebody who may write to the share can put something else at their names. So no file is written to
+before the handle was shown to be that of the run's own, and a deletion, which a server carries out
+by name, goes to names that have the run's 128 random bits.
 """
 
 from __future__ import annotations
 
 import math
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,18 +18,22 @@ from dataclasses import dataclass, replace
 from probes.core.meaning import Hex, Number, Text
 from probes.core.records import SMB_PORT, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import journal
-from probes.files.removal import RUN_FILE as OURS
+from probes.files import journal, payload
+from probes.files.removal import run_files
+from probes.files.served_file import new_name, source_name
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.session import Handle, Session
 from probes.system import rtnetlink
+from probes.system.child import outlive_parent
 
 NAME = "run-folder"
-SOURCE = "source"
-"""The file that pulls read; push steps with fill_source write it."""
+NUMBER_BYTES = 8
+"""Of a Handle's identity: the file's number, which a server that starts anew keeps."""
 LEFT_SECONDS = 3.0
 """For what killed runs left: then no further removal is begun."""
+GOING_SECONDS, PAUSE_SECONDS = 4.0, 0.05
+"""How long the files of this run's other connections may take to go, once these have broken."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class Setting:
     """As open_session() takes it."""
     seconds: Number = journal.LONGEST_SECONDS
     """How long the run may take: until then other hosts leave its folder alone."""
+    seed: Text = ""
+    """Seed of the run's payload, hex."""
 
 
 def joined(folder: str, name: str) -> str:
@@ -55,14 +63,11 @@ def joined(folder: str, name: str) -> str:
 def source_of(
     session: Session, peer: Endpoint, size_bytes: int, what: str, past_cache: bool = False
 ) -> Handle:
-    """The run's source file, that long at least. peer.folder is the run's.
+    """Opens the run's source file, that long at least, for reading. peer.folder is the run's.
 
     past_cache: it is read without the server's cache, if that allows it.
-
-    The folder is opened first: the last to leave removes both.
     """
-    session.open_folder(peer.folder)
-    path = joined(peer.folder, SOURCE)
+    path = joined(peer.folder, source_name(peer.folder))
     handle = session.open_past_cache(path) if past_cache else session.open_file(path, write=False)
     if handle.size_bytes < size_bytes:
         raise ValueError(
@@ -72,21 +77,43 @@ def source_of(
     return handle
 
 
+def source_to_fill(session: Session, peer: Endpoint, seed: str) -> Handle:
+    """Opens the run's source file for writing.
+
+    Raises Refused ("replaced") where another file has its name, before anything is written.
+    """
+    handle = session.open_file(joined(peer.folder, source_name(peer.folder)), write=True)
+    if not session.has_mark(handle, payload.mark(bytes.fromhex(seed))):
+        raise replaced(peer, handle.path)
+    return handle
+
+
+def replaced(peer: Endpoint, path: str, by: str = "replaced by another file") -> Refused:
+    """Returns what ends a run whose folder or file has gone from its name; peer.folder is its."""
+    run = peer.folder.rpartition("-")[2]
+    text = (
+        f"//{peer.host}/{peer.share}: {path} was {by} during the run; nothing else was touched; "
+        f"find out who renames files there, and delete what has {run} in its name: it is this run's"
+    )
+    return Refused("replaced", text)
+
+
 def new_file(session: Session, peer: Endpoint) -> Handle:
-    """A file of a push's own in the run's folder, opened in the same way."""
-    session.open_folder(peer.folder)
-    return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))
+    """Creates a file of a push's own in the run's folder."""
+    return session.create_file(joined(peer.folder, new_name("pushed", peer.folder)))
 
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
-    """Creates bottleneck-RUN in peer.folder, with an empty source file, and keeps both open.
+    """Creates bottleneck-RUN in peer.folder, with a source file that has the run's mark alone.
 
-    Removes first what a run left there that was killed with the server. Yields the peer with that
-    folder and with facts: what was agreed (SessionFacts), the server's interfaces (Interface, and
-    reached_from: the address of this host that packets there have; None: no route), free_bytes
-    and total_bytes of the share. Raises Refused or Unavailable; Broken where something may be left.
+    Keeps both open, and removes them in order also when the agent is killed. Removes first what a
+    run left there that was killed with the server. Yields the peer with that folder and with facts:
+    what was agreed (SessionFacts), the server's interfaces (Interface, and reached_from: the
+    address of this host that packets there have; None: no route), free_bytes and total_bytes of
+    the share. Raises Refused or Unavailable; Broken where something may be left.
     """
+    outlive_parent()
     path = joined(peer.folder, f"bottleneck-{setting.run}")
     with (
         open_session(peer, setting.dialect, setting.security) as session,
@@ -94,7 +121,9 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     ):
         folder = _created(session, peer, path)
         note.there = True
-        source = session.create_file(joined(path, SOURCE))
+        source = session.create_file(joined(path, source_name(path)))
+        mark = payload.mark(bytes.fromhex(setting.seed))
+        session.write_mark(source, mark)
         space = session.space(folder)
         facts = {
             **session.facts.details(),
@@ -105,10 +134,23 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             "free_bytes": space.free_bytes,
             "total_bytes": space.total_bytes,
         }
+        held = replace(peer, folder=path, facts=facts)
+        own = _Own(held, _lasting_number(session, folder), mark)
+        note.entry.write({"number": own.number.hex()})
         try:
-            yield replace(peer, folder=path, facts=facts)
+            yield held
         finally:
-            note.there = not (_vanished(session, source, folder) or _swept(setting, peer, path))
+            named = own if setting.outlived else None
+            note.there = not (
+                _vanished(session, source, folder, named) or _swept(setting, peer, own)
+            )
+
+
+def _lasting_number(session: Session, folder: Handle) -> bytes:
+    """Returns the number of an open folder, b"" where another opening is told another one."""
+    again = session.open_folder(folder.path)
+    session.close(again)
+    return folder.identity[:NUMBER_BYTES] if again.identity == folder.identity else b""
 
 
 def _created(session: Session, peer: Endpoint, path: str) -> Handle:
@@ -132,6 +174,7 @@ def _reached_from(address: str) -> str | None:
 
 @dataclass
 class _Note:
+    entry: journal.Entry
     there: bool = False
     """Whether the folder may be there."""
 
@@ -139,9 +182,8 @@ class _Note:
 @contextmanager
 def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> Iterator[_Note]:
     """Has it in the journal until it is gone; what is there of killed runs goes first."""
-    note = _Note()
     if not setting.outlived:
-        yield note
+        yield _Note(journal.Entry(None))
         return
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
     until = time.monotonic() + LEFT_SECONDS
@@ -149,50 +191,99 @@ def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> Ite
         if facts["folder"] == place and journal.has_ended(facts) and time.monotonic() < until:
             # Whatever is wrong with it is no reason to measure nothing: the next one tries again.
             with suppress(Refused, Unavailable, Broken):
-                left.close(gone=_removed(session, facts["name"]))
-    entry = journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
+                number = bytes.fromhex(facts.get("number", ""))
+                left.close(gone=_removed(session, facts["name"], number))
+    note = _Note(journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds)))
     try:
         yield note
     finally:
-        entry.close(gone=not note.there)
+        note.entry.close(gone=not note.there)
 
 
-def _removed(session: Session, path: str) -> bool:
-    """Removes a folder of a killed run by its name; whether it is gone."""
+def _removed(session: Session, path: str, number: bytes, seconds: float = 0.0) -> bool:
+    """Removes a folder of a run by its name, tries again for so long; whether it is gone.
+
+    number: as _Own has it; another folder of that name is left alone.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            folder = session.open_folder(path)
+            session.close(folder)
+            if number and folder.identity[:NUMBER_BYTES] != number:
+                return False
+            for name in filter(run_files(path).fullmatch, session.names(path)):
+                with suppress(Refused):  # gone by now, or in use: the folder's removal tells
+                    session.remove_file(joined(path, name))
+            session.remove_folder(path)
+            session.close(session.open_folder(path))
+        except Refused as refused:
+            if refused.kind == "share":
+                return True
+            if time.monotonic() >= until:
+                raise
+        if time.monotonic() >= until:
+            return False
+        time.sleep(PAUSE_SECONDS)
+
+
+def _vanished(session: Session, source: Handle, folder: Handle, own: _Own | None) -> bool:
+    """Closes both, and looks whether that removed them.
+
+    own: raises Refused ("replaced") where the folder no longer has its name.
+    """
     try:
-        for name in filter(OURS.fullmatch, session.names(path)):
-            session.remove_file(joined(path, name))
-        session.close(session.open_folder(path))
-        session.close(session.open_folder(path))
-    except Refused as refused:
-        if refused.kind == "share":
-            return True
-        raise
-    return False
-
-
-def _vanished(session: Session, source: Handle, folder: Handle) -> bool:
-    """Closes both, and looks whether that removed them."""
-    try:
-        session.close(source)
-        session.close(folder)
-    except Refused:
-        return False
-    try:
+        if own is not None:
+            own.look(session)
+        for handle in (source, folder):
+            with suppress(Refused):  # what the server could not delete is there, and found below
+                session.close(handle)
         session.close(session.open_folder(folder.path))
     except Refused as refused:
+        if refused.kind == "replaced":
+            raise
         return refused.kind == "share"
     return False
 
 
-def _swept(setting: Setting, peer: Endpoint, path: str) -> bool:
+@dataclass(frozen=True)
+class _Own:
+    """The run's folder, and what shows that a folder of its name is that one."""
+
+    place: Endpoint
+    number: bytes
+    """Of the folder on its volume; b"": it is told anew at each opening."""
+    mark: bytes
+    """First bytes of the source file in it."""
+
+    def look(self, session: Session) -> None:
+        """Raises Refused ("replaced") where something else has its name, or nothing."""
+        try:
+            folder = session.open_folder(self.place.folder)
+            session.close(folder)
+            same = folder.identity[:NUMBER_BYTES] == self.number
+            if not self.number:
+                path = joined(self.place.folder, source_name(self.place.folder))
+                source = session.open_file(path, write=False)
+                same = session.has_mark(source, self.mark)
+                session.close(source)
+        except Refused as refused:
+            if refused.kind != "share":
+                raise
+            raise replaced(self.place, self.place.folder, "renamed or deleted") from refused
+        if not same:
+            raise replaced(self.place, self.place.folder, "replaced by another folder")
+
+
+def _swept(setting: Setting, peer: Endpoint, own: _Own) -> bool:
     """Removes by name what a server that died left of this run, and nothing else.
 
     Whether it is gone: with a file of somebody else in it, it stays.
     """
     try:
         with open_session(peer, setting.dialect) as session:
-            return _removed(session, path)
+            return _removed(session, own.place.folder, own.number, GOING_SECONDS)
     except (Refused, Unavailable) as error:
         remedy = "may remain there; the next run or bottleneck cleanup removes it"
-        raise Broken(f"//{peer.host}/{peer.share}: the folder {path} {remedy}: {error}") from error
+        folder = f"//{peer.host}/{peer.share}: the folder {own.place.folder}"
+        raise Broken(f"{folder} {remedy}: {error}") from error

@@ -29,6 +29,8 @@ from probes.smb.pipe import (
     NEW,
     PAST_CACHE,
     READ_ALONE,
+    SHARE_ALL,
+    UNMOVED,
     Pipe,
 )
 
@@ -67,6 +69,8 @@ class Handle:
     id: bytes
     size_bytes: int
     """When it was opened."""
+    identity: bytes = b""
+    """Number of the file and of its volume, by whatever path it was opened; b"": untold."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +143,16 @@ class Session(ABC):
         return self
 
     def create_folder(self, path: str) -> Handle:
-        """A new folder that goes when its last handle is closed."""
-        return self._open(path, LIST_AND_DELETE, NEW, FOLDER | DELETE_ON_CLOSE)
+        """Creates a folder that nobody renames over SMB while it is open; closing it deletes it."""
+        return self._open(path, LIST_AND_DELETE, NEW, FOLDER | DELETE_ON_CLOSE, sharing=UNMOVED)
 
     def open_folder(self, path: str) -> Handle:
-        """An existing folder of this run; it goes when its last handle is closed."""
-        return self._open(path, LIST_AND_DELETE, EXISTING, FOLDER | DELETE_ON_CLOSE)
+        """Opens an existing folder, of which nothing is changed."""
+        return self._open(path, READ_ALONE, EXISTING, FOLDER, path or "the share")
+
+    def remove_folder(self, path: str) -> None:
+        """Deletes a folder that this program created, if it is empty."""
+        self.close(self._open(path, LIST_AND_DELETE, EXISTING, FOLDER | DELETE_ON_CLOSE))
 
     def create_file(self, path: str) -> Handle:
         """A new file to read and write, shared; it goes when its last handle is closed."""
@@ -175,7 +183,7 @@ class Session(ABC):
 
     def room(self, folder: str) -> Space:
         """Room on the file system that an existing folder lies on; nothing is changed."""
-        seen = self._open(folder, READ_ALONE, EXISTING, FOLDER, folder or "the share")
+        seen = self.open_folder(folder)
         space = self.space(seen)
         self.close(seen)
         return space
@@ -183,6 +191,18 @@ class Session(ABC):
     def may_write(self) -> bool | None:
         """Whether the share lets this user make files, whatever its folders say; None: untold."""
         return None
+
+    def write_mark(self, handle: Handle, mark: bytes) -> None:
+        """Writes the first bytes of a file that this session created; a full disk takes none."""
+        with self._step(f"write {handle.path}"), self.pipe(handle) as pipe:
+            pipe.write(0, memoryview(mark))
+            with suppress(status.ServerSaid):
+                pipe.wait()
+
+    def has_mark(self, handle: Handle, mark: bytes) -> bool:
+        """Whether an open file, whatever has its name by now, begins with these bytes."""
+        with self._step(f"read {handle.path}"), self.pipe(handle) as pipe:
+            return pipe.begins_with(mark)
 
     @contextmanager
     def pipe(self, handle: Handle) -> Iterator[Pipe]:
@@ -215,10 +235,16 @@ class Session(ABC):
         self._hang_up()
 
     def _open(
-        self, path: str, access: int, disposition: int, options: int, name: str = ""
+        self,
+        path: str,
+        access: int,
+        disposition: int,
+        options: int,
+        name: str = "",
+        sharing: int = SHARE_ALL,
     ) -> Handle:
         with self._step(f"{'create' if disposition == NEW else 'open'} {name or path}"):
-            handle = self._opened(path, access, disposition, options)
+            handle = self._opened(path, access, disposition, options, sharing)
         self._handles.append(handle)
         return handle
 
@@ -252,7 +278,9 @@ class Session(ABC):
         return self._tree is not None and not self._cut
 
     @abstractmethod
-    def _opened(self, path: str, access: int, disposition: int, options: int) -> Handle: ...
+    def _opened(
+        self, path: str, access: int, disposition: int, options: int, sharing: int
+    ) -> Handle: ...
 
     @abstractmethod
     def _close(self, handle: Handle) -> None: ...

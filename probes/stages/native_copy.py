@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import secrets
 import shutil
 import stat
 import subprocess
@@ -23,7 +22,7 @@ from probes.core.stage import Running, Stage, Window, no_agent, requested
 from probes.files import free_space, page_cache, payload, source_file
 from probes.files.folders import read_mount
 from probes.files.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
-from probes.files.served_file import SOURCE, check_name
+from probes.files.served_file import check_name, new_name, source_name
 from probes.programs import copy_program
 from probes.programs.copy_program import CopyBroke, Program, started
 from probes.system.child import NoAnswer, answered
@@ -109,7 +108,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 def _pull(
     setting: Setting, peer: Endpoint, ring: memoryview, program: Program, remote: bool
 ) -> Running:
-    path = os.path.join(peer.folder, SOURCE)  # noqa: PTH118
+    path = os.path.join(peer.folder, source_name(peer.folder))  # noqa: PTH118
     cached = setting.copy.endswith(".cached")
     with speaking_of(setting.target_folder):
         fd = waited(setting.target_folder, lambda: _shortened(path, setting.size_bytes, ring, True))
@@ -139,7 +138,7 @@ def _pull(
 
 
 def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) -> Running:
-    named = os.path.join(peer.path, SOURCE)  # noqa: PTH118
+    named = os.path.join(peer.path, source_name(peer.path))  # noqa: PTH118
     source = named if setting.command else peer.path
     fd = _shortened(source, setting.size_bytes, ring, bool(setting.command))
 
@@ -212,7 +211,7 @@ def _nameless(folder: str) -> Iterator[_Sink]:
 @contextmanager
 def _new_file(folder: str) -> Iterator[_Sink]:
     """In the run's folder. What cannot be removed goes with that, which says so if it stays."""
-    sink = _Sink(os.path.join(folder, f"pushed-{secrets.token_hex(8)}"))  # noqa: PTH118
+    sink = _Sink(os.path.join(folder, new_name("pushed", folder)))  # noqa: PTH118
     try:
         yield sink
     finally:

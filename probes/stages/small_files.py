@@ -6,7 +6,6 @@ Runs on the client alone (Python 3.11).
 
 from __future__ import annotations
 
-import secrets
 import statistics
 import time
 from collections import deque
@@ -18,6 +17,7 @@ from probes.core.meaning import Count, FolderOrNone, Seconds, Size, Text
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
 from probes.files import payload
+from probes.files.served_file import new_name
 from probes.smb import status, transfer
 from probes.smb.login import open_session
 from probes.smb.many_files import DEPTH, ManyFiles, Timed
@@ -111,9 +111,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     if not 1 <= setting.file_bytes <= payload.LONGEST_BLOCK_BYTES:
         raise ValueError(f"a small file has no {setting.file_bytes} bytes")
     ring = payload.ring(bytes.fromhex(setting.seed))
-    path = joined(peer.folder, f"small-{secrets.token_hex(8)}")
+    path = joined(peer.folder, new_name("small", peer.folder))
     with open_session(peer, setting.dialect, setting.security) as session:
-        # opened first: the last to leave removes folder and files
         folder = session.open_folder(peer.folder)
         facts = session.facts
         what = f"{STAGE.name} {setting.verb} failed"
@@ -163,7 +162,7 @@ def _tree(setting: Setting, peer: Endpoint) -> Running:
             with session.pipe(folder) as pipe:
                 pipe.limit(time.monotonic() + GRACE_SECONDS)
                 rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
-                path = joined(peer.folder, f"small-{secrets.token_hex(8)}")
+                path = joined(peer.folder, new_name("small", peer.folder))
                 if listed is None:
                     asks_room = setting.dialect != "smb1"
                     timed = yield from copy.pushed(pipe, path, peer, asks_room)

@@ -34,7 +34,7 @@ from probes.smb.copy_length import CopyLength, Flushes
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
 from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
-from probes.smb.run_folder import SOURCE, joined, new_file, source_of
+from probes.smb.run_folder import new_file, source_of, source_to_fill
 from probes.smb.session import Handle, Session
 from probes.smb.time_bins import TimeBins
 from probes.sockets import limits
@@ -372,7 +372,6 @@ def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Hand
 
 
 def _target_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
-    if not setting.fill_source:
-        return new_file(session, peer)
-    session.open_folder(peer.folder)
-    return session.open_file(joined(peer.folder, SOURCE), write=True)
+    if setting.fill_source:
+        return source_to_fill(session, peer, setting.seed)
+    return new_file(session, peer)

@@ -23,6 +23,7 @@ if sys.platform == "win32":
         apart,
         end_with_parent,
         keep_private,
+        outlive_parent,
         overwrite_variable,
         spawn,
     )
@@ -32,6 +33,7 @@ else:
         apart,
         end_with_parent,
         keep_private,
+        outlive_parent,
         overwrite_variable,
         spawn,
     )
@@ -50,6 +52,7 @@ __all__ = [
     "is_held",
     "keep_private",
     "one_line",
+    "outlive_parent",
     "overwrite_variable",
     "spawn",
     "uninterrupted",

@@ -189,8 +189,9 @@ def written_through(path, patterns):
         wanted = disk.Setting("write", "uncached", pattern=pattern, **disk_of)
         yield lambda wanted=wanted: list(disk.initiate(wanted, Endpoint()))
     for run_folder in (path, f"{path}/bottleneck-0123abcd"):
-        yield lambda at=run_folder: served_file.resize(at, "source", MIB, "ab", 1.0, create=True)
-        yield lambda at=run_folder: served_file.remove(at, "source")
+        place = (run_folder, "source-0123abcd")
+        yield lambda at=place: served_file.resize(*at, MIB, "ab", 1.0, create=True)
+        yield lambda at=place: served_file.remove(*at)
         yield lambda at=run_folder: served_file.set_cache(at, "uncached")
     copy = native_copy.Setting("push.cached", "/", "/", MIB, 1.0, "ab")
     peer = Endpoint(folder="/bottleneck-0123abcd", path=path)

@@ -42,6 +42,7 @@ from bottleneck.agents import hosts
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import payload
+from probes.files.served_file import source_name
 from probes.programs.samba import Samba, private_samba
 from probes.smb import run_folder
 from probes.stages import smb_copy
@@ -175,7 +176,7 @@ class Trial:
         server = self._servers[behaviour.server]
         folder = self._shared / f"run-{number}"
         folder.mkdir()
-        (folder / "source").hardlink_to(self._shared / "payload")
+        (folder / source_name(folder.name)).hardlink_to(self._shared / "payload")
         secret = SECRET.encode()
         if isinstance(behaviour.does, tuple):
             peer = between((server.host, server.port), behaviour.does, secret)

@@ -75,7 +75,7 @@ def run_folder(
                 folder = shared / inside
                 folder.mkdir()
             peer = replace(server.endpoint, folder=inside)
-            held = stack.enter_context(hold(RunFolder(run="0abc"), peer))
+            held = stack.enter_context(hold(RunFolder(run="0abc", seed=SEED), peer))
             if source_bytes:
                 fill = smb_copy.Setting(
                     copy="push.cached",

@@ -170,7 +170,7 @@ def _io_group(plant: Plant, folder: Path) -> Iterator[tuple[Path, OwnFolder] | N
     if groups is None or number is None:
         raise Unavailable(f"{folder} is on no disk whose reads a cgroup limits")
     version, parent = groups
-    name = f"bottleneck-{secrets.token_hex(8)}"
+    name = f"bottleneck-{secrets.token_hex(16)}"
     # Of the kind whose files are not removed one by one: the kernel has made these.
     with own_folder(removal.RUN, str(parent), name) as made:
         made.create()

@@ -255,7 +255,7 @@ def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | 
         return None
     setting = run_folder.Setting(
         dialect=dialect,
-        run=secrets.token_hex(8),
+        run=secrets.token_hex(16),
         outlived=bench.options.outlived,
         security=bench.options.security,
     )

@@ -17,7 +17,8 @@ from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
 from probes.files import page_cache, source_file
 from probes.files.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
-from probes.smb.run_folder import SOURCE, joined
+from probes.files.served_file import source_name
+from probes.smb.run_folder import joined
 from probes.stages import small_files, smb_copy
 
 LOCATE_SECONDS = 15.0
@@ -187,7 +188,8 @@ def ready_bytes(bench: Bench, dialect: str) -> int:
 
 def pulled_file(bench: Bench) -> Endpoint:
     """The file that pulls read, as the server's agent finds it."""
-    return Endpoint(path=os.path.join(bench.server_path or "", SOURCE))  # noqa: PTH118 - on the server
+    folder = bench.server_path or ""
+    return Endpoint(path=os.path.join(folder, source_name(folder)))  # noqa: PTH118 - on the server
 
 
 def _fill(bench: Bench, dialect: str, size_bytes: int) -> float:

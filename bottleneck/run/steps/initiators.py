@@ -5,7 +5,6 @@ The server's smbclient pushes to and pulls from a share of the client's.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,6 +19,7 @@ from bottleneck.run.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, o
 from probes.core.records import Details, Endpoint, Failed, Skipped
 from probes.core.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
 from probes.files.free_space import beyond_reserve_bytes
+from probes.files.served_file import new_name
 from probes.stages import smbclient_copy
 
 SET_UP_SECONDS = 1.2
@@ -132,7 +132,7 @@ def _room(served: ServerCopies, verb: str) -> int:
 def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
     bench = served.bench
     size, path = server_copies.whole_source(served, size)
-    name = f"pushed-{secrets.token_hex(8)}"
+    name = new_name("pushed", served.share.folder)
     known: dict[str, Any] = {}
 
     def finish() -> float:

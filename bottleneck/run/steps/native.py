@@ -164,7 +164,7 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
 def _held(bench: Bench, folder: str, size_bytes: int) -> AbstractContextManager[Endpoint]:
     """A folder of the run's with a source file in it."""
     seconds = FILL_FACTOR * bench.times.copy
-    run = secrets.token_hex(8)
+    run = secrets.token_hex(16)
     setting = own_folder.Setting(folder, run, size_bytes, seconds, bench.seed, HELD_PARTS)
     opening = seconds + OPENING_SECONDS
     return bench.client.hold("mounted-folder", setting, Endpoint(), bench.lifetime, opening)

@@ -14,6 +14,7 @@ from bottleneck.run.steps import files
 from bottleneck.target.target import parse
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Refused, Unavailable
+from probes.files.served_file import new_name
 from probes.programs.smbclient import REMEDY
 from probes.smb import client_share
 
@@ -112,7 +113,7 @@ def _setting(bench: Bench) -> client_share.Setting:
             )
     addresses = [bench.address, there.address if there else "", own.address if own else ""]
     return client_share.Setting(
-        run=secrets.token_hex(8),
+        run=secrets.token_hex(16),
         dialect=dialect,
         folder=bench.options.folder,
         address=own.address if own else "",
@@ -189,7 +190,7 @@ def source_of(served: ServerCopies, size: int) -> int:
     if not served.path:
         return served.good_bytes
     bench = served.bench
-    name = served.name or f"pushed-{secrets.token_hex(8)}"
+    name = served.name or new_name("pushed", served.path)
     asked: dict[str, Any] = {"path": served.path, "file_name": name, "seed": bench.seed}
     asked |= {
         "limit_seconds": bench.times.fill,

@@ -18,14 +18,14 @@ from probes.files.own_folder import own_folder
 from tests.living import STAYS
 
 ROOT = Path(__file__).parents[3]
-NAME = "bottleneck-0123456789abcdef"
+NAME, SOURCE = "bottleneck-0123456789abcdef", "source-0123456789abcdef"
 
 KILLED = """
 import os, signal, sys
 from probes.files.own_folder import own_folder
 with own_folder("run", sys.argv[1], "bottleneck-0123456789abcdef") as made:
     made.create()
-    os.close(made.new_file("source"))
+    os.close(made.new_file("source-0123456789abcdef"))
     os.kill(made._guardian._process.pid, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -47,7 +47,7 @@ def share(tmp_path):
     (folder / "users own").write_text("precious")
     done = subprocess.run([sys.executable, "-c", KILLED, str(folder)], cwd=ROOT)
     assert done.returncode == -9
-    assert (folder / NAME / "source").exists()
+    assert (folder / NAME / SOURCE).exists()
     return folder
 
 
@@ -126,7 +126,7 @@ def test_what_lies_on_another_host_waits_there(share, runs):
     (entry,) = runs.iterdir()
     entry.write_text(entry.read_text() + json.dumps({"boot": "another", "host": "nas"}))
     assert journal.sweep() == [(str(share / NAME), "it is on nas")]
-    assert (share / NAME / "source").exists() and entry.exists()
+    assert (share / NAME / SOURCE).exists() and entry.exists()
 
 
 def test_a_folder_that_is_not_mounted_now_is_remembered(share, runs, tmp_path):

@@ -13,7 +13,10 @@ from probes.system.proc import ProcessStat
 from probes.system.reader import reader
 from tests.living import STAYS
 
-RUN = f"bottleneck-{os.urandom(8).hex()}"  # whoever has one of that name open is its user
+ID = os.urandom(16).hex()
+RUN = f"bottleneck-{ID}"  # whoever has one of that name open is its user
+SOURCE = f"source-{ID}"
+PUSHED = f"pushed-{ID}-0123456789abcdef"
 ALL_ARE_SEEN = leftovers._Users.all_are_seen
 
 
@@ -24,7 +27,7 @@ def nobody_is_hidden(tmp_path_factory, monkeypatch):
     monkeypatch.setattr(leftovers._Users, "all_are_seen", True)
 
 
-def made(folder, name=RUN, files=("source",)):
+def made(folder, name=RUN, files=(SOURCE,)):
     path = folder / name
     path.mkdir()
     for each in files:
@@ -37,7 +40,7 @@ def found(folder, older=0.0):
 
 
 def test_a_run_folder_with_its_files_is_found_and_removed(tmp_path):
-    files = ("source", "pushed-0123456789abcdef", "small-0123456789abcdef-12")
+    files = (SOURCE, PUSHED, f"small-{ID}-0123456789abcdef-12")
     path = made(tmp_path, files=files)
     (tmp_path / "mine").write_text("stays")
     (only,) = found(tmp_path).values()
@@ -65,7 +68,7 @@ def test_another_name_is_not_looked_at(tmp_path, name):
     path = made(tmp_path, name)
     assert found(tmp_path) == {}
     assert "name" in leftovers.remove(str(path), 0)
-    assert (path / "source").exists()
+    assert (path / SOURCE).exists()
 
 
 def bind(path):
@@ -73,17 +76,16 @@ def bind(path):
         bound.bind(str(path))
 
 
-PUSHED = "pushed-0123456789abcdef"
 PLANTS = {
     "a link": lambda path: (path / "evil").symlink_to("/etc/passwd"),
     "a link as source": lambda path: (
-        (path / "source").unlink() or (path / "source").symlink_to("/etc/passwd")
+        (path / SOURCE).unlink() or (path / SOURCE).symlink_to("/etc/passwd")
     ),
     "a folder": lambda path: (path / PUSHED).mkdir(),
     "a strange name": lambda path: (path / "x\x1b[2Jy").touch(),
     "a name of bytes": lambda path: Path(os.fsdecode(os.fsencode(path) + b"/\xff\xfe")).touch(),
     "a pipe": lambda path: os.mkfifo(path / PUSHED),
-    "another hard link": lambda path: os.link(path / "source", path.parent / "kept"),
+    "another hard link": lambda path: os.link(path / SOURCE, path.parent / "kept"),
     "a socket": lambda path: bind(path / PUSHED),
 }
 
@@ -107,36 +109,44 @@ def test_a_folder_with_anything_else_in_it_stays_whole(tmp_path, monkeypatch, pl
     assert sorted(os.listdir(path)) == before
 
 
-FOREIGN = [b"a user's own", b"x" * 100, bytes(100), payload.MAGIC[1:] + b"x" * 100]
+FOREIGN = [b"a user's own", b"x" * 100, bytes(100), removal.MAGIC[1:] + b"x" * 100]
 
 
 @pytest.mark.parametrize("content", FOREIGN)
 def test_a_file_called_source_that_no_run_wrote_is_not_removed(tmp_path, content):
     """The name of a run's folder and of its file is not enough."""
     path = made(tmp_path)
-    (path / "source").write_bytes(content)
+    (path / SOURCE).write_bytes(content)
     (only,) = found(tmp_path).values()
     assert "delete it by hand" in only.why_left
     assert leftovers.remove(str(path), 0) == only.why_left
-    assert (path / "source").read_bytes() == content
+    assert (path / SOURCE).read_bytes() == content
 
 
-@pytest.mark.parametrize("files", [(), ("source",), ("source", PUSHED)])
-@pytest.mark.parametrize("size", [0, 7, len(payload.MAGIC)])
+@pytest.mark.parametrize("files", [(), (SOURCE,), (SOURCE, PUSHED)])
+@pytest.mark.parametrize("size", [0, 7, len(removal.MAGIC)])
 def test_what_was_killed_when_it_had_just_begun_goes(tmp_path, files, size):
     path = made(tmp_path, files=files)
     for each in files:
-        (path / each).write_bytes(payload.MAGIC[:size])
+        (path / each).write_bytes(removal.MAGIC[:size])
     assert leftovers.remove(str(path), 0) == ""
     assert not path.exists()
 
 
 def test_one_file_that_a_run_wrote_proves_whose_the_folder_is(tmp_path):
     """A push that was killed may leave one of zeros, of which the end was written."""
-    path = made(tmp_path, files=("source", PUSHED))
+    path = made(tmp_path, files=(SOURCE, PUSHED))
     (path / PUSHED).write_bytes(bytes(100))
     assert leftovers.remove(str(path), 0) == ""
     assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [b"mine", b"", removal.MAGIC + b"x"])
+def test_a_file_of_an_older_version_s_name_goes_only_where_it_begins_as_a_run_s(tmp_path, content):
+    path = made(tmp_path, "bottleneck-0123456789abcdef", ("source", "pushed-0123456789abcdef"))
+    (path / "pushed-0123456789abcdef").write_bytes(content)
+    assert (leftovers.remove(str(path), 0) == "") == content.startswith(removal.MAGIC)
+    assert path.exists() != content.startswith(removal.MAGIC)
 
 
 def test_a_link_with_the_name_of_a_run_is_no_folder_of_one(tmp_path):
@@ -145,7 +155,7 @@ def test_a_link_with_the_name_of_a_run_is_no_folder_of_one(tmp_path):
     (only,) = found(tmp_path).values()
     assert "not a folder" in only.why_left
     assert leftovers.remove(str(tmp_path / RUN), 0) == only.why_left
-    assert (target / "source").exists()
+    assert (target / SOURCE).exists()
 
 
 def test_what_is_young_stays(tmp_path):
@@ -171,7 +181,7 @@ def test_a_host_that_shows_no_processes_keeps_everything(tmp_path, monkeypatch):
     monkeypatch.setattr(reader(), "processes", none)
     assert "does not show which process uses it" in found(tmp_path)[RUN].why_left
     assert "does not show which process uses it" in leftovers.remove(str(path), 0)
-    assert (path / "source").exists()
+    assert (path / SOURCE).exists()
 
 
 def test_a_run_that_lives_is_left_alone(tmp_path):
@@ -187,7 +197,7 @@ def test_a_run_that_lives_is_left_alone(tmp_path):
 @pytest.mark.parametrize("kind", [removal.RUN, removal.TREE])
 def test_what_the_journal_names_is_found_wherever_it_lies(tmp_path, kind):
     """Without its folder, its age or its contents being looked at."""
-    path = made(tmp_path, "any name")
+    path = made(tmp_path, f"any name-{ID}")
     told, around = path.stat(), tmp_path.stat()
     facts = {"folder_dev": around.st_dev, "folder_ino": around.st_ino}
     entry = journal.enter(kind, str(tmp_path), path.name, **facts, dev=told.st_dev, ino=told.st_ino)
@@ -223,7 +233,7 @@ def test_what_is_young_stays_where_a_process_may_be_hidden(tmp_path, monkeypatch
     monkeypatch.setattr(leftovers._Users, "all_are_seen", False)
     assert "hidden" in found(tmp_path)[RUN].why_left
     assert "hidden" in leftovers.remove(str(path), 0)
-    assert (path / "source").exists()
+    assert (path / SOURCE).exists()
     monkeypatch.setattr(leftovers, "SURE_SECONDS", 0.0)
     assert leftovers.remove(str(path), 0) == ""
 
@@ -253,4 +263,4 @@ def test_another_host_s_disk_has_another_clock(tmp_path, monkeypatch, mounted, w
     monkeypatch.setattr(folders, "read_mount", lambda folder: folders.parse(line, folder))
     assert words in found(tmp_path)[RUN].why_left
     assert words in leftovers.remove(str(path), 0)
-    assert (path / "source").exists()
+    assert (path / SOURCE).exists()

@@ -26,11 +26,11 @@ def setting(folder, **more):
 def test_the_source_holds_the_payload_and_all_goes_at_the_end(tmp_path):
     with hold(setting(tmp_path), Endpoint()) as held:
         assert held.folder == str(tmp_path / "bottleneck-00aa11bb")
-        content = Path(held.folder, "source").read_bytes()
+        content = Path(held.folder, "source-00aa11bb").read_bytes()
         assert len(content) == held.facts["size_bytes"] == 5 * MIB
         assert payload.matches(payload.ring(b"\xab"), 0, memoryview(content))
         assert held.facts["total_bytes"] >= held.facts["free_bytes"] > 0
-        Path(held.folder, "pushed-0123456789abcdef").touch()
+        Path(held.folder, "pushed-00aa11bb-0123456789abcdef").touch()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,7 +81,7 @@ with hold(Setting(sys.argv[1], "00aa11bb", 4 << 20, 5.0, "ab"), Endpoint()) as h
 def test_nothing_is_left_when_the_holder_is_killed(tmp_path):
     with running(HOLDER, tmp_path) as holder:
         folder = Path(holder.stdout.readline().strip())
-        (folder / "pushed-0123456789abcdef").touch()
+        (folder / "pushed-00aa11bb-0123456789abcdef").touch()
         holder.kill()
     assert until(lambda: not list(tmp_path.iterdir()))
 

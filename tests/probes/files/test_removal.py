@@ -12,7 +12,7 @@ from probes.files.own_folder import own_folder
 from tests.living import STAYS, until
 
 NAME = "bottleneck-0123456789abcdef"
-FILES = ("source", "pushed-0123456789abcdef")
+FILES = ("source-0123456789abcdef", "pushed-0123456789abcdef-0123456789abcdef")
 
 
 class Between:

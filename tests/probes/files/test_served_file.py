@@ -9,7 +9,7 @@ from probes.files import page_cache, payload, served_file
 from probes.files.folders import folder_facts
 
 SEED = "5eed"
-NAME = "pushed-0123456789abcdef"
+NAME, SOURCE = "pushed-0123456789abcdef-0123456789abcdef", "source-0123456789abcdef"
 MIB = 1 << 20
 
 
@@ -66,16 +66,18 @@ def test_a_flush_takes_its_time(folder):
 
 
 def test_only_the_run_s_files_are_removed(folder):
-    for name in (NAME, "source", "users own", "pushed-short"):
+    for name in (NAME, SOURCE, "users own", "pushed-short"):
         (folder / name).touch()
     served_file.remove(str(folder), "users own")
     served_file.remove(str(folder), NAME)
-    assert sorted(path.name for path in folder.iterdir()) == ["pushed-short", "source", "users own"]
+    assert sorted(path.name for path in folder.iterdir()) == ["pushed-short", SOURCE, "users own"]
     served_file.remove(str(folder))
     assert sorted(path.name for path in folder.iterdir()) == ["pushed-short", "users own"]
 
 
-@pytest.mark.parametrize("name", ["../etc", "users own", "", "pushed-0123"])
+@pytest.mark.parametrize(
+    "name", ["../etc", "users own", "", "pushed-0123", "source", NAME.replace("0", "1")]
+)
 def test_another_file_s_name_is_refused(folder, name):
     with pytest.raises(ValueError, match="not the name of a run's file"):
         served_file.resize(str(folder), name, 0, SEED, 1.0, create=True)
@@ -106,7 +108,7 @@ RUN_FOLDER = "bottleneck-0123456789abcdef"
 def share(tmp_path):
     folder = tmp_path / "share" / RUN_FOLDER
     folder.mkdir(parents=True)
-    (folder / "source").write_bytes(os.urandom(1 << 20))
+    (folder / SOURCE).write_bytes(os.urandom(1 << 20))
     return tmp_path / "share"
 
 
@@ -122,7 +124,7 @@ def test_the_source_is_made_uncached_and_cached_with_proof(share):
 
 
 def page_cache_tells(share):
-    with (share / RUN_FOLDER / "source").open("rb") as file:
+    with (share / RUN_FOLDER / SOURCE).open("rb") as file:
         return page_cache.state(file.fileno(), 1 << 20) is not None
 
 
@@ -133,7 +135,7 @@ def test_where_the_kernel_cannot_tell_nothing_is_proven(share, monkeypatch):
 
 
 def test_only_a_regular_file_in_a_runs_folder_is_touched(share, tmp_path):
-    source = share / RUN_FOLDER / "source"
+    source = share / RUN_FOLDER / SOURCE
     source.unlink()
     source.symlink_to("/etc/passwd")
     with pytest.raises(OSError, match="symbolic links"):
@@ -153,4 +155,4 @@ def test_only_a_regular_file_in_a_runs_folder_is_touched(share, tmp_path):
 def test_no_other_state_is_asked_for(share):
     with pytest.raises(ValueError, match="made hot"):
         served_file.set_cache(str(share / RUN_FOLDER), "hot")
-    assert Path(share / RUN_FOLDER / "source").stat().st_size == 1 << 20
+    assert Path(share / RUN_FOLDER / SOURCE).stat().st_size == 1 << 20

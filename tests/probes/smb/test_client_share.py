@@ -26,7 +26,7 @@ from tests.living import entered
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN = "0123456789abcdef"
-NAME = f"pushed-{RUN}"
+NAME = f"pushed-{RUN}-{RUN}"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")
 
 

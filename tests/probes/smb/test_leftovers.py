@@ -10,12 +10,13 @@ import pytest
 
 from probes.core.records import Endpoint
 from probes.files import journal, payload
+from probes.files.served_file import source_name
 from probes.smb import leftovers
 from probes.smb.leftovers import Setting, hold
 from probes.smb.smbprotocol_session import Smb2Session
 from tests.living import within
 
-NAMES = [f"bottleneck-{number:016x}" for number in range(5)]
+NAMES = [f"bottleneck-{number:032x}" for number in range(5)]
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def served(share: Callable[..., Any]) -> Iterator[tuple[Endpoint, Path]]:
     with share() as (peer, folder, _):
         for name in NAMES:
             (folder / name).mkdir()
-            (folder / name / "source").write_bytes(payload.ring(b"seed")[:100])
+            (folder / name / source_name(name)).write_bytes(payload.ring(b"seed")[:100])
         yield peer, folder
 
 
@@ -55,7 +56,7 @@ def test_what_somebody_else_removed_is_noted_no_longer(
     for name in (gone, NAMES[1], elsewhere):
         noted = journal.enter(journal.SHARE, f"//{peer.host}:{peer.port}/{peer.share}", name)
         noted.close(gone=False)
-    (folder / gone / "source").unlink()
+    (folder / gone / source_name(gone)).unlink()
     (folder / gone).rmdir()
     facts(peer)
     assert {told["name"] for told, _ in journal.left(journal.SHARE)} == {NAMES[1], elsewhere}
@@ -89,14 +90,14 @@ def test_what_no_run_wrote_is_removed_only_where_the_journal_names_it(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     peer, folder = served
     for name, content in zip(NAMES[:3], (b"mine" * 100, b"old" * 100, b""), strict=True):
-        (folder / name / "source").write_bytes(content)
+        (folder / name / source_name(name)).write_bytes(content)
     place = f"//{peer.host}:{peer.port}/{peer.share}"
     journal.enter(journal.SHARE, place, NAMES[1]).close(gone=False)
     told = facts(peer, *NAMES)
     assert sorted(told["removed"]) == NAMES[1:]
     assert [each["path"] for each in told["found"]] == NAMES[:1]
     assert "delete it by hand" in told["found"][0]["why_left"]
-    assert (folder / NAMES[0] / "source").read_bytes() == b"mine" * 100
+    assert (folder / NAMES[0] / source_name(NAMES[0])).read_bytes() == b"mine" * 100
 
 
 @pytest.mark.long
@@ -123,9 +124,9 @@ def test_a_folder_that_is_there_after_its_removal_is_told(
         # As if its file had come after the look: a server deletes no such folder, and says nothing.
         monkeypatch.setattr(leftovers, "entries", lambda *_: iter(()))
         assert leftovers.remove(session, NAMES[0], within()) == "it is no longer empty"
-        (folder / NAMES[1] / "source").unlink()
+        (folder / NAMES[1] / source_name(NAMES[1])).unlink()
         assert leftovers.remove(session, NAMES[1], within()) == ""
     finally:
         session.disconnect()
-    assert (folder / NAMES[0] / "source").exists()
+    assert (folder / NAMES[0] / source_name(NAMES[0])).exists()
     assert not (folder / NAMES[1]).exists()

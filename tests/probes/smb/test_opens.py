@@ -14,7 +14,7 @@ from probes.files import payload
 from probes.smb import pipe as pipes
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe import Created
-from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE
+from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE, identity_of
 from probes.smb.status import ServerSaid, error_context
 from probes.stages.small_files import SmallFiles
 from tests.living import within
@@ -39,12 +39,33 @@ def answer2(message: bytes, body: bytes, status: int = 0) -> bytes:
     )
 
 
-def created2(file_id: bytes, size: int) -> bytes:
+IDENTITY = bytes(range(16))
+
+
+def created2(file_id: bytes, size: int, identity: bytes = b"") -> bytes:
+    contexts = b""
+    if identity:
+        other = struct.pack("<IHHxxHI", 32, 16, 4, 24, 8) + b"MxAc" + bytes(12)
+        contexts = other + struct.pack("<IHHxxHI", 0, 16, 4, 24, 32) + b"QFid" + bytes(4)
+        contexts += identity + bytes(16)
     return (
         struct.pack("<HBBI", 89, 0, 0, 1)
         + bytes(32)
-        + struct.pack("<QQII16sII", 4096, size, 0x80, 0, file_id, 0, 0)
+        + struct.pack("<QQII16sII", 4096, size, 0x80, 0, file_id, 152, len(contexts))
+        + contexts
     )
+
+
+@pytest.mark.parametrize("cut", [*range(88, 184), "loop", "far"])
+def test_an_identity_that_is_cut_off_or_garbled_is_none(cut: int | str) -> None:
+    body = bytearray(created2(b"i" * 16, 0, IDENTITY))
+    if cut == "loop":
+        body[88:92] = struct.pack("<I", 1)
+    elif cut == "far":
+        body[80:84] = struct.pack("<I", 0xFFFFFFFF)
+    else:
+        del body[-(cut - 72) :]
+    assert identity_of(bytes(body)) in (b"", IDENTITY if cut == 88 else b"")
 
 
 def test_smb2_creates_opens_and_closes_as_the_standard_asks(pipe2: Any) -> None:
@@ -57,10 +78,14 @@ def test_smb2_creates_opens_and_closes_as_the_standard_asks(pipe2: Any) -> None:
     assert (access, attributes, sharing) == (0xC0010000, 0x80, 7)
     assert (disposition, options) == (2, 0x1040)  # FILE_CREATE; no folder, DELETE_ON_CLOSE
     offset, length = struct.unpack_from("<HH", message, 108)
-    assert message[offset : offset + length] == name and offset + length == len(message)
+    assert message[offset : offset + length] == name
+    at, size = struct.unpack_from("<II", message, 112)
+    # MS-SMB2 2.2.13.2.9: SMB2_CREATE_QUERY_ON_DISK_ID has a name and no data.
+    assert (at % 8, at + size) == (0, len(message)) and message[at + 16 :] == b"QFid"
     peer.give(answer2(message, created2(b"i" * 16, 0)))
     reply = pipe.wait()
     assert reply.offset == 3 and pipe.opened(reply.body) == Created(b"i" * 16, 0)
+    assert pipe.opened(created2(b"i" * 16, 0, IDENTITY)) == Created(b"i" * 16, 0, IDENTITY)
     pipe.open(4, "x", write=False)
     message = peer.take()
     access, _, _, disposition, options = struct.unpack_from("<IIIII", message, 88)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,16 +15,18 @@ from typing import Any
 import psutil
 import pytest
 
+from bottleneck.agents import requests
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import journal
 from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
 from probes.stages import smb_copy
+from probes.system.child import spawn
 from tests import living
 
 RUN = "0123abcd"
-FOLDER = f"bottleneck-{RUN}"
+FOLDER, SOURCE = f"bottleneck-{RUN}", f"source-{RUN}"
 NT1 = "server min protocol = NT1"
 DIALECTS = pytest.mark.parametrize("dialect", ["", "smb1"])
 
@@ -68,7 +69,7 @@ def holding(peer: Endpoint, folder: Path, dialect: str) -> int:
             signal.pause()
 
     holder = forked(work)
-    assert living.until(lambda: files(folder) == [FOLDER, "source"])
+    assert living.until(lambda: files(folder) == [FOLDER, SOURCE])
     return holder
 
 
@@ -79,7 +80,7 @@ def test_it_is_there_while_it_is_held_and_gone_afterwards(share: Any, dialect: s
         (folder / "mine" / "precious").write_text("stays")
         with hold(Setting(run=RUN, dialect=dialect), replace(peer, folder="mine")) as held:
             assert held.folder == f"mine\\{FOLDER}"
-            assert files(folder) == sorted(["mine", "precious", FOLDER, "source"])
+            assert files(folder) == sorted(["mine", "precious", FOLDER, SOURCE])
             assert held.facts["dialect"] == (dialect or "3.1.1")
             assert 0 < held.facts["free_bytes"] <= held.facts["total_bytes"]
             assert held.facts["signing"] is None
@@ -111,31 +112,40 @@ def test_kill_9_of_the_holder_leaves_nothing(share: Any, dialect: str) -> None:
         assert living.until(lambda: files(folder) == [])
 
 
+def copying(held: Endpoint, dialect: str, copy: str) -> None:
+    setting = smb_copy.Setting(
+        copy="push.cached",
+        dialect=dialect or "3.1.1",
+        end="memory",
+        size_bytes=4 << 30,
+        seconds=60,
+        fill_source=copy == "pull",
+    )
+    list(smb_copy.initiate(setting, held))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("copy", ["push", "pull"])
 @DIALECTS
-def test_kill_9_of_holder_and_running_copy_leaves_nothing(
-    share: Any, dialect: str, copy: str
-) -> None:
+def test_kill_9_of_the_agent_in_a_copy_leaves_nothing(share: Any, dialect: str, copy: str) -> None:
+    """Its copy dies with it; who holds the folder does not, and removes it."""
     with share(NT1) as (peer, folder, _):
-        holder = holding(peer, folder, dialect)
-        held = replace(peer, folder=FOLDER)
-        setting = smb_copy.Setting(
-            copy="push.cached",
-            dialect=dialect or "3.1.1",
-            end="memory",
-            size_bytes=4 << 30,
-            seconds=60,
-            fill_source=copy == "pull",
-        )
-        copier = forked(lambda: list(smb_copy.initiate(setting, held)))
-        grown = "source" if copy == "pull" else "pushed-*"
+
+        def agent() -> None:
+            setting, held = Setting(run=RUN, dialect=dialect), replace(peer, folder=FOLDER)
+            child.spawn(
+                lambda tell, control: requests._keep(hold(setting, peer), peer, tell, control)
+            )
+            assert living.until(lambda: files(folder) == [FOLDER, SOURCE])
+            spawn(lambda tell, control: copying(held, dialect, copy))
+            signal.pause()
+
+        killed = forked(agent)
+        grown = SOURCE if copy == "pull" else "pushed-*"
         assert living.until(
-            lambda: any(path.stat().st_size for path in folder.glob(f"*/{grown}")), 10
+            lambda: any(path.stat().st_size > 64 for path in folder.glob(f"*/{grown}")), 10
         )
-        kill(holder)
-        time.sleep(0.2)
-        kill(copier)
+        kill(killed)
         assert living.until(lambda: files(folder) == [])
 
 
@@ -145,7 +155,7 @@ def test_what_a_dead_server_process_left_is_swept_and_nothing_else(
 ) -> None:
     with share(NT1) as (peer, folder, server):
         with hold(Setting(run=RUN, dialect=dialect), peer):
-            (folder / FOLDER / "pushed-0123456789abcdef").write_text("ours")
+            (folder / FOLDER / f"pushed-{RUN}-0123456789abcdef").write_text("ours")
             (folder / "pushed-0123456789abcdef").write_text("not in our folder")
             kill_children(server)
         assert files(folder) == ["pushed-0123456789abcdef"]
@@ -161,9 +171,9 @@ def test_what_was_killed_with_its_server_goes_with_the_next_run_there(
         kill_children(server)
         kill(holder)
         (folder / "bottleneck-0123abce").mkdir()
-        assert files(folder) == [FOLDER, "bottleneck-0123abce", "source"]
+        assert files(folder) == [FOLDER, "bottleneck-0123abce", SOURCE]
         with hold(Setting(run="47", dialect=dialect), peer):
-            assert files(folder) == ["bottleneck-0123abce", "bottleneck-47", "source"]
+            assert files(folder) == ["bottleneck-0123abce", "bottleneck-47", "source-47"]
             assert not (folder / FOLDER).exists()
 
 

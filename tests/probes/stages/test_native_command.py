@@ -16,6 +16,7 @@ from bottleneck.cli.app import run as run_command
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
 from probes.files import own_folder
+from probes.files.served_file import source_name
 from probes.programs import copy_program
 from probes.stages import native_copy
 from probes.stages.native_copy import Setting
@@ -50,7 +51,7 @@ def ends(tmp_path):
             held.append(stack.enter_context(own_folder.hold(told, Endpoint())).folder)
         yield Endpoint(folder=held[1], path=held[0])
         for each in held:
-            assert os.listdir(each) == ["source"]
+            assert os.listdir(each) == [source_name(each)]
     for name in ("client", "target"):
         assert list((tmp_path / name).iterdir()) == []
 
@@ -82,7 +83,7 @@ def test_what_a_command_copied_is_intact_and_durable(run, ends, setting, copy, c
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        ('cat "$0/x" "$0/y"; exit 23', "it ended with 23: .*/source/y: Not a directory"),
+        ('cat "$0/x" "$0/y"; exit 23', "it ended with 23: .*/source-[0-9a-f]+/y: Not a directory"),
         ("exit 5", "it ended with 5: no message"),
         ("kill -9 $$", "it ended with -9: no message"),
         ("true", r"it ended well, but made no file at \{target\}"),
@@ -119,7 +120,7 @@ def test_a_command_that_writes_zeros_is_a_copy_that_is_not_intact(run, ends, set
 
 @pytest.mark.parametrize("planted", ["symlink", "hard link", "other content"])
 def test_another_file_at_the_sources_name_is_not_cut(run, ends, setting, tmp_path, planted):
-    other, source = tmp_path / "film", Path(ends.folder) / "source"
+    other, source = tmp_path / "film", Path(ends.folder) / source_name(ends.folder)
     content = os.urandom(9 * MIB)
     other.write_bytes(content)
     source.unlink()

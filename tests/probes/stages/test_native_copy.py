@@ -15,6 +15,7 @@ import pytest
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
 from probes.files import folders, own_folder, payload, source_file
+from probes.files.served_file import source_name
 from probes.stages import native_copy
 from probes.stages.native_copy import Setting
 from probes.system import tools
@@ -102,7 +103,7 @@ def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
     assert details["mount"]["filesystem"] == folders.folder_facts(str(target)).filesystem
     # Else cp would share the blocks on some file systems, and nothing would be copied.
     assert details["same_filesystem"] is True and "--reflink=never" in details["program"]
-    assert os.listdir(peer.folder) == ["source"]
+    assert os.listdir(peer.folder) == [source_name(peer.folder)]
     assert list(client.iterdir()) == []
 
 
@@ -124,7 +125,7 @@ def test_a_copy_to_or_from_a_mounted_share_is_intact_and_leaves_nothing(
             "cached_ratio_before": None,
         }
     at_server = smb_mount.shared / Path(peer.folder).name
-    assert [path.name for path in at_server.iterdir()] == ["source"]
+    assert [path.name for path in at_server.iterdir()] == [source_name(peer.folder)]
     stack.close()
     assert list(smb_mount.shared.iterdir()) == []
 
@@ -135,7 +136,7 @@ def test_both_sources_are_cut_to_the_size_asked_for(
     peer = held(stack, target)
     for copy, size in (("pull.cached", 3 * MIB), ("push.cached", 2 * MIB)):
         run_and_check(setting(copy, client, target, size), peer)
-    assert Path(peer.folder, "source").stat().st_size == 3 * MIB
+    assert Path(peer.folder, source_name(peer.folder)).stat().st_size == 3 * MIB
     assert Path(peer.path).stat().st_size == 2 * MIB
     with pytest.raises(ValueError, match="are to be copied"):
         run(setting("pull.cached", client, target, 4 * MIB), peer)
@@ -221,7 +222,7 @@ def test_no_room_on_either_side_is_one_line(run, small_disk, stack, held, client
     with pytest.raises(Refused, match="free some space") as caught:
         run(setting("push.cached", client, small_disk, 8 * MIB), peer)
     assert caught.value.kind == "space" and str(small_disk) in caught.value.text
-    assert os.listdir(peer.folder) == ["source"]
+    assert os.listdir(peer.folder) == [source_name(peer.folder)]
 
     other = tmp_path / "other"
     other.mkdir()
@@ -253,7 +254,7 @@ def test_a_mount_that_becomes_read_only_is_one_line(run, stack, held, client, ta
 
 def test_a_run_folder_that_went_away_is_one_line(run, stack, held, client, target):
     peer = held(stack, target)
-    Path(peer.folder, "source").unlink()
+    Path(peer.folder, source_name(peer.folder)).unlink()
     with pytest.raises(Refused, match=str(target)):
         run(setting("pull.cached", client, target), peer)
 

@@ -53,7 +53,7 @@ def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
             assert 0 < low <= median <= high
             assert details["rtt_seconds"] > 0
             assert small(folder) == []
-        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source"]
+        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source-0abc"]
     assert list(folder.iterdir()) == []
 
 

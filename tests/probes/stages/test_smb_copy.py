@@ -94,13 +94,13 @@ def test_every_copy_arrives_intact_in_every_dialect(
 ) -> None:
     with run_folder() as (peer, folder, _):
         run_and_check(setting("push.cached", dialect, fill_source=True), peer)
-        assert (folder / "bottleneck-0abc" / "source").read_bytes() == source.read_bytes()
+        assert (folder / "bottleneck-0abc" / "source-0abc").read_bytes() == source.read_bytes()
         run_and_check(setting("pull.cached", dialect), peer)
         run_and_check(setting("pull.uncached", dialect, end="folder", folder=str(tmp_path)), peer)
         there = replace(peer, path=str(source))
         pushed = run_and_check(setting("push.cached", dialect, end="folder"), there)
         assert pushed["flushes"] >= 1
-        assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source"]
+        assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source-0abc"]
     assert list(folder.iterdir()) == []
     assert list(tmp_path.iterdir()) == [source]
 
@@ -130,7 +130,7 @@ def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
             slower.setattr(smb_copy, "time", clock)
             samples, details = run(pushed, replace(peer, path=str(source)))
         assert 0 < samples[-1].moved_bytes < SIZE and details["hash_ok"] is True
-        assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source"]
+        assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source-0abc"]
     assert list(tmp_path.iterdir()) == [source]
 
 
@@ -224,7 +224,7 @@ def test_wrong_content_is_told(
 ) -> None:
     with run_folder() as (peer, folder, _):
         run(setting("push.cached", fill_source=True), peer)
-        file = folder / "bottleneck-0abc" / "source"
+        file = folder / "bottleneck-0abc" / "source-0abc"
         file.write_bytes(bytes(SIZE))
         details = run(setting("pull.cached", dialect, end=end, folder=str(tmp_path)), peer)[1]
         assert details["hash_ok"] is False
@@ -243,7 +243,7 @@ def test_a_server_killed_in_mid_copy_is_one_line_with_how_far_it_came(
     with run_folder("server min protocol = NT1") as (peer, folder, server):
         if copy == "pull.cached":
             run(setting("push.cached", size_bytes=64 * MIB, fill_source=True), peer)
-            os.truncate(folder / "bottleneck-0abc" / "source", 64 << 30)
+            os.truncate(folder / "bottleneck-0abc" / "source-0abc", 64 << 30)
         running = smb_copy.initiate(setting(copy, dialect, size_bytes=32 << 30), peer)
         for _ in range(3):
             assert not isinstance(next(running), Last)
@@ -327,7 +327,7 @@ def test_a_dialect_that_the_login_is_refused_in_does_not_end_the_run(
 
 def test_settings_that_make_no_sense_are_refused(run: Run, run_folder: Any, source: Path) -> None:
     with run_folder() as (peer, _, _):
-        with pytest.raises(ValueError, match="has 0 bytes"):
+        with pytest.raises(ValueError, match="has 64 bytes"):
             run(setting("pull.cached"), peer)
         larger = setting("push.cached", end="folder", size_bytes=SIZE + 1)
         with pytest.raises(ValueError, match="are to be pushed"):

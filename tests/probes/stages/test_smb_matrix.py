@@ -80,7 +80,7 @@ def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
             assert (details["encryption"] is not None) == (security == "encrypted")
             longest = max(cell["request_bytes"] for cell in details["cells"])
             assert longest <= {"smb1": 127 * KIB, "2.0.2": 64 * KIB}.get(dialect, 8 * MIB)
-        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source"]
+        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source-0abc"]
     assert list(folder.iterdir()) == []
 
 
@@ -134,7 +134,7 @@ def test_a_round_trip_bounds_what_is_in_flight(
 
 def test_wrong_content_is_told(run_folder: Any, run_stage: Any) -> None:
     with run_folder(source_bytes=SIZE) as (peer, folder, _):
-        (folder / "bottleneck-0abc" / "source").write_bytes(bytes(SIZE))
+        (folder / "bottleneck-0abc" / "source-0abc").write_bytes(bytes(SIZE))
         assert run_stage(smb_matrix, setting("pull"), peer)[1]["hash_ok"] is False
         running = smb_matrix.initiate(setting("push"), peer)
         for sample in running:

@@ -37,7 +37,7 @@ def test_the_same_bytes_go_with_each_security_and_nothing_waits_for_a_disk(
                 assert (details["signing"] or details["encryption"]) == name
                 assert (details["encryption"] is not None) == (security == "encrypted")
                 assert details["flushes"] == 0
-        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source"]
+        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source-0abc"]
     assert list(folder.iterdir()) == []
 
 

@@ -23,7 +23,7 @@ from probes.stages.smbclient_copy import Setting
 MIB = 1 << 20
 SIZE = 24 * MIB
 SEED = "5eed"
-NAME = "pushed-0123456789abcdef"
+NAME = "pushed-0123456789abcdef-0123456789abcdef"
 FOLDER = "bottleneck-0123456789abcdef"
 
 

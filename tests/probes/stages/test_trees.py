@@ -67,7 +67,7 @@ def test_all_files_are_pushed_and_gone_again(
     with run_folder() as (peer, folder, _):
         asked = setting("push", "mine", dialect, security=security)
         samples, details = run_stage(small_files, asked, replace(peer, path=str(tree)))
-        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source"]
+        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source-0abc"]
     assert samples[-1].moved_bytes == details["bytes"] == sum(SIZES.values())
     assert details["files"] == len(SIZES) and details["whole"] is True
     assert (details["special_files"], details["unreadable_files"]) == (special, 0)
