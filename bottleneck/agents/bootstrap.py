@@ -35,7 +35,8 @@ CARRIED = (
 """The modules of the coordinator's package that the agent needs."""
 
 _STARTER_SOURCE = """
-import importlib.abc,importlib.util,io,os,sys,zipfile
+import importlib.abc,importlib.util,io,os,signal,sys,zipfile
+signal.alarm(30)
 def take(n):
  b=b""
  while len(b)<n:
@@ -46,6 +47,7 @@ def take(n):
 n=b""
 while not n.endswith(b"\\n"): n+=take(1)
 z=zipfile.ZipFile(io.BytesIO(take(int(n))))
+signal.alarm(0)
 class Carried(importlib.abc.InspectLoader):
  s={n:z.read(n).decode() for n in z.namelist()}
  def is_package(self,n): return n.replace(".","/")+"/__init__.py" in self.s
@@ -59,7 +61,7 @@ sys.meta_path.insert(0,Carried())
 from bottleneck.agents.server import main
 main()
 """
-"""Reads the zip's length and the zip from stdin, then serves on the same stream."""
+"""Reads the zip's length and the zip from stdin, in time, then serves on the same stream."""
 
 STARTER = (
     'exec(__import__("base64").b64decode("'
@@ -72,6 +74,13 @@ STARTER = (
 TRAVELLING = ("python3", "-I", "-c", STARTER)
 
 SSH_OPTIONS = (
+    # Older ssh lacks some of these. All: the user's own list is replaced by it.
+    "IgnoreUnknown=*",
+    # What runs is our command, on our streams.
+    "RemoteCommand=none",
+    *("SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no"),
+    # Without the server's banner, which would stand among ssh's errors.
+    "LogLevel=ERROR",
     "BatchMode=yes",
     "ConnectTimeout=10",
     "ConnectionAttempts=1",
@@ -145,7 +154,8 @@ OF_SSH = 7
 def explained(spec: str, text: str, said: str) -> tuple[str, str]:
     """Why no agent came, in plain words, and what to do.
 
-    text: what is known without them. said: what ssh and the other end have printed as errors.
+    text: the sentence without them. said: what was seen, and what ssh and the other end have
+    printed as errors.
     """
     if spec.startswith("exec:"):
         host, place, known = "the server", "", ""
@@ -162,7 +172,7 @@ def explained(spec: str, text: str, said: str) -> tuple[str, str]:
     last = said.strip().rpartition("\n")[2][:LONGEST_WORDS]
     words = {"host": host, "place": place, "known": known, "by": by, "last": last}
     for pattern, what, remedy in TROUBLES if place else TROUBLES[OF_SSH:]:
-        if re.search(pattern, f"{text}\n{said}", re.IGNORECASE):
+        if re.search(pattern, said, re.IGNORECASE):
             return what.format(**words), remedy.format(**words)
     return text, f"try: {by} python3 -V"
 

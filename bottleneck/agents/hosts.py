@@ -32,6 +32,9 @@ SILENT_SECONDS = 0.2
 """For the same of an agent that left one unanswered."""
 LAST_WORDS_SECONDS = 1.0
 LONGEST_VERSION = 80
+FILES_REMAIN = (
+    "files of this run may remain on the {} for up to 60 s; then its agent removes them"
+)
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
@@ -146,7 +149,8 @@ class Host(Stream):
                 # Its stream may have broken before its last words were read.
                 listening.join(LAST_WORDS_SECONDS)
             words = f"the {self.side}'s agent {trouble}{self._last_words()}"
-            raise AgentLost(words, said="\n".join(self.errors))
+            raise AgentLost(words, said="\n".join([trouble, *self.errors]))
+        threading.Thread(target=self._send_signs, daemon=True).start()
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
         """The answer to one question of agent_requests.ASKS."""
@@ -197,11 +201,18 @@ class Host(Stream):
             held = self._checked(replies.endpoint, reply)
             yield held if held.access else replace(held, access=peer.access)
         finally:
-            self._close_hold(number, name, opened)
+            self._close_hold(number, name, opened, setting)
             self.replies.forget(number)
 
-    def _close_hold(self, number: int, name: str, opened: bool) -> None:
+    def _note_files(self, setting: Any) -> None:
+        """Notes files of a setting on another host, where the link to it was lost."""
+        text = FILES_REMAIN.format(self.side)
+        if self.away and getattr(setting, "folder", False) and text not in self.unclosed:
+            self.unclosed.append(text)
+
+    def _close_hold(self, number: int, name: str, opened: bool, setting: Any) -> None:
         if self.lost:
+            self._note_files(setting)
             return
         timeout_seconds = SILENT_SECONDS if self.silent else CLOSING_SECONDS
         try:
@@ -212,7 +223,10 @@ class Host(Stream):
         except (AgentLost, StageError, Refused, Unavailable, OSError) as error:
             # The others are asked to close, too, and nobody waits for each of them.
             self.silent = isinstance(error, (AgentLost, OSError))
-            self.unclosed.append(f"{self.side}: closing the {name}: {error}")
+            if self.silent and self.away:
+                self._note_files(setting)
+            else:
+                self.unclosed.append(f"{self.side}: closing the {name}: {error}")
 
     @contextmanager
     def observe(self, name: str, setting: Any, seconds: float) -> Iterator[Observation]:
@@ -266,7 +280,7 @@ class Host(Stream):
         other: list[Any] = []
         try:
             while True:
-                reply = self.next(number, until, name)
+                reply = self._next_of_two(number, until, name, watch_too)
                 if "details" in reply:
                     details = self._checked(typed.details, reply["details"])
                     break
@@ -286,6 +300,8 @@ class Host(Stream):
             lost = f"{self.side}: the agent failed in {name} ({error})"
             raise PartlyRan(lost, tuple(samples), True) from None
         except (StageError, AgentLost) as error:
+            if isinstance(error, AgentLost):
+                self._note_files(setting)
             raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
         finally:
             self.replies.forget(number)
@@ -293,13 +309,25 @@ class Host(Stream):
             raise PartlyRan("the test gave no complete result", tuple(samples), False)
         return Ran(tuple(samples), details, _ends(own), _ends(other) if other else None)
 
+    def _next_of_two(
+        self, number: int, until: float, step: str, other: Host | None
+    ) -> dict[str, Any]:
+        """Returns the next reply; AgentLost where it lacks because the other host is gone."""
+        try:
+            return self.next(number, until, step)
+        except (StageError, Unavailable):
+            # A link that is down looks like a firewall from here.
+            if other is not None:
+                other.tell("counters")
+            raise
+
     def close(self, now: bool = False) -> None:
         """Closes the stream: the agent and its children end; what does not is killed."""
         process = self.process
         if now:
             self._signal(signal.SIGTERM)
         try:
-            self.closing = True
+            self.closing.set()
             with self.sending, contextlib.suppress(OSError):
                 if process.stdin is not None:
                     process.stdin.close()
@@ -358,6 +386,8 @@ def start_here() -> Host:
 def start_there(spec: str) -> Host:
     """The agent that travels to the server. Raises AgentLost: none answers as one."""
     try:
-        return Host.start("server", bootstrap.command_for(spec), bootstrap.program())
+        host = Host.start("server", bootstrap.command_for(spec), bootstrap.program())
     except AgentLost as lost:
         raise AgentLost(*bootstrap.explained(spec, lost.text, lost.said)) from None
+    host.away = True
+    return host

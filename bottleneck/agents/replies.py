@@ -37,6 +37,10 @@ ENDS = frozenset({"answer", "closed", "details", "observed", "failed", "skipped"
 UNASKED = "sent data that was not requested"
 WRITE_SECONDS, LOOK_SECONDS = 10.0, 0.1
 """For a request to be taken; how often a writer looks whether its stream is closed."""
+SIGN_SECONDS = 10.0
+"""Interval of the signs of life, which an agent must not miss for long."""
+SSH_BROKE = 255
+"""Exit code of ssh (ssh(1)) where the connection broke, or the agent was killed."""
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
 REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space", "replaced"})
@@ -149,14 +153,31 @@ class Stream:
     lost: str = ""
     number: int = 0
     sending: threading.RLock = field(default_factory=threading.RLock)
-    closing: bool = False
+    closing: threading.Event = field(default_factory=threading.Event)
     """Whether nothing more is written: the descriptor may soon be another file's."""
+    away: bool = False
+    """Whether the agent is on another host."""
     errors: list[str] = field(default_factory=list)
     """The last words of its stderr."""
 
     def _last_words(self) -> str:
-        words = [*self.errors[-1:]] or self.banner[-1:]
-        return f" ({words[0][:200]})" if words else ""
+        if self.errors:
+            return f" ({self.errors[-1][:200]})"
+        # A greeting of the host is no reason; of a login that ended it may be.
+        words = [] if self.about else self.banner[-1:]
+        return f"; printed first: {words[0][:200]}" if words else ""
+
+    def _send_signs(self) -> None:
+        """Writes a blank line at intervals; without one, the agent takes its client for dead."""
+        assert self.process.stdin is not None
+        fd = self.process.stdin.fileno()
+        while not self.closing.wait(SIGN_SECONDS) and not self.lost:
+            # A request on its way is a sign, too. An agent that reads nothing is not waited for.
+            if self.sending.acquire(blocking=False):
+                with contextlib.suppress(OSError):
+                    if not self.closing.is_set() and select.select([], [fd], [], 0)[1]:
+                        os.write(fd, b"\n")
+                self.sending.release()
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
@@ -188,10 +209,15 @@ class Stream:
                 self.about = protocol.read_greeting(line) or {}
                 if not self.about and len(self.banner) < MOST_BANNER_LINES:
                     self.banner.append(line.decode(errors="replace").rstrip())
+            # Of its login, and no reason for what comes later.
+            self.errors.clear()
             greeted.put("")
             while line := stream.readline(protocol.MAX_LINE_BYTES + 1):
                 self.replies.put(line)
-            self._lose("ended")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(1)
+            cut = self.process.returncode == SSH_BROKE
+            self._lose("ended, or its connection broke," if cut else "ended")
         except Unasked as error:
             self._lose(str(error))
         except Exception as error:  # whatever an agent sends, it is the agent that is lost
@@ -219,7 +245,7 @@ class Stream:
                     line = line[os.write(fd, line) :]
 
     def _check_open(self) -> None:
-        if self.closing:
+        if self.closing.is_set():
             raise BrokenPipeError("its stream was closed")
 
     def send(self, request: dict[str, Any]) -> int:
@@ -248,9 +274,9 @@ class Stream:
         try:
             reply = self.replies.get(number, max(0.01, until - time.monotonic()))
         except queue.Empty:
-            raise AgentLost(
-                f"{self.side}: the agent did not answer in {step}; check that the host is up"
-            ) from None
+            remedy = "check that the host is up" if self.away else "try again with less load here"
+            text = f"{self.side}: the agent did not answer in {step}"
+            raise AgentLost(text, remedy) from None
         if "lost" in reply:
             how = words(reply["lost"])
             raise AgentLost(f"{self.side}: the agent {how} in {step}{self._last_words()}")

@@ -1,8 +1,9 @@
 """The agent: serves the probes over one byte stream, and is nothing but them.
 
 Reads requests from stdin, writes replies to stdout, one JSON line each. Every piece of work runs
-in a child of its own; this process moves no payload. When the stream closes, it and all of its
-children end. Runs on Python 3.9 with the standard library alone: it is what travels.
+in a child of its own; this process moves no payload. When the stream closes, or its client is
+silent for too long, it and all of its children end. Runs on Python 3.9 with the standard library
+alone: it is what travels.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from probes.core import typed
 from probes.core.stage import Refused
 from probes.host import counters
 from probes.system import tools
-from probes.system.child import Child, Event, Tell, Work, failure, keep_private, spawn
+from probes.system.child import INTERRUPTS, Child, Event, Tell, Work, failure, keep_private, spawn
 from probes.system.platform import os
 from probes.system.waiting import select, selectors, signal
 
@@ -32,6 +33,8 @@ CLOSING_SECONDS = 3.0
 """What children get to clean up after the stream has closed."""
 WRITE_SECONDS = 30.0
 """How long a caller may leave a reply unread."""
+SILENCE_SECONDS, RUN_SILENCE_SECONDS = 30.0, 55.0
+"""Longest silence of a client: without a task and with one. With CLOSING_SECONDS at most 60."""
 LONGEST_PROGRAM_BYTES = 16 << 20
 WORK = {
     "ask": requests.ask,
@@ -132,9 +135,14 @@ class Agent:
     watched: counters.Watched = field(default_factory=counters.Watched)
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     closing: bool = False
+    heard: float = field(default_factory=time.monotonic)
+    """Time of the client's latest bytes."""
 
     def serve(self) -> None:
-        """Serves until the stream closes or a signal says so."""
+        """Serves until the stream closes. Errors: Ended, its client is silent or breaks the rules.
+
+        Whoever calls it ends the children.
+        """
         self.reply_bytes(
             protocol.greeting(__version__, platform.python_version(), socket.gethostname())
         )
@@ -145,21 +153,28 @@ class Agent:
                     self.read_child(key.data)
                     continue
                 chunk = os.read(self.requests_fd, 1 << 16)
+                self.heard = time.monotonic()
                 if not chunk:
                     self.closing = True
                     break
-                for line in self.requests.lines(chunk):
+                # A blank line is a sign of life.
+                for line in filter(None, self.requests.lines(chunk)):
                     self.take(protocol.decode(line))
                     if self.closing:
                         break
                     self.end_overdue()
             self.end_overdue()
-        self.end_all()
+            if time.monotonic() >= self.silent_until():
+                raise Ended("its client has been silent for too long")
 
-    def timeout_seconds(self) -> Optional[float]:
-        """Seconds until the next deadline; None: there is none."""
-        soonest = min((task.deadline for task in self.tasks.values()), default=None)
-        return None if soonest is None else max(0.0, soonest - time.monotonic())
+    def silent_until(self) -> float:
+        """Returns the time until which the client may be silent."""
+        return self.heard + (RUN_SILENCE_SECONDS if self.tasks else SILENCE_SECONDS)
+
+    def timeout_seconds(self) -> float:
+        """Returns the seconds until the next deadline."""
+        soonest = min([self.silent_until(), *(task.deadline for task in self.tasks.values())])
+        return max(0.0, soonest - time.monotonic())
 
     def reply_bytes(self, line: bytes) -> None:
         """Writes a line to the coordinator; its absence closes us.
@@ -167,12 +182,14 @@ class Agent:
         What is overdue ends meanwhile: whoever reads slowly would keep it. Errors: Ended, nobody
         reads, or the session is over.
         """
-        until = time.monotonic() + WRITE_SECONDS
+        now = time.monotonic()
+        # Signs of life may wait unread: a second for those.
+        until = min(now + WRITE_SECONDS, max(now + 1.0, self.silent_until()))
         while line and not self.closing:
             now = time.monotonic()
             self.kill_overdue(now)
             if now >= until:
-                raise Ended(f"its replies were not read for {WRITE_SECONDS:.0f} s")
+                raise Ended("its replies were not read in time")
             ahead = (each.deadline for each in self.tasks.values() if each.deadline > now)
             soonest = min([until, *ahead])
             # So much does not block where a little can be written (pipe(7)).
@@ -348,14 +365,19 @@ def main(allowed: Optional[AllowedPaths] = None) -> None:
     def close(*_: Any) -> None:
         raise SystemExit(0)
 
-    for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for each in INTERRUPTS:
         signal.signal(each, close)
+    trouble = ""
     try:
         agent.serve()
     except (protocol.WireError, Ended) as error:
-        print(f"agent: {error}", file=sys.stderr)
+        trouble = str(error)
+    finally:
+        for each in INTERRUPTS:
+            signal.signal(each, signal.SIG_IGN)
         agent.end_all()
-        raise SystemExit(70) from None
-    except SystemExit:
-        agent.end_all()
-        raise
+    if trouble:
+        # Last: its reader may be gone.
+        with contextlib.suppress(OSError):
+            print(f"agent: {trouble}", file=sys.stderr)
+        raise SystemExit(70)

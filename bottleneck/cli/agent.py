@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 from typing import Annotated
 
 import typer
@@ -33,7 +36,11 @@ def agent(folder: Folders = None, device: Devices = None) -> int:
     """
     from bottleneck.agents import server as served
     from bottleneck.agents.checks import allowed_paths
+    from probes.core.stage import Refused
 
+    mode = 0 if sys.stdin is None else os.fstat(0).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or mode and os.isatty(0)):
+        raise Refused("usage", "agent: stdin must be a pipe; start it with --agent, or by ssh")
     # Without an option it is its caller's own, who has a shell here.
     limited = folder is not None or device is not None
     served.main(allowed_paths(folder or (), device or ()) if limited else None)

@@ -305,7 +305,8 @@ def _measure(bench: Bench) -> tuple[int, str]:
         if interrupts.is_behind(error):
             return _stopped(bench, late) if late else _interrupted(bench)
         bench.status = "failed"
-        return exits.of_error(error)
+        code, sentence = exits.of_error(error)
+        return code, "; ".join([sentence, *bench.unclosed])
     return exits.DONE, ""
 
 

@@ -90,8 +90,8 @@ def watch(
     if broken:
         return exits.INTERNAL
     chosen = diagnosis.chosen
-    sure = done and chosen is not None and chosen.verdict.component != "unknown"
-    return exits.DONE if sure else exits.INCOMPLETE
+    sure = chosen is not None and chosen.verdict.component != "unknown"
+    return exits.DONE if sure and done and final.status == "complete" else exits.INCOMPLETE
 
 
 def _named(what: str | None) -> tuple[int, str]:
@@ -128,7 +128,9 @@ def _watched(session: Watch) -> str:
         session.notes.append(str(nothing))
         return str(nothing)
     session.observe(_wait)
-    return "interrupted; the result covers the time until then" if session.interrupted else ""
+    if session.interrupted:
+        return "interrupted; the result covers the time until then"
+    return "; ".join(session.silent.values())
 
 
 def _wait(seconds: float) -> bool:

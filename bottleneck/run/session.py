@@ -99,6 +99,10 @@ def _measure_limits(bench: Bench, stack: ExitStack, worth: disks.Disks) -> tuple
 def _note_unclosed(bench: Bench) -> None:
     """What could not be closed in order may be left: that is said, not hidden."""
     bench.unclosed = [line for host in bench.reached.values() for line in host.unclosed]
+    folder = f"the folder {bench.share.folder} may remain there"
+    if any(run_folder.NAME in line and folder not in line for line in bench.unclosed):
+        remedy = "the next run or bottleneck cleanup removes it"
+        bench.unclosed.append(f"{bench.options.target.name}: {folder}; {remedy}")
     for line in bench.unclosed:
         bench.note(line)
 

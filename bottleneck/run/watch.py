@@ -75,8 +75,8 @@ class Watch:
     facts: dict[Side, HostFacts] = field(default_factory=dict)
     here: Side = "client"
     notes: list[str] = field(default_factory=list)
-    silent: set[Side] = field(default_factory=set)
-    """Whose agent tells no more; that is noted."""
+    silent: dict[Side, str] = field(default_factory=dict)
+    """Why an agent sends nothing more, by side."""
     entry: tuple[Step, Outcome] | None = None
     interrupted: bool = False
 
@@ -120,8 +120,8 @@ class Watch:
     def _drop(self, side: Side, error: Exception) -> None:
         """Goes on without a host."""
         self.reached.pop(side, None)
-        self.silent.add(side)
-        self.notes.append(_of_side(side, error))
+        self.silent[side] = _of_side(side, error)
+        self.notes.append(self.silent[side])
 
     def _reach_other(self, found: Running) -> None:
         there = sockets.OTHER[self.here]
@@ -218,7 +218,8 @@ class Watch:
             if isinstance(observation.seen, dict) and not observation.trouble:
                 ends[side] = End(self.running[side], observation.seen)
             elif observation.trouble and side not in self.silent:
-                self.notes.append(f"{side}: the copy was not observed: {observation.trouble}")
+                self.silent[side] = f"{side}: the copy was not observed: {observation.trouble}"
+                self.notes.append(self.silent[side])
             usage_there = _usage(_of(side, readings))
             if usage_there is not None:
                 usages[side] = usage_there
@@ -241,8 +242,9 @@ class Watch:
         """What is known now."""
         found = self.running.get(self.here)
         link = None if found is None else found.link
+        ended = "partial" if self.silent else "complete"
         return Report(
-            status="interrupted" if self.interrupted else "complete",
+            status="interrupted" if self.interrupted else ended,
             tool={"version": __version__, "python": platform.python_version()},
             started=self.started,
             elapsed_seconds=time.monotonic() - self.began,
