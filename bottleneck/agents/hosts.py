@@ -32,9 +32,7 @@ SILENT_SECONDS = 0.2
 """For the same of an agent that left one unanswered."""
 LAST_WORDS_SECONDS = 1.0
 LONGEST_VERSION = 80
-FILES_REMAIN = (
-    "files of this run may remain on the {} for up to 60 s; then its agent removes them"
-)
+FILES_REMAIN = "files of this run may remain on the {} for up to 60 s; then its agent removes them"
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
@@ -280,7 +278,7 @@ class Host(Stream):
         other: list[Any] = []
         try:
             while True:
-                reply = self._next_of_two(number, until, name, watch_too)
+                reply = self._next_of_run((number, until, name), setting, watch_too)
                 if "details" in reply:
                     details = self._checked(typed.details, reply["details"])
                     break
@@ -300,8 +298,6 @@ class Host(Stream):
             lost = f"{self.side}: the agent failed in {name} ({error})"
             raise PartlyRan(lost, tuple(samples), True) from None
         except (StageError, AgentLost) as error:
-            if isinstance(error, AgentLost):
-                self._note_files(setting)
             raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
         finally:
             self.replies.forget(number)
@@ -309,12 +305,15 @@ class Host(Stream):
             raise PartlyRan("the test gave no complete result", tuple(samples), False)
         return Ran(tuple(samples), details, _ends(own), _ends(other) if other else None)
 
-    def _next_of_two(
-        self, number: int, until: float, step: str, other: Host | None
+    def _next_of_run(
+        self, request: tuple[int, float, str], setting: Any, other: Host | None
     ) -> dict[str, Any]:
-        """Returns the next reply; AgentLost where it lacks because the other host is gone."""
+        """Returns the next reply; AgentLost also where the other host is gone."""
         try:
-            return self.next(number, until, step)
+            return self.next(*request)
+        except AgentLost:
+            self._note_files(setting)
+            raise
         except (StageError, Unavailable):
             # A link that is down looks like a firewall from here.
             if other is not None:
