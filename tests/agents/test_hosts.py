@@ -1,8 +1,10 @@
 """An agent is reached by a pipe, a command or ssh; it tolerates noise and ends with its stream."""
 
 import os
+import select
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,8 +15,9 @@ import pytest
 
 from bottleneck.agents import bootstrap, hosts, protocol, replies
 from probes.core.records import Endpoint, HostFacts
-from probes.core.stage import Refused
-from probes.stages import loopback
+from probes.core.stage import Refused, Unavailable
+from probes.files import source_file
+from probes.stages import loopback, tcp
 from probes.watch import socket_watch
 from tests.living import STAYS, below, connected, ended, unacknowledged_bytes, until
 
@@ -303,6 +306,70 @@ def test_a_command_that_never_reads_does_not_hold_up_its_own_end(monkeypatch):
     assert wrote and not any(wrote)  # its number may be another file's then
 
 
+GREETED = protocol.greeting(hosts.__version__, "3.9.0", "nas").decode()
+
+
+def test_a_client_shows_that_it_lives_whatever_it_does(monkeypatch, tmp_path):
+    monkeypatch.setattr(replies, "SIGN_SECONDS", 0.01)
+    heard = tmp_path / "heard"
+    script = f"printf %s {shlex.quote(GREETED)}; exec cat >{heard}"
+    with hosts.Host.start("server", ["sh", "-c", script]):
+        assert until(lambda: heard.exists() and heard.read_bytes().startswith(b"\n\n"))
+
+
+def test_an_agent_that_reads_no_signs_of_life_does_not_hold_up_its_end(monkeypatch):
+    looks = []
+
+    def look(*arguments):
+        looks.append(arguments)
+        return select.select(*arguments)
+
+    monkeypatch.setattr(replies, "SIGN_SECONDS", 0.01)
+    monkeypatch.setattr(replies, "select", SimpleNamespace(select=look))
+    script = f"printf %s {shlex.quote(GREETED)}; exec tail -f /dev/null"
+    with hosts.Host.start("server", ["sh", "-c", script]) as host:
+        with pytest.raises(BlockingIOError):
+            while True:
+                os.write(host.process.stdin.fileno(), bytes(1 << 16))
+        seen = len(looks)
+        assert until(lambda: len(looks) > seen + 2)
+    assert ended([host.process.pid])
+
+
+def test_a_lost_host_may_keep_files_for_a_minute_where_it_had_any(tmp_path):
+    file = source_file.Setting(str(tmp_path), 1 << 22, 5.0, "00")
+    for name, setting in (("source-file", file), ("tcp", tcp.Setting())):
+        with hosts.start_there("exec:") as host:
+            with host.hold(name, setting, Endpoint(host="127.0.0.1"), 60):
+                os.killpg(host.process.pid, signal.SIGKILL)
+                host.process.wait()
+            said = ["files of this run may remain on the server for up to 60 s; then its agent"]
+            assert [each.rpartition(" removes")[0] for each in host.unclosed] == (
+                said if name == "source-file" else []
+            )
+
+
+def test_a_port_without_an_answer_is_a_firewall_only_while_its_host_answers():
+    setting = tcp.Setting("push", 1, seconds=1.0, address="127.0.0.1")
+    with hosts.start_there("exec:") as server, hosts.start_here() as client:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            nowhere = Endpoint(host="127.0.0.1", port=free.getsockname()[1], nonce="0" * 32)
+        with pytest.raises(Unavailable, match="a firewall blocks"):
+            client.initiate("tcp", setting, nowhere, 20, server)
+        os.killpg(server.process.pid, signal.SIGKILL)
+        with pytest.raises(hosts.PartlyRan, match="server: the agent") as caught:
+            client.initiate("tcp", setting, nowhere, 20, server)
+    assert caught.value.lost and "firewall" not in str(caught.value)
+
+
+def test_nobody_is_sent_to_look_whether_this_host_is_up():
+    with hosts.start_here() as here, hosts.start_there("exec:") as there:
+        for host, remedy in ((here, "try again with less load here"), (there, "check that the")):
+            host.replies.expect(1)
+            with pytest.raises(hosts.AgentLost, match=remedy):
+                host.next(1, 0.0, "a test")
+
+
 INTERRUPTED = """
 import os, signal
 from bottleneck.agents import hosts
@@ -324,8 +391,7 @@ def test_an_interrupt_in_the_moment_of_a_fork_is_not_lost():
 
 
 def test_endless_words_on_stderr_are_not_kept():
-    line = protocol.greeting(hosts.__version__, "3.9.0", "nas").decode()
-    script = f"printf %s {shlex.quote(line)}; head -c 50000000 /dev/zero >&2; echo end >&2; cat"
+    script = f"printf %s {shlex.quote(GREETED)}; head -c 50000000 /dev/zero >&2; echo end >&2; cat"
     with hosts.Host.start("server", ["sh", "-c", script], b"") as host:
         assert until(lambda: any("end" in each for each in host.errors))
         assert sum(map(len, host.errors)) < 100_000

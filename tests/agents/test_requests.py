@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
 
-from bottleneck.agents import checks, hosts, protocol
+from bottleneck.agents import bootstrap, checks, hosts, protocol, server
 from bottleneck.agents.checks import INSTALLED_REQUESTS, AllowedPaths, Session, allowed_paths, check
 from bottleneck.agents.requests import LISTED, OF_STAGES, takes
 from probes import STAGES
 from probes.core import meaning, typed
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.files import open_files, source_file
+from probes.files import open_files, own_folder, source_file
 from probes.stages import smb_copy, smbclient_copy, tcp
-from tests.living import below, until, within
+from tests.living import GENEROUS_SECONDS, below, until, within
 
 CALLER = "192.0.2.7"
 EXAMPLES = {
@@ -374,6 +377,56 @@ def test_an_agent_whose_caller_has_gone_does_nothing_more(agent_beside):
     process.stdin.close()
     process.stdout.close()
     process.wait()
+
+
+@pytest.mark.parametrize(("work", "limit"), [(False, "SILENCE"), (True, "RUN_SILENCE")])
+def test_an_agent_whose_client_is_silent_ends_with_its_folder(tmp_path, work, limit):
+    """Its stdin stays open, as behind an sshd that has not noticed a power cut."""
+    program = f"from bottleneck.agents import server as s; s.SILENCE_SECONDS = {GENEROUS_SECONDS}; "
+    program += f"s.RUN_SILENCE_SECONDS = {GENEROUS_SECONDS}; s.{limit}_SECONDS = 0.2; s.main()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], bufsize=0, **pipes) as process:
+        if work:
+            setting = own_folder.Setting(str(tmp_path), "0" * 16, 1 << 22, 9.0, "00")
+            held = {"id": 1, "do": "hold", "name": "mounted-folder", "seconds": GENEROUS_SECONDS}
+            held["setting"] = typed.to_plain(setting)
+            held["peer"] = protocol.endpoint_to_plain(Endpoint())
+            process.stdin.write(protocol.encode(held))
+        assert process.wait() == 70
+        assert b"its client has been silent for too long" in process.stderr.read()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_blank_line_is_a_sign_of_life_of_a_client_and_no_request():
+    with Path(os.devnull).open("wb") as replies:
+        for sign in (b"", b"\n"):
+            requests_fd, client_fd = os.pipe()
+            agent = server.Agent(requests_fd, replies.fileno(), heard=-math.inf)
+            agent.reply_bytes = lambda line: None
+            os.write(client_fd, sign)
+            if not sign:
+                with pytest.raises(server.Ended, match="silent"):
+                    agent.serve()
+            os.close(client_fd)
+            if sign:
+                agent.serve()
+            os.close(requests_fd)
+
+
+def test_a_program_that_stops_travelling_is_not_waited_for():
+    source = bootstrap._STARTER_SOURCE.replace("alarm(30)", "setitimer(signal.ITIMER_REAL,0.2)")
+    with subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE) as starter:
+        starter.stdin.write(b"5000\n")
+        starter.stdin.flush()
+        assert starter.wait() == -signal.SIGALRM
+
+
+@pytest.mark.parametrize("redirected", ["</dev/null", "<&-"])
+def test_an_agent_that_nobody_can_ask_is_one_line(redirected):
+    command = f"{shlex.quote(sys.executable)} -m bottleneck agent {redirected}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (64, "")
+    assert done.stderr.startswith("bottleneck: agent: stdin") and done.stderr.count("\n") == 1
 
 
 def test_no_agent_listens():

@@ -1,5 +1,7 @@
 """A real sshd on a loopback port: the program travels through the system's ssh."""
 
+import os
+import signal
 import socket
 import subprocess
 
@@ -8,6 +10,7 @@ import pytest
 from bottleneck.agents import bootstrap, hosts
 from probes.core.records import Endpoint
 from probes.stages import tcp
+from tests.hostile.sshd import own_sshd
 from tests.living import until
 
 
@@ -36,6 +39,43 @@ def test_a_changed_host_key_ends_with_sshs_own_words(ssh_on_path):
 def test_a_login_that_would_ask_is_refused(ssh_on_path):
     with pytest.raises(hosts.AgentLost, match="accepts no key .* ssh-copy-id nobody"):
         hosts.start_there("ssh://nobody-of-that-name@nas")
+
+
+BREAKING = """
+  IgnoreUnknown UseKeychain
+  UseKeychain yes
+  RemoteCommand false
+  StdinNull yes
+  SessionType none
+  ForkAfterAuthentication yes
+"""
+
+
+def test_what_a_user_configured_for_his_own_logins_breaks_no_agent(ssh_on_path):
+    client = ssh_on_path / "client"
+    usual = client.read_text()
+    client.write_text(usual + BREAKING)
+    try:
+        with hosts.start_there("ssh://nas") as host:
+            assert host.ask("facts", toward="", folder=None)["python"]
+    finally:
+        client.write_text(usual)
+
+
+def test_a_banner_is_no_reason_of_a_failure(tmp_path, monkeypatch):
+    """Neither of a login that ended nor of an agent that did."""
+    words = "Staff only: connection refused and timed out"
+    login = f'echo "{words}" >&2; [ -e {tmp_path}/closed ] || exec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    with own_sshd(tmp_path, login, banner=f"{words}\n"):
+        monkeypatch.setattr(bootstrap.tools, "find", lambda name: str(tmp_path / "bin" / name))
+        with hosts.start_there("ssh://nas") as host:
+            os.killpg(host.process.pid, signal.SIGKILL)
+            with pytest.raises(hosts.AgentLost) as lost:
+                host.ask("facts", toward="", folder=None)
+        assert "Staff" not in str(lost.value)
+        (tmp_path / "login").write_text("exit 1\n")
+        with pytest.raises(hosts.AgentLost, match="did not start; try: ssh nas"):
+            hosts.start_there("ssh://nas")
 
 
 @pytest.fixture

@@ -2,9 +2,11 @@
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -70,16 +72,27 @@ def transfer(reader_seconds=0.0):
             each.communicate()
 
 
+def agents(process, word):
+    """Agents below a run whose command has the word."""
+    found = living.below(process.pid)
+    return [pid for pid in found if word in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
 @pytest.fixture
 def watch(begin, watched, tmp_path):
     """Exit code, complaints and the report of a watch, which is interrupted once it runs or not."""
 
-    def of(*arguments, code=None, interrupt=False):
+    def of(*arguments, code=None, interrupt=False, kill=""):
         file = tmp_path / "report.json"
         process = begin("watch", *arguments, "--json", file, "--quiet", code=code)
         if interrupt:
             assert watched.until(lambda: len(watched.descendants(process.pid)) >= 2)
             process.send_signal(signal.SIGINT)
+        if kill:
+            # Two agents, and each one's look at its sockets.
+            assert watched.until(lambda: len(living.below(process.pid)) >= 4)
+            for each in agents(process, kill):
+                os.killpg(each, signal.SIGKILL)
         _, complaints = watched.finish(process)
         return process.returncode, complaints, json.loads(file.read_text())
 
@@ -109,6 +122,13 @@ def test_an_interrupted_watch_is_one_line_and_a_report(watch, sender):
     code, complaints, report = watch(sender, "--seconds", "60", interrupt=True)
     assert code == INTERRUPTED and len(complaints) == 1
     assert report["status"] == "interrupted"
+
+
+def test_a_watch_that_loses_an_agent_is_partial_and_one_line(watch, sender):
+    code, complaints, report = watch(sender, "--seconds", "5", "--agent", "exec:", kill="b64decode")
+    assert (code, report["status"]) == (INCOMPLETE, "partial"), complaints
+    (line,) = complaints
+    assert line in {f"bottleneck: {each}" for each in report["notes"]}
 
 
 def test_an_interrupt_while_the_agents_close_loses_nothing(watch, sender):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from bottleneck.report.report import Step
-from bottleneck.run import plan
+from bottleneck.run import plan, session
 from bottleneck.run.bench import Bench, Event
 from bottleneck.run.ledger import Repeat
 from bottleneck.target.target import parse
-from probes.core.records import Access, Sample, Usage
+from probes.core.records import Access, Endpoint, Sample, Usage
 from probes.core.stage import Unavailable
 from tests.living import FakeClock
 
@@ -25,6 +26,20 @@ def told():
     events: list[Event] = []
     options = plan.Options(target=parse("//nas/media"), folder="/tmp", budget_seconds=20.0)
     return Bench(options, Access(), events.append, lambda report: None), events
+
+
+def test_a_folder_that_may_remain_on_the_share_is_named_with_what_removes_it(told):
+    bench, _ = told
+    bench.share = Endpoint(folder="bottleneck-0123456789abcdef")
+    unclosed = ["client: closing the run-folder: client: the agent did not answer"]
+    bench.reached["client"] = SimpleNamespace(unclosed=unclosed)
+    session._note_unclosed(bench)
+    line, remedy = bench.ledger.notes
+    assert line == unclosed[0]
+    assert remedy == (
+        "//nas/media: the folder bottleneck-0123456789abcdef may remain there; "
+        "the next run or bottleneck cleanup removes it"
+    )
 
 
 @pytest.mark.parametrize("initiator", ["client", "server"])
