@@ -40,7 +40,7 @@ WRITE_SECONDS, LOOK_SECONDS = 10.0, 0.1
 SIGN_SECONDS = 10.0
 """Interval of the signs of life, which an agent must not miss for long."""
 SSH_BROKE = 255
-"""Exit code of ssh (ssh(1)) where the connection broke, or the agent was killed."""
+"""Exit code of ssh (ssh(1)) where the connection broke."""
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
 REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space", "replaced"})
@@ -216,8 +216,7 @@ class Stream:
                 self.replies.put(line)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(1)
-            cut = self.process.returncode == SSH_BROKE
-            self._lose("ended, or its connection broke," if cut else "ended")
+            self._lose("ended")
         except Unasked as error:
             self._lose(str(error))
         except Exception as error:  # whatever an agent sends, it is the agent that is lost
@@ -279,7 +278,9 @@ class Stream:
             raise AgentLost(text, remedy) from None
         if "lost" in reply:
             how = words(reply["lost"])
-            raise AgentLost(f"{self.side}: the agent {how} in {step}{self._last_words()}")
+            text = f"{self.side}: the agent {how} in {step}{self._last_words()}"
+            broke = self.process.poll() == SSH_BROKE
+            raise AgentLost(text, "its connection broke: check the link to it" if broke else "")
         if "skipped" in reply:
             raise Unavailable(words(reply["skipped"]))
         if "refused" in reply:

@@ -98,13 +98,12 @@ def _measure_limits(bench: Bench, stack: ExitStack, worth: disks.Disks) -> tuple
 
 def _note_unclosed(bench: Bench) -> None:
     """What could not be closed in order may be left: that is said, not hidden."""
-    bench.unclosed = [line for host in bench.reached.values() for line in host.unclosed]
-    folder = f"the folder {bench.share.folder} may remain there"
-    if any(run_folder.NAME in line and folder not in line for line in bench.unclosed):
-        remedy = "the next run or bottleneck cleanup removes it"
-        bench.unclosed.append(f"{bench.options.target.name}: {folder}; {remedy}")
-    for line in bench.unclosed:
-        bench.note(line)
+    remedy = "may remain there; the next run or bottleneck cleanup removes it"
+    folder = f"{bench.options.target.name}: the folder {bench.share.folder} {remedy}"
+    for line in (line for host in bench.reached.values() for line in host.unclosed):
+        nameless = run_folder.NAME in line and remedy not in line
+        bench.unclosed.append(folder if nameless else line)
+        bench.note(bench.unclosed[-1])
 
 
 def _look_up(host: str, port: int) -> str:

@@ -34,11 +34,13 @@ def test_a_folder_that_may_remain_on_the_share_is_named_with_what_removes_it(tol
     unclosed = ["client: closing the run-folder: client: the agent did not answer"]
     bench.reached["client"] = SimpleNamespace(unclosed=unclosed)
     session._note_unclosed(bench)
-    line, remedy = bench.ledger.notes
-    assert line == unclosed[0]
-    assert remedy == (
-        "//nas/media: the folder bottleneck-0123456789abcdef may remain there; "
-        "the next run or bottleneck cleanup removes it"
+    assert (
+        bench.unclosed
+        == bench.ledger.notes
+        == [
+            "//nas/media: the folder bottleneck-0123456789abcdef may remain there; "
+            "the next run or bottleneck cleanup removes it"
+        ]
     )
 
 
