@@ -74,11 +74,9 @@ STARTER = (
 TRAVELLING = ("python3", "-I", "-c", STARTER)
 
 SSH_OPTIONS = (
-    # Older ssh lacks some of these. All: the user's own list is replaced by it.
+    # Older ssh lacks some of the next; all, because the user's own list is replaced by it.
     "IgnoreUnknown=*",
-    # What runs is our command, on our streams.
-    "RemoteCommand=none",
-    *("SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no"),
+    *("RemoteCommand=none", "SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no"),
     # Without the server's banner, which would stand among ssh's errors.
     "LogLevel=ERROR",
     "BatchMode=yes",

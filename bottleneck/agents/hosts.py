@@ -32,7 +32,6 @@ SILENT_SECONDS = 0.2
 """For the same of an agent that left one unanswered."""
 LAST_WORDS_SECONDS = 1.0
 LONGEST_VERSION = 80
-FILES_REMAIN = "files of this run may remain on the {} for up to 60 s; then its agent removes them"
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
@@ -204,7 +203,8 @@ class Host(Stream):
 
     def _note_files(self, setting: Any) -> None:
         """Notes files of a setting on another host, where the link to it was lost."""
-        text = FILES_REMAIN.format(self.side)
+        text = f"files of this run may remain on the {self.side} for up to 60 s"
+        text += "; then its agent removes them"
         if self.away and getattr(setting, "folder", False) and text not in self.unclosed:
             self.unclosed.append(text)
 

@@ -39,8 +39,6 @@ WRITE_SECONDS, LOOK_SECONDS = 10.0, 0.1
 """For a request to be taken; how often a writer looks whether its stream is closed."""
 SIGN_SECONDS = 10.0
 """Interval of the signs of life, which an agent must not miss for long."""
-SSH_BROKE = 255
-"""Exit code of ssh (ssh(1)) where the connection broke."""
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
 REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space", "replaced"})
@@ -155,17 +153,15 @@ class Stream:
     sending: threading.RLock = field(default_factory=threading.RLock)
     closing: threading.Event = field(default_factory=threading.Event)
     """Whether nothing more is written: the descriptor may soon be another file's."""
-    away: bool = False
-    """Whether the agent is on another host."""
+    away: bool = False  # on another host
     errors: list[str] = field(default_factory=list)
     """The last words of its stderr."""
 
     def _last_words(self) -> str:
-        if self.errors:
-            return f" ({self.errors[-1][:200]})"
-        # A greeting of the host is no reason; of a login that ended it may be.
-        words = [] if self.about else self.banner[-1:]
-        return f"; printed first: {words[0][:200]}" if words else ""
+        # Of a login that ended; a banner is no reason of what comes later.
+        if self.banner and not (self.errors or self.about):
+            return f"; printed first: {self.banner[-1][:200]}"
+        return f" ({self.errors[-1][:200]})" if self.errors else ""
 
     def _send_signs(self) -> None:
         """Writes a blank line at intervals; without one, the agent takes its client for dead."""
@@ -209,7 +205,6 @@ class Stream:
                 self.about = protocol.read_greeting(line) or {}
                 if not self.about and len(self.banner) < MOST_BANNER_LINES:
                     self.banner.append(line.decode(errors="replace").rstrip())
-            # Of its login, and no reason for what comes later.
             self.errors.clear()
             greeted.put("")
             while line := stream.readline(protocol.MAX_LINE_BYTES + 1):
@@ -279,8 +274,9 @@ class Stream:
         if "lost" in reply:
             how = words(reply["lost"])
             text = f"{self.side}: the agent {how} in {step}{self._last_words()}"
-            broke = self.process.poll() == SSH_BROKE
-            raise AgentLost(text, "its connection broke: check the link to it" if broke else "")
+            broke = self.process.poll() == 255  # of ssh(1)
+            remedy = "its connection broke or it was killed: check the link to it"
+            raise AgentLost(text, remedy if broke else "")
         if "skipped" in reply:
             raise Unavailable(words(reply["skipped"]))
         if "refused" in reply:

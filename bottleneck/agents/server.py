@@ -1,9 +1,8 @@
 """The agent: serves the probes over one byte stream, and is nothing but them.
 
 Reads requests from stdin, writes replies to stdout, one JSON line each. Every piece of work runs
-in a child of its own; this process moves no payload. When the stream closes, or its client is
-silent for too long, it and all of its children end. Runs on Python 3.9 with the standard library
-alone: it is what travels.
+in a child of its own; this process moves no payload. When the stream closes or falls silent, it and
+all of its children end. Runs on Python 3.9 with the standard library alone: it is what travels.
 """
 
 from __future__ import annotations
@@ -139,10 +138,7 @@ class Agent:
     """Time of the client's latest bytes."""
 
     def serve(self) -> None:
-        """Serves until the stream closes. Errors: Ended, its client is silent or breaks the rules.
-
-        Whoever calls it ends the children.
-        """
+        """Serves until the stream closes; end_all is its caller's. Errors: Ended, WireError."""
         self.reply_bytes(
             protocol.greeting(__version__, platform.python_version(), socket.gethostname())
         )
@@ -377,7 +373,6 @@ def main(allowed: Optional[AllowedPaths] = None) -> None:
             signal.signal(each, signal.SIG_IGN)
         agent.end_all()
     if trouble:
-        # Last: its reader may be gone.
         with contextlib.suppress(OSError):
             print(f"agent: {trouble}", file=sys.stderr)
         raise SystemExit(70)

@@ -32,8 +32,7 @@ Devices = Annotated[
 def agent(folder: Folders = None, device: Devices = None) -> int:
     """Run the server-side agent (started by --agent).
 
-    On stdin and stdout, until stdin closes or the client is silent for 30 s (55 s during a test).
-    Also as a forced command of ssh.
+    On stdin and stdout, until stdin closes or falls silent; also as a forced command of ssh.
     """
     from bottleneck.agents import server as served
     from bottleneck.agents.checks import allowed_paths

@@ -218,8 +218,7 @@ class Watch:
             if isinstance(observation.seen, dict) and not observation.trouble:
                 ends[side] = End(self.running[side], observation.seen)
             elif observation.trouble and side not in self.silent:
-                self.silent[side] = f"{side}: the copy was not observed: {observation.trouble}"
-                self.notes.append(self.silent[side])
+                self._drop(side, StageError(f"the copy was not observed: {observation.trouble}"))
             usage_there = _usage(_of(side, readings))
             if usage_there is not None:
                 usages[side] = usage_there
@@ -242,9 +241,8 @@ class Watch:
         """What is known now."""
         found = self.running.get(self.here)
         link = None if found is None else found.link
-        ended = "partial" if self.silent else "complete"
         return Report(
-            status="interrupted" if self.interrupted else ended,
+            status="interrupted" if self.interrupted else "partial" if self.silent else "complete",
             tool={"version": __version__, "python": platform.python_version()},
             started=self.started,
             elapsed_seconds=time.monotonic() - self.began,
