@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +134,7 @@ def test_kill_9_of_the_agent_in_a_copy_leaves_nothing(share: Any, dialect: str, 
 
         def agent() -> None:
             setting, held = Setting(run=RUN, dialect=dialect), replace(peer, folder=FOLDER)
-            child.spawn(
-                lambda tell, control: requests._keep(hold(setting, peer), peer, tell, control)
-            )
+            spawn(partial(requests._keep, hold(setting, peer), peer))
             assert living.until(lambda: files(folder) == [FOLDER, SOURCE])
             spawn(lambda tell, control: copying(held, dialect, copy))
             signal.pause()
