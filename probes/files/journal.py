@@ -307,7 +307,6 @@ def _is_sound(facts: Facts) -> bool:
         and facts["folder"].startswith("/")
         and facts["name"] not in ("", ".", "..")
         and "/" not in facts["name"]
-        and re.fullmatch("([0-9a-f]{16})?", str(facts.get("number", ""))) is not None
     )
 
 

@@ -66,7 +66,7 @@ class Created(NamedTuple):
     size_bytes: int
     """When it was opened."""
     identity: bytes = b""
-    """As of a Handle."""
+    """Number of the file and of its volume, by whatever path it was opened; b"": untold."""
 
 
 @dataclass

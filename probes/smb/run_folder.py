@@ -28,8 +28,6 @@ from probes.system import rtnetlink
 from probes.system.child import outlive_parent
 
 NAME = "run-folder"
-NUMBER_BYTES = 8
-"""Of a Handle's identity: the file's number, which a server that starts anew keeps."""
 LEFT_SECONDS = 3.0
 """For what killed runs left: then no further removal is begun."""
 GOING_SECONDS, PAUSE_SECONDS = 4.0, 0.05
@@ -80,9 +78,13 @@ def source_of(
 def source_to_fill(session: Session, peer: Endpoint, seed: str) -> Handle:
     """Opens the run's source file for writing.
 
-    Raises Refused ("replaced") where another file has its name, before anything is written.
+    Raises Refused before anything is written: "replaced" where another file has its name, "space"
+    where it is empty, as one that a full disk took no byte of.
     """
     handle = session.open_file(joined(peer.folder, source_name(peer.folder)), write=True)
+    if not handle.size_bytes:
+        text = f"//{peer.host}/{peer.share}: {handle.path} took not even its first bytes"
+        raise Refused("space", f"{text}; free some space there, or look for a quota")
     if not session.has_mark(handle, payload.mark(bytes.fromhex(seed))):
         raise replaced(peer, handle.path)
     return handle
@@ -123,7 +125,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         note.there = True
         source = session.create_file(joined(path, source_name(path)))
         mark = payload.mark(bytes.fromhex(setting.seed))
-        session.write_mark(source, mark)
+        if not session.wrote_mark(source, mark) or not setting.outlived:
+            mark = b""
         space = session.space(folder)
         facts = {
             **session.facts.details(),
@@ -135,22 +138,12 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             "total_bytes": space.total_bytes,
         }
         held = replace(peer, folder=path, facts=facts)
-        own = _Own(held, _lasting_number(session, folder), mark)
-        note.entry.write({"number": own.number.hex()})
         try:
             yield held
         finally:
-            named = own if setting.outlived else None
             note.there = not (
-                _vanished(session, source, folder, named) or _swept(setting, peer, own)
+                _vanished(session, source, folder, held, mark) or _swept(setting, peer, path)
             )
-
-
-def _lasting_number(session: Session, folder: Handle) -> bytes:
-    """Returns the number of an open folder, b"" where another opening is told another one."""
-    again = session.open_folder(folder.path)
-    session.close(again)
-    return folder.identity[:NUMBER_BYTES] if again.identity == folder.identity else b""
 
 
 def _created(session: Session, peer: Endpoint, path: str) -> Handle:
@@ -174,7 +167,6 @@ def _reached_from(address: str) -> str | None:
 
 @dataclass
 class _Note:
-    entry: journal.Entry
     there: bool = False
     """Whether the folder may be there."""
 
@@ -182,8 +174,9 @@ class _Note:
 @contextmanager
 def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> Iterator[_Note]:
     """Has it in the journal until it is gone; what is there of killed runs goes first."""
+    note = _Note()
     if not setting.outlived:
-        yield _Note(journal.Entry(None))
+        yield note
         return
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
     until = time.monotonic() + LEFT_SECONDS
@@ -191,27 +184,19 @@ def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> Ite
         if facts["folder"] == place and journal.has_ended(facts) and time.monotonic() < until:
             # Whatever is wrong with it is no reason to measure nothing: the next one tries again.
             with suppress(Refused, Unavailable, Broken):
-                number = bytes.fromhex(facts.get("number", ""))
-                left.close(gone=_removed(session, facts["name"], number))
-    note = _Note(journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds)))
+                left.close(gone=_removed(session, facts["name"]))
+    entry = journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
     try:
         yield note
     finally:
-        note.entry.close(gone=not note.there)
+        entry.close(gone=not note.there)
 
 
-def _removed(session: Session, path: str, number: bytes, seconds: float = 0.0) -> bool:
-    """Removes a folder of a run by its name, tries again for so long; whether it is gone.
-
-    number: as _Own has it; another folder of that name is left alone.
-    """
+def _removed(session: Session, path: str, seconds: float = 0.0) -> bool:
+    """Removes a folder of a run by its name, tries again for so long; whether it is gone."""
     until = time.monotonic() + seconds
     while True:
         try:
-            folder = session.open_folder(path)
-            session.close(folder)
-            if number and folder.identity[:NUMBER_BYTES] != number:
-                return False
             for name in filter(run_files(path).fullmatch, session.names(path)):
                 with suppress(Refused):  # gone by now, or in use: the folder's removal tells
                     session.remove_file(joined(path, name))
@@ -227,14 +212,14 @@ def _removed(session: Session, path: str, number: bytes, seconds: float = 0.0) -
         time.sleep(PAUSE_SECONDS)
 
 
-def _vanished(session: Session, source: Handle, folder: Handle, own: _Own | None) -> bool:
-    """Closes both, and looks whether that removed them.
+def _vanished(session: Session, source: Handle, folder: Handle, own: Endpoint, mark: bytes) -> bool:
+    """Closes both, and looks whether that removed them; own: the run's folder.
 
-    own: raises Refused ("replaced") where the folder no longer has its name.
+    Raises Refused ("replaced") where the source, by its path, no longer begins with the mark.
     """
     try:
-        if own is not None:
-            own.look(session)
+        if mark:
+            _still_own(session, source.path, own, mark)
         for handle in (source, folder):
             with suppress(Refused):  # what the server could not delete is there, and found below
                 session.close(handle)
@@ -246,44 +231,28 @@ def _vanished(session: Session, source: Handle, folder: Handle, own: _Own | None
     return False
 
 
-@dataclass(frozen=True)
-class _Own:
-    """The run's folder, and what shows that a folder of its name is that one."""
-
-    place: Endpoint
-    number: bytes
-    """Of the folder on its volume; b"": it is told anew at each opening."""
-    mark: bytes
-    """First bytes of the source file in it."""
-
-    def look(self, session: Session) -> None:
-        """Raises Refused ("replaced") where something else has its name, or nothing."""
-        try:
-            folder = session.open_folder(self.place.folder)
-            session.close(folder)
-            same = folder.identity[:NUMBER_BYTES] == self.number
-            if not self.number:
-                path = joined(self.place.folder, source_name(self.place.folder))
-                source = session.open_file(path, write=False)
-                same = session.has_mark(source, self.mark)
-                session.close(source)
-        except Refused as refused:
-            if refused.kind != "share":
-                raise
-            raise replaced(self.place, self.place.folder, "renamed or deleted") from refused
-        if not same:
-            raise replaced(self.place, self.place.folder, "replaced by another folder")
+def _still_own(session: Session, path: str, own: Endpoint, mark: bytes) -> None:
+    """Raises Refused ("replaced") where the run's source is not at its path."""
+    try:
+        file = session.open_file(path, write=False)
+    except Refused as refused:
+        if refused.kind == "share":
+            raise replaced(own, path, "renamed or deleted") from refused
+        raise
+    same = session.has_mark(file, mark)
+    session.close(file)
+    if not same:
+        raise replaced(own, path)
 
 
-def _swept(setting: Setting, peer: Endpoint, own: _Own) -> bool:
+def _swept(setting: Setting, peer: Endpoint, path: str) -> bool:
     """Removes by name what a server that died left of this run, and nothing else.
 
     Whether it is gone: with a file of somebody else in it, it stays.
     """
     try:
         with open_session(peer, setting.dialect) as session:
-            return _removed(session, own.place.folder, own.number, GOING_SECONDS)
+            return _removed(session, path, GOING_SECONDS)
     except (Refused, Unavailable) as error:
         remedy = "may remain there; the next run or bottleneck cleanup removes it"
-        folder = f"//{peer.host}/{peer.share}: the folder {own.place.folder}"
-        raise Broken(f"{folder} {remedy}: {error}") from error
+        raise Broken(f"//{peer.host}/{peer.share}: the folder {path} {remedy}: {error}") from error

@@ -69,8 +69,6 @@ class Handle:
     id: bytes
     size_bytes: int
     """When it was opened."""
-    identity: bytes = b""
-    """Number of the file and of its volume, by whatever path it was opened; b"": untold."""
 
 
 @dataclass(frozen=True)
@@ -192,12 +190,13 @@ class Session(ABC):
         """Whether the share lets this user make files, whatever its folders say; None: untold."""
         return None
 
-    def write_mark(self, handle: Handle, mark: bytes) -> None:
-        """Writes the first bytes of a file that this session created; a full disk takes none."""
+    def wrote_mark(self, handle: Handle, mark: bytes) -> bool:
+        """Writes the first bytes of a file that this session created; False: the disk is full."""
         with self._step(f"write {handle.path}"), self.pipe(handle) as pipe:
             pipe.write(0, memoryview(mark))
             with suppress(status.ServerSaid):
-                pipe.wait()
+                return pipe.wait().moved_bytes == len(mark)
+        return False
 
     def has_mark(self, handle: Handle, mark: bytes) -> bool:
         """Whether an open file, whatever has its name by now, begins with these bytes."""

@@ -30,7 +30,6 @@ import spnego
 from cryptography.exceptions import InvalidTag
 from smbprotocol import Dialects
 from smbprotocol.connection import Commands, Connection, HashAlgorithms
-from smbprotocol.create_contexts import CreateContextName, SMB2CreateContextRequest
 from smbprotocol.exceptions import NoMoreFiles, NoSuchFile, SMBException, SMBResponseException
 from smbprotocol.file_info import FileInformationClass
 from smbprotocol.header import NtStatus, Smb2Flags, SMB2HeaderResponse
@@ -306,10 +305,7 @@ def opened(
     """A file or folder on the share, opened or created; the arguments are those of a CREATE."""
     made = Open(tree, path)
     attributes = FileAttributes.FILE_ATTRIBUTE_DIRECTORY if options & FOLDER else 0
-    identity = SMB2CreateContextRequest()
-    identity["buffer_name"] = CreateContextName.SMB2_CREATE_QUERY_ON_DISK_ID
-    wanted = (access, attributes, sharing, disposition, options)
-    made.create(ImpersonationLevel.Impersonation, *wanted, [identity])
+    made.create(ImpersonationLevel.Impersonation, access, attributes, sharing, disposition, options)
     return made
 
 

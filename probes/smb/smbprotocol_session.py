@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from smbprotocol import Dialects
-from smbprotocol.connection import Capabilities, Commands
+from smbprotocol.connection import Capabilities
 from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResponseException
 from smbprotocol.session import SMB2SessionSetupRequest
 from smbprotocol.tree import TreeConnect
@@ -22,7 +22,7 @@ from probes.smb import status
 from probes.smb.facts import NUMBERS, Interface, SessionFacts
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe import EXISTING, FOLDER, Pipe
-from probes.smb.pipe2 import Link2, Pipe2, identity_of
+from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.protection import Sealer, signer
 from probes.smb.session import (
     STEP_SECONDS,
@@ -201,8 +201,7 @@ class Smb2Session(Session):
     ) -> Handle:
         made = opened(self._tree, path, access, disposition, options, sharing)
         self._files[made.file_id] = made
-        identity = identity_of(self._connection.told[Commands.SMB2_CREATE])
-        return Handle(path, made.file_id, made.end_of_file, identity)
+        return Handle(path, made.file_id, made.end_of_file)
 
     def _close(self, handle: Handle) -> None:
         self._files.pop(handle.id).close()
