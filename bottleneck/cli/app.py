@@ -243,7 +243,7 @@ def _show_completion(shell: str | None) -> None:
 
 def _install_completion(shell: str | None) -> None:
     if shell is not None:
-        print(f"installed {completion.install(shell)}; open a new {shell} to use it")
+        print(completion.install(shell))
         raise typer.Exit
 
 

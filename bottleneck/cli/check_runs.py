@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from bottleneck.analysis.finding import Diagnosis
@@ -26,6 +24,7 @@ from bottleneck.run import plan as plans
 from bottleneck.text import units
 from probes.core.records import Access
 from probes.core.stage import Refused
+from probes.system.platform import os
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -218,7 +217,8 @@ def _summary(judgement: Judgement) -> bool:
     from bottleneck.documents.github import github_summary
 
     try:
-        with Path(path).open("a", encoding="utf-8") as file:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        with os.fdopen(os.open(path, flags, 0o666), "a", encoding="utf-8") as file:
             file.write(github_summary(judgement))
     except OSError as error:
         exits.complain(f"{SUMMARY} {path}: {error.strerror}; the summary was not written")

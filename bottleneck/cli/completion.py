@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from probes.core.stage import Refused
 
 PROGRAM, VARIABLE = "bottleneck", "_BOTTLENECK_COMPLETE"
 SHOWN = ("bash", "zsh", "fish", "powershell")
 INSTALLED = ("bash", "zsh", "fish")
-"""Shells whose settings are written to; PowerShell's execution policy is nobody's to change."""
+"""Shells that read completions from files of their own."""
 
 Completion = Callable[[str], list[str]]
 
@@ -68,15 +69,39 @@ def script(shell: str) -> str:
 
 
 def install(shell: str) -> str:
-    """Writes the script where a shell finds it, and returns where.
+    """Writes the script into a file of its own, where a shell finds it, and returns what was done.
 
     Errors: Refused, "usage": it is none of INSTALLED; "permission": it cannot be written.
     """
-    from typer._completion_shared import install as typer_s
+    from bottleneck.report import document_file
+    from probes.files import folders
 
     checked("--install-completion", shell, INSTALLED)
+    path = _place(shell)
     try:
-        return str(typer_s(shell=shell, prog_name=PROGRAM, complete_var=VARIABLE)[1])
+        document_file.check(path)
+        folders.make_private(str(path.parent))
+        document_file.write(path, script(shell) + "\n")
     except OSError as error:
-        where = error.filename or "home directory"
-        raise Refused("permission", f"--install-completion: {where}: {error.strerror}") from None
+        why = (error.strerror or "").partition(";")[0]
+        text = f"--install-completion: {path}: {why}; use --show-completion"
+        raise Refused("permission", text) from None
+    if shell != "zsh":
+        return f"installed {path}; open a new {shell} to use it"
+    line = f"fpath+=('{path.parent}'); autoload -Uz compinit; compinit"
+    return f"installed {path}; add this line to ~/.zshrc:\n{line}"
+
+
+def _place(shell: str) -> Path:
+    """The file that a shell reads for completions of this program, in this user's home."""
+
+    def folder(variable: str, usual: str) -> Path:
+        path = Path(os.environ.get(variable, ""))
+        return path if path.is_absolute() else Path.home() / usual
+
+    data = folder("XDG_DATA_HOME", ".local/share")
+    if shell == "fish":
+        return folder("XDG_CONFIG_HOME", ".config") / "fish/completions" / f"{PROGRAM}.fish"
+    if shell == "zsh":
+        return data / "copy-bottleneck/zsh" / f"_{PROGRAM}"
+    return data / "bash-completion/completions" / PROGRAM

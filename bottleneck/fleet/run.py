@@ -23,6 +23,7 @@ from bottleneck.report import document_file
 from probes.core import bounded
 from probes.core.records import Access
 from probes.core.stage import Refused
+from probes.files import folders
 from probes.files.own_folder import OwnFolder
 from probes.programs.samba import vanishing_folder
 from probes.system.platform import os
@@ -72,8 +73,12 @@ def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
     """
     where, found, log = keep.absolute(), Collected(), -1
     try:
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if why := others_can_change(str(where), sticky=True):
+        there = next(each for each in (where, *where.parents) if each.exists())
+        why = others_can_change(f"{there}/.", sticky=True)
+        if not why:
+            folders.make_private(str(where))
+            why = others_can_change(str(where), sticky=True)
+        if why:
             why = f"{why} is writable by other users; use a folder of your own"
         else:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW

@@ -1,19 +1,22 @@
 """The file of a document that a user asked for: what may become it, and how it is written.
 
 Nothing is lost to it: a block device is never opened for writing, of character devices a terminal
-and /dev/null alone, and of files only an empty one or an earlier report is replaced. A link on the
-way, or a pipe, in a folder that everybody may write to (/tmp), has to be root's or this user's.
+and /dev/null alone, and of files only an empty one or an earlier report of this user's or root's is
+replaced. No link at the name itself is followed but /dev's own, and before it none of another
+user's. Root writes into no folder that another user can change.
 """
 
 from __future__ import annotations
 
 import errno
+import re
 import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
 
 from probes.system.platform import os
+from probes.system.tools import others_can_change
 
 MARKS = (
     (b"{", b'"copy-bottleneck/'),
@@ -22,6 +25,9 @@ MARKS = (
     (b"# ", b"copy-bottleneck/ticket/"),
     (b"# help ", b"copy_bottleneck_"),
     (b"copy-bottleneck,", b"bytes_per_second"),
+    (b"_bottleneck_completion()", b"_bottleneck_complete="),
+    (b"#compdef bottleneck", b"_bottleneck_complete="),
+    (b"complete --command bottleneck", b"_bottleneck_complete="),
 )
 """How each kind of our documents begins, in small letters, and what stands near its beginning."""
 HEAD_BYTES = 4096
@@ -31,17 +37,21 @@ _NULL = os.makedev(1, 3)
 _TERMINALS = frozenset((4, 5, *range(136, 144)))
 """Majors of consoles, of one's own terminal, and of what ssh and windows have
 (kernel: Documentation/admin-guide/devices.txt)."""
+_DESCRIPTORS = re.compile(r"/dev|/proc/\d+(/task/\d+)?/fd")
+"""Folders whose links stand for files that are open already."""
 MOST_LINKS = 40
 """As many as the kernel follows (path_resolution(7))."""
 
 
 def check(path: str | Path) -> tuple[str, os.stat_result | None]:
-    """Where a document goes, links followed, and what is there; None: nothing.
+    """Returns the path without links in it, and what is there; None: nothing.
 
-    Errors: OSError with a sentence as its strerror: a link that may be planted, a device, a file
-    that is neither empty nor a report of this program, or one that cannot be read to see which.
+    Errors: OSError with a sentence as its strerror: a link, a folder of another user's, a device,
+    a file that is neither empty nor a report of this program, or one that cannot be read to see
+    which.
     """
     text = os.fspath(path)
+    _refuse_open_folder(text)
     real = _real(text)
     try:
         about = os.lstat(real)
@@ -50,26 +60,38 @@ def check(path: str | Path) -> tuple[str, os.stat_result | None]:
     if stat.S_ISLNK(about.st_mode):
         # The kernel's own, of an open file: a pipe as it is, a file by its name.
         about = os.stat(real)
-        real = os.readlink(real) if stat.S_ISREG(about.st_mode) else real
-    elif not stat.S_ISREG(about.st_mode):
-        _refuse_planted(about, os.path.dirname(real))
+        if stat.S_ISREG(about.st_mode):
+            real = os.readlink(real)
+            _refuse_open_folder(real)
+    elif stat.S_ISFIFO(about.st_mode):
+        _refuse_stranger(about)
     _refuse_device(about)
     if stat.S_ISREG(about.st_mode):
         _refuse_foreign(real, about)
     return real, about
 
 
-def _real(path: str, links: int = 0) -> str:
-    """The path without links, each of which is root's or this user's where others may put one.
+def _refuse_open_folder(path: str) -> None:
+    """Refuses root a file in a folder that another user can change, by any part of its path."""
+    folder = os.path.join(os.getcwd(), os.path.dirname(path))
+    # With a dot behind it /tmp is no last part, and passes.
+    if os.geteuid() == 0 and (changed := others_can_change(f"{folder}/.", sticky=True)):
+        text = f"another user can change {changed}; use - and redirect, or a folder of root's"
+        raise OSError(errno.EACCES, text)
+
+
+def _real(path: str, links: int = 0, is_last: bool = True) -> str:
+    """The path without links, each of which is root's or this user's.
 
     Link by link: what was looked at is what is followed. A link of /proc is left as it is.
+    is_last: no link is followed at its end, but one of /dev.
     """
     if not path:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     folder, name = os.path.split(path)
     if folder == path:
         return path
-    parent = _real(folder, links) if folder else os.getcwd()
+    parent = _real(folder, links, is_last=False) if folder else os.getcwd()
     if name in ("", "."):
         return parent
     if name == "..":
@@ -79,25 +101,26 @@ def _real(path: str, links: int = 0) -> str:
         about = os.lstat(place)
     except FileNotFoundError:
         return place
-    if not stat.S_ISLNK(about.st_mode) or parent.startswith("/proc/"):
+    is_link = stat.S_ISLNK(about.st_mode)
+    if is_link and is_last and not _DESCRIPTORS.fullmatch(parent):
+        raise OSError(errno.ELOOP, "a symbolic link; name the file that it leads to")
+    if not is_link or parent.startswith("/proc/"):
         return place
-    _refuse_planted(about, parent)
+    _refuse_stranger(about)
     text = os.readlink(place)
     if links >= MOST_LINKS or not os.path.samestat(os.lstat(place), about):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return _real(os.path.join(parent, text), links + 1)
+    return _real(os.path.join(parent, text), links + 1, is_last)
 
 
-def _refuse_planted(about: os.stat_result, folder: str) -> None:
-    """What another user may have put into a folder that everybody may write to."""
-    planted = about.st_uid not in (0, os.geteuid())
-    if planted and os.stat(folder).st_mode & stat.S_IWOTH:
-        text = "owned by another user, in a folder that is writable by everyone"
-        raise OSError(errno.EACCES, text)
+def _refuse_stranger(about: os.stat_result) -> None:
+    if about.st_uid not in (0, os.geteuid()):
+        raise OSError(errno.EACCES, "owned by another user; use another file")
 
 
 def _refuse_foreign(real: str, about: os.stat_result) -> None:
-    """A file that is neither empty nor a report of this program."""
+    """Refuses a file of another user's, and what is neither empty nor a report of this program."""
+    _refuse_stranger(about)
     try:
         fd = os.open(real, _LOOKING)
     except PermissionError:
@@ -131,8 +154,9 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
     # A mode that another user chose would open the document to whom that user likes.
     if mode is None and about is not None and about.st_uid == os.geteuid():
         mode = stat.S_IMODE(about.st_mode)
-    folder, name = os.path.split(real)
-    temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}")
+    place, name = os.path.split(real)
+    temporary = f".{name[:40]}.{secrets.token_hex(6)}"
+    folder = os.open(place, getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fd, named = _new(folder, temporary)
         with os.fdopen(fd, "wb") as file:
@@ -142,22 +166,25 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
             os.fsync(fd)
             if not named:
                 # AT_SYMLINK_FOLLOW goes along only where a folder's descriptor does.
-                os.link(f"/proc/self/fd/{fd}", temporary, src_dir_fd=fd, follow_symlinks=True)
-        # Whatever took the name since: a node would be removed, a file replaced.
-        if check(path)[0] != real:
+                source = f"/proc/self/fd/{fd}"
+                os.link(source, temporary, dst_dir_fd=folder, follow_symlinks=True)
+        # Whatever took a name since: a node would be removed, a file replaced, a folder entered.
+        swapped = not os.path.samestat(os.fstat(folder), os.stat(place))
+        if check(path)[0] != real or swapped:
             raise OSError(errno.EEXIST, "replaced during the run; not overwritten")
-        os.rename(temporary, real)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         with suppress(FileNotFoundError):
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=folder)
+        os.close(folder)
 
 
-def _new(folder: str, temporary: str) -> tuple[int, bool]:
+def _new(folder: int, temporary: str) -> tuple[int, bool]:
     """A new file, and whether it has the name: without one it goes with this process."""
     if os.path.isdir("/proc/self/fd"):
         with suppress(OSError):
-            return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600), False
-    return os.open(temporary, _NEW, 0o600), True
+            return os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600, dir_fd=folder), False
+    return os.open(temporary, _NEW, 0o600, dir_fd=folder), True
 
 
 def _send(real: str, text: str) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bottleneck.report import document_file
+from probes.files import folders
 from probes.system.platform import os
 
 MODE = 0o600
@@ -36,7 +37,7 @@ def keep(text: str) -> bool:
         there = next(each for each in file.parents if each.exists())
         if there.stat().st_uid != os.geteuid():
             return False  # root in another user's home would leave folders that are root's
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folders.make_private(str(file.parent))
         document_file.write(file, text, MODE)
     except OSError:
         return False

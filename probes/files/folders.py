@@ -1,4 +1,4 @@
-"""What a folder lies on: file system, mount, block device, room."""
+"""What a folder lies on: file system, mount, block device, room; and how one is made."""
 
 from __future__ import annotations
 
@@ -42,6 +42,15 @@ class MountEntry(NamedTuple):
     def told(self) -> Dict[str, str]:
         """Values of the options by name."""
         return _options(self.options)
+
+
+def make_private(path: str) -> None:
+    """Makes a folder and those above it that are missing, for this user alone under any umask."""
+    umask = os.umask(0o077)
+    try:
+        os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103 - any bytes
+    finally:
+        os.umask(umask)
 
 
 def parse_mountinfo(mountinfo: str) -> list[MountEntry]:

@@ -17,7 +17,7 @@ import stat
 import time
 from typing import Callable, Iterator, List, Optional, Set, Tuple
 
-from probes.files import removal
+from probes.files import folders, removal
 from probes.files.removal import Facts
 from probes.system import accounts
 from probes.system.child import NoAnswer, answered
@@ -330,7 +330,7 @@ def made() -> Optional[int]:
     """Descriptor of the folder of entries, made where it is missing; None: there can be none."""
     for path in _paths():
         with contextlib.suppress(OSError):  # read-only, or another user's: the next one
-            os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103 - any bytes
+            folders.make_private(path)
             fd = _own_folder(path)
             if fd is not None:
                 return fd

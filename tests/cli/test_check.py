@@ -209,6 +209,11 @@ def test_a_github_runner_gets_its_summary(capsys, stored, tmp_path, monkeypatch)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     code, _, err = run(capsys, "--report", stored(), "--format", "github")
     assert code == 3 and "GITHUB_STEP_SUMMARY" in err
+    (tmp_path / "link.md").symlink_to(summary)
+    before = summary.read_text()
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "link.md"))
+    code, _, err = run(capsys, "--report", stored(), "--format", "github")
+    assert code == 3 and "link.md" in err and summary.read_text() == before
 
 
 @pytest.mark.long

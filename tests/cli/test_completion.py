@@ -125,11 +125,43 @@ def test_a_bash_that_sources_the_script_completes(tmp_path):
     ]
 
 
-def test_it_can_be_installed(tmp_path):
-    bash("bottleneck --install-completion bash", tmp_path)
-    installed = (tmp_path / ".bashrc").read_text()
-    assert f"source '{tmp_path}/.bash_completions/bottleneck.sh'" in installed
-    assert "_bottleneck_completion" in (tmp_path / ".bash_completions/bottleneck.sh").read_text()
+PLACES = {
+    "bash": ".local/share/bash-completion/completions/bottleneck",
+    "zsh": ".local/share/copy-bottleneck/zsh/_bottleneck",
+    "fish": ".config/fish/completions/bottleneck.fish",
+}
+
+
+def files(home):
+    return [str(each.relative_to(home)) for each in home.rglob("*") if each.is_file()]
+
+
+@pytest.mark.parametrize("shell", PLACES)
+def test_it_is_installed_as_one_file_of_its_own_twice_if_wanted(bottleneck, tmp_path, shell):
+    for name in (".bashrc", ".zshrc"):
+        (tmp_path / name).write_text("theirs")
+    home = {"HOME": str(tmp_path)}
+    for _ in range(2):
+        done = bottleneck("--install-completion", shell, environment=home)
+        assert done.code == 0, done.err
+        assert str(tmp_path / PLACES[shell]) in done.out
+    assert (tmp_path / PLACES[shell]).read_text() == bottleneck("--show-completion", shell).out
+    assert sorted(files(tmp_path)) == sorted([".bashrc", ".zshrc", PLACES[shell]])
+    assert (tmp_path / ".bashrc").read_text() == (tmp_path / ".zshrc").read_text() == "theirs"
+    assert ("fpath+=" in done.out) == (shell == "zsh")
+
+
+@pytest.mark.parametrize("plant", ["file", "link"])
+def test_a_file_that_is_not_its_own_is_not_replaced(bottleneck, tmp_path, plant):
+    path, theirs = tmp_path / PLACES["bash"], tmp_path / "theirs"
+    path.parent.mkdir(parents=True)
+    theirs.write_text("" if plant == "link" else "complete -F _theirs bottleneck")
+    path.symlink_to(theirs) if plant == "link" else theirs.rename(path)
+    before = path.read_text()
+    done = bottleneck("--install-completion", "bash", environment={"HOME": str(tmp_path)})
+    assert done.code == 77
+    assert f"{path}: " in done.complaint and "use --show-completion" in done.complaint
+    assert path.read_text() == before and path.is_symlink() == (plant == "link")
 
 
 @pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])
@@ -140,7 +172,7 @@ def test_another_shell_is_a_usage_error(bottleneck, option):
 
 
 def test_a_home_without_the_right_to_write_is_told(bottleneck, tmp_path):
-    (tmp_path / ".bashrc").mkdir()
+    (tmp_path / ".local").touch()
     done = bottleneck("--install-completion", "bash", environment={"HOME": str(tmp_path)})
     assert done.code == 77
-    assert ".bashrc" in done.complaint
+    assert ".local/share" in done.complaint

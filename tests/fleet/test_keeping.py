@@ -1,6 +1,7 @@
 """What runs and what is written on the controller, with a program in the place of Ansible."""
 
 import json
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -140,6 +141,28 @@ def test_a_folder_that_reports_cannot_be_kept_in_is_wrong_usage(bottleneck, tmp_
     ended = bottleneck(*words, "--allow-guest", cwd=tmp_path)
     assert ended.code == 64 and ended.complaint.startswith("bottleneck: --keep kept: ")
     assert not (tmp_path / "victim").exists()
+
+
+def test_below_a_folder_of_everybodys_nothing_is_made(tmp_path):
+    tmp_path.chmod(0o777)
+    with (
+        pytest.raises(Refused, match=f"{tmp_path} is writable by other users"),
+        run.prepared(tmp_path / "a" / "b", resume=False),
+    ):
+        pytest.fail("others can change it")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o1777])
+def test_new_folders_of_reports_are_this_users_alone_under_any_umask(tmp_path, mode):
+    tmp_path.chmod(mode)
+    before = os.umask(0)
+    try:
+        with run.prepared(tmp_path / "a" / "b", resume=False):
+            folders = tmp_path / "a", tmp_path / "a" / "b"
+            assert [each.stat().st_mode & 0o777 for each in folders] == [0o700] * 2
+    finally:
+        os.umask(before)
 
 
 def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):

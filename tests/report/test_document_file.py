@@ -7,47 +7,187 @@ import pty
 import socket
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from bottleneck.report import document_file
 
-NOBODY = 65534
+NOBODY, ATTACKER = 65534, 64321
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: a stranger's file needs root")
 
 
-@pytest.fixture
-def shared(tmp_path: Path) -> Path:
-    """A folder as /tmp is."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    folder.chmod(0o1777)
-    return folder
+EARLIER = '{"schema": "copy-bottleneck/report/1"}'
 
 
-@pytest.mark.parametrize("target", ["victim.json", "none.json"])
+class Planted:
+    """A world with a victim's earlier report, and what an attacker put where a document goes."""
+
+    def __init__(self, folder: Path, writer: int) -> None:
+        self.folder, self.writer = folder, writer
+        self.shared = self.made(folder / "shared", 0o1777)
+        self.private = self.made(folder / "private", 0o755)
+        self.victim = self.private / "victim.json"
+        self.victim.write_text(EARLIER)
+        os.chown(self.victim, writer, writer)
+
+    def made(self, path: Path, mode: int, owner: int | None = None) -> Path:
+        path.mkdir()
+        path.chmod(mode)
+        who = self.writer if owner is None else owner
+        os.chown(path, who, who)
+        return path
+
+    def linked(self, path: Path, target: Path, owner: int) -> Path:
+        path.symlink_to(target)
+        os.chown(path, owner, owner, follow_symlinks=False)
+        return path
+
+    def link(self) -> Path:
+        return self.linked(self.shared / "r.json", self.victim, ATTACKER)
+
+    def own_link(self) -> Path:
+        return self.linked(self.private / "r.json", self.victim, self.writer)
+
+    def link_to_nothing(self) -> Path:
+        return self.linked(self.shared / "r.json", self.private / "new.json", ATTACKER)
+
+    def own_link_to_nothing(self) -> Path:
+        return self.linked(self.private / "r.json", Path("new.json"), self.writer)
+
+    def chain(self) -> Path:
+        self.linked(self.private / "b.json", self.victim, self.writer)
+        return self.linked(self.private / "r.json", Path("b.json"), self.writer)
+
+    def parent_link(self) -> Path:
+        return self.linked(self.shared / "folder", self.private, ATTACKER) / "victim.json"
+
+    def parent_link_in_a_strangers_folder(self) -> Path:
+        theirs = self.made(self.folder / "theirs", 0o755, ATTACKER)
+        return self.linked(theirs / "folder", self.private, ATTACKER) / "victim.json"
+
+    def strangers_folder(self) -> Path:
+        return self.made(self.folder / "theirs", 0o777, ATTACKER) / "r.json"
+
+    def folder_below_a_strangers(self) -> Path:
+        theirs = self.made(self.folder / "theirs", 0o755, ATTACKER)
+        return self.made(theirs / "mine", 0o755) / "r.json"
+
+    def folder_of_a_group(self) -> Path:
+        group = self.made(self.folder / "group", 0o755)
+        os.chown(group, self.writer, ATTACKER)
+        group.chmod(0o775)
+        return group / "r.json"
+
+    def folder_of_everybody(self) -> Path:
+        return self.made(self.folder / "open", 0o777) / "r.json"
+
+    def pipe(self) -> Path:
+        os.mkfifo(self.shared / "r.json")
+        os.chown(self.shared / "r.json", ATTACKER, ATTACKER)
+        return self.shared / "r.json"
+
+    def strangers_report(self) -> Path:
+        (self.shared / "r.json").write_text(EARLIER)
+        os.chown(self.shared / "r.json", ATTACKER, ATTACKER)
+        return self.shared / "r.json"
+
+    def descriptors_link(self) -> Path:
+        self.linked(self.private / "r.json", self.victim, self.writer)
+        return Path(f"/proc/self/root{self.private}/r.json")
+
+    def hard_link(self) -> Path:
+        (self.shared / "r.json").hardlink_to(self.victim)
+        return self.shared / "r.json"
+
+    def as_tmp_is(self) -> Path:
+        return self.shared / "r.json"
+
+
+NEVER = ("link", "own_link", "link_to_nothing", "own_link_to_nothing", "chain", "parent_link")
+NEVER += ("parent_link_in_a_strangers_folder", "pipe", "strangers_report", "descriptors_link")
+OF_OTHERS = ("strangers_folder", "folder_of_a_group", "folder_of_everybody")
+
+
+@pytest.fixture(params=[0, NOBODY], ids=["root", "user"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Planted]:
+    """Where everybody may look; whoever writes does so with nobody else's rights."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Planted(Path(folder), request.param)
+
+
+@contextmanager
+def rights_of(user: int) -> Iterator[None]:
+    os.setegid(user)
+    os.seteuid(user)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def everything(folder: Path) -> dict[str, str]:
+    files = [each for each in folder.rglob("*") if each.is_file() and not each.is_symlink()]
+    return {str(each): each.read_text() for each in files}
+
+
+@pytest.mark.parametrize("kind", NEVER)
 @needs_root
-def test_a_link_of_somebody_else_in_a_folder_of_everybodys_is_not_followed(
-    shared: Path, tmp_path: Path, target: str
+def test_what_is_planted_is_neither_followed_nor_replaced(world: Planted, kind: str) -> None:
+    path = getattr(world, kind)()
+    before = everything(world.folder)
+    with rights_of(world.writer), pytest.raises(OSError, match="link|another user"):
+        document_file.write(path, "a report")
+    assert everything(world.folder) == before
+
+
+@pytest.mark.parametrize("kind", ["hard_link", "as_tmp_is", *OF_OTHERS])
+@needs_root
+def test_a_name_alone_is_replaced_and_roots_where_nobody_else_can_change_it(
+    world: Planted, kind: str
 ) -> None:
-    link = shared / "report.json"
-    (tmp_path / "victim.json").touch()
-    link.symlink_to(tmp_path / target)
-    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
-    with pytest.raises(OSError, match="owned by another user"):
-        document_file.write(link, "a report")
-    assert (tmp_path / "victim.json").read_text() == ""
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["shared", "victim.json"]
+    path = getattr(world, kind)()
+    expected = {**everything(world.folder), str(path): "a report"}
+    with rights_of(world.writer):
+        if world.writer == 0 and kind in OF_OTHERS:
+            expected.pop(str(path))
+            with pytest.raises(OSError, match="can change .*; use - and redirect"):
+                document_file.write(path, "a report")
+        else:
+            document_file.write(path, "a report")
+    assert everything(world.folder) == expected
+
+
+@pytest.mark.parametrize("world", [0], indirect=True)
+@needs_root
+def test_roots_own_folder_below_a_strangers_gets_nothing(world: Planted) -> None:
+    path = world.folder_below_a_strangers()
+    with pytest.raises(OSError, match=f"change {path.parents[1]}; use - and redirect"):
+        document_file.write(path, "a report")
+    assert not path.exists()
 
 
 @needs_root
-def test_a_folder_that_another_user_linked_to_is_not_entered(shared: Path, tmp_path: Path) -> None:
-    (shared / "folder").symlink_to(tmp_path)
-    os.chown(shared / "folder", NOBODY, NOBODY, follow_symlinks=False)
-    with pytest.raises(OSError, match="owned by another user"):
-        document_file.write(shared / "folder" / "report.json", "a report")
-    assert [each.name for each in tmp_path.iterdir()] == ["shared"]
+def test_a_folder_that_is_exchanged_meanwhile_gets_nothing(
+    world: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, sync = world.made(world.folder / "mine", 0o755), os.fsync
+
+    def exchange(fd: int) -> None:
+        sync(fd)
+        os.seteuid(0)
+        folder.rename(world.folder / "moved")
+        folder.symlink_to(world.private)
+        os.seteuid(world.writer)
+
+    monkeypatch.setattr(os, "fsync", exchange)
+    with rights_of(world.writer), pytest.raises(OSError, match="replaced during the run"):
+        document_file.write(folder / "victim.json", "a report")
+    assert everything(world.folder) == {str(world.victim): EARLIER}
 
 
 def test_nothing_has_a_name_until_it_is_whole(
@@ -63,30 +203,6 @@ def test_nothing_has_a_name_until_it_is_whole(
     document_file.write(tmp_path / "report.json", "a report")
     assert seen == [[]]
     assert [each.name for each in tmp_path.iterdir()] == ["report.json"]
-
-
-def test_a_link_leads_to_the_file_that_is_written_and_stays(tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to("target.json")
-    for text in ("a report", "{}"):
-        (tmp_path / "target.json").unlink(missing_ok=True)
-        document_file.write(link, text)
-        assert link.is_symlink()
-        assert (tmp_path / "target.json").read_text() == text
-
-
-@needs_root
-def test_a_strangers_pipe_or_mode_in_a_folder_of_everybodys_is_not_taken(shared: Path) -> None:
-    os.mkfifo(shared / "pipe")
-    (shared / "empty").touch()
-    (shared / "empty").chmod(0o666)
-    for name in ("pipe", "empty"):
-        os.chown(shared / name, NOBODY, NOBODY)
-    with pytest.raises(OSError, match="owned by another user"):
-        document_file.write(shared / "pipe", "a report")
-    document_file.write(shared / "empty", "a report")
-    about = (shared / "empty").stat()
-    assert (about.st_uid, about.st_mode & 0o022) == (0, 0)
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/full", "/dev/urandom"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 
 import pytest
@@ -63,6 +64,18 @@ def test_nothing_is_kept_in_a_home_of_another_user(kept, monkeypatch):
     monkeypatch.setattr("bottleneck.report.last_report.os.geteuid", lambda: 47)
     assert not last_report.keep("{}")
     assert not path.parent.exists()
+
+
+def test_its_folders_are_this_users_alone_under_any_umask(kept, monkeypatch):
+    path, environment = kept
+    monkeypatch.setenv("XDG_STATE_HOME", str(environment["XDG_STATE_HOME"]))
+    before = os.umask(0)
+    try:
+        assert last_report.keep("{}")
+    finally:
+        os.umask(before)
+    folders = path.parent, path.parent.parent
+    assert [stat.S_IMODE(each.stat().st_mode) for each in folders] == [0o700] * 2
 
 
 def test_without_a_kept_diagnosis_explain_says_what_to_do(bottleneck, kept):

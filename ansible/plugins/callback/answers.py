@@ -56,7 +56,8 @@ class CallbackModule(CallbackBase):
             "answered_seconds": time.monotonic(),
         }
         path = os.path.join(self.get_option("folder"), told._host.get_name() + ".json")
-        with open(path, "w") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(path, flags, 0o600), "w") as file:
             json.dump(answer, file)
 
     v2_runner_on_ok = _keep

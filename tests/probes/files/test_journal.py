@@ -92,6 +92,19 @@ def test_a_report_beside_the_entries_stays(runs):
     assert os.listdir(runs.parent) == ["last.json"]
 
 
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_folders_above_the_entries_are_this_users_alone_under_any_umask(runs, monkeypatch, umask):
+    runs.parents[2].chmod(0o755)
+    before = os.umask(umask)
+    try:
+        journal.enter(removal.RUN, "/", NAME).close(gone=False)
+    finally:
+        os.umask(before)
+    folders = (runs, runs.parent, runs.parents[1])
+    assert [each.stat().st_mode & 0o777 for each in folders] == [0o700] * 3
+    assert runs.parents[2].stat().st_mode & 0o777 == 0o755
+
+
 def test_a_run_that_lives_keeps_its_folder(tmp_path):
     with own_folder(removal.RUN, str(tmp_path), NAME) as made:
         made.create()
