@@ -12,9 +12,9 @@ from typing import Any
 from bottleneck import __version__
 from bottleneck.documents import fleet_together
 from bottleneck.documents.fleet import explained, headline, sentences
+from bottleneck.documents.rows import cell
 from bottleneck.fleet.records import Culprit, Fleet, Pair
 from bottleneck.fleet.result import Result
-from bottleneck.text.safe import safe
 
 SCHEMA = "copy-bottleneck/fleet/1"
 
@@ -108,6 +108,5 @@ def table_csv(result: Result) -> str:
         for pair, rate in sorted(rates.items())
     ]
     for client, server, copy, rate in (*told, *fleet_together.rows(result.together)):
-        names = (each.lstrip("=+-@") for each in (client, server))
-        rows.writerow((__version__, *(safe(each) for each in names), copy, f"{rate:.0f}"))
+        rows.writerow((__version__, cell(client), cell(server), copy, f"{rate:.0f}"))
     return text.getvalue()

@@ -45,11 +45,12 @@ def document(report: Report, diagnosis: Diagnosis) -> str:
     if not steps:
         steps.append({"outcome": report.status, "reason": " ".join(report.notes)})
     for each in steps:
-        table.writerow({name: _cell(value) for name, value in {**whole, **each}.items()})
+        table.writerow({name: cell(value) for name, value in {**whole, **each}.items()})
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
+    """Returns a value as a table has it: text without controls, and none for a formula."""
     if not isinstance(value, str):
         return value
     text = safe(value, LONGEST)

@@ -31,7 +31,7 @@ QUIETLY = {
     "ANSIBLE_VERBOSITY": "0",
 }
 """A module's arguments, which hold the password, are neither shown nor left behind."""
-_NAME = re.compile(r"[^@/\0.][^@/\0]{0,120}")
+_NAME = re.compile(r"[^@/\0.{][^@/\0{]{0,120}")
 INSTALL = "install ansible-core: uv tool install '.[fleet]' in a clone"
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,7 @@ from bottleneck.fleet.records import Fleet, Pair
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LEAST_AT_ONCE
 from bottleneck.report import document_file
+from bottleneck.target.credentials import DESCRIPTOR_VARIABLE
 from probes.core import bounded
 from probes.core.records import Access
 from probes.core.stage import Refused
@@ -27,7 +29,7 @@ from probes.files import folders
 from probes.files.own_folder import OwnFolder
 from probes.programs.samba import vanishing_folder
 from probes.system.platform import os
-from probes.system.tools import others_can_change
+from probes.system.tools import TAKE_OPEN_FILES, others_can_change
 from probes.system.waiting import fcntl, signal
 
 PLAYBOOK = "copy_bottleneck.smb.fleet"
@@ -176,7 +178,7 @@ def _round(
         **more,
     }
     variables = work / "round.json"
-    variables.write_text(json.dumps(told))
+    variables.write_text(json.dumps(_unsafe(told)))
     command = [program("ansible-playbook"), "--inventory", str(run.inventory.absolute())]
     command += ["--forks", str(len(pairs)), "--extra-vars", f"@{variables}", PLAYBOOK]
     last = "interrupted"
@@ -188,6 +190,22 @@ def _round(
             reason = _taken(run.keep, pair, file, found, mark) if file.exists() else last
             if pair not in found.reported():
                 found.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
+
+
+def _unsafe(value: Any) -> Any:
+    """Marks all texts of a value, so that Ansible takes none for a template."""
+    if isinstance(value, Mapping):
+        return {key: _unsafe(each) for key, each in value.items()}
+    return {"__ansible_unsafe": value} if isinstance(value, str) else value
+
+
+@contextmanager
+def _unnamed(text: str) -> Iterator[int]:
+    """Descriptor of a file without a name: each process of Ansible reads it by itself."""
+    memory = os.fdopen(os.memfd_create("bottleneck"), "wb", 0) if TAKE_OPEN_FILES else None
+    with memory or TemporaryFile(buffering=0) as file:
+        file.write(text.encode())
+        yield file.fileno()
 
 
 def _new_name(keep: Path, pair: Pair, mark: str = "") -> str:
@@ -202,16 +220,18 @@ def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
 
     own: the folder to work in; its guardian ends the playbook where this process is killed.
     """
-    secret = {"BOTTLENECK_PASSWORD": run.access.password} if run.access.password else {}
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=run.log,
-        stderr=subprocess.STDOUT,
-        cwd=folder_of(run.inventory),
-        env={**environment(run.inventory), **_ours(work), **secret},
-        start_new_session=True,
-    )
+    with _unnamed(run.access.password) as secret:
+        named = {DESCRIPTOR_VARIABLE: str(secret)}
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=run.log,
+            stderr=subprocess.STDOUT,
+            cwd=folder_of(run.inventory),
+            env={**environment(run.inventory), **_ours(work), **named},
+            pass_fds=(secret,),
+            start_new_session=True,
+        )
     try:
         own.ends_first(process.pid)
         process.wait(run.budget_seconds + SLACK_SECONDS)
@@ -264,6 +284,8 @@ def _taken(keep: Path, pair: Pair, file: Path, found: Collected, mark: str) -> A
         return found.skipped.get(kept.name) or found.missing.get(pair)
     except OSError as error:
         return f"{keep}: {error.strerror}"
+    except bounded.NotBounded as error:
+        return f"what it answered cannot be read: {error}"
     except (ValueError, KeyError, TypeError):
         return "what it answered cannot be read"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from probes.core.records import Access
@@ -12,7 +13,8 @@ from probes.smb import kerberos
 from probes.system.child import overwrite_variable
 from probes.system.platform import os
 
-PASSWORD_VARIABLE = "BOTTLENECK_PASSWORD"
+PASSWORD_VARIABLE, DESCRIPTOR_VARIABLE = "BOTTLENECK_PASSWORD", "BOTTLENECK_PASSWORD_FD"
+"""The password itself, and the number of a descriptor that it is read from to the end."""
 _taken: dict[str, str] = {}
 """By variable, the secrets that stood in the environment."""
 
@@ -26,6 +28,10 @@ def take_from_environment() -> None:
     if PASSWORD_VARIABLE in os.environ:
         overwrite_variable(os.fsencode(PASSWORD_VARIABLE))
         _taken[PASSWORD_VARIABLE] = os.environ.pop(PASSWORD_VARIABLE)
+    number = os.environ.pop(DESCRIPTOR_VARIABLE, "")
+    # What is not open has no password, which access() says.
+    with suppress(OSError, ValueError), os.fdopen(int(number), "rb") as file:
+        _taken[PASSWORD_VARIABLE] = os.fsdecode(file.read(1 << 16).removesuffix(b"\n"))
 
 
 def read_auth_file(path: Path) -> dict[str, str]:
@@ -114,8 +120,13 @@ def access(
         )
     take_from_environment()
     password = told.get("password", _taken.pop(PASSWORD_VARIABLE, None))
-    if password is None and prompt is not None:
-        password = prompt(f"Password of {username}: ")
+    try:
+        if password is None and prompt is not None:
+            password = prompt(f"Password of {username}: ")
+        (password or "").encode()
+    except UnicodeError:
+        text = f"cannot log in: the password of {username} is not UTF-8; type or set it as UTF-8"
+        raise Refused("login", text) from None
     if password is None:
         raise Refused(
             "login",

@@ -19,7 +19,8 @@ README = (ROOT / "ansible/README.md").read_text()
 BUILT = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 PROGRAM = """#!/bin/sh
 echo "$@" > {folder}/arguments
-echo "$BOTTLENECK_PASSWORD" > {folder}/password
+[ -z "$BOTTLENECK_PASSWORD_FD" ] || cat /dev/fd/$BOTTLENECK_PASSWORD_FD > {folder}/password
+tr '\\0' '\\n' < /proc/$PPID/environ > {folder}/environment
 echo "bottleneck: the last words" >&2
 echo '{answer}'
 exit {code}
@@ -55,9 +56,10 @@ def ansible(tmp_path_factory):
 def module(ansible, tmp_path):
     """Runs the module on this host with a program in the place of bottleneck."""
 
-    def run(arguments, answer="{}", code=0, *more):
+    def run(arguments, answer="{}", code=0, *more, script=""):
         program = tmp_path / "program"
-        program.write_text(PROGRAM.format(folder=tmp_path, answer=answer, code=code))
+        usual = PROGRAM.format(folder=tmp_path, answer=answer, code=code)
+        program.write_text(f"#!/bin/sh\n{script}\n" if script else usual)
         program.chmod(0o755)
         told = json.dumps({**arguments, "command": [str(program)]})
         name = "copy_bottleneck.smb.diagnose"
@@ -88,12 +90,32 @@ def test_a_report_is_returned_and_nothing_is_changed(module, tmp_path):
     assert arguments[arguments.index("--folder") + 1] == str(Path.home())
     assert (tmp_path / "password").read_text().strip() == secret
     assert secret not in done.stdout + done.stderr
+    environment = (tmp_path / "environment").read_text()
+    assert "BOTTLENECK_PASSWORD_FD=" in environment and secret not in environment
 
 
 def test_a_run_that_fails_is_told_in_its_own_words(module):
     done, found = module({"share": "//nas/media"}, "", 77)
     assert done.returncode != 0 and "FAILED" in done.stdout and found["exit_code"] == 77
     assert found["msg"] == "bottleneck: the last words"
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("kill -ALRM $PPID; exec sleep 600", "the program did not end within "),
+        ("yes 'what is this'", "the program printed more than 16 MiB and was ended"),
+        ("yes 'what is this' >&2", "the program printed more than 16 MiB and was ended"),
+        ("yes 'what is this' | head -c 1000", "printed something else than a report: b'what is"),
+        ("echo '[]'; exit 4", "printed something else than a report: b'[]"),
+        ("exit 5", "the program printed nothing; exit code 5"),
+    ],
+    ids=["hung", "flood", "flood of errors", "garbage", "no object", "nothing"],
+)
+def test_a_program_without_a_report_is_told_by_what_it_did(module, script, words):
+    done, found = module({"share": "//nas/media"}, script=script)
+    assert done.returncode != 0 and found["report"] == {}
+    assert words in found["msg"]
 
 
 def test_one_copy_of_a_stage_is_asked_for_by_its_name_and_time(module, tmp_path):

@@ -214,6 +214,15 @@ def test_a_client_that_is_missing_costs_itself():
     assert fleet_together.headline(told).endswith("(1 of 3 clients were measured)")
 
 
+def test_two_clients_that_differ_in_a_sign_are_two_in_a_table_too():
+    pairs = [Pair(name, "@nas") for name in ("=pc", "pc", "+pc")]
+    seen = {"pull.cached": [Seen(each, 11.8 * MB) for each in pairs]}
+    fleet = Fleet(tuple(each.client for each in pairs), ("@nas",))
+    text = fleet_rows.table_csv(of_pairs(seen, fleet))
+    names = [line.split(",")[1:3] for line in text.splitlines()[1:]]
+    assert names == [["'+pc", "'@nas"], ["'=pc", "'@nas"], ["pc", "'@nas"]]
+
+
 def test_every_document_has_what_each_client_gets():
     told = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
     seen = {"pull.cached": [Seen(each.pair, each.alone_bytes_per_second) for each in told.taken]}

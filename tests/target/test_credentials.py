@@ -86,6 +86,44 @@ def test_the_password_leaves_the_environment_at_once_and_is_still_known(monkeypa
     assert credentials.access("anna", "D", None, False, None) == Access("anna", "p", "D")
 
 
+def test_a_password_is_read_from_a_pipe_that_the_environment_names(monkeypatch):
+    reader, writer = os.pipe()
+    os.write(writer, "p m\u00f6re {{ \n".encode())
+    os.close(writer)
+    monkeypatch.setenv(credentials.DESCRIPTOR_VARIABLE, str(reader))
+    credentials.take_from_environment()
+    assert credentials.DESCRIPTOR_VARIABLE not in os.environ
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(reader)
+    assert credentials.access("anna", "D", None, False, None).password == "p m\u00f6re {{ "
+
+
+@pytest.mark.parametrize("number", ["", "x", "-1", "987654"])
+def test_a_descriptor_that_is_none_has_no_password(monkeypatch, number):
+    monkeypatch.setenv(credentials.DESCRIPTOR_VARIABLE, number)
+    with pytest.raises(Refused, match="no password for anna"):
+        credentials.access("anna", None, None, False, None)
+
+
+def typed(text):
+    return b"secret\xff".decode()
+
+
+@pytest.mark.parametrize("way", ["typed", "set", "piped"])
+def test_a_password_that_is_no_utf_8_is_refused_without_its_bytes(monkeypatch, way):
+    if way == "set":
+        monkeypatch.setenv(credentials.PASSWORD_VARIABLE, os.fsdecode(b"secret\xff"))
+    elif way == "piped":
+        reader, writer = os.pipe()
+        os.write(writer, b"secret\xff")
+        os.close(writer)
+        monkeypatch.setenv(credentials.DESCRIPTOR_VARIABLE, str(reader))
+    with pytest.raises(Refused, match="the password of anna is not UTF-8") as refused:
+        credentials.access("anna", None, None, False, typed)
+    told = refused.value.text
+    assert refused.value.kind == "login" and "secret" not in told and "ff" not in told
+
+
 def test_a_domain_may_stand_in_front_of_the_user():
     found = credentials.access("D\\anna", None, None, False, lambda text: "p")
     assert found == Access("anna", "p", "D")

@@ -35,7 +35,7 @@ options:
     type: str
   password:
     description:
-      - Password of O(user). It is passed in the environment of the program, never as an argument.
+      - Password of O(user). The program reads it from a pipe.
     type: str
   allow_guest:
     description:
@@ -123,8 +123,10 @@ exit_code:
 """
 
 import json
+import os
 import select
 import signal
+import subprocess
 import threading
 
 from ansible.module_utils.basic import AnsibleModule
@@ -132,6 +134,12 @@ from ansible.module_utils.basic import AnsibleModule
 DONE = (0, 3)
 MORE_SECONDS = 60
 """That a run may take longer than its budget: connecting and removing its files."""
+MOST_BYTES = 16 << 20
+"""More than any report of the program has."""
+INTERRUPTED, KILLED = 124, 137
+"""Exit codes of timeout(1), for a program that did not end."""
+LAST_SECONDS = 5
+"""For what is still in the pipes of an ended program."""
 
 
 def command_of(wanted):
@@ -163,6 +171,61 @@ def end_with_caller(process):
     threading.Thread(target=wait, daemon=True).start()
 
 
+def read(process, stream, text):
+    """Adds what the program prints; more than MOST_BYTES ends it."""
+    for chunk in iter(lambda: os.read(stream.fileno(), 1 << 16), b""):
+        text += chunk[: MOST_BYTES + 1 - len(text)]
+        if len(text) > MOST_BYTES:
+            process.send_signal(signal.SIGINT)
+
+
+def run(words, environment, password):
+    """Exit code of the program, and what it printed to stdout and stderr."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as file:
+        file.write((password or "").encode("utf-8", "surrogateescape"))
+    if password is not None:
+        environment = dict(environment, BOTTLENECK_PASSWORD_FD=str(reader))
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env=dict(os.environ, **environment),
+        pass_fds=(reader,),
+    )
+    os.close(reader)
+    end_with_caller(process)
+    out, err = bytearray(), bytearray()
+    readers = [
+        threading.Thread(target=read, args=(process, stream, text), daemon=True)
+        for stream, text in ((process.stdout, out), (process.stderr, err))
+    ]
+    for each in readers:
+        each.start()
+    code = process.wait()
+    for each in readers:
+        each.join(LAST_SECONDS)
+    return code, bytes(out), bytes(err)
+
+
+def reason(code, out, err, seconds):
+    """Why there is no report: in the program's own words, where it has ended by itself."""
+    if max(len(out), len(err)) > MOST_BYTES:
+        return "the program printed more than {0} MiB and was ended".format(MOST_BYTES >> 20)
+    if code in (INTERRUPTED, KILLED):
+        return "the program did not end within {0} s{1}".format(
+            seconds, " or was killed" if code == KILLED else ""
+        )
+    last = err.decode("utf-8", "replace").strip().splitlines()
+    if last and code not in DONE:
+        return last[-1][:300]
+    if out.strip():
+        return "the program printed something else than a report: {0!a}".format(out[:60])
+    return "the program printed nothing; exit code {0}".format(code)
+
+
 def main():
     module = AnsibleModule(
         argument_spec=dict(
@@ -188,29 +251,20 @@ def main():
     wanted = module.params
     if module.check_mode:
         module.exit_json(changed=False, report={})
+    seconds = int(wanted["budget"]) + MORE_SECONDS
+    limit = ["timeout", "--signal=INT", "--kill-after=20", str(seconds)]
     environment = {"BOTTLENECK_CONFIG": "", "PYTHONSAFEPATH": "1"}
-    if wanted["password"] is not None:
-        environment["BOTTLENECK_PASSWORD"] = wanted["password"]
-    limit = [
-        "timeout",
-        "--signal=INT",
-        "--kill-after=20",
-        str(int(wanted["budget"]) + MORE_SECONDS),
-    ]
-    code, out, err = module.run_command(
-        limit + command_of(wanted),
-        environ_update=environment,
-        cwd="/",
-        expand_user_and_vars=False,
-        before_communicate_callback=end_with_caller,
-    )
-    last = (err.strip().splitlines() or ["no message"])[-1][:300]
+    try:
+        code, out, err = run(limit + command_of(wanted), environment, wanted["password"])
+    except OSError as error:
+        module.fail_json(msg="timeout: {0}".format(error.strerror), report={})
     try:
         report = json.loads(out)
-    except ValueError:
-        report = {}
+    except (ValueError, RecursionError):
+        report = None
+    report = report if isinstance(report, dict) else {}
     if code not in DONE or not report:
-        module.fail_json(msg=last, report=report, exit_code=code)
+        module.fail_json(msg=reason(code, out, err, seconds), report=report, exit_code=code)
     module.exit_json(changed=False, report=report, exit_code=code)
 
 
