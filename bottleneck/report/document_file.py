@@ -73,9 +73,11 @@ def check(path: str | Path) -> tuple[str, os.stat_result | None]:
 
 def _refuse_open_folder(path: str) -> None:
     """Refuses root a file in a folder that another user can change, by any part of its path."""
-    folder = os.path.join(os.getcwd(), os.path.dirname(path))
+    if os.geteuid() != 0 or not hasattr(os, "seteuid"):
+        return  # on Windows nothing outside a profile counts as private
     # With a dot behind it /tmp is no last part, and passes.
-    if os.geteuid() == 0 and (changed := others_can_change(f"{folder}/.", sticky=True)):
+    folder = os.path.join(os.getcwd(), os.path.dirname(path), ".")
+    if changed := others_can_change(folder, sticky=True):
         text = f"another user can change {changed}; use - and redirect, or a folder of root's"
         raise OSError(errno.EACCES, text)
 

@@ -10,6 +10,7 @@ import pytest
 import xmlschema
 
 from bottleneck.fleet import inventory
+from probes.core.stage import Refused
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -222,6 +223,12 @@ def test_groups_within_themselves_end():
     assert inventory.groups_of(told) == {"a": ("x", "y"), "b": ("y", "x")}
     assert inventory.groups_of(["strange"]) == {}
     assert inventory.groups_of({"a": "strange", "_meta": {}}) == {"a": ()}
+
+
+@pytest.mark.parametrize("name", ["{{ x }}", "pc{# 1 #}", "../pc", ".pc", "pc@nas"])
+def test_a_client_whose_name_is_a_template_or_a_path_is_refused(name):
+    with pytest.raises(Refused, match="cannot be the name of a report's file"):
+        inventory.fleet(inventory.Inventory({"all": (name,)}), None, ["nas"], {})
 
 
 def test_a_pair_that_had_time_for_a_copy_to_memory_alone_is_slow(fleet, reports):
