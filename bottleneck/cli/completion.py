@@ -83,13 +83,12 @@ def install(shell: str) -> str:
         folders.make_private(str(path.parent))
         document_file.write(path, script(shell) + "\n")
     except OSError as error:
-        why = (error.strerror or "").partition(";")[0]
-        text = f"--install-completion: {path}: {why}; use --show-completion"
-        raise Refused("permission", text) from None
+        why = f"{path}: {str(error.strerror).partition(';')[0]}; use --show-completion"
+        raise Refused("permission", f"--install-completion: {why}") from None
     if shell != "zsh":
         return f"installed {path}; open a new {shell} to use it"
-    line = f"fpath+=('{path.parent}'); autoload -Uz compinit; compinit"
-    return f"installed {path}; add this line to ~/.zshrc:\n{line}"
+    told = f"installed {path}; add this line to ~/.zshrc:\n"
+    return f"{told}fpath+=('{path.parent}'); autoload -Uz compinit; compinit"
 
 
 def _place(shell: str) -> Path:

@@ -221,14 +221,14 @@ def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
     own: the folder to work in; its guardian ends the playbook where this process is killed.
     """
     with _unnamed(run.access.password) as secret:
-        named = {DESCRIPTOR_VARIABLE: str(secret)}
+        ours = {**_ours(work), DESCRIPTOR_VARIABLE: str(secret)}
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=run.log,
             stderr=subprocess.STDOUT,
             cwd=folder_of(run.inventory),
-            env={**environment(run.inventory), **_ours(work), **named},
+            env={**environment(run.inventory), **ours},
             pass_fds=(secret,),
             start_new_session=True,
         )

@@ -46,9 +46,8 @@ MOST_LINKS = 40
 def check(path: str | Path) -> tuple[str, os.stat_result | None]:
     """Returns the path without links in it, and what is there; None: nothing.
 
-    Errors: OSError with a sentence as its strerror: a link, a folder of another user's, a device,
-    a file that is neither empty nor a report of this program, or one that cannot be read to see
-    which.
+    Errors: OSError with a sentence as its strerror: a link, what another user can change, a
+    device, a file that is neither empty nor a readable report of this program.
     """
     text = os.fspath(path)
     _refuse_open_folder(text)
@@ -171,8 +170,8 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
                 source = f"/proc/self/fd/{fd}"
                 os.link(source, temporary, dst_dir_fd=folder, follow_symlinks=True)
         # Whatever took a name since: a node would be removed, a file replaced, a folder entered.
-        swapped = not os.path.samestat(os.fstat(folder), os.stat(place))
-        if check(path)[0] != real or swapped:
+        same = os.path.samestat(os.fstat(folder), os.stat(place))
+        if check(path)[0] != real or not same:
             raise OSError(errno.EEXIST, "replaced during the run; not overwritten")
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
