@@ -20,8 +20,8 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "60", "lines": 400, "lines of tests": 500, "modules": 24}
-"""What this issue may lie above them; the modules are 25 rooms' `__init__.py`, less one module."""
+ALLOWANCE = {"issue": "60, 61", "lines": 900, "lines of tests": 1500, "modules": 24}
+"""What these issues may lie above them; the modules are 25 rooms' `__init__.py`, less one module."""
 
 
 def above(found, allowance=ALLOWANCE):

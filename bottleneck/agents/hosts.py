@@ -299,6 +299,11 @@ class Host(Stream):
             raise PartlyRan(lost, tuple(samples), True) from None
         except (StageError, AgentLost) as error:
             raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
+        except BaseException:
+            # Ctrl-C: the files of a stage go before the folder that they lie in.
+            with contextlib.suppress(OSError):
+                self._write(protocol.encode({"id": number, "do": "close"}))
+            raise
         finally:
             self.replies.forget(number)
         if len(own) < 2 or not replies.is_window(samples):

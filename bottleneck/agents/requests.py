@@ -8,6 +8,7 @@ standard library alone.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from dataclasses import dataclass
 from typing import Any, Dict, Tuple
@@ -17,11 +18,11 @@ from probes import STAGES
 from probes.core import typed
 from probes.core.meaning import Keys, keys
 from probes.core.records import Endpoint
-from probes.core.stage import Last, module_of
+from probes.core.stage import Last, Running, module_of
 from probes.net import callers
 from probes.system.child import Event, Tell, Work
 from probes.system.platform import os
-from probes.system.waiting import select
+from probes.system.waiting import select, signal
 
 
 @dataclass(frozen=True)
@@ -195,24 +196,34 @@ def initiate(request: protocol.Message, takes: Takes) -> Work:
     def work(tell: Tell, control_fd: int) -> None:
         module = takes.imported()
         setting = protocol.from_plain(module.Setting, request["setting"])
-        running = module.initiate(setting, _peer(request))
-        opened = False
-        while True:
-            try:
-                sample = next(running)
-            except StopIteration as end:
-                tell({"details": typed.to_plain(end.value)})
-                return
-            event: Event = {"sample": [sample.elapsed_seconds, sample.moved_bytes]}
-            if isinstance(sample, Last):
-                event["last"] = True
-            tell(event)
-            if opened and "last" not in event:
-                continue
-            opened = True
-            # The window's ends wait until both hosts were read: what follows would be in it, and
-            # a file server's process that ended before would not.
-            if not os.read(control_fd, 1):
-                return
+        signal.signal(signal.SIGTERM, _end)
+        with contextlib.closing(module.initiate(setting, _peer(request))) as running:
+            _drive(running, tell, control_fd)
 
     return work
+
+
+def _end(*_: Any) -> None:
+    """Ends a stage where it is: what it created goes in order."""
+    raise SystemExit
+
+
+def _drive(running: Running, tell: Tell, control_fd: int) -> None:
+    opened = False
+    while True:
+        try:
+            sample = next(running)
+        except StopIteration as end:
+            tell({"details": typed.to_plain(end.value)})
+            return
+        event: Event = {"sample": [sample.elapsed_seconds, sample.moved_bytes]}
+        if isinstance(sample, Last):
+            event["last"] = True
+        tell(event)
+        if opened and "last" not in event:
+            continue
+        opened = True
+        # The window's ends wait until both hosts were read: what follows would be in it, and a
+        # file server's process that ended before would not.
+        if not os.read(control_fd, 1):
+            return

@@ -298,6 +298,8 @@ class Agent:
 
     def close_control(self, task: Optional[Task], window: Any = None) -> None:
         """Asks a child to end; window: the copy's time, for one that observed it."""
+        if task is not None and task.do == "initiate":
+            task.child.terminate()
         if task is not None and task.open:
             task.open = False
             if window is not None:
@@ -335,8 +337,6 @@ class Agent:
         """Closes every child, first gently, then not."""
         for task in self.tasks.values():
             self.close_control(task)
-            if task.do == "initiate":
-                task.child.kill()
         waiting = [task.child for task in self.tasks.values()]
         until = time.monotonic() + CLOSING_SECONDS
         while waiting and time.monotonic() < until:

@@ -135,9 +135,11 @@ class ManyFiles:
         return Timed(seconds, 2 + bool(moved), moved, moved == opened.size_bytes)
 
     def remove(self) -> None:
-        """Closes what keeps the files, many at once: the server deletes them."""
+        """Empties the files and closes what keeps them, many at once: the server deletes them."""
         kept, self.kept = self.kept, {}
+        self._pipelined(kept, lambda at: self.pipe.empty(at, kept[at].id), lambda reply: None)
         self._pipelined(kept, lambda at: self.pipe.close(at, kept[at].id), lambda reply: None)
+        self.pipe.created -= {each.id for each in kept.values()}
 
     def name(self, number: int) -> str:
         """Path on the share of one of this run's."""
@@ -176,7 +178,8 @@ class ManyFiles:
             self.full = True
 
     def _keep(self, reply: Reply) -> None:
-        self.kept[reply.offset] = self.pipe.opened(reply.body)
+        file = self.kept[reply.offset] = self.pipe.opened(reply.body)
+        self.pipe.created.add(file.id)
 
     def _moved(self, moves: Iterator[int], until: float) -> int:
         """What moved until the time was over; what is under way then still arrives."""

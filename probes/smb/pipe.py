@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +13,7 @@ from probes.smb import status
 from probes.smb.frames import Broken, Wire
 from probes.smb.time_bins import TimeBins
 
-Verb = Literal["read", "write", "flush", "echo", "create", "close", "space"]
+Verb = Literal["read", "write", "flush", "echo", "create", "close", "space", "empty"]
 
 REMEMBERED_REQUESTS = 4096
 IN_FLIGHT_LIMIT_BYTES = 64 * 1024 * 1024
@@ -106,6 +107,8 @@ class Pipe(ABC):
         self._requests: dict[int, Request] = {}
         self._in_flight_bytes = 0
         self._times: TimeBins | None = None
+        self.created: set[bytes] = set()
+        """Files of this run that are emptied where the work on this pipe breaks off."""
 
     @property
     def outstanding(self) -> int:
@@ -177,6 +180,26 @@ class Pipe(ABC):
         """Asks to close a handle."""
         self.ask("close", tag, self._close_body(file_id))
 
+    def empty(self, tag: int, file_id: bytes) -> None:
+        """Asks for a length of 0: whatever a server does with a deleted file, nothing is kept."""
+        self.ask("empty", tag, self._empty_body(file_id))
+
+    def abandon(self, seconds: float) -> None:
+        """Empties what was created, after work that broke off; waits no longer than that."""
+        self._wire.deadline = time.monotonic() + seconds
+        with suppress(Broken):  # the connection is of no use, or the time is over
+            for each in self.created:
+                while not self.affords(1):
+                    self._pass_over()
+                self.empty(0, each)
+            while self._requests:
+                self._pass_over()
+
+    def _pass_over(self) -> None:
+        """Waits for a reply, which may say no."""
+        with suppress(status.ServerSaid):
+            self.wait()
+
     def add_up(self, times: TimeBins) -> None:
         """Adds up from now on where the time goes; until times.end()."""
         self._times = self._wire.times = times
@@ -201,6 +224,9 @@ class Pipe(ABC):
 
     @abstractmethod
     def _close_body(self, file_id: bytes) -> bytes: ...
+
+    @abstractmethod
+    def _empty_body(self, file_id: bytes) -> bytes: ...
 
     @abstractmethod
     def _flush_body(self) -> bytes: ...

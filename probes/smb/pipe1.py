@@ -28,13 +28,14 @@ from probes.smb.pipe import (
 )
 from probes.smb.protection import Md5
 
-READ, WRITE, FLUSH, ECHO, CREATE, CLOSE = 0x2E, 0x2F, 0x05, 0x2B, 0xA2, 0x04
+READ, WRITE, FLUSH, ECHO, CREATE, CLOSE, SHORT_WRITE = 0x2E, 0x2F, 0x05, 0x2B, 0xA2, 0x04, 0x0B
 COMMANDS: dict[Verb, int] = {
     "read": READ,
     "write": WRITE,
     "flush": FLUSH,
     "echo": ECHO,
     "create": CREATE,
+    "empty": SHORT_WRITE,
     "close": CLOSE,
 }
 CAP_LARGE_READX, CAP_LARGE_WRITEX = 0x4000, 0x8000
@@ -52,6 +53,7 @@ _WRITE_BODY = struct.Struct("<BBBHHIIHHHHHIHB")
 _FLUSH_BODY = struct.Struct("<BHH")
 _CREATE_BODY = struct.Struct("<BBBHBHIIIQIIIIIBH")
 _CREATED = struct.Struct("<6xH48xQ")
+_EMPTY_BODY = struct.Struct("<BHHIHHBH")
 _CLOSE_BODY = struct.Struct("<BHIH")
 _READ_REPLY = struct.Struct("<B10xHHH")
 _WRITE_REPLY = struct.Struct("<B4xHxxH")
@@ -166,6 +168,10 @@ class Pipe1(Pipe):
     def _close_body(self, file_id: bytes) -> bytes:
         """Its time of the last write stays the server's."""
         return _CLOSE_BODY.pack(3, int.from_bytes(file_id, "little"), 0, 0)
+
+    def _empty_body(self, file_id: bytes) -> bytes:
+        """SMB_COM_WRITE of no bytes at offset 0 truncates there (MS-CIFS 2.2.4.12)."""
+        return _EMPTY_BODY.pack(5, int.from_bytes(file_id, "little"), 0, 0, 0, 3, 1, 0)
 
     def _flush_body(self) -> bytes:
         return _FLUSH_BODY.pack(1, self._link.file_id, 0)

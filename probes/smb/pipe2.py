@@ -27,7 +27,7 @@ from probes.smb.pipe import (
 )
 from probes.smb.protection import HEAD_BYTES, Sealer, Signer
 
-READ, WRITE, FLUSH, ECHO, CREATE, CLOSE, QUERY_INFO = 8, 9, 7, 13, 5, 6, 16
+READ, WRITE, FLUSH, ECHO, CREATE, CLOSE, QUERY_INFO, SET_INFO = 8, 9, 7, 13, 5, 6, 16, 17
 COMMANDS: dict[Verb, int] = {
     "read": READ,
     "write": WRITE,
@@ -36,6 +36,7 @@ COMMANDS: dict[Verb, int] = {
     "create": CREATE,
     "close": CLOSE,
     "space": QUERY_INFO,
+    "empty": SET_INFO,
 }
 CREDIT_BYTES = 64 * 1024
 """Payload that one credit pays for; also the longest request without multi-credit."""
@@ -59,6 +60,9 @@ _READ_BODY = struct.Struct("<HBBIQ16sIIIHHB")
 _WRITE_BODY = struct.Struct("<HHIQ16sIIHHI")
 _FLUSH_BODY = struct.Struct("<HHI16s")
 """A CLOSE has the same body."""
+_LENGTH_BODY = struct.Struct("<HBBIHHI16sQ")
+_FILE, _END_OF_FILE = 1, 20
+"""SMB2_0_INFO_FILE, FileEndOfFileInformation: MS-SMB2 2.2.39, MS-FSCC 2.4.13."""
 _CREATE_BODY = struct.Struct("<HBBIQQIIIIIHHII")
 _CREATED = struct.Struct("<48xQ8x16s")
 _CONTEXTS_PLACE = struct.Struct("<80xII")
@@ -196,6 +200,10 @@ class Pipe2(Pipe):
     def _close_body(self, file_id: bytes) -> bytes:
         return _FLUSH_BODY.pack(24, 0, 0, file_id)
 
+    def _empty_body(self, file_id: bytes) -> bytes:
+        at = HEADER_BYTES + _LENGTH_BODY.size - 8
+        return _LENGTH_BODY.pack(33, _FILE, _END_OF_FILE, 8, at, 0, 0, file_id, 0)
+
     def _flush_body(self) -> bytes:
         return _FLUSH_BODY.pack(24, 0, 0, self._link.file_id)
 
@@ -245,7 +253,7 @@ class Pipe2(Pipe):
 
     def _plain(self, length: int) -> Reply | None:
         """Receives a reply that is not encrypted; None: an interim one."""
-        if length < HEADER_BYTES + 4:
+        if length < HEADER_BYTES + 2:
             raise Broken(f"the server sent a message of {length} bytes, too short for a reply")
         head = self._head[: min(length, HEAD_BYTES)]
         self._wire.receive(head)

@@ -186,7 +186,7 @@ class Sealer:
         Returns the plain message without the payload that went to the buffer told by place. Raises
         Broken where the reply is not encrypted, not of this session, or was tampered with.
         """
-        if length < HEADER_BYTES + 68 or frame[:4] != _PROTOCOL:
+        if length < HEADER_BYTES + 66 or frame[:4] != _PROTOCOL:
             raise Broken("the server answered without the encryption that was agreed")
         _, tag, nonce, size, _, flags, session_id = _HEADER.unpack_from(frame)
         inner = length - HEADER_BYTES

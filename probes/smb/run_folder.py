@@ -49,7 +49,7 @@ class Setting:
     seconds: Number = journal.LONGEST_SECONDS
     """How long the run may take: until then other hosts leave its folder alone."""
     seed: Text = ""
-    """Seed of the run's payload, hex."""
+    """Seed of the run's payload, hex; empty: no step writes to the source file."""
 
 
 def joined(folder: str, name: str) -> str:
@@ -124,8 +124,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         folder = _created(session, peer, path)
         note.there = True
         source = session.create_file(joined(path, source_name(path)))
-        mark = payload.mark(bytes.fromhex(setting.seed))
-        if not session.wrote_mark(source, mark) or not setting.outlived:
+        mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
+        if mark and not session.wrote_mark(source, mark):
             mark = b""
         space = session.space(folder)
         facts = {
@@ -246,13 +246,16 @@ def _still_own(session: Session, path: str, own: Endpoint, mark: bytes) -> None:
 
 
 def _swept(setting: Setting, peer: Endpoint, path: str) -> bool:
-    """Removes by name what a server that died left of this run, and nothing else.
+    """Removes by name what a server that died left of this run, and nothing else; True.
 
-    Whether it is gone: with a file of somebody else in it, it stays.
+    Raises Broken where it stays, as with a file of somebody else in it.
     """
+    remedy = "may remain there; the next run or bottleneck cleanup removes it"
+    what = f"//{peer.host}/{peer.share}: the folder {path} {remedy}"
     try:
         with open_session(peer, setting.dialect) as session:
-            return _removed(session, path, GOING_SECONDS)
+            if _removed(session, path, GOING_SECONDS):
+                return True
     except (Refused, Unavailable) as error:
-        remedy = "may remain there; the next run or bottleneck cleanup removes it"
-        raise Broken(f"//{peer.host}/{peer.share}: the folder {path} {remedy}: {error}") from error
+        raise Broken(f"{what}: {error}") from error
+    raise Broken(f"{what}: it is not empty")

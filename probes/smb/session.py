@@ -39,6 +39,8 @@ HEAD_START_SECONDS = 0.5
 """Of an address before the next one of the same host is tried; all are tried longer after that."""
 STEP_SECONDS = 10.0
 """Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
+ABANDON_SECONDS = 1.0
+"""For the emptying of files after work that broke off."""
 SECURITIES = ("plain", "signed", "encrypted")
 """plain: neither signed nor encrypted; signed, encrypted: every message, because we say so."""
 UNENCRYPTED = "unencrypted"
@@ -94,6 +96,8 @@ class Session(ABC):
         self._where = peer.host
         self._tree: Any = None
         self._handles: list[Handle] = []
+        self._created: set[bytes] = set()
+        """Files among them that are emptied before they are closed."""
         self._cut = False
         before = time.monotonic()
         self._sock = connect(peer)
@@ -154,7 +158,10 @@ class Session(ABC):
 
     def create_file(self, path: str) -> Handle:
         """A new file to read and write, shared; it goes when its last handle is closed."""
-        return self._open(path, GENERIC_READ | GENERIC_WRITE | DELETE, NEW, FILE | DELETE_ON_CLOSE)
+        access = GENERIC_READ | GENERIC_WRITE | DELETE
+        file = self._open(path, access, NEW, FILE | DELETE_ON_CLOSE)
+        self._created.add(file.id)
+        return file
 
     def open_file(self, path: str, write: bool) -> Handle:
         """An existing file; write: one that this run created."""
@@ -169,8 +176,14 @@ class Session(ABC):
         self.close(self._open(path, DELETE, EXISTING, FILE | DELETE_ON_CLOSE))
 
     def close(self, handle: Handle) -> None:
-        """Closes it, and so deletes what was created."""
+        """Closes it, and so deletes what was created, of which no recycle bin keeps a byte."""
         self._handles.remove(handle)
+        if handle.id in self._created:
+            self._created.discard(handle.id)
+            with self._step(f"empty {handle.path}"), self.pipe(handle) as pipe:
+                pipe.empty(0, handle.id)
+                with suppress(status.ServerSaid):  # as of a share that lets nothing be changed
+                    pipe.wait()
         with self._step(f"close {handle.path}"):
             self._close(handle)
 
@@ -210,6 +223,7 @@ class Session(ABC):
         Where the body fails the connection is cut: the server then closes and deletes everything.
         """
         wire, pipe = self._wire, self._taken(handle)
+        pipe.created |= self._created
         wire.frame_limit_bytes = pipe.link.max_read_bytes + FRAME_SPARE_BYTES
         wire.deadline = time.monotonic() + STEP_SECONDS
         try:
@@ -217,6 +231,7 @@ class Session(ABC):
         except BaseException:
             # what is under way cannot be called back, and its replies would confuse the library
             self._cut = True
+            pipe.abandon(ABANDON_SECONDS)
             raise
         finally:
             wire.frame_limit_bytes, wire.deadline = self._control_frame_bytes, None
@@ -227,10 +242,11 @@ class Session(ABC):
         """Closes what is open, logs off and disconnects; never raises."""
         if self._usable():
             # a server that is gone has closed everything already
-            with suppress(Refused), self._step("log off"):
+            with suppress(Refused):
                 while self._handles:
-                    self._close(self._handles.pop())
-                self._log_off()
+                    self.close(self._handles[-1])
+                with self._step("log off"):
+                    self._log_off()
         self._hang_up()
 
     def _open(

@@ -116,6 +116,8 @@ class Child:
         """Ends the child and, by its job, everything that it started."""
         self.process.kill()
 
+    terminate = kill
+
     def has_ended(self) -> bool:
         """Whether it has."""
         return self.process.poll() is not None

@@ -14,7 +14,7 @@ from probes.files import payload
 from probes.smb import pipe as pipes
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe import Created
-from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE, identity_of
+from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, SET_INFO, WRITE, identity_of
 from probes.smb.status import ServerSaid, error_context
 from probes.stages.small_files import SmallFiles
 from tests.living import within
@@ -180,12 +180,16 @@ class Store:
             self.handles[handle] = name
             self.most_seen = max(self.most_seen, len(self.handles))
             return created2(handle, len(self.contents[name])), 0
-        file_id = message[80:96] if command in (READ, WRITE) else message[72:88]
+        file_id = message[80:96] if command in (READ, WRITE, SET_INFO) else message[72:88]
         name = self.handles[file_id]
+        if command == SET_INFO:
+            assert message[66:68] == b"\1\x14" and message[96:] == bytes(8)
+            self.contents[name].clear()
+            return b"\2\0", 0
         if command == CLOSE:
             del self.handles[file_id]
             if self.keepers.pop(file_id, None) is not None:
-                del self.contents[name]
+                assert not self.contents.pop(name)  # a recycle bin gets an empty file
             return bytes(60), 0
         size, offset = struct.unpack_from("<IQ", message, 68)
         if command == WRITE:
