@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from bottleneck import __version__
 from bottleneck.agents import bootstrap, protocol, replies
-from bottleneck.agents.replies import AgentLost, StageError, Stream
+from bottleneck.agents.replies import AgentLost, PartlyRan, StageError, Stream
 from probes.core import typed
 from probes.core.records import Details, Endpoint, HostFacts, Sample
 from probes.core.stage import Refused, Unavailable
@@ -276,9 +276,9 @@ class Host(Stream):
         samples: list[Sample] = []
         own: list[Any] = []
         other: list[Any] = []
-        try:
+        with self._running(number, name, setting, samples, watch_too):
             while True:
-                reply = self._next_of_run((number, until, name), setting, watch_too)
+                reply = self.next(number, until, name)
                 if "details" in reply:
                     details = self._checked(typed.details, reply["details"])
                     break
@@ -294,11 +294,30 @@ class Host(Stream):
                     self._write(protocol.encode({"id": number, "do": "continue"}))
                 if progress is not None:
                     progress(samples[-1])
+        if len(own) < 2 or not replies.is_window(samples):
+            raise PartlyRan("the test gave no complete result", tuple(samples), False)
+        return Ran(tuple(samples), details, _ends(own), _ends(other) if other else None)
+
+    @contextmanager
+    def _running(
+        self, number: int, name: str, setting: Any, samples: list[Sample], other: Host | None
+    ) -> Iterator[None]:
+        """Ends a stage on its host where the block breaks off. Raises PartlyRan, Unavailable."""
+        try:
+            yield
         except OSError as error:
             lost = f"{self.side}: the agent failed in {name} ({error})"
             raise PartlyRan(lost, tuple(samples), True) from None
-        except (StageError, AgentLost) as error:
-            raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
+        except AgentLost as error:
+            self._note_files(setting)
+            raise PartlyRan(str(error), tuple(samples), True) from None
+        except (StageError, Unavailable) as error:
+            # A link that is down looks like a firewall from here.
+            if lost := other.why_lost() if other is not None else "":
+                raise PartlyRan(lost, tuple(samples), True) from None
+            if isinstance(error, Unavailable):
+                raise
+            raise PartlyRan(str(error), tuple(samples), False) from None
         except BaseException:
             # Ctrl-C: the files of a stage go before the folder that they lie in.
             with contextlib.suppress(OSError):
@@ -306,24 +325,14 @@ class Host(Stream):
             raise
         finally:
             self.replies.forget(number)
-        if len(own) < 2 or not replies.is_window(samples):
-            raise PartlyRan("the test gave no complete result", tuple(samples), False)
-        return Ran(tuple(samples), details, _ends(own), _ends(other) if other else None)
 
-    def _next_of_run(
-        self, request: tuple[int, float, str], setting: Any, other: Host | None
-    ) -> dict[str, Any]:
-        """Returns the next reply; AgentLost also where the other host is gone."""
+    def why_lost(self) -> str:
+        """Asks for a sign of life: why none comes, or empty."""
         try:
-            return self.next(*request)
-        except AgentLost:
-            self._note_files(setting)
-            raise
-        except (StageError, Unavailable):
-            # A link that is down looks like a firewall from here.
-            if other is not None:
-                other.tell("counters")
-            raise
+            self.tell("counters")
+        except (AgentLost, OSError) as lost:
+            return str(lost)
+        return ""
 
     def close(self, now: bool = False) -> None:
         """Closes the stream: the agent and its children end; what does not is killed."""
@@ -370,16 +379,6 @@ def _seconds_of(work: Callable[..., None], *arguments: Any) -> float:
     began = time.monotonic()
     work(*arguments)
     return time.monotonic() - began
-
-
-class PartlyRan(Exception):
-    """A stage broke after it had begun; the samples until then are kept."""
-
-    def __init__(self, text: str, samples: tuple[Sample, ...], lost: bool) -> None:
-        super().__init__(text)
-        self.samples = samples
-        self.lost = lost
-        """Whether the agent went with it."""
 
 
 def start_here() -> Host:

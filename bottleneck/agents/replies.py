@@ -59,6 +59,16 @@ class AgentLost(Exception):
         self.text, self.remedy, self.said = text, remedy, said
 
 
+class PartlyRan(Exception):
+    """A stage broke after it had begun; the samples until then are kept."""
+
+    def __init__(self, text: str, samples: tuple[Sample, ...], lost: bool) -> None:
+        super().__init__(text)
+        self.samples = samples
+        self.lost = lost
+        """Whether the agent went with it."""
+
+
 class Unasked(Exception):
     """A reply to nothing, or more than fits; the text says what its sender did."""
 
