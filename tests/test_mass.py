@@ -15,7 +15,7 @@ CEILINGS = {
     "lines of tests": 65_006,
     "largest file": 400,
     "largest function": 50,
-    "longest import chain": 32,
+    "longest import chain": 31,
     "circles of files": 0,
     "circles of packages": 0,
 }

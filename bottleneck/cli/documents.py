@@ -179,7 +179,7 @@ class Saving:
             return  # a pipe or a device takes the final report alone
         try:
             known = self.output.showable(so_far, command_line.now().line.repeating)
-            report.save(known, diagnosed(known)[0], Path(path))
+            document_file.write(path, report.dumps(known, diagnosed(known)[0]))
         except OSError:
             # Complained of once, when the final report cannot be written either.
             self.broken = True

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bottleneck.report import document_file
 from probes.core import bounded, typed
 from probes.core.records import (
     SIDES,
@@ -176,14 +175,6 @@ def median_run(outcome: Measured) -> Run:
 def dumps(report: Report, diagnosis: object) -> str:
     """The document as text, ASCII only: a name that is no UTF-8 survives as its escapes."""
     return json.dumps(to_json(report, diagnosis), indent=1, allow_nan=False) + "\n"
-
-
-def save(report: Report, diagnosis: object, path: str | Path) -> None:
-    """Writes the report into a file, pipe or character device, see document_file.write.
-
-    Errors: OSError, its strerror a sentence where something else stands there.
-    """
-    document_file.write(path, dumps(report, diagnosis))
 
 
 # -- reading -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from bottleneck.cli import check_runs, exits
 from bottleneck.cli.check_runs import terms
 from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Expected, Time
-from bottleneck.report import report
+from bottleneck.report import document_file, report
 from bottleneck.run.plan import Options
 from bottleneck.target.target import parse
 from probes.core.records import Access, Measured, Sample
@@ -40,7 +40,7 @@ def baseline(tmp_path):
 
     known = pooled([like_recorded(), like_recorded(0.99), like_recorded(1.01)])
     path = tmp_path / "baseline.json"
-    report.save(known, diagnose(known), path)
+    document_file.write(path, report.dumps(known, diagnose(known)))
     return path
 
 

@@ -15,6 +15,7 @@ import pytest
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.records import schema as report_schema
+from bottleneck.report import document_file
 from bottleneck.report import report as reports
 from bottleneck.report.report import Report, ReportError, Step
 from probes.core.records import Failed, Measured, Sample, Skipped, Usage
@@ -131,7 +132,7 @@ def test_names_that_are_no_utf_8_survive(tmp_path):
     strange = Skipped("\udcff\udc80.bin")
     path = tmp_path / "r.json"
     report = small(strange)
-    reports.save(report, diagnose(report), path)
+    document_file.write(path, reports.dumps(report, diagnose(report)))
     assert path.read_bytes().isascii()
     assert reports.load(path) == report
 
@@ -265,7 +266,7 @@ OLD = '{"schema": "copy-bottleneck/report/1"}'
 
 def save(path):
     report = small(Skipped("x"))
-    reports.save(report, diagnose(report), path)
+    document_file.write(path, reports.dumps(report, diagnose(report)))
     return report
 
 
@@ -412,7 +413,7 @@ def test_what_cannot_be_written_as_json_leaves_the_old_file(tmp_path, with_agent
     path.write_text(old)
     broken = replace(with_agent, target={"share": "//nas/media", "ratio": float("nan")})
     with pytest.raises(ValueError, match="not JSON compliant"):
-        reports.save(broken, diagnose(broken), path)
+        document_file.write(path, reports.dumps(broken, diagnose(broken)))
     assert path.read_text() == old
     assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
 
@@ -421,7 +422,7 @@ def test_what_cannot_be_written_as_json_leaves_the_old_file(tmp_path, with_agent
 @pytest.mark.parametrize("call", ["fsync", "fchmod"])
 def test_a_save_that_breaks_leaves_the_old_report(tmp_path, with_agent, monkeypatch, call, fault):
     path = tmp_path / "r.json"
-    reports.save(with_agent, diagnose(with_agent), path)
+    document_file.write(path, reports.dumps(with_agent, diagnose(with_agent)))
     later = replace(with_agent, status="interrupted")
 
     def breaks(*_arguments):
@@ -429,9 +430,9 @@ def test_a_save_that_breaks_leaves_the_old_report(tmp_path, with_agent, monkeypa
 
     monkeypatch.setattr(os, call, breaks)
     with pytest.raises(type(fault)):
-        reports.save(later, diagnose(later), path)
+        document_file.write(path, reports.dumps(later, diagnose(later)))
     monkeypatch.undo()
     assert reports.load(path) == with_agent
     assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
-    reports.save(later, diagnose(later), path)
+    document_file.write(path, reports.dumps(later, diagnose(later)))
     assert reports.load(path) == later
