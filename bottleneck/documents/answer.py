@@ -46,10 +46,21 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
         yield _copies(diagnosis, chosen)
         # A report that is not complete takes a line to say so.
         yield from copies.time(chosen, MOST_SHARES - (report.status != "complete"))
+    yield from _of_share(report)
     left_out = tuple(_left_out(report, diagnosis))
     yield from left_out
     alone = not left_out
     yield Text(f"More: --verbose, {'bottleneck explain ' if kept else ''}{MORE}", apart=alone)
+
+
+def _of_share(report: Report) -> Iterator[Text]:
+    """As whom the run was made, and what the share does with deleted files."""
+    if report.target.get("guest") is True:
+        yield Text("Logged in as a guest, not as a user.")
+    if name := report.target.get("bin"):
+        text = f"Deleted files go to the share's recycle bin ({name}). Test files are empty there, "
+        text += "and removed at the end if this user may. To exclude them: bottleneck-*"
+        yield Text(safe(text, LONGEST_SENTENCE), hanging=INSET)
 
 
 def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:

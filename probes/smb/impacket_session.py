@@ -42,6 +42,7 @@ from probes.smb.session import (
     Space,
     login,
     refuse_guest,
+    refuse_other_shares,
 )
 
 CAP_LARGE_FILES = 0x0008
@@ -50,6 +51,8 @@ SMB1_OFF = "SMB1 is off on the server (good)"
 
 _REPLY = b"\x80"
 """SMB_FLAGS_REPLY (MS-CIFS 2.2.3.1), the highest bit of Flags; the library checks the command."""
+OTHER_SHARES = {"LPT1:": "printer", "IPC": "named pipe", "COMM": "serial device"}
+"""By the Service of a TREE_CONNECT_ANDX reply (MS-CIFS 2.2.4.55.2)."""
 _QUERY_FS_SIZE_INFO = 0x0103
 _FS_SIZE = struct.Struct("<qqII")
 _TREE_SUPPORT = struct.Struct("<4xH")
@@ -75,6 +78,8 @@ class _Smb(smb.SMB):  # type: ignore[misc]
 
     tree_support = 0
     """OptionalSupport of the last TREE_CONNECT_ANDX reply."""
+    service = ""
+    """Its Service: what kind of share it is."""
 
     def sendSMB(self, packet: Any) -> None:
         for command in packet["Data"]:
@@ -101,6 +106,8 @@ class _Smb(smb.SMB):  # type: ignore[misc]
             told = smb.SMBCommand(packet["Data"][0])["Parameters"]
             if len(told) >= _TREE_SUPPORT.size:
                 (self.tree_support,) = _TREE_SUPPORT.unpack_from(told)
+            data = bytes(smb.SMBCommand(packet["Data"][0])["Data"])
+            self.service = data.partition(b"\0")[0].decode("ascii", "replace")
         return packet
 
 
@@ -155,13 +162,15 @@ class Smb1Session(Session):
             raise Unavailable("SMB1 needs a login by password; Kerberos is not supported")
         with self._step("login"):
             self._smb.login(access.username, access.password, access.domain, ntlm_fallback=False)
-        guest = bool(self._smb.isGuestSession())
-        refuse_guest(self._peer, access, guest)
-        if guest and self._security == "signed":
+        self.guest = bool(self._smb.isGuestSession())
+        if self.guest:
+            refuse_guest(self._peer, access)
+        if self.guest and self._security == "signed":
             raise Unavailable(f"guests of {self._where} have no key to be {self._security}")
         with self._step(f"share {self._peer.share}"):
             path = rf"\\{self._peer.host}\{self._peer.share}"
             self._tree = self._smb.tree_connect_andx(path)
+            refuse_other_shares(self._peer, OTHER_SHARES.get(self._smb.service, ""))
         self._where = f"//{self._peer.host}/{self._peer.share}"
 
     @property

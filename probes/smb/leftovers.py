@@ -1,4 +1,4 @@
-"""Folders of killed runs on a share, found and removed over SMB 2 or 3.
+"""Folders of killed runs on a share and in its recycle bin, found and removed over SMB 2 or 3.
 
 Ours alone: the name of a run's folder, in it a run's files and nothing else, no link among them;
 and these begin as a run's do, or the journal of this host names the folder. A file whose name has
@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from smbprotocol.exceptions import SMBResponseException
-from smbprotocol.open import CreateOptions, DirectoryAccessMask, FilePipePrinterAccessMask
+from smbprotocol.open import CreateOptions, DirectoryAccessMask
 
 from probes.core.records import SMB_PORT, Endpoint
 from probes.core.stage import Refused
@@ -25,6 +25,7 @@ from probes.files import journal, payload
 from probes.files.leftovers import MOST_FOUND, RUN, UNPROVEN, Leftover
 from probes.files.leftovers import OnShare as Setting
 from probes.files.removal import MAGIC, OLD_FILE, run_files
+from probes.smb import recycle_bin
 from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
 from probes.smb.pipe import EXISTING, FILE, FOLDER, READ_ALONE, SHARE_ALL
 from probes.smb.run_folder import joined
@@ -38,7 +39,6 @@ NAME_NOT_FOUND = 0xC0000034
 """STATUS_OBJECT_NAME_NOT_FOUND (MS-ERREF 2.3.1)."""
 _LIST = DirectoryAccessMask.FILE_LIST_DIRECTORY | DirectoryAccessMask.SYNCHRONIZE
 _DELETE_FOLDER = _LIST | DirectoryAccessMask.DELETE | DirectoryAccessMask.FILE_READ_ATTRIBUTES
-_DELETE_FILE = FilePipePrinterAccessMask.DELETE | FilePipePrinterAccessMask.FILE_READ_ATTRIBUTES
 
 
 @contextmanager
@@ -76,6 +76,11 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
                     removed.append(entry.name)
                     continue
             found.append(seen)
+        for path in recycle_bin.entries(session, peer.folder, recycle_bin.OF_RUNS):
+            if path in wanted and recycle_bin.removed(session, path):
+                removed.append(path)
+            elif len(found) < MOST_FOUND and (not wanted or path in wanted):
+                found.append(Leftover(path, "it could not be deleted" if path in wanted else ""))
         _forget(peer, {entry.name for entry in there}.difference(removed))
     finally:
         session.disconnect()
@@ -197,8 +202,7 @@ def remove(session: Smb2Session, path: str, until: float) -> str:
                 return why
             if time.monotonic() > until:
                 return "the server took too long: a part of it remains"
-            with session._step(f"delete {path}", quiet=True):
-                _opened(session, f"{path}\\{each.name}", _DELETE_FILE, FILE | DOOMED, 0).close()
+            session.remove_file(f"{path}\\{each.name}", sharing=0)
         with session._step(f"delete {path}", quiet=True):
             _opened(session, path, _DELETE_FOLDER, FOLDER | DOOMED, 0).close()
     except SMBResponseException as error:

@@ -10,6 +10,7 @@ by name, goes to names that have the run's 128 random bits.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.files import journal, payload
 from probes.files.removal import run_files
 from probes.files.served_file import new_name, source_name
+from probes.smb import recycle_bin
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.session import Handle, Session
@@ -121,8 +123,10 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         open_session(peer, setting.dialect, setting.security) as session,
         _noted(session, setting, peer, path) as note,
     ):
+        known = recycle_bin.names(session, "") if setting.seed else ()
         folder = _created(session, peer, path)
         note.there = True
+        bin_folder = _bin(session, peer, path, known) if setting.seed else ""
         source = session.create_file(joined(path, source_name(path)))
         mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
         if mark and not session.wrote_mark(source, mark):
@@ -136,6 +140,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             ],
             "free_bytes": space.free_bytes,
             "total_bytes": space.total_bytes,
+            "bin": bin_folder,
+            "guest": session.guest,
         }
         held = replace(peer, folder=path, facts=facts)
         try:
@@ -144,6 +150,29 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             note.there = not (
                 _vanished(session, source, folder, held, mark) or _swept(setting, peer, path)
             )
+            if bin_folder:
+                for each in list(recycle_bin.entries(session, peer.folder, run_id(path), known)):
+                    recycle_bin.removed(session, each)
+
+
+def _bin(session: Session, peer: Endpoint, path: str, known: tuple[str, ...]) -> str:
+    """Makes and deletes a small file; returns the recycle bin that it went to, or "".
+
+    known: what the share held before. Raises Refused where it cannot be deleted.
+    """
+    file = session.create_file(joined(path, new_name("small", path)))
+    session.close(file)
+    if file.path.rpartition("\\")[2] in recycle_bin.names(session, path):
+        text = f"//{peer.host}/{peer.share}: no file can be deleted there (a write-once share?): "
+        text += f"{path} stays, with an empty file in it; use another share"
+        raise Refused("permission", text)
+    kept = recycle_bin.entries(session, peer.folder, run_id(path), known)
+    return next((entry.partition("\\")[0] for entry in kept), "")
+
+
+def run_id(path: str) -> re.Pattern[str]:
+    """Returns the pattern of names that have a run's id in them, by the path of its folder."""
+    return re.compile(re.escape(path.rpartition("-")[2]))
 
 
 def _created(session: Session, peer: Endpoint, path: str) -> Handle:

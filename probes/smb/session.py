@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from probes.core.records import SMB_PORT, Access, Endpoint
 from probes.core.stage import Refused, Unavailable
+from probes.files.removal import MAGIC
 from probes.smb import kerberos, status
 from probes.smb.facts import Interface, SessionFacts
 from probes.smb.frames import FRAME_SPARE_BYTES, Wire, prepare
@@ -39,6 +40,8 @@ HEAD_START_SECONDS = 0.5
 """Of an address before the next one of the same host is tried; all are tried longer after that."""
 STEP_SECONDS = 10.0
 """Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
+GUEST = "guest"
+"""Name of a user without one."""
 ABANDON_SECONDS = 1.0
 """For the emptying of files after work that broke off."""
 SECURITIES = ("plain", "signed", "encrypted")
@@ -99,6 +102,8 @@ class Session(ABC):
         self._created: set[bytes] = set()
         """Files among them that are emptied before they are closed."""
         self._cut = False
+        self.guest = False
+        """Whether the server logged this user in as a guest."""
         before = time.monotonic()
         self._sock = connect(peer)
         self._connect_seconds = time.monotonic() - before
@@ -171,9 +176,13 @@ class Session(ABC):
         """An existing file, for reading alone and without the server's cache, if it allows that."""
         return self._open(path, READ_ALONE, EXISTING, FILE | PAST_CACHE)
 
-    def remove_file(self, path: str) -> None:
-        """Deletes a file that this run created."""
-        self.close(self._open(path, DELETE, EXISTING, FILE | DELETE_ON_CLOSE))
+    def remove_file(self, path: str, sharing: int = SHARE_ALL) -> None:
+        """Deletes a file that a run created, and empties it before if it holds a run's payload."""
+        access = GENERIC_READ | GENERIC_WRITE | DELETE
+        file = self._open(path, access, EXISTING, FILE | DELETE_ON_CLOSE, sharing=sharing)
+        if file.size_bytes and self.has_mark(file, MAGIC):
+            self._created.add(file.id)
+        self.close(file)
 
     def close(self, handle: Handle) -> None:
         """Closes it, and so deletes what was created, of which no recycle bin keeps a byte."""
@@ -321,6 +330,13 @@ class Session(ABC):
         """What the server answered, where that is the error."""
 
 
+def refuse_other_shares(peer: Endpoint, kind: str) -> None:
+    """Raises Refused where a share holds no files: kind names what it is, empty for files."""
+    if kind:
+        text = f"//{peer.host}/{peer.share} is a {kind}, not a share of files; name another share"
+        raise Refused("usage", f"{text} (smbclient -L lists them)")
+
+
 def login(peer: Endpoint) -> Access:
     """Who logs in: the user; guest, only where that was allowed; or, without a name and a
     password, whoever a Kerberos ticket of this host speaks for. Raises Refused."""
@@ -328,21 +344,23 @@ def login(peer: Endpoint) -> Access:
     if access.username:
         return access
     if access.allow_guest:
-        return Access(username="guest", allow_guest=True)
+        return Access(username=GUEST, allow_guest=True)
     if kerberos.principal():
         return Access()
     text = f"{peer.host}: login: no user given; use --user NAME or --allow-guest{kerberos.hint()}"
     raise Refused("login", text)
 
 
-def refuse_guest(peer: Endpoint, access: Access, guest: bool) -> None:
-    """Raises Refused where the server made a guest of a user who wanted to be himself."""
-    if guest and not access.allow_guest:
-        raise Refused(
-            "login",
-            f"{peer.host}: login: the server treated this user as a guest; check user and "
-            "password, or use --allow-guest",
-        )
+def refuse_guest(peer: Endpoint, access: Access) -> None:
+    """Raises Refused where the server made a guest of a user with a name.
+
+    Whatever is allowed: each further login would be one more with a wrong password.
+    """
+    named = peer.access.username if peer.access else ""
+    if named and named.lower() != GUEST or not access.allow_guest:
+        text = f"{peer.host}: login: the server treated {named or 'this user'} as a guest"
+        remedy = "check user and password, or use --allow-guest without a user"
+        raise Refused("login", f"{text}; {remedy}")
 
 
 NO_WAY = {

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from smbprotocol import Dialects
-from smbprotocol.connection import Capabilities
+from smbprotocol.connection import Capabilities, Commands
 from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResponseException
 from smbprotocol.session import SMB2SessionSetupRequest
 from smbprotocol.tree import TreeConnect
@@ -32,6 +32,7 @@ from probes.smb.session import (
     Space,
     login,
     refuse_guest,
+    refuse_other_shares,
 )
 from probes.smb.smbprotocol_connection import (
     GuardedConnection,
@@ -55,6 +56,8 @@ BREATH_SECONDS = 0.2
 MOST_ENTRIES = 20_000
 """Of one folder."""
 FILE_LIST_DIRECTORY = 1
+OTHER_SHARES = {2: "named pipe", 3: "printer"}
+"""By the ShareType of a TREE_CONNECT reply (MS-SMB2 2.2.10)."""
 
 
 class Smb2Session(Session):
@@ -113,9 +116,10 @@ class Smb2Session(Session):
         with self._step("login"):
             self._authenticate(session, access)
         self._session = session
-        guest = session.signing_key is None
-        refuse_guest(peer, access, guest)
-        self._tree = self._connect_tree(session, guest)
+        self.guest = session.signing_key is None
+        if self.guest:
+            refuse_guest(peer, access)
+        self._tree = self._connect_tree(session, self.guest)
         self._agreed = Agreement(self._connection, session, self._tree)
         self._where = f"//{peer.host}/{peer.share}"
         if self._agreed.encryption and self._security not in ("", "encrypted"):
@@ -150,7 +154,7 @@ class Smb2Session(Session):
         except SMBException as error:
             if "authenticated as a guest" not in str(error):
                 raise
-            refuse_guest(self._peer, self._peer.access or access, guest=True)
+            refuse_guest(self._peer, access)
             if not self._agreed.server_requires_signing:
                 text = (
                     f"guests of {self._where} have no key, so sessions cannot be {self._security}"
@@ -178,6 +182,8 @@ class Smb2Session(Session):
                 _connect(tree, choice and not guest)
             finally:
                 session.signing_required = required
+        kind = self._connection.told[Commands.SMB2_TREE_CONNECT][2]
+        refuse_other_shares(self._peer, OTHER_SHARES.get(kind, ""))
         return tree
 
     @property

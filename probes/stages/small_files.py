@@ -106,6 +106,9 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     least_files = 0 if setting.tree else 1
     if setting.verb not in VERBS or setting.files < least_files or setting.seconds <= 0:
         raise ValueError(f"no such files: {setting.verb} of {setting.files}")
+    if peer.facts.get("bin") and (setting.verb == "push" or not setting.tree):
+        text = f"the recycle bin ({peer.facts['bin']}) would keep each small file's name"
+        raise Unavailable(f"{text}; exclude bottleneck-* from it, or use another share")
     if setting.tree:
         return (yield from _tree(setting, peer))
     if not 1 <= setting.file_bytes <= payload.LONGEST_BLOCK_BYTES:
