@@ -170,14 +170,24 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
                 source = f"/proc/self/fd/{fd}"
                 os.link(source, temporary, dst_dir_fd=folder, follow_symlinks=True)
         # Whatever took a name since: a node would be removed, a file replaced, a folder entered.
-        same = os.path.samestat(os.fstat(folder), os.stat(place))
-        if check(path)[0] != real or not same:
+        again, about = check(path)
+        same = os.path.samestat(os.fstat(folder), os.stat(place)) and _is_at(folder, name, about)
+        if again != real or not same:
             raise OSError(errno.EEXIST, "replaced during the run; not overwritten")
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
         os.close(folder)
+
+
+def _is_at(folder: int, name: str, about: os.stat_result | None) -> bool:
+    """Whether that file, or none, has the name in an open folder."""
+    try:
+        entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return about is None
+    return about is not None and os.path.samestat(entry, about)
 
 
 def _new(folder: int, temporary: str) -> tuple[int, bool]:

@@ -272,8 +272,7 @@ class Bench:
         except (StageError, Refused) as error:
             outcome = f"failed: {error}"
             self.ledger.end(step, Failed(str(error)))
-            if isinstance(error, Refused) and error.kind in ("login", "replaced"):
-                # Each further copy would be one more wrong login: accounts lock.
+            if isinstance(error, Refused) and error.ends_run:
                 raise
         finally:
             self._tell_end(step, label, outcome)

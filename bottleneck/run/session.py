@@ -101,7 +101,7 @@ def _note_unclosed(bench: Bench) -> None:
     remedy = "may remain there; the next run or bottleneck cleanup removes it"
     folder = f"{bench.options.target.name}: the folder {bench.share.folder} {remedy}"
     for line in (line for host in bench.reached.values() for line in host.unclosed):
-        nameless = run_folder.NAME in line and remedy not in line
+        nameless = run_folder.NAME in line and "//" not in line
         bench.unclosed.append(folder if nameless else line)
         bench.note(bench.unclosed[-1])
 

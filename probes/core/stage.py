@@ -74,6 +74,11 @@ class Refused(Exception):
         self.kind = kind
         self.text = text
 
+    @property
+    def ends_run(self) -> bool:
+        """Whether nothing more may be tried: a login locks accounts, a swapped file is a trap."""
+        return self.kind in ("login", "replaced")
+
 
 Need = Literal["server", "share", "mount", "rate", "source"]
 """The server's address; a login at //host/share; a mounted share; what TCP carries that way; the

@@ -150,7 +150,10 @@ def is_run_file(folder: int, name: str, about: os.stat_result, ours: re.Pattern[
     if not OLD_FILE.fullmatch(name) or not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
         return False
     # O_NONBLOCK: a FIFO that took its place must not hold us
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except OSError:  # another user's
+        return False
     try:
         return os.path.samestat(os.fstat(fd), about) and os.pread(fd, len(MAGIC), 0) == MAGIC
     finally:

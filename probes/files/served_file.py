@@ -43,16 +43,15 @@ def resize(
 ) -> int:
     """Makes the file size_bytes long: cut, or continued with the payload for so many seconds.
 
-    create: it may be a new one, which this process's user owns. Returns the size that it has then;
+    create: it is a new one, which this process's user owns. Returns the size that it has then;
     it is flushed. Errors: ValueError, also for a file that does not begin with the run's mark;
     OSError; Unavailable where the file system has no room.
     """
-    there = os.path.lexists(os.path.join(path, file_name))  # noqa: PTH110, PTH118 - any bytes
-    new = os.O_CREAT | os.O_EXCL if create and not there else 0
-    with _opened(path, file_name, os.O_RDWR | new) as fd:
+    exclusive = os.O_CREAT | os.O_EXCL if create else 0
+    with _opened(path, file_name, os.O_RDWR | exclusive) as fd:
         mark = payload.mark(bytes.fromhex(seed))
         present = os.fstat(fd).st_size
-        if os.pread(fd, len(mark), 0) != mark[:present]:
+        if not create and os.pread(fd, len(mark), 0) != mark:
             raise ValueError(f"{file_name} was replaced by a file that is not of this run")
         wanted = size_bytes
         if wanted > present:
@@ -91,7 +90,7 @@ def start_write_back(fd: int) -> None:
 
 
 def remove(path: Folder, file_name: Text = "") -> None:
-    """Deletes one of the run's own files in its folder, or all of them; the folder stays.
+    """Deletes one of the run's files in its folder, or all but the source; the folder stays.
 
     What another user owns stays too: the server of the share removes it. Errors: ValueError for
     any other name, OSError where there is no such folder.
@@ -101,7 +100,8 @@ def remove(path: Folder, file_name: Text = "") -> None:
     ours = removal.run_files(run_folder)
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        for each in filter(ours.fullmatch, [file_name] if file_name else os.listdir(folder)):
+        every = [file_name] if file_name else {*os.listdir(folder)} - {source_name(path)}
+        for each in filter(ours.fullmatch, every):
             with contextlib.suppress(OSError):
                 os.unlink(each, dir_fd=folder)  # noqa: PTH108
     finally:

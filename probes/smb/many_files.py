@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from probes.core.stage import Refused
 from probes.files import free_space
 from probes.smb import status, transfer
 from probes.smb.frames import Broken
@@ -74,8 +75,9 @@ class ManyFiles:
             self.pipe.close(number, self.kept.pop(number).id)
             self.pipe.wait()
             return None
-        if size_bytes and not self._is_same_file(self.kept[number], writers[0]):
-            raise Broken(f"{self.name(number)} was replaced by another file, which was not touched")
+        if size_bytes and not self._is_same_file(number, writers[0], size_bytes):
+            text = f"{self.name(number)} was replaced by another file during the run"
+            raise Refused("replaced", f"{text}, to which nothing was written")
         opened = time.perf_counter()
         self.aside_seconds += opened - created
         self.pipe.turn(writers[0].id)
@@ -94,15 +96,17 @@ class ManyFiles:
         seconds = created - began + time.perf_counter() - opened
         return Timed(seconds, 2 + bool(moved), moved, moved == size_bytes)
 
-    def _is_same_file(self, kept: Created, opened: Created) -> bool:
+    def _is_same_file(self, number: int, opened: Created, size_bytes: int) -> bool:
         """Whether a handle that was opened by name is of the file that was created here.
 
         By their identities; where the server tells none that last, by a mark that is written
         through the one and read through the other.
         """
-        if kept.identity and kept.identity == opened.identity:
+        kept = self.kept[number]
+        others = (each.identity for at, each in self.kept.items() if at != number)
+        if kept.identity and kept.identity == opened.identity and kept.identity not in others:
             return True
-        mark = secrets.token_bytes(MARK_BYTES)
+        mark = secrets.token_bytes(min(MARK_BYTES, size_bytes))
         self.pipe.turn(kept.id)
         self.pipe.write(0, memoryview(mark))
         self.pipe.wait()

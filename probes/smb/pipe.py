@@ -31,6 +31,8 @@ READ_ALONE, PAST_CACHE, OPEN_LINK, NO_RECALL = 0x81, 0x8, 0x200000, 0x400000
 """Access, sharing, dispositions and options of a CREATE: the same in SMB1 (MS-CIFS 2.2.4.64) and
 SMB2 (MS-SMB2 2.2.13)."""
 NORMAL, IMPERSONATION = 0x80, 2
+END_OF_FILE = 0xC0000011
+"""STATUS_END_OF_FILE (MS-ERREF 2.3.1): a READ of an empty file."""
 
 
 class Request(NamedTuple):
@@ -155,7 +157,9 @@ class Pipe(ABC):
         try:
             self.read(0, memoryview(bytearray(len(mark))))
             return self.wait().view == mark
-        except status.ServerSaid:  # as of an empty file, which has no byte to be read
+        except status.ServerSaid as error:
+            if error.status != END_OF_FILE:
+                raise
             return False
 
     def flush(self) -> None:

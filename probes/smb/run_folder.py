@@ -27,13 +27,12 @@ from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.session import Handle, Session
 from probes.system import rtnetlink
-from probes.system.child import outlive_parent
 
 NAME = "run-folder"
 LEFT_SECONDS = 3.0
 """For what killed runs left: then no further removal is begun."""
-GOING_SECONDS, PAUSE_SECONDS = 4.0, 0.05
-"""How long the files of this run's other connections may take to go, once these have broken."""
+GOING_SECONDS, PAUSE_SECONDS = 1.5, 0.05
+"""For the files of a stage that is just ending, as after Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,10 @@ def source_of(
     """Opens the run's source file, that long at least, for reading. peer.folder is the run's.
 
     past_cache: it is read without the server's cache, if that allows it.
+
+    The folder is opened first: the server removes both when the last handle of any session goes.
     """
+    session.open_folder(peer.folder)
     path = joined(peer.folder, source_name(peer.folder))
     handle = session.open_past_cache(path) if past_cache else session.open_file(path, write=False)
     if handle.size_bytes < size_bytes:
@@ -83,27 +85,28 @@ def source_to_fill(session: Session, peer: Endpoint, seed: str) -> Handle:
     Raises Refused before anything is written: "replaced" where another file has its name, "space"
     where it is empty, as one that a full disk took no byte of.
     """
+    session.open_folder(peer.folder)
     handle = session.open_file(joined(peer.folder, source_name(peer.folder)), write=True)
     if not handle.size_bytes:
         text = f"//{peer.host}/{peer.share}: {handle.path} took not even its first bytes"
         raise Refused("space", f"{text}; free some space there, or look for a quota")
     if not session.has_mark(handle, payload.mark(bytes.fromhex(seed))):
-        raise replaced(peer, handle.path)
+        raise replacement_error(peer, handle.path)
     return handle
 
 
-def replaced(peer: Endpoint, path: str, by: str = "replaced by another file") -> Refused:
-    """Returns what ends a run whose folder or file has gone from its name; peer.folder is its."""
-    run = peer.folder.rpartition("-")[2]
+def replacement_error(peer: Endpoint, path: str, how: str = "replaced by another file") -> Refused:
+    """Returns what ends a run whose file has gone from its name."""
     text = (
-        f"//{peer.host}/{peer.share}: {path} was {by} during the run; nothing else was touched; "
-        f"find out who renames files there, and delete what has {run} in its name: it is this run's"
+        f"//{peer.host}/{peer.share}: {path} was {how} during the run, and nothing was written to "
     )
+    text += "it; find out who renames files there: this run's own file may be left beside it"
     return Refused("replaced", text)
 
 
 def new_file(session: Session, peer: Endpoint) -> Handle:
-    """Creates a file of a push's own in the run's folder."""
+    """Creates a file of a push's own in the run's folder, which is opened in the same way."""
+    session.open_folder(peer.folder)
     return session.create_file(joined(peer.folder, new_name("pushed", peer.folder)))
 
 
@@ -111,13 +114,12 @@ def new_file(session: Session, peer: Endpoint) -> Handle:
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """Creates bottleneck-RUN in peer.folder, with a source file that has the run's mark alone.
 
-    Keeps both open, and removes them in order also when the agent is killed. Removes first what a
-    run left there that was killed with the server. Yields the peer with that folder and with facts:
-    what was agreed (SessionFacts), the server's interfaces (Interface, and reached_from: the
-    address of this host that packets there have; None: no route), free_bytes and total_bytes of
-    the share. Raises Refused or Unavailable; Broken where something may be left.
+    Keeps both open. Removes first what a run left there that was killed with the server. Yields the
+    peer with that folder and with facts: what was agreed (SessionFacts), the server's interfaces
+    (Interface, and reached_from: the address of this host that packets there have; None: no route),
+    free_bytes and total_bytes of the share, bin (the recycle bin that deleted files go to), guest.
+    Raises Refused or Unavailable; Broken where something may be left.
     """
-    outlive_parent()
     path = joined(peer.folder, f"bottleneck-{setting.run}")
     with (
         open_session(peer, setting.dialect, setting.security) as session,
@@ -129,7 +131,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         bin_folder = _bin(session, peer, path, known) if setting.seed else ""
         source = session.create_file(joined(path, source_name(path)))
         mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
-        if mark and not session.wrote_mark(source, mark):
+        if mark and not session.write_mark(source, mark):
             mark = b""
         space = session.space(folder)
         facts = {
@@ -266,12 +268,12 @@ def _still_own(session: Session, path: str, own: Endpoint, mark: bytes) -> None:
         file = session.open_file(path, write=False)
     except Refused as refused:
         if refused.kind == "share":
-            raise replaced(own, path, "renamed or deleted") from refused
+            raise replacement_error(own, path, "renamed or deleted") from refused
         raise
     same = session.has_mark(file, mark)
     session.close(file)
     if not same:
-        raise replaced(own, path)
+        raise replacement_error(own, path)
 
 
 def _swept(setting: Setting, peer: Endpoint, path: str) -> bool:

@@ -212,13 +212,17 @@ class Session(ABC):
         """Whether the share lets this user make files, whatever its folders say; None: untold."""
         return None
 
-    def wrote_mark(self, handle: Handle, mark: bytes) -> bool:
+    def write_mark(self, handle: Handle, mark: bytes) -> bool:
         """Writes the first bytes of a file that this session created; False: the disk is full."""
         with self._step(f"write {handle.path}"), self.pipe(handle) as pipe:
             pipe.write(0, memoryview(mark))
-            with suppress(status.ServerSaid):
-                return pipe.wait().moved_bytes == len(mark)
-        return False
+            try:
+                pipe.wait()
+            except status.ServerSaid as error:
+                if error.status not in status.NO_ROOM:
+                    raise
+                return False
+        return True
 
     def has_mark(self, handle: Handle, mark: bytes) -> bool:
         """Whether an open file, whatever has its name by now, begins with these bytes."""

@@ -23,7 +23,6 @@ if sys.platform == "win32":
         apart,
         end_with_parent,
         keep_private,
-        outlive_parent,
         overwrite_variable,
         spawn,
     )
@@ -33,7 +32,6 @@ else:
         apart,
         end_with_parent,
         keep_private,
-        outlive_parent,
         overwrite_variable,
         spawn,
     )
@@ -52,7 +50,6 @@ __all__ = [
     "is_held",
     "keep_private",
     "one_line",
-    "outlive_parent",
     "overwrite_variable",
     "spawn",
     "uninterrupted",

@@ -79,12 +79,6 @@ def end_with_parent(parent_pid: int, by: int = signal.SIGKILL) -> None:
         os._exit(1)
 
 
-def outlive_parent() -> None:
-    """Has the kernel leave this process alone when its parent dies: it ends by itself, in order."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0)
-
-
 def apart(by: int = signal.SIGKILL) -> Dict[str, Any]:
     """How subprocess starts a program that gets no Ctrl-C of ours and ends with us."""
     parent = os.getpid()

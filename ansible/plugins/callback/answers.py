@@ -56,7 +56,7 @@ class CallbackModule(CallbackBase):
             "answered_seconds": time.monotonic(),
         }
         path = os.path.join(self.get_option("folder"), told._host.get_name() + ".json")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(path, flags, 0o600), "w") as file:
             json.dump(answer, file)
 

@@ -214,9 +214,9 @@ def reason(code, out, err, seconds):
     """Why there is no report: in the program's own words, where it has ended by itself."""
     if max(len(out), len(err)) > MOST_BYTES:
         return "the program printed more than {0} MiB and was ended".format(MOST_BYTES >> 20)
-    if code in (INTERRUPTED, KILLED):
+    if code in (INTERRUPTED, KILLED, -9):
         return "the program did not end within {0} s{1}".format(
-            seconds, " or was killed" if code == KILLED else ""
+            seconds, " or was killed" if code != INTERRUPTED else ""
         )
     last = err.decode("utf-8", "replace").strip().splitlines()
     if last and code not in DONE:

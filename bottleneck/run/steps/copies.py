@@ -211,7 +211,7 @@ def _calibrate(bench: Bench, dialect: str) -> None:
         except (PartlyRan, StageError, Unavailable, Refused) as error:
             if isinstance(error, PartlyRan) and error.lost:
                 raise AgentLost(str(error)) from None
-            if isinstance(error, Refused) and error.kind == "login":
+            if isinstance(error, Refused) and error.ends_run:
                 raise
             if OUT_OF_TIME in str(error):
                 # No faster than that, so that the copies are made as small as they have to be.

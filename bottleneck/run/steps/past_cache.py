@@ -44,7 +44,7 @@ def pull(bench: Bench, step: Step, setting: smb_copy.Setting) -> None:
     except (PartlyRan, StageError, Unavailable, Refused) as error:
         if isinstance(error, PartlyRan) and error.lost:
             raise AgentLost(str(error)) from None
-        if isinstance(error, Refused) and error.kind == "login":
+        if isinstance(error, Refused) and error.ends_run:
             raise
         why = f"{files.NEEDS_SERVER_CACHE}; {error}"
     if why:

@@ -192,14 +192,11 @@ def source_of(served: ServerCopies, size: int) -> int:
     bench = served.bench
     name = served.name or new_name("pushed", served.path)
     asked: dict[str, Any] = {"path": served.path, "file_name": name, "seed": bench.seed}
-    asked |= {
-        "limit_seconds": bench.times.fill,
-        "create": served.share.facts["engine_server"] != client_share.GIVEN,
-    }
+    asked |= {"limit_seconds": bench.times.fill, "create": not served.name}
+    if not served.name and served.share.facts["engine_server"] == client_share.GIVEN:
+        return served.good_bytes
     seconds = bench.times.fill + RESIZE_GRACE_SECONDS
     try:
-        if not served.good_bytes:
-            bench.client.ask("served-resize", seconds, size_bytes=0, **asked)
         made = int(bench.client.ask("served-resize", seconds, size_bytes=size, **asked))
     except (StageError, Refused, Unavailable):
         # Another user's file: it is pulled as it is.

@@ -94,10 +94,6 @@ def end_with_parent(parent_pid: int, by: int = 0) -> None:
     """The parent's job does that."""
 
 
-def outlive_parent() -> None:
-    """Not possible in the parent's job: the server removes what its handles hold."""
-
-
 def apart(by: int = 0) -> Dict[str, Any]:
     """How subprocess starts a program that gets no Ctrl-C of ours; it ends with us by our job."""
     return {"creationflags": ALONE}

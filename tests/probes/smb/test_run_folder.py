@@ -6,17 +6,16 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from bottleneck.agents import requests
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import journal
@@ -24,10 +23,9 @@ from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
 from probes.stages import smb_copy
-from probes.system.child import spawn
 from tests import living
 
-RUN = "0123abcd"
+RUN, SEED = "0123abcd", "5eed"
 FOLDER, SOURCE = f"bottleneck-{RUN}", f"source-{RUN}"
 NT1 = "server min protocol = NT1"
 DIALECTS = pytest.mark.parametrize("dialect", ["", "smb1"])
@@ -67,7 +65,7 @@ def holding(peer: Endpoint, folder: Path, dialect: str) -> int:
     """A process of its own that holds the run's folder until it is killed."""
 
     def work() -> None:
-        with hold(Setting(run=RUN, dialect=dialect), peer):
+        with hold(Setting(run=RUN, dialect=dialect, seed=SEED), peer):
             signal.pause()
 
     holder = forked(work)
@@ -114,38 +112,32 @@ def test_kill_9_of_the_holder_leaves_nothing(share: Any, dialect: str) -> None:
         assert living.until(lambda: files(folder) == [])
 
 
-def copying(held: Endpoint, dialect: str, copy: str) -> None:
-    setting = smb_copy.Setting(
-        copy="push.cached",
-        dialect=dialect or "3.1.1",
-        end="memory",
-        size_bytes=4 << 30,
-        seconds=60,
-        fill_source=copy == "pull",
-    )
-    list(smb_copy.initiate(setting, held))
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("copy", ["push", "pull"])
 @DIALECTS
-def test_kill_9_of_the_agent_in_a_copy_leaves_nothing(share: Any, dialect: str, copy: str) -> None:
-    """Its copy dies with it; who holds the folder does not, and removes it."""
+def test_kill_9_of_holder_and_running_copy_leaves_nothing(
+    share: Any, dialect: str, copy: str
+) -> None:
     with share(NT1) as (peer, folder, _):
-
-        def agent() -> None:
-            setting, held = Setting(run=RUN, dialect=dialect), replace(peer, folder=FOLDER)
-            spawn(partial(requests._keep, hold(setting, peer), peer))
-            assert living.until(lambda: files(folder) == [FOLDER, SOURCE])
-            spawn(lambda tell, control: copying(held, dialect, copy))
-            signal.pause()
-
-        killed = forked(agent)
+        holder = holding(peer, folder, dialect)
+        setting = smb_copy.Setting(
+            copy="push.cached",
+            dialect=dialect or "3.1.1",
+            end="memory",
+            size_bytes=4 << 30,
+            seconds=60,
+            seed=SEED,
+            fill_source=copy == "pull",
+        )
+        held = replace(peer, folder=FOLDER)
+        copier = forked(lambda: list(smb_copy.initiate(setting, held)))
         grown = SOURCE if copy == "pull" else "pushed-*"
         assert living.until(
             lambda: any(path.stat().st_size > 64 for path in folder.glob(f"*/{grown}")), 10
         )
-        kill(killed)
+        kill(holder)
+        time.sleep(0.2)
+        kill(copier)
         assert living.until(lambda: files(folder) == [])
 
 
