@@ -120,8 +120,8 @@ class Host(Stream):
         except BaseException as error:
             if host is not None:
                 host.close(now=True)
-            elif isinstance(error, OSError):
-                what = f"{command[0]}: {error.strerror}"
+            if isinstance(error, (OSError, RuntimeError)):  # RuntimeError: of a thread
+                what = f"{command[0]}: {getattr(error, 'strerror', error)}"
                 raise AgentLost(f"the {side}'s agent did not start: {what}") from None
             raise
         return host

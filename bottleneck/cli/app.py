@@ -289,6 +289,8 @@ def run(arguments: list[str]) -> int:
             code, sentence = _run(arguments)
     except KeyboardInterrupt:
         code, sentence = exits.INTERRUPTED, "interrupted"
+    except OSError as error:  # a usage's help that nobody can read
+        code, sentence = exits.of_error(error)
     if sentence:
         if not exits.said:
             exits.complain(sentence, shown=not command_line.now().plugin)
@@ -383,7 +385,7 @@ def _defaults() -> dict[str, dict[str, Value]]:
 def _usage(error: Exception) -> tuple[int, str]:
     text = getattr(error, "format_message", lambda: str(error))()
     if type(error).__name__ == "NoArgsIsHelpError":
-        print(text)
+        print(text, flush=True)
         return exits.USAGE, ""
     typed = getattr(error, "option_name", "") or "".join(command_line.now().line.arguments[:1])
     if typed in SUCCESSORS:

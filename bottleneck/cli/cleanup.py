@@ -82,17 +82,17 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
     cleaned: list[Cleaned] = []
     with Cleanup(*where) as places:
         found = places.look()
-        documents.shown(lambda: _print_found(found, terminal.console()))
+        done = documents.shown(lambda: _print_found(found, terminal.console()))
         ours = [each for each in found if not each.leftover.why_left]
         if ours and not removal.dry_run:
             if not removal.yes:
                 things = "this" if len(ours) == 1 else f"these {len(ours)}"
                 running.ask(f"Remove {things}?", "removing files", "removed")
             cleaned = places.remove(ours)
-    documents.shown(lambda: print_cleaned(cleaned, terminal.console()))
+    done = documents.shown(lambda: print_cleaned(cleaned, terminal.console())) and done
     if places.trouble is not None:
         raise places.trouble
-    return exits.INCOMPLETE if any(each.word != REMOVED for each in cleaned) else exits.DONE
+    return exits.DONE if done and all(e.word == REMOVED for e in cleaned) else exits.INCOMPLETE
 
 
 def _print_found(found: Sequence[Found], console: Console) -> None:

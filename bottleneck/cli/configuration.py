@@ -108,7 +108,7 @@ def read(source: Source) -> str | None:
         content = os.read(fd, LARGEST_BYTES + 1)
         if len(content) > LARGEST_BYTES:
             raise Refused("usage", f"{source.path}: larger than {LARGEST_BYTES} bytes")
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refused("usage", f"{source.path}: not UTF-8") from None
     except OSError as error:

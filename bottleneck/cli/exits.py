@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -27,6 +28,14 @@ OF_REFUSAL = {
     "replaced": INCOMPLETE,
 }
 """Exit code of each kind of probes.core.stage.Refused."""
+
+LIMITS = {
+    "Too many open files": "raise the limit of open files (ulimit -n)",
+    "can't start new thread": "raise the limit of processes (ulimit -u)",
+    "Resource temporarily unavailable": "raise the limit of processes (ulimit -u)",
+}
+"""Remedy by the end of an error's text."""
+UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 said: list[str] = []
 """What this run has complained of."""
@@ -69,13 +78,24 @@ def of_error(error: Exception) -> tuple[int, str]:
         return OF_REFUSAL[error.kind], error.text
     if isinstance(error, ReportError):
         return USAGE, str(error)
+    system = error if isinstance(error, OSError) and error.filename is None else OSError()
+    text = " ".join((system.strerror or str(error)).split())[:300]
+    for words, remedy in LIMITS.items():
+        if text.endswith(words):
+            return UNREACHABLE, f"{text}; {remedy}"
     if isinstance(error, (AgentLost, PartlyRan, StageError, Unavailable, WireError)):
         return UNREACHABLE, str(error)
+    if system.errno == errno.ENOENT:
+        # os.getcwd()'s alone names no file.
+        return USAGE, "current folder: deleted; change to another folder"
+    if system.errno in UNWRITTEN:
+        abandon_stdout()
+        return INCOMPLETE, f"stdout: {text}; the result was not written"
     if os.environ.get("BOTTLENECK_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
-    return INTERNAL, f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return INTERNAL, f"internal error: {type(error).__name__}: {text}"
 
 
 def abandon_stdout() -> None:

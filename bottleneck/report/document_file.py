@@ -75,7 +75,8 @@ def _refuse_open_folder(path: str) -> None:
     if os.geteuid() != 0 or not hasattr(os, "seteuid"):
         return  # on Windows nothing outside a profile counts as private
     # With a dot behind it /tmp is no last part, and passes.
-    folder = os.path.join(os.getcwd(), os.path.dirname(path), ".")
+    here = "/" if os.path.isabs(path) else os.getcwd()
+    folder = os.path.join(here, os.path.dirname(path), ".")
     if changed := others_can_change(folder, sticky=True):
         text = f"another user can change {changed}; use - and redirect, or a folder of root's"
         raise OSError(errno.EACCES, text)

@@ -8,6 +8,7 @@ History of the schema `copy-bottleneck/report/1`:
 
 from __future__ import annotations
 
+import codecs
 import json
 import stat
 import statistics
@@ -192,7 +193,10 @@ def read(path: str | Path) -> bytes:
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ReportError("not a regular file")
-        return file.read(LIMITS.content_bytes + 1)
+        content: bytes | None = file.read(LIMITS.content_bytes + 1)
+    if not content:  # none: a file of the kernel's that has nothing to read now
+        raise ReportError("empty")
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def loads(content: bytes) -> Report:

@@ -76,7 +76,7 @@ def loads(content: bytes, limits: Limits = USUAL) -> Any:
 
 def _broken(kind: str, error: Exception) -> NotBounded:
     if isinstance(error, UnicodeDecodeError):
-        return NotBounded("not a report: it is no text")
+        return NotBounded("not a report: not UTF-8 text")
     reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
     return NotBounded(f"not {kind}: {reason.splitlines()[0][:160]}")
 

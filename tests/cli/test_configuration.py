@@ -308,7 +308,7 @@ def test_the_example_of_the_documentation_is_taken(tmp_path):
     page = (Path(__file__).parents[2] / "docs/configuration.md").read_text()
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "config.toml"
-    path.write_text(example)
+    path.write_text(example, encoding="utf-8-sig")  # as Notepad writes it
     path.chmod(0o600)
     for command, told in tomllib.loads(example).items():
         if command != "defaults":

@@ -234,6 +234,36 @@ def test_a_full_stdout_is_one_complaint_and_changes_no_ending(
     assert all(word in each for word, each in zip(said, complaints, strict=True))
 
 
+REPORT = ROOT / "tests" / "data" / "report-v1-lab-no-agent.json"
+GONE, FULL = 'rmdir "$PWD"; exec "$@"', 'exec "$@" >/dev/full'
+NOBODY = "setpriv --reuid=65534 --clear-groups --inh-caps=+dac_read_search"
+NOBODY = f"{NOBODY} --ambient-caps=+dac_read_search" if os.geteuid() == 0 else ""
+SHELLS = [
+    (GONE, f"explain {REPORT} --json {{}}.json", 0, ""),
+    (GONE, "probe disk --yes", 64, "current folder: deleted; change to another folder"),
+    (FULL, "", 3, "stdout: No space left on device"),
+    (FULL, "probe tcp --help", 3, "stdout: No space left on device"),
+    (FULL, "--version", 3, "stdout: No space left on device"),
+    (FULL, "schema", 3, "stdout: No space left on device"),
+    (FULL, "cleanup --dry-run", 3, "stdout: No space left on device"),
+    ('ulimit -n 9; exec "$@"', "doctor", 69, "Too many open files; raise the limit"),
+    (f'exec {NOBODY} prlimit --nproc=1 "$@"', "doctor", 69, "unavailable; raise the limit"),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("shell", "arguments", "code", "says"), SHELLS)
+def test_what_a_shell_takes_away_is_one_complaint(
+    tmp_path, begin, watched, shell, arguments, code, says
+):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    process = begin(*arguments.format(folder).split(), prefix=["sh", "-c", shell, "sh"], cwd=folder)
+    _, complaints = watched.finish(process)
+    assert process.returncode == code
+    assert [says in each for each in complaints] == [True] * bool(says)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("between", [0.0, 0.1])
 def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path, between):

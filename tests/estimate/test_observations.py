@@ -15,6 +15,7 @@ from bottleneck.records import schema as report_schema
 from bottleneck.report import report
 from bottleneck.report.report import ReportError
 from probes.core.records import Measured, Skipped, rates
+from probes.core.stage import Refused
 
 HEAD = {"schema": SCHEMA, "title": "A ticket", "date": "2026-11-20"}
 
@@ -38,6 +39,22 @@ def test_toml_and_json_say_the_same():
     assert observations.is_toml(text)
     found = supplied_report.report_of(observations.loads(text))
     assert found == told(copy=[{"copy": "pull.cached", "rate": "11 MB/s"}])
+
+
+@pytest.mark.parametrize("name", ["a.toml", "a.json"])
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name):
+    copy = {"copy": "pull.cached", "rate": "11 MB/s"}
+    text = json.dumps({**HEAD, "copy": [copy]})
+    if name == "a.toml":
+        lines = [f"{key} = {json.dumps(each)}" for key, each in HEAD.items()]
+        text = "\n".join([*lines, "[[copy]]", 'copy = "pull.cached"', 'rate = "11 MB/s"'])
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8-sig")
+    assert load(path) == told(copy=[copy])
+    for content, complaint in ((text.encode("utf-16"), "not UTF-8 text"), (b"", "empty")):
+        path.write_bytes(content)
+        with pytest.raises(Refused, match=complaint):
+            load(path)
 
 
 @pytest.mark.parametrize(
