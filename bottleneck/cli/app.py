@@ -42,6 +42,8 @@ PLACES = (
     *("Arguments", COMMON, "Login", "Hosts and agents", "Copies", "Disk", "Time", "Output"),
     UNNAMED,
 )
+PRINTED = ("", "schema")
+"""Commands that do nothing but print, none among them."""
 NEEDS = {"share": " (//host/share)", "mount": " (a mounted folder)", "server": " (--agent)"}
 """What a stage cannot be made without, by its Need."""
 SHORT_HELP = {"help_option_names": ["-h", "--help"]}
@@ -289,8 +291,9 @@ def run(arguments: list[str]) -> int:
             code, sentence = _run(arguments)
     except KeyboardInterrupt:
         code, sentence = exits.INTERRUPTED, "interrupted"
-    except OSError as error:  # a usage's help that nobody can read
-        code, sentence = exits.of_error(error)
+    except OSError as error:
+        exits.abandon()
+        code, sentence = exits.INCOMPLETE, f"stdout: {error.strerror}; the result was not written"
     if sentence:
         if not exits.said:
             exits.complain(sentence, shown=not command_line.now().plugin)
@@ -316,7 +319,7 @@ def _settle(status: str, sentence: str) -> None:
         documents.settle(status, sentence)
     except KeyboardInterrupt:
         # Asked for more than once: whoever waits has had enough.
-        exits.abandon_stdout()
+        exits.abandon()
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
@@ -338,11 +341,14 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         if isinstance(error, SystemExit) and error.code != 1:
             return (error.code if isinstance(error.code, int) else exits.DONE), ""
         # typer and rich end with 1 where whoever read our output has enough.
-        exits.abandon_stdout()
+        exits.abandon()
         return exits.DONE, ""
     except Exception as error:
         if interrupts.is_behind(error):
             return exits.INTERRUPTED, "interrupted"
+        line = command_line.now().line
+        if isinstance(error, OSError) and (line.asks_for_help or line.command in PRINTED):
+            raise
         return exits.of_error(error)
     if code == exits.INTERRUPTED and not exits.said:
         # typer makes this code of a KeyboardInterrupt, without a word.

@@ -239,11 +239,11 @@ def shown(write: Callable[[], object], quietly: bool = False) -> bool:
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):
         # rich ends with SystemExit where whoever read our output has enough.
-        exits.abandon_stdout()
+        exits.abandon()
     except OSError as error:
         if not quietly:
             exits.complain(f"stdout: {error.strerror}; the result was not written")
-        exits.abandon_stdout()
+        exits.abandon()
         return False
     except Exception as error:
         exits.complain(f"stdout: {exits.of_error(error)[1]}; the result was not written")

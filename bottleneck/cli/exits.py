@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import sys
@@ -35,7 +34,6 @@ LIMITS = {
     "Resource temporarily unavailable": "raise the limit of processes (ulimit -u)",
 }
 """Remedy by the end of an error's text."""
-UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 said: list[str] = []
 """What this run has complained of."""
@@ -62,9 +60,10 @@ def complain(text: str, shown: bool = True) -> None:
         return
     for hide in _hiding:
         text = hide(text)
-    # Where nobody reads stderr the exit code says it alone.
-    with contextlib.suppress(OSError):
+    try:
         print(f"bottleneck: {safe(text, 1000)}", file=sys.stderr, flush=True)
+    except OSError:
+        abandon(2)  # the exit code says it alone
 
 
 def of_error(error: Exception) -> tuple[int, str]:
@@ -88,9 +87,6 @@ def of_error(error: Exception) -> tuple[int, str]:
     if system.errno == errno.ENOENT:
         # os.getcwd()'s alone names no file.
         return USAGE, "current folder: deleted; change to another folder"
-    if system.errno in UNWRITTEN:
-        abandon_stdout()
-        return INCOMPLETE, f"stdout: {text}; the result was not written"
     if os.environ.get("BOTTLENECK_DEBUG"):
         import traceback
 
@@ -98,6 +94,6 @@ def of_error(error: Exception) -> tuple[int, str]:
     return INTERNAL, f"internal error: {type(error).__name__}: {text}"
 
 
-def abandon_stdout() -> None:
-    """Whoever read our output has enough; the interpreter must not complain at its exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+def abandon(number: int = 1) -> None:
+    """Loses what stdout or stderr cannot take; the interpreter must not complain at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)

@@ -20,6 +20,7 @@ from rich.segment import ControlCode, ControlType
 from rich.text import Text
 
 from bottleneck.analysis.phrases import busy_text
+from bottleneck.cli import exits
 from bottleneck.documents import terminal
 from bottleneck.documents.terminal import GAP, Signs
 from bottleneck.run.bench import Event
@@ -352,7 +353,7 @@ class _Unbroken:
         try:
             self._stream.flush()
         except OSError:
-            return
+            exits.abandon(self._stream.fileno())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -246,6 +246,8 @@ SHELLS = [
     (FULL, "--version", 3, "stdout: No space left on device"),
     (FULL, "schema", 3, "stdout: No space left on device"),
     (FULL, "cleanup --dry-run", 3, "stdout: No space left on device"),
+    (FULL, "check --help", 3, "stdout: No space left on device"),
+    ('exec "$@" 2>/dev/full', "nonsense", 64, ""),
     ('ulimit -n 9; exec "$@"', "doctor", 69, "Too many open files; raise the limit"),
     (f'exec {NOBODY} prlimit --nproc=1 "$@"', "doctor", 69, "unavailable; raise the limit"),
 ]
