@@ -15,7 +15,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 from probes.system.tools import others_can_change
 
 MARKS = (
@@ -130,12 +130,10 @@ def _refuse_foreign(real: str, about: os.stat_result) -> None:
         raise OSError(errno.EACCES, text) from None
     except FileNotFoundError:
         raise OSError(errno.ENOENT, "the open file no longer has a name") from None
-    try:
+    with descriptor(fd):
         if not os.path.samestat(os.fstat(fd), about):
             raise OSError(errno.EEXIST, "replaced during the run; not overwritten")
         head = os.pread(fd, HEAD_BYTES, 0)
-    finally:
-        os.close(fd)
     began = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if head and not any(began.startswith(first) and mark in began for first, mark in MARKS):
         text = "exists and is not a report of this program; use another file"

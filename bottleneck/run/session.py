@@ -19,7 +19,7 @@ from probes.core.records import SMB_PORT, HostFacts
 from probes.core.stage import Refused, Unavailable, described
 from probes.net import callers
 from probes.smb import run_folder
-from probes.smb.session import first_to_answer
+from probes.smb.frames import first_to_answer
 from probes.stages import loopback
 from probes.system import rtnetlink
 

@@ -21,7 +21,7 @@ from probes.files import folders, removal
 from probes.files.removal import Facts
 from probes.system import accounts
 from probes.system.child import NoAnswer, answered
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 from probes.system.proc import text
 from probes.system.waiting import fcntl
 
@@ -126,11 +126,9 @@ def living() -> Set[str]:
     for runs, name in _entries():
         with contextlib.suppress(OSError):  # its run has just ended, or it is no entry
             fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=runs)
-            try:
+            with descriptor(fd):
                 if not _locked(fd):
                     found.add(str(_read(fd).get("name", "")))
-            finally:
-                os.close(fd)
     return found
 
 
@@ -204,11 +202,9 @@ def _removed(facts: Facts) -> str:
     except FileNotFoundError:
         became = removal.MISSING
     else:
-        try:
+        with descriptor(parent):
             removal.end_group(facts)
             became = removal.remove(parent, facts)
-        finally:
-            os.close(parent)
     if became == removal.OTHER:
         return "another object has its name"
     return UNMOUNTED if became == removal.MISSING and not _is_mounted(facts) else ""
@@ -355,11 +351,9 @@ def _entries() -> Iterator[Tuple[int, str]]:
             continue
         if runs is None:
             continue
-        try:
+        with descriptor(runs):
             for name in sorted(filter(NAME.fullmatch, os.listdir(runs))):
                 yield runs, name
-        finally:
-            os.close(runs)
 
 
 def _paths() -> Tuple[str, ...]:

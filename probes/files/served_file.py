@@ -6,6 +6,7 @@ For copies that the other host starts: its program may neither flush nor look at
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 import secrets
 import stat
@@ -16,7 +17,7 @@ from typing import Iterator
 from probes.core.meaning import Folder, Seconds, Size, Text
 from probes.core.records import Details
 from probes.files import free_space, page_cache, payload, removal, source_file
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 
 COMPARE_BYTES = 4 << 20
 
@@ -71,17 +72,31 @@ def intact(path: Folder, file_name: Text, size_bytes: Size, seed: Text) -> bool:
 
 def holds_payload(fd: int, size_bytes: int, seed: bytes) -> bool:
     """Whether an open file has that size and is the payload of the seed from end to end."""
-    if os.fstat(fd).st_size != size_bytes:
-        return False
-    ring = payload.ring(seed)
+    same_size = os.fstat(fd).st_size == size_bytes
+    return same_size and intact_part(payload.ring(seed), fd, size_bytes)[0]
+
+
+def intact_part(
+    ring: memoryview, fd: int, size_bytes: int, until: float = float("inf")
+) -> tuple[bool, int]:
+    """Whether the file holds the payload, and how much of it was looked at: the end, then all."""
     buffer = memoryview(bytearray(COMPARE_BYTES))
-    offset = 0
-    while offset < size_bytes:
-        got = os.preadv(fd, [buffer[: size_bytes - offset]], offset)
-        if got == 0 or not payload.matches(ring, offset, buffer[:got]):
-            return False
-        offset += got
-    return True
+    last = max(0, size_bytes - 1) // COMPARE_BYTES * COMPARE_BYTES
+    checked = 0
+    for offset in (last, *range(0, last, COMPARE_BYTES)):
+        if time.monotonic() >= until and checked:
+            break
+        view = buffer[: min(COMPARE_BYTES, size_bytes - offset)]
+        done = 0
+        while done < len(view):
+            got = os.preadv(fd, [view[done:]], offset + done)
+            if not got:
+                raise OSError(errno.EIO, "the copy became shorter while it was checked")
+            done += got
+        if not payload.matches(ring, offset, view):
+            return False, checked
+        checked += len(view)
+    return True, checked
 
 
 def start_write_back(fd: int) -> None:
@@ -98,14 +113,11 @@ def remove(path: Folder, file_name: Text = "") -> None:
     run_folder = os.path.basename(path)  # noqa: PTH119
     check_name(run_folder)
     ours = removal.run_files(run_folder)
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        every = [file_name] if file_name else {*os.listdir(folder)} - {source_name(path)}
-        for each in filter(ours.fullmatch, every):
+    with descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as folder:
+        names = [file_name] if file_name else {*os.listdir(folder)} - {source_name(path)}
+        for each in filter(ours.fullmatch, names):
             with contextlib.suppress(OSError):
                 os.unlink(each, dir_fd=folder)  # noqa: PTH108
-    finally:
-        os.close(folder)
 
 
 @contextmanager
@@ -114,20 +126,15 @@ def _opened(path: str, name: str, flags: int) -> Iterator[int]:
     check_name(run_folder)
     if not removal.run_files(run_folder).fullmatch(name):
         raise ValueError("not the name of a run's file")
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
+    with descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as folder:
         # O_NONBLOCK: a planted FIFO must not hold us
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=folder)
-    finally:
-        os.close(folder)
-    try:
+    with descriptor(fd):
         told = os.fstat(fd)
         # a second name would make it somebody else's file as well
         if not stat.S_ISREG(told.st_mode) or told.st_nlink > 1:
             raise ValueError(f"{name} in the run's folder is not a regular file of its own")
         yield fd
-    finally:
-        os.close(fd)
 
 
 RUN_FOLDER = re.compile(r"bottleneck-[0-9a-f]{8,64}")

@@ -18,7 +18,7 @@ from probes.core.records import SMB_PORT, Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.system import tools
 from probes.system.child import end_with_parent
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 from probes.system.waiting import select
 
 PROGRAM = "smbclient"
@@ -188,10 +188,8 @@ def connected(
     lines, its_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with lines, its_end:
         secret = _secret(peer.access or Access())
-        try:
+        with descriptor(secret):
             process = _started(program, peer, dialect, options, its_end, (*pass_fds, secret))
-        finally:
-            os.close(secret)
         its_end.close()
         try:
             client = Connected(process, lines, where)

@@ -11,7 +11,7 @@ import ipaddress
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from probes.files.own_folder import OwnFolder, own_folder
 from probes.programs import served_folder
 from probes.programs.samba import find_smbd, private_samba, vanishing_folder
 from probes.smb import run_folder
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 from probes.system.waiting import signal
 
 SHARE = "bottleneck"
@@ -108,12 +108,12 @@ def single_address(text: str) -> str:
     return str(address).partition("%")[0]
 
 
-@contextmanager
-def _in_run_folder(setting: Setting, peer: Endpoint, outlived: bool) -> Iterator[Endpoint]:
+def _in_run_folder(
+    setting: Setting, peer: Endpoint, outlived: bool
+) -> AbstractContextManager[Endpoint]:
     """A session of our own with the share: it makes the folder, and tells what is demanded."""
     made = run_folder.Setting(run=setting.run, dialect=setting.dialect, outlived=outlived)
-    with run_folder.hold(made, peer) as held:
-        yield held
+    return run_folder.hold(made, peer)
 
 
 @contextmanager
@@ -265,8 +265,5 @@ class _WriteBack:
             if size - self._begun.get(entry.name, 0) < WRITE_BACK_BYTES:
                 continue
             self._begun[entry.name] = size
-            fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
+            with descriptor(os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as fd:
                 served_file.start_write_back(fd)
-            finally:
-                os.close(fd)

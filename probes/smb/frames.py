@@ -7,17 +7,23 @@ request leaves as header and payload that were never joined.
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import struct
 import time
 from collections.abc import Sequence
 
+from probes.core.records import SMB_PORT, Endpoint
+from probes.core.stage import Refused
 from probes.smb.time_bins import REPLY, SEND, TimeBins
 from probes.sockets import tcp_info
 from probes.sockets.tcp_info import SILENT, WHOLE, keep_alive, send_parts, wait_at_most
 
 KEEP_ALIVE = 0x85
 """Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""
+CONNECT_SECONDS = 5.0
+HEAD_START_SECONDS = 0.5
+"""Of an address before the next one of the same host is tried; all are tried longer after that."""
 TICK_SECONDS = 1
 """How often a blocked call comes back to look at the deadline."""
 STALL_SECONDS = 10.0
@@ -175,3 +181,54 @@ def _rest(parts: list[Buffer], sent: int) -> list[Buffer]:
 
 def _reason(error: OSError) -> str:
     return error.strerror.lower() if error.strerror else str(error)
+
+
+NO_WAY = {
+    errno.EINVAL: "the route to it is a blackhole",
+    errno.EACCES: "the route to it is prohibited",
+    errno.ENETUNREACH: "no route to it",
+    errno.EHOSTUNREACH: "it is down, no route leads to it, or a firewall rejects it",
+}
+"""What the kernel means by an error of connect(2). Source: ip-route(8), route types."""
+
+
+def first_to_answer(host: str, port: int) -> socket.socket:
+    """A connection with that address of a host's which answers; a dead one costs little.
+
+    Errors: those of socket.create_connection.
+    """
+    addresses = [each[4][0] for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for address in addresses if len(addresses) > 1 else ():
+        with contextlib.suppress(OSError):  # tried again, and longer
+            connection = socket.create_connection((str(address), port), HEAD_START_SECONDS)
+            connection.settimeout(CONNECT_SECONDS)
+            return connection
+    return socket.create_connection((host, port), CONNECT_SECONDS)
+
+
+def connect(peer: Endpoint) -> socket.socket:
+    """A prepared TCP connection within CONNECT_SECONDS per address. Raises Refused."""
+    host, port = peer.host, peer.port or SMB_PORT
+    where = f"{host} port {port}"
+    try:
+        sock = first_to_answer(host, port)
+    except socket.gaierror:
+        text = f"{host}: connect: the name does not resolve; check it, or use an address"
+    except TimeoutError:
+        text = (
+            f"{where}: connect: no answer within {CONNECT_SECONDS:.0f} s; check that the "
+            "host is up and that no firewall drops the port"
+        )
+    except ConnectionRefusedError:
+        text = f"{where}: connect: refused; check that the file server runs on this port"
+    except OSError as error:
+        why = NO_WAY.get(error.errno or 0)
+        other = f"{error.strerror or error}".lower()
+        text = f"{where}: connect: {why or other}; "
+        text += f"see `ip route get {host}`" if why else "check the network"
+    except UnicodeError:
+        text = f"{host}: connect: not a host name; check it, or use an address"
+    else:
+        prepare(sock)
+        return sock
+    raise Refused("unreachable", text)

@@ -19,9 +19,8 @@ from probes.core.meaning import Port, Text
 from probes.core.records import DIALECTS, Details, Endpoint
 from probes.core.stage import Refused
 from probes.smb.facts import NUMBERS, security_mode
-from probes.smb.frames import Broken, Wire
+from probes.smb.frames import Broken, Wire, connect
 from probes.smb.login import open_session
-from probes.smb.session import connect
 
 ANSWER_SECONDS = 3.0
 ANSWER_BYTES = 64 * 1024

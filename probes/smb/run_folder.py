@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from probes.core.meaning import Hex, Number, Text
-from probes.core.records import SMB_PORT, Endpoint
+from probes.core.records import SMB_PORT, Details, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import journal, payload
 from probes.files.removal import run_files
@@ -121,40 +121,50 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     Raises Refused or Unavailable; Broken where something may be left.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
-    with (
-        open_session(peer, setting.dialect, setting.security) as session,
-        _noted(session, setting, peer, path) as note,
-    ):
-        known = recycle_bin.names(session, "") if setting.seed else ()
-        folder = _created(session, peer, path)
-        note.there = True
-        bin_folder = _bin(session, peer, path, known) if setting.seed else ""
-        source = session.create_file(joined(path, source_name(path)))
-        mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
-        if mark and not session.write_mark(source, mark):
-            mark = b""
-        space = session.space(folder)
-        facts = {
-            **session.facts.details(),
-            "interfaces": [
-                {**vars(each), "reached_from": _reached_from(each.address)}
-                for each in session.interfaces()
-            ],
-            "free_bytes": space.free_bytes,
-            "total_bytes": space.total_bytes,
-            "bin": bin_folder,
-            "guest": session.guest,
-        }
-        held = replace(peer, folder=path, facts=facts)
+    with open_session(peer, setting.dialect, setting.security) as session:
+        entry, gone = _noted(session, setting, peer, path), False
         try:
-            yield held
-        finally:
-            note.there = not (
-                _vanished(session, source, folder, held, mark) or _swept(setting, peer, path)
-            )
-            if bin_folder:
-                for each in list(recycle_bin.entries(session, peer.folder, run_id(path), known)):
+            known = recycle_bin.names(session, "") if setting.seed else ()
+            folder = _created(session, peer, path)
+            bin_folder = _bin(session, peer, path, known) if setting.seed else ""
+            source = session.create_file(joined(path, source_name(path)))
+            mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
+            if mark and not session.write_mark(source, mark):
+                mark = b""
+            held = replace(peer, folder=path, facts={**_facts(session, folder), "bin": bin_folder})
+            try:
+                yield held
+            finally:
+                gone = _vanished(session, source, folder, held, mark) or _swept(setting, peer, path)
+                kept = recycle_bin.entries(session, peer.folder, run_id(path), known)
+                for each in list(kept) if bin_folder else ():
                     recycle_bin.removed(session, each)
+        finally:
+            entry.close(gone=gone or not _is_there(session, path))
+
+
+def _facts(session: Session, folder: Handle) -> Details:
+    """Returns what is known of the share and its server."""
+    space = session.space(folder)
+    return {
+        **session.facts.details(),
+        "interfaces": [
+            {**vars(each), "reached_from": _reached_from(each.address)}
+            for each in session.interfaces()
+        ],
+        "free_bytes": space.free_bytes,
+        "total_bytes": space.total_bytes,
+        "guest": session.guest,
+    }
+
+
+def _is_there(session: Session, path: str) -> bool:
+    """Whether a folder may be there: also where the server does not tell."""
+    folder, _, name = path.rpartition("\\")
+    try:
+        return name in session.names(folder)
+    except Refused:
+        return True
 
 
 def _bin(session: Session, peer: Endpoint, path: str, known: tuple[str, ...]) -> str:
@@ -181,12 +191,13 @@ def _created(session: Session, peer: Endpoint, path: str) -> Handle:
     try:
         return session.create_folder(path)
     except Refused as error:
-        if error.kind != "permission" or session.may_write() is not False:
-            raise
-        where = f"//{peer.host}/{peer.share}"
-        text = f"{where} is read-only for this user, and a run writes its test files there"
-        remedy = "use an account that may write, or another share"
-        raise Refused(error.kind, f"{text}; {remedy}") from None
+        text = error.text
+        if error.kind == "permission" and session.may_write() is False:
+            text = f"//{peer.host}/{peer.share} is read-only for this user, and a run writes its "
+            text += "test files there; use an account that may write, or another share"
+        elif error.kind == "permission" and _is_there(session, path):
+            text += f"; the empty folder {path} was made all the same, and is left there"
+        raise Refused(error.kind, text) from None
 
 
 def _reached_from(address: str) -> str | None:
@@ -196,19 +207,10 @@ def _reached_from(address: str) -> str | None:
         return None
 
 
-@dataclass
-class _Note:
-    there: bool = False
-    """Whether the folder may be there."""
-
-
-@contextmanager
-def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> Iterator[_Note]:
-    """Has it in the journal until it is gone; what is there of killed runs goes first."""
-    note = _Note()
+def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> journal.Entry:
+    """Removes what killed runs left there, and returns the journal's entry of the folder."""
     if not setting.outlived:
-        yield note
-        return
+        return journal.Entry(None)
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
     until = time.monotonic() + LEFT_SECONDS
     for facts, left in journal.left(journal.SHARE):
@@ -216,11 +218,7 @@ def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> Ite
             # Whatever is wrong with it is no reason to measure nothing: the next one tries again.
             with suppress(Refused, Unavailable, Broken):
                 left.close(gone=_removed(session, facts["name"]))
-    entry = journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
-    try:
-        yield note
-    finally:
-        entry.close(gone=not note.there)
+    return journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
 
 
 def _removed(session: Session, path: str, seconds: float = 0.0) -> bool:

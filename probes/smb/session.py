@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import logging
-import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,12 +10,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from probes.core.records import SMB_PORT, Access, Endpoint
+from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files.removal import MAGIC
 from probes.smb import kerberos, status
 from probes.smb.facts import Interface, SessionFacts
-from probes.smb.frames import FRAME_SPARE_BYTES, Wire, prepare
+from probes.smb.frames import FRAME_SPARE_BYTES, Wire, connect
 from probes.smb.pipe import (
     DELETE,
     DELETE_ON_CLOSE,
@@ -35,9 +33,6 @@ from probes.smb.pipe import (
     Pipe,
 )
 
-CONNECT_SECONDS = 5.0
-HEAD_START_SECONDS = 0.5
-"""Of an address before the next one of the same host is tried; all are tried longer after that."""
 STEP_SECONDS = 10.0
 """Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
 GUEST = "guest"
@@ -365,54 +360,3 @@ def refuse_guest(peer: Endpoint, access: Access) -> None:
         text = f"{peer.host}: login: the server treated {named or 'this user'} as a guest"
         remedy = "check user and password, or use --allow-guest without a user"
         raise Refused("login", f"{text}; {remedy}")
-
-
-NO_WAY = {
-    errno.EINVAL: "the route to it is a blackhole",
-    errno.EACCES: "the route to it is prohibited",
-    errno.ENETUNREACH: "no route to it",
-    errno.EHOSTUNREACH: "it is down, no route leads to it, or a firewall rejects it",
-}
-"""What the kernel means by an error of connect(2). Source: ip-route(8), route types."""
-
-
-def first_to_answer(host: str, port: int) -> socket.socket:
-    """A connection with that address of a host's which answers; a dead one costs little.
-
-    Errors: those of socket.create_connection.
-    """
-    addresses = [each[4][0] for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    for address in addresses if len(addresses) > 1 else ():
-        with suppress(OSError):  # tried again, and longer
-            connection = socket.create_connection((str(address), port), HEAD_START_SECONDS)
-            connection.settimeout(CONNECT_SECONDS)
-            return connection
-    return socket.create_connection((host, port), CONNECT_SECONDS)
-
-
-def connect(peer: Endpoint) -> socket.socket:
-    """A prepared TCP connection within CONNECT_SECONDS per address. Raises Refused."""
-    host, port = peer.host, peer.port or SMB_PORT
-    where = f"{host} port {port}"
-    try:
-        sock = first_to_answer(host, port)
-    except socket.gaierror:
-        text = f"{host}: connect: the name does not resolve; check it, or use an address"
-    except TimeoutError:
-        text = (
-            f"{where}: connect: no answer within {CONNECT_SECONDS:.0f} s; check that the "
-            "host is up and that no firewall drops the port"
-        )
-    except ConnectionRefusedError:
-        text = f"{where}: connect: refused; check that the file server runs on this port"
-    except OSError as error:
-        why = NO_WAY.get(error.errno or 0)
-        other = f"{error.strerror or error}".lower()
-        text = f"{where}: connect: {why or other}; "
-        text += f"see `ip route get {host}`" if why else "check the network"
-    except UnicodeError:
-        text = f"{host}: connect: not a host name; check it, or use an address"
-    else:
-        prepare(sock)
-        return sock
-    raise Refused("unreachable", text)

@@ -23,7 +23,7 @@ from probes.smb.many_files import ManyFiles, Timed
 from probes.smb.pipe import Pipe, fitting
 from probes.smb.session import Session
 from probes.smb.smbprotocol_session import Smb2Session
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 
 SAMPLE_SECONDS = 0.1
 GRACE_SECONDS = 5.0
@@ -199,9 +199,7 @@ def walked(top: str, passed: Passed) -> Iterator[int | None]:
             except OSError as error:
                 refused(error)
                 continue
-            try:
+            with descriptor(fd):
                 yield fd
-            finally:
-                os.close(fd)
         inner[:] = sorted(filter(is_plain, inner))
         yield None

@@ -7,7 +7,6 @@ affair, and that is what is measured. Every call into the mount has a deadline: 
 from __future__ import annotations
 
 import contextlib
-import errno
 import shutil
 import stat
 import subprocess
@@ -19,14 +18,14 @@ from typing import Iterator, Optional, Tuple
 from probes.core.meaning import Folder, Seconds, Size, Text
 from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
 from probes.core.stage import Running, Stage, Window, no_agent, requested
-from probes.files import free_space, page_cache, payload, source_file
+from probes.files import free_space, page_cache, payload, served_file, source_file
 from probes.files.folders import read_mount
 from probes.files.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
 from probes.files.served_file import check_name, new_name, source_name
 from probes.programs import copy_program
 from probes.programs.copy_program import CopyBroke, Program, started
 from probes.system.child import NoAnswer, answered
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 from probes.watch import program_watch, thread_calls
 
 STAGE = Stage(
@@ -112,7 +111,7 @@ def _pull(
     cached = setting.copy.endswith(".cached")
     with speaking_of(setting.target_folder):
         fd = waited(setting.target_folder, lambda: _shortened(path, setting.size_bytes, ring, True))
-    with _closing(fd):
+    with descriptor(fd):
         with speaking_of(setting.target_folder):
             # A user's first copy finds nothing of the file in this host's own cache of the mount.
             found = answered(
@@ -123,7 +122,9 @@ def _pull(
         window = Window()
         with _new_file(peer.path) if setting.command else _nameless(setting.folder) as sink:
             trace = yield from _copied(setting, window, program, path, sink, fd)
-            intact, checked = _intact(ring, sink.fd, setting.size_bytes, float("inf"))
+            intact, checked = served_file.intact_part(
+                ring, sink.fd, setting.size_bytes, float("inf")
+            )
     # what another system's cache held is for its agent to prove
     return {
         **window.timed(setting.size_bytes),
@@ -144,10 +145,10 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
 
     def check(until: float) -> tuple[bool, int]:
         page_cache.evict(sink.fd)
-        return _intact(ring, sink.fd, setting.size_bytes, until)
+        return served_file.intact_part(ring, sink.fd, setting.size_bytes, until)
 
     with _new_file(peer.folder) as sink:
-        with _closing(fd):
+        with descriptor(fd):
             cached = setting.copy.endswith(".cached")
             found = _cached(fd, setting.size_bytes, cached)
             window = Window()
@@ -204,7 +205,7 @@ class _Sink:
 @contextmanager
 def _nameless(folder: str) -> Iterator[_Sink]:
     fd = source_file.open_new(folder)
-    with _closing(fd):
+    with descriptor(fd):
         yield _Sink(f"/proc/self/fd/{fd}", (fd,))
 
 
@@ -309,7 +310,7 @@ def _shortened(path: str, size_bytes: int, ring: memoryview, named: bool) -> int
         if told.st_size < size_bytes:
             raise ValueError(f"{path} has {told.st_size} bytes, {size_bytes} are to be copied")
         if told.st_size > size_bytes:
-            with _closing(os.open(path, os.O_RDWR | flags)) as writing:
+            with descriptor(os.open(path, os.O_RDWR | flags)) as writing:
                 end = max(size_bytes, told.st_size - BLOCK_BYTES)
                 tail = memoryview(os.pread(writing, BLOCK_BYTES, end))
                 same = os.path.samestat(told, os.fstat(writing))
@@ -325,32 +326,3 @@ def _shortened(path: str, size_bytes: int, ring: memoryview, named: bool) -> int
 def _cached(fd: int, size_bytes: int, wanted: bool) -> Details:
     page_cache.bring(fd, size_bytes, wanted)
     return page_cache.found(fd, size_bytes, wanted)
-
-
-def _intact(ring: memoryview, fd: int, size_bytes: int, until: float) -> tuple[bool, int]:
-    """Whether the file holds the payload, and how much of it was looked at: the end, then all."""
-    buffer = memoryview(bytearray(BLOCK_BYTES))
-    last = max(0, size_bytes - 1) // BLOCK_BYTES * BLOCK_BYTES
-    checked = 0
-    for offset in (last, *range(0, last, BLOCK_BYTES)):
-        if time.monotonic() >= until and checked:
-            break
-        view = buffer[: min(BLOCK_BYTES, size_bytes - offset)]
-        done = 0
-        while done < len(view):
-            got = os.preadv(fd, [view[done:]], offset + done)
-            if not got:
-                raise OSError(errno.EIO, "the copy became shorter while it was checked")
-            done += got
-        if not payload.matches(ring, offset, view):
-            return False, checked
-        checked += len(view)
-    return True, checked
-
-
-@contextmanager
-def _closing(fd: int) -> Iterator[int]:
-    try:
-        yield fd
-    finally:
-        os.close(fd)

@@ -18,7 +18,7 @@ from probes.core.stage import Running, Window, requested
 from probes.files import page_cache, served_file, source_file
 from probes.programs import smbclient
 from probes.programs.smbclient import Connected, Said
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 from probes.watch import program_watch, thread_calls
 
 SAMPLE_SECONDS = 0.1
@@ -81,8 +81,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 
 def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running:
-    fd = os.open(peer.path, os.O_RDONLY)
-    try:
+    with descriptor(os.open(peer.path, os.O_RDONLY)) as fd:
         size = os.fstat(fd).st_size
         if size != setting.size_bytes:
             raise ValueError(f"this host's file has {size} bytes, {setting.size_bytes} are to go")
@@ -110,13 +109,11 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
             "flush_seconds": None,
             "cache": cache,
         }
-    finally:
-        os.close(fd)
 
 
 def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running:
     fd = source_file.open_new(setting.folder)
-    try:
+    with descriptor(fd):
         with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)
@@ -141,8 +138,6 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
             "cache": cache,
             "hash_ok": intact,
         }
-    finally:
-        os.close(fd)
 
 
 class _Arriving:

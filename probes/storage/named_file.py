@@ -22,7 +22,7 @@ from probes.files import folders, page_cache, place
 from probes.storage import Setting, others, sequential
 from probes.storage.sequential import cache_details
 from probes.storage.written import Workers, middle_and_worst
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 
 SAMPLE_SECONDS = 0.25
 GRACE_SECONDS = 6.0
@@ -126,10 +126,8 @@ def opened(path: str) -> Iterator[int]:
     finally:
         if found >= 0:
             os.close(found)
-    try:
+    with descriptor(fd):
         yield fd
-    finally:
-        os.close(fd)
 
 
 def _for_reading(path: str) -> int:

@@ -17,7 +17,7 @@ from probes.core.stage import Last, Running, Unavailable
 from probes.files import folders, free_space, page_cache, place, source_file
 from probes.programs import fio
 from probes.storage import Setting, others
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 
 TRIAL_SHARE = 0.2
 """Of the time, for each of the two trials that choose how to read."""
@@ -44,7 +44,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
             who = f"{getpass.getuser()} on {socket.gethostname()}"
             raise Unavailable(f"{who} may not read the share's files there") from None
         size_bytes = min(size_bytes, os.fstat(fd).st_size)
-    try:
+    with descriptor(fd):
         if setting.verb == "write":
             size_bytes = free_space.fitting(size_bytes, setting.folder)
         size_bytes = size_bytes // fio.BLOCK_BYTES * fio.BLOCK_BYTES
@@ -59,8 +59,6 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
             # another user's file: only the device's own count shows where the bytes came from
             cache["proven"] = (details["device_read_bytes"] or 0) >= moved_bytes
         details["place"] = place.place(fd, flush=setting.verb == "write")
-    finally:
-        os.close(fd)
     return details
 
 

@@ -13,7 +13,7 @@ from probes.core.stage import Running
 from probes.files import folders, free_space, page_cache, payload, source_file
 from probes.storage import Setting, named_file, others, sequential, written
 from probes.storage.named_file import BLOCK_BYTES, DEPTH, GRACE_SECONDS, Pass
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:
@@ -29,14 +29,12 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
                 page_cache.evict(fd)
         return (yield from named_file.measure(replace(setting, path=peer.path), peer))
     fd = source_file.open_new(setting.folder)
-    try:
+    with descriptor(fd):
         size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
         size_bytes = size_bytes // BLOCK_BYTES * BLOCK_BYTES
         if not size_bytes:
             raise written.no_room(setting)
         return (yield from _written(setting, fd, size_bytes))
-    finally:
-        os.close(fd)
 
 
 def _written(setting: Setting, fd: int, size_bytes: int) -> Running:

@@ -27,7 +27,7 @@ from probes.files import free_space, payload, source_file
 from probes.files.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
 from probes.host.memory import read_pressure
 from probes.storage import Setting
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 
 BLOCK_BYTES = 1024 * 1024
 """What SMB clients send in one request since 2.1."""
@@ -85,13 +85,11 @@ def growing(setting: Setting) -> Iterator[GrowingFile]:
     may be used.
     """
     fd = source_file.open_new(setting.folder)
-    try:
+    with descriptor(fd):
         size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
         if size_bytes < BLOCK_BYTES:
             raise Unavailable("the file is smaller than one block of 1 MiB")
         yield GrowingFile(fd, size_bytes, bytes.fromhex(setting.seed))
-    finally:
-        os.close(fd)
 
 
 def no_room(setting: Setting) -> Unavailable:

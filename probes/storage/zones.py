@@ -22,7 +22,7 @@ from probes.programs import fio
 from probes.storage import Setting, curve, others, placed
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 from probes.system.proc import there
 
 PASS_STEP = 1 / 8
@@ -232,7 +232,7 @@ def opened(node: str) -> Iterator[Opened]:
         fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         raise Unavailable(_why(node, host, error)) from None
-    try:
+    with descriptor(fd):
         told = os.fstat(fd)
         if not stat.S_ISBLK(told.st_mode):
             raise Unavailable(f"{node} on {host} is not a block device")
@@ -240,8 +240,6 @@ def opened(node: str) -> Iterator[Opened]:
         if size_bytes == 0:
             raise Unavailable(f"{node} on {host} has no size: no medium in it")
         yield Opened(fd, kernel_name(f"/proc/self/fd/{fd}") or None, size_bytes)
-    finally:
-        os.close(fd)
 
 
 def readable(node: Device) -> bool:

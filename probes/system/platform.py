@@ -7,10 +7,21 @@ the same on both. The other modules of POSIX that Windows lacks are in waiting.p
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
+from typing import Iterator
 
 if sys.platform == "win32":
     from probes.system.windows import os
 else:
     import os
 
-__all__ = ["os"]
+__all__ = ["descriptor", "os"]
+
+
+@contextmanager
+def descriptor(fd: int) -> Iterator[int]:
+    """Closes a descriptor when the block is left."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
