@@ -66,7 +66,9 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
                 if wanted:
                     continue  # each of them is told of, so that none is taken for gone
                 break
-            seen = _seen(session, peer.folder, entry, now, setting.older_seconds)
+            # A run that the journal of this host knows to have ended needs no time to go by.
+            older_seconds = 0.0 if entry.name in noted else setting.older_seconds
+            seen = _seen(session, peer.folder, entry, now, older_seconds)
             if not seen.why_left and entry.name not in noted:
                 seen = replace(seen, why_left=_unproven(session, joined(peer.folder, entry.name)))
             if entry.name in wanted and not seen.why_left:

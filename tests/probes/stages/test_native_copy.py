@@ -14,7 +14,7 @@ import pytest
 
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
-from probes.files import folders, own_folder, payload, source_file
+from probes.files import folders, own_folder, payload, served_file, source_file
 from probes.files.served_file import source_name
 from probes.stages import native_copy
 from probes.stages.native_copy import Setting
@@ -163,12 +163,12 @@ def test_one_wrong_byte_anywhere_is_told(tmp_path):
         wrong[at] ^= 1
         path.write_bytes(wrong)
         with path.open("rb") as file:
-            assert native_copy._intact(ring, file.fileno(), SIZE, float("inf"))[0] is False
+            assert served_file.intact_part(ring, file.fileno(), SIZE, float("inf"))[0] is False
     path.write_bytes(content)
     with path.open("rb") as file:
-        assert native_copy._intact(ring, file.fileno(), SIZE, float("inf")) == (True, SIZE)
+        assert served_file.intact_part(ring, file.fileno(), SIZE, float("inf")) == (True, SIZE)
         # Without time the end alone: that is where a short copy shows.
-        assert native_copy._intact(ring, file.fileno(), SIZE, 0.0) == (True, SIZE - 4 * MIB)
+        assert served_file.intact_part(ring, file.fileno(), SIZE, 0.0) == (True, SIZE - 4 * MIB)
 
 
 def test_a_program_that_copies_half_is_broken_and_not_fast(
