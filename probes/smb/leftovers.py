@@ -35,8 +35,6 @@ from probes.smb.smbprotocol_session import MOST_ENTRIES, Smb2Session
 LOOK_SECONDS = 40.0
 """From then on nothing more is begun: what was found and removed by then is told in time."""
 SHARING_VIOLATION, DELETE_PENDING = 0xC0000043, 0xC0000056
-NAME_NOT_FOUND = 0xC0000034
-"""STATUS_OBJECT_NAME_NOT_FOUND (MS-ERREF 2.3.1)."""
 _LIST = DirectoryAccessMask.FILE_LIST_DIRECTORY | DirectoryAccessMask.SYNCHRONIZE
 _DELETE_FOLDER = _LIST | DirectoryAccessMask.DELETE | DirectoryAccessMask.FILE_READ_ATTRIBUTES
 
@@ -211,19 +209,11 @@ def remove(session: Smb2Session, path: str, until: float) -> str:
         return _words(error)
     except Refused as refused:
         return refused.text
-    return _still_there(session, path)
-
-
-def _still_there(session: Smb2Session, path: str) -> str:
-    """Why a deleted folder is there all the same; empty: it is gone.
-
-    Closing a folder that is not empty deletes nothing, and says nothing of it (MS-FSA 2.1.5.5).
-    """
+    # Closing a folder that is not empty deletes nothing, and says nothing (MS-FSA 2.1.5.5).
     try:
-        with session._step(f"look for {path}", quiet=True):
-            _opened(session, path, _LIST, FOLDER, SHARE_ALL).close()
-    except SMBResponseException as error:
-        return "" if error.status == NAME_NOT_FOUND else _words(error)
+        session.close(session.open_folder(path))
+    except Refused as refused:
+        return "" if refused.kind == "share" else refused.text
     return "it is no longer empty"
 
 
