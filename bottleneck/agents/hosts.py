@@ -205,7 +205,7 @@ class Host(Stream):
         """Notes files of a setting on another host, where the link to it was lost."""
         text = f"files of this run may remain on the {self.side} for up to 60 s"
         text += "; then its agent removes them"
-        if self.away and getattr(setting, "folder", False) and text not in self.unclosed:
+        if self.is_remote and getattr(setting, "folder", False) and text not in self.unclosed:
             self.unclosed.append(text)
 
     def _close_hold(self, number: int, name: str, opened: bool, setting: Any) -> None:
@@ -221,7 +221,7 @@ class Host(Stream):
         except (AgentLost, StageError, Refused, Unavailable, OSError) as error:
             # The others are asked to close, too, and nobody waits for each of them.
             self.silent = isinstance(error, (AgentLost, OSError))
-            if self.silent and self.away:
+            if self.silent and self.is_remote:
                 self._note_files(setting)
             else:
                 self.unclosed.append(f"{self.side}: closing the {name}: {error}")
@@ -392,5 +392,5 @@ def start_there(spec: str) -> Host:
         host = Host.start("server", bootstrap.command_for(spec), bootstrap.program())
     except AgentLost as lost:
         raise AgentLost(*bootstrap.explained(spec, lost.text, lost.said)) from None
-    host.away = True
+    host.is_remote = True
     return host

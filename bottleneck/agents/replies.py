@@ -163,7 +163,8 @@ class Stream:
     sending: threading.RLock = field(default_factory=threading.RLock)
     closing: threading.Event = field(default_factory=threading.Event)
     """Whether nothing more is written: the descriptor may soon be another file's."""
-    away: bool = False  # on another host
+    is_remote: bool = False
+    """Whether it is on another host."""
     errors: list[str] = field(default_factory=list)
     """The last words of its stderr."""
 
@@ -278,15 +279,17 @@ class Stream:
         try:
             reply = self.replies.get(number, max(0.01, until - time.monotonic()))
         except queue.Empty:
-            remedy = "check that the host is up" if self.away else "try again with less load here"
+            remedy = (
+                "check that the host is up" if self.is_remote else "try again with less load here"
+            )
             text = f"{self.side}: the agent did not answer in {step}"
             raise AgentLost(text, remedy) from None
         if "lost" in reply:
             how = words(reply["lost"])
             text = f"{self.side}: the agent {how} in {step}{self._last_words()}"
-            broke = self.process.poll() == 255  # of ssh(1)
+            ssh_failed = self.process.poll() == 255
             remedy = "its connection broke or it was killed: check the link to it"
-            raise AgentLost(text, remedy if broke else "")
+            raise AgentLost(text, remedy if ssh_failed else "")
         if "skipped" in reply:
             raise Unavailable(words(reply["skipped"]))
         if "refused" in reply:

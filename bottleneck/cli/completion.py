@@ -87,12 +87,12 @@ def install(shell: str) -> str:
         raise Refused("permission", f"--install-completion: {why}") from None
     if shell != "zsh":
         return f"installed {path}; open a new {shell} to use it"
-    told = f"installed {path}; add this line to ~/.zshrc:\n"
-    return f"{told}fpath+=('{path.parent}'); autoload -Uz compinit; compinit"
+    sentence = f"installed {path}; add this line to ~/.zshrc:\n"
+    return f"{sentence}fpath+=('{path.parent}'); autoload -Uz compinit; compinit"
 
 
 def _place(shell: str) -> Path:
-    """The file that a shell reads for completions of this program, in this user's home."""
+    """Returns the file that a shell reads for completions of this program, in this user's home."""
 
     def folder(variable: str, usual: str) -> Path:
         path = Path(os.environ.get(variable, ""))

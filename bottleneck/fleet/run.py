@@ -75,8 +75,8 @@ def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
     """
     where, found, log = keep.absolute(), Collected(), -1
     try:
-        there = next(each for each in (where, *where.parents) if each.exists())
-        why = others_can_change(f"{there}/.", sticky=True)
+        nearest = next(each for each in (where, *where.parents) if each.exists())
+        why = others_can_change(f"{nearest}/.", sticky=True)
         if not why:
             folders.make_private(str(where))
             why = others_can_change(str(where), sticky=True)
@@ -178,7 +178,7 @@ def _round(
         **more,
     }
     variables = work / "round.json"
-    variables.write_text(json.dumps(_unsafe(told)))
+    variables.write_text(json.dumps(_mark_unsafe(told)))
     command = [program("ansible-playbook"), "--inventory", str(run.inventory.absolute())]
     command += ["--forks", str(len(pairs)), "--extra-vars", f"@{variables}", PLAYBOOK]
     last = "interrupted"
@@ -192,16 +192,16 @@ def _round(
                 found.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
 
 
-def _unsafe(value: Any) -> Any:
+def _mark_unsafe(value: Any) -> Any:
     """Marks all texts of a value, so that Ansible takes none for a template."""
     if isinstance(value, Mapping):
-        return {key: _unsafe(each) for key, each in value.items()}
+        return {key: _mark_unsafe(each) for key, each in value.items()}
     return {"__ansible_unsafe": value} if isinstance(value, str) else value
 
 
 @contextmanager
-def _unnamed(text: str) -> Iterator[int]:
-    """Descriptor of a file without a name: each process of Ansible reads it by itself."""
+def _secret_file(text: str) -> Iterator[int]:
+    """Yields a descriptor of a file without a name: each process of Ansible reads it by itself."""
     memory = os.fdopen(os.memfd_create("bottleneck"), "wb", 0) if TAKE_OPEN_FILES else None
     with memory or TemporaryFile(buffering=0) as file:
         file.write(text.encode())
@@ -220,7 +220,7 @@ def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
 
     own: the folder to work in; its guardian ends the playbook where this process is killed.
     """
-    with _unnamed(run.access.password) as secret:
+    with _secret_file(run.access.password) as secret:
         ours = {**_ours(work), DESCRIPTOR_VARIABLE: str(secret)}
         process = subprocess.Popen(
             command,

@@ -83,7 +83,7 @@ def _refuse_open_folder(path: str) -> None:
 
 
 def _real(path: str, links: int = 0, is_last: bool = True) -> str:
-    """The path without links, each of which is root's or this user's.
+    """Returns the path without links, each of which is root's or this user's.
 
     Link by link: what was looked at is what is followed. A link of /proc is left as it is.
     is_last: no link is followed at its end, but one of /dev.

@@ -29,7 +29,7 @@ from probes.smb.pipe import (
     PAST_CACHE,
     READ_ALONE,
     SHARE_ALL,
-    UNMOVED,
+    SHARE_BUT_DELETE,
     Pipe,
 )
 
@@ -146,7 +146,9 @@ class Session(ABC):
 
     def create_folder(self, path: str) -> Handle:
         """Creates a folder that nobody renames over SMB while it is open; closing it deletes it."""
-        return self._open(path, LIST_AND_DELETE, NEW, FOLDER | DELETE_ON_CLOSE, sharing=UNMOVED)
+        return self._open(
+            path, LIST_AND_DELETE, NEW, FOLDER | DELETE_ON_CLOSE, sharing=SHARE_BUT_DELETE
+        )
 
     def open_folder(self, path: str) -> Handle:
         """Opens an existing folder, of which nothing is changed."""
