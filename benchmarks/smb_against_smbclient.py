@@ -44,8 +44,8 @@ from probes.core import typed
 from probes.core.records import Access, Endpoint, Sample, run_rate
 from probes.core.stage import Last, Unavailable
 from probes.files import payload
+from probes.files.served_file import source_name
 from probes.programs.samba import Samba, private_samba, vanishing_folder
-from probes.smb import run_folder
 from probes.stages import smb_copy, tcp
 from probes.system.child import spawn
 
@@ -159,7 +159,8 @@ class Bench:
         """smbclient's get or put, by its own clock."""
         pushed = f"{self.peer.folder}\\peer"
         pulled = Path("/dev/null") if self.end == "memory" else self.local / "peer"
-        command = f'get {self.peer.folder}\\source "{pulled}"'
+        folder = self.peer.folder
+        command = f'get {folder}\\{source_name(folder)} "{pulled}"'
         if cell.verb == "write":
             command = f'put "{self.source}" {pushed}'
         text, cpu = self.smbclient(cell, command)
@@ -267,7 +268,7 @@ def benches(
         peer = replace(peer, folder=folder_name)
         bench = Bench(server, served, peer, local, auth, size_bytes, seed, end)
         ring = payload.ring(bytes.fromhex(seed))
-        on_share = served / folder_name / run_folder.SOURCE
+        on_share = served / folder_name / source_name(folder_name)
         for path in (bench.source, on_share):
             with path.open("wb") as file:
                 for offset in range(0, size_bytes, payload.LONGEST_BLOCK_BYTES):

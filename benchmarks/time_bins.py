@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from probes.core.records import Access, Endpoint
 from probes.files import payload
+from probes.files.served_file import source_name
 from probes.programs.samba import private_samba
 from probes.smb import run_folder, transfer
 from probes.smb.ends import Check, MemorySink, MemorySource
@@ -49,7 +50,7 @@ def _compare(peer: Endpoint, verb: str, request_bytes: int, seconds: float) -> N
     ring = payload.ring(bytes(16))
     with open_session(peer) as session:
         session.open_folder(peer.folder)
-        path = run_folder.joined(peer.folder, run_folder.SOURCE)
+        path = run_folder.joined(peer.folder, source_name(peer.folder))
         handle = session.open_file(path, write=True)
         with session.pipe(handle) as pipe:
             flight = fitting(pipe, "write" if verb == "push" else "read", request_bytes)
