@@ -55,7 +55,7 @@ def matches(ring: memoryview, offset: int, view: memoryview) -> bool:
 
 def first(name: str) -> Tuple[bool, str]:
     """Sorts a run's files: the source and the first small one, which begin with MAGIC, first."""
-    return not name.endswith("-0") and not name.startswith("source"), name
+    return not (name.endswith("-0") or name.startswith(("source", "small-0-"))), name
 
 
 def proves(heads: Iterable[bytes]) -> bool:

@@ -45,7 +45,7 @@ def run_files(folder: str) -> re.Pattern[str]:
     """
     run, unique = re.escape(folder.rpartition("-")[2]), "[0-9a-f]{16}"
     pushed = rf"\.?pushed-{run}-{unique}(\.[0-9A-Za-z_-]{{1,16}})?"
-    return re.compile(rf"source-{run}|{pushed}|small-{run}-{unique}-[0-9]{{1,6}}")
+    return re.compile(rf"source-{run}|{pushed}|small-[0-9]{{1,6}}-[0-9a-f]{{8}}-{run}")
 
 
 def opened(name: str, parent: Optional[int] = None) -> int:

@@ -145,9 +145,9 @@ def source_name(run_folder: str) -> str:
     return f"source-{run_folder.rpartition('-')[2]}"
 
 
-def new_name(kind: str, run_folder: str) -> str:
-    """Returns a random name for a file of a kind (pushed, small) in a run's folder."""
-    return f"{kind}-{run_folder.rpartition('-')[2]}-{secrets.token_hex(8)}"
+def new_name(run_folder: str) -> str:
+    """Returns a random name for a file that is pushed into a run's folder."""
+    return f"pushed-{run_folder.rpartition('-')[2]}-{secrets.token_hex(8)}"
 
 
 def check_name(folder_name: str) -> None:

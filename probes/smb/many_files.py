@@ -40,11 +40,14 @@ class Timed:
 
 
 class ManyFiles:
-    """Files <path>-0, <path>-1 ... of this run's, and files that are read and no more."""
+    """Files <path>-0-..., <path>-1-... of this run's, and files that are read and no more."""
 
     def __init__(self, pipe: Pipe, path: str, shapes: Mapping[Verb, tuple[int, int]]) -> None:
         """shapes: request size and depth by the pipe's verb."""
         self.pipe, self._path, self.shapes = pipe, path, shapes
+        # Behind the number: Samba compares each name with all others, from its beginning.
+        run = path.rpartition("\\")[0].rpartition("-")[2]
+        self._end = f"{secrets.token_hex(4)}-{run}"
         self.kept: dict[int, Created] = {}
         self.full = False
         """The server opens no more files for us."""
@@ -147,7 +150,7 @@ class ManyFiles:
 
     def name(self, number: int) -> str:
         """Path on the share of one of this run's."""
-        return f"{self._path}-{number}"
+        return f"{self._path}-{number}-{self._end}"
 
     def _create(self, number: int) -> None:
         self.pipe.create(number, self.name(number))

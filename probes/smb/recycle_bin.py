@@ -17,7 +17,7 @@ from probes.smb.session import Session
 
 USUAL = re.compile(r"[.#@$~]?(recycle|recycler|recycled|trash|trashbin|deleted|bin)\b.*", re.I)
 """Names of folders of a share that may be a bin."""
-OF_RUNS = re.compile(r"(bottleneck|source|pushed|small)-[0-9a-f]{32}")
+OF_RUNS = re.compile(r"(bottleneck|source|pushed|small-[0-9]{1,6}-[0-9a-f]{8})-[0-9a-f]{32}")
 """In the name of what a run made, which a bin may begin with words of its own."""
 MOST_USERS = 50
 """Folders in a bin that are looked into: many have one for each user."""

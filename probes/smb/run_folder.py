@@ -107,7 +107,7 @@ def replacement_error(peer: Endpoint, path: str, how: str = "replaced by another
 def new_file(session: Session, peer: Endpoint) -> Handle:
     """Creates a file of a push's own in the run's folder, which is opened in the same way."""
     session.open_folder(peer.folder)
-    return session.create_file(joined(peer.folder, new_name("pushed", peer.folder)))
+    return session.create_file(joined(peer.folder, new_name(peer.folder)))
 
 
 @contextmanager
@@ -172,7 +172,7 @@ def _bin(session: Session, peer: Endpoint, path: str, known: tuple[str, ...]) ->
 
     known: what the share held before. Raises Refused where it cannot be deleted.
     """
-    file = session.create_file(joined(path, new_name("small", path)))
+    file = session.create_file(joined(path, new_name(path)))
     session.close(file)
     if file.path.rpartition("\\")[2] in recycle_bin.names(session, path):
         text = f"//{peer.host}/{peer.share}: no file can be deleted there (a write-once share?): "

@@ -212,7 +212,7 @@ def _nameless(folder: str) -> Iterator[_Sink]:
 @contextmanager
 def _new_file(folder: str) -> Iterator[_Sink]:
     """In the run's folder. What cannot be removed goes with that, which says so if it stays."""
-    sink = _Sink(os.path.join(folder, new_name("pushed", folder)))  # noqa: PTH118
+    sink = _Sink(os.path.join(folder, new_name(folder)))  # noqa: PTH118
     try:
         yield sink
     finally:

@@ -17,7 +17,6 @@ from probes.core.meaning import Count, FolderOrNone, Seconds, Size, Text
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
 from probes.files import payload
-from probes.files.served_file import new_name
 from probes.smb import status, transfer
 from probes.smb.login import open_session
 from probes.smb.many_files import DEPTH, ManyFiles, Timed
@@ -114,7 +113,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     if not 1 <= setting.file_bytes <= payload.LONGEST_BLOCK_BYTES:
         raise ValueError(f"a small file has no {setting.file_bytes} bytes")
     ring = payload.ring(bytes.fromhex(setting.seed))
-    path = joined(peer.folder, new_name("small", peer.folder))
+    path = joined(peer.folder, "small")
     with open_session(peer, setting.dialect, setting.security) as session:
         folder = session.open_folder(peer.folder)
         facts = session.facts
@@ -165,7 +164,7 @@ def _tree(setting: Setting, peer: Endpoint) -> Running:
             with session.pipe(folder) as pipe:
                 pipe.limit(time.monotonic() + GRACE_SECONDS)
                 rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
-                path = joined(peer.folder, new_name("small", peer.folder))
+                path = joined(peer.folder, "small")
                 if listed is None:
                     asks_room = setting.dialect != "smb1"
                     timed = yield from copy.pushed(pipe, path, peer, asks_room)
@@ -202,7 +201,7 @@ def _window(
 
 
 class SmallFiles:
-    """Files of file_bytes, <path>-0, <path>-1 ..., whose contents all differ."""
+    """Files of file_bytes, <path>-0-..., <path>-1-..., whose contents all differ."""
 
     def __init__(self, pipe: Pipe, path: str, file_bytes: int, ring: memoryview) -> None:
         write = pipe.prepare("write", file_bytes, DEPTH)

@@ -132,7 +132,7 @@ def _room(served: ServerCopies, verb: str) -> int:
 def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
     bench = served.bench
     size, path = server_copies.whole_source(served, size)
-    name = new_name("pushed", served.share.folder)
+    name = new_name(served.share.folder)
     known: dict[str, Any] = {}
 
     def finish() -> float:

@@ -190,7 +190,7 @@ def source_of(served: ServerCopies, size: int) -> int:
     if not served.path:
         return served.good_bytes
     bench = served.bench
-    name = served.name or new_name("pushed", served.path)
+    name = served.name or new_name(served.path)
     asked: dict[str, Any] = {"path": served.path, "file_name": name, "seed": bench.seed}
     asked |= {"limit_seconds": bench.times.fill, "create": not served.name}
     if not served.name and served.share.facts["engine_server"] == client_share.GIVEN:

@@ -40,7 +40,7 @@ def found(folder, older=0.0):
 
 
 def test_a_run_folder_with_its_files_is_found_and_removed(tmp_path):
-    files = (SOURCE, PUSHED, f"small-{ID}-0123456789abcdef-12")
+    files = (SOURCE, PUSHED, f"small-12-01234567-{ID}")
     path = made(tmp_path, files=files)
     (tmp_path / "mine").write_text("stays")
     (only,) = found(tmp_path).values()

@@ -75,8 +75,8 @@ def test_every_payload_begins_with_the_magic():
 def test_a_killed_run_of_small_files_is_proven_by_the_first_of_them() -> None:
     """Its source is empty, and the others begin further on in the payload."""
     ring = payload.ring(b"seed")
-    heads = {f"small-0a-{at}": bytes(ring[at * 16384 :][:16]) for at in range(300)}
+    heads = {f"small-{at}-0a-0b": bytes(ring[at * 16384 :][:16]) for at in range(300)}
     heads["source-0a"] = b""
     assert payload.proves(heads[name] for name in sorted(heads, key=payload.first))
-    others = {name: head for name, head in heads.items() if not name.endswith("-0")}
+    others = {name: head for name, head in heads.items() if not name.startswith("small-0-")}
     assert not payload.proves(others[name] for name in sorted(others, key=payload.first))

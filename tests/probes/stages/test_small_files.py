@@ -29,7 +29,7 @@ def setting(verb: str, dialect: str = "3.1.1", **more: Any) -> small_files.Setti
 def small(folder: Path) -> list[Path]:
     """The small files that lie on the share, in their order."""
     found = folder.glob("bottleneck-*/small-*")
-    return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+    return sorted(found, key=lambda path: int(path.name.split("-")[1]))
 
 
 @pytest.mark.parametrize(
