@@ -306,7 +306,7 @@ def _measure(bench: Bench) -> tuple[int, str]:
             return _stopped(bench, late) if late else _interrupted(bench)
         bench.status = "failed"
         code, sentence = exits.of_error(error)
-        return code, "; ".join([sentence, *bench.unclosed])
+        return code, "; ".join([sentence, *(e for e in bench.unclosed if sentence not in e)])
     return exits.DONE, ""
 
 
