@@ -9,6 +9,7 @@ while anybody, the run itself for one, has it open; only a handle that was given
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from probes.smb.run_folder import joined
 from probes.smb.smbprotocol_connection import Entry, listed, opened
 from probes.smb.smbprotocol_session import MOST_ENTRIES, Smb2Session
 
+FILE_OF_RUN = re.compile(r"(source|pushed)-[0-9a-f]{32}(-[0-9a-f]{16})?")
 LOOK_SECONDS = 40.0
 """From then on nothing more is begun: what was found and removed by then is told in time."""
 SHARING_VIOLATION, DELETE_PENDING = 0xC0000043, 0xC0000056
@@ -53,39 +55,67 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     try:
         now = session.facts.server_time
         wanted = frozenset(setting.remove)
-        there = list(entries(session, peer.folder, "bottleneck-*"))
         noted = {name for name, _ in _noted(peer)}
-        for entry in there:
-            if not RUN.fullmatch(entry.name) or (wanted and entry.name not in wanted):
+        there = [
+            (each.name, joined(peer.folder, each.name), each)
+            for each in entries(session, peer.folder, "bottleneck-*")
+            if RUN.fullmatch(each.name)
+        ]
+        for name, path, entry in (*there, *_folders_in_bin(session, peer.folder)):
+            if wanted and name not in wanted:
                 continue
             if len(found) >= MOST_FOUND - 1 or time.monotonic() > until:
-                why = "too many for one cleanup: run it once more"
-                found.append(Leftover(entry.name, why))
+                found.append(Leftover(name, "too many for one cleanup: run it once more"))
                 if wanted:
                     continue  # each of them is told of, so that none is taken for gone
                 break
             # A run that the journal of this host knows to have ended needs no time to go by.
             older_seconds = 0.0 if entry.name in noted else setting.older_seconds
-            seen = _seen(session, peer.folder, entry, now, older_seconds)
+            seen = replace(_seen(session, path, entry, now, older_seconds), path=name)
             if not seen.why_left and entry.name not in noted:
-                seen = replace(seen, why_left=_unproven(session, joined(peer.folder, entry.name)))
-            if entry.name in wanted and not seen.why_left:
-                path = joined(peer.folder, entry.name)
+                seen = replace(seen, why_left=_unproven(session, path))
+            if name in wanted and not seen.why_left:
                 seen = replace(seen, why_left=remove(session, path, until))
                 if not seen.why_left:
-                    removed.append(entry.name)
+                    removed.append(name)
                     continue
             found.append(seen)
-        for path in recycle_bin.entries(session, peer.folder, recycle_bin.OF_RUNS):
-            if path in wanted and recycle_bin.removed(session, path):
-                removed.append(path)
-            elif len(found) < MOST_FOUND and (not wanted or path in wanted):
-                found.append(Leftover(path, "it could not be deleted" if path in wanted else ""))
-        _forget(peer, {entry.name for entry in there}.difference(removed))
+        found += _files_in_bin(session, peer.folder, wanted, removed)
+        _forget(peer, {name for name, _, _ in there}.difference(removed))
     finally:
         session.disconnect()
     facts = {"found": [asdict(each) for each in found], "removed": removed}
     yield replace(peer, access=None, facts=facts)
+
+
+def _folders_in_bin(session: Smb2Session, folder: str) -> Iterator[tuple[str, str, Entry]]:
+    """Yields runs' folders in a recycle bin: twice the path, and the entry."""
+    for path in recycle_bin.entries(session, folder, RUN.fullmatch):
+        place, _, name = path.rpartition("\\")
+        yield from ((path, path, each) for each in entries(session, place, name))
+
+
+def _files_in_bin(
+    session: Smb2Session, folder: str, wanted: frozenset[str], removed: list[str]
+) -> Iterator[Leftover]:
+    """Yields runs' files that a bin keeps without their folder, and removes those that are wanted.
+
+    Each is proven by its content; an empty one proves nothing, and takes no room.
+    """
+    for path in recycle_bin.entries(session, folder, FILE_OF_RUN.fullmatch):
+        if wanted and path not in wanted:
+            continue
+        try:
+            file = session.open_file(path, write=False)
+            is_own = file.size_bytes >= len(MAGIC) and session.has_mark(file, MAGIC)
+            session.close(file)
+            if is_own and wanted:
+                session.remove_file(path)
+                removed.append(path)
+            elif is_own:
+                yield Leftover(path, "", files=1, size_bytes=file.size_bytes)
+        except Refused as refused:
+            yield Leftover(path, refused.text)
 
 
 def _noted(peer: Endpoint) -> Iterator[tuple[str, journal.Entry]]:
@@ -106,14 +136,9 @@ def _forget(peer: Endpoint, there: set[str]) -> None:
 
 
 def _seen(
-    session: Smb2Session,
-    folder: str,
-    entry: Entry,
-    now: str | None,
-    older_seconds: float,
+    session: Smb2Session, path: str, entry: Entry, now: str | None, older_seconds: float
 ) -> Leftover:
     """One candidate by its name, looked into; nothing is changed."""
-    path = joined(folder, entry.name)
     changed, files, size = entry.changed, 0, 0
     why = "" if entry.is_plain_folder else "it is not a plain folder"
     try:
@@ -173,10 +198,10 @@ def _head(session: Smb2Session, path: str, entry: Entry) -> bytes:
 
 def _foreign(session: Smb2Session, path: str, entry: Entry) -> str:
     """Says why an entry of a run's folder is not the run's; empty: it is."""
-    named = bool(run_files(path).fullmatch(entry.name))
-    if entry.is_plain_file and not named and OLD_FILE.fullmatch(entry.name):
-        named = _head(session, path, entry) == MAGIC
-    if entry.is_plain_file and named:
+    is_own = bool(run_files(path).fullmatch(entry.name))
+    if entry.is_plain_file and not is_own and OLD_FILE.fullmatch(entry.name):
+        is_own = _head(session, path, entry) == MAGIC
+    if entry.is_plain_file and is_own:
         return ""
     return f"it contains {entry.name!r}, which is not from a run"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from probes.core.stage import Refused
@@ -17,8 +17,6 @@ from probes.smb.session import Session
 
 USUAL = re.compile(r"[.#@$~]?(recycle|recycler|recycled|trash|trashbin|deleted|bin)\b.*", re.I)
 """Names of folders of a share that may be a bin."""
-OF_RUNS = re.compile(r"(bottleneck|source|pushed|small-[0-9]{1,6}-[0-9a-f]{8})-[0-9a-f]{32}")
-"""In the name of what a run made, which a bin may begin with words of its own."""
 MOST_USERS = 50
 """Folders in a bin that are looked into: many have one for each user."""
 LOOK_SECONDS = 3.0
@@ -32,50 +30,41 @@ def names(session: Session, folder: str) -> tuple[str, ...]:
 
 
 def entries(
-    session: Session, folder: str, wanted: re.Pattern[str], known: tuple[str, ...] = ()
+    session: Session,
+    folder: str,
+    is_wanted: Callable[[str], object],
+    root_before: tuple[str, ...] | None = None,
 ) -> Iterator[str]:
-    """Yields the paths of what has such a name in a bin; folder: from which it was deleted.
+    """Yields the paths of entries in a bin by their name, LOOK_SECONDS long.
 
-    known: what the share held before something was deleted: other folders are bins, too. Looks for
-    LOOK_SECONDS.
+    folder: from which they were deleted. root_before: names in the share's root before that: a
+    folder that is new there is taken for a bin, too; None: that is unknown.
     """
     until = time.monotonic() + LOOK_SECONDS
-    for place in _places(session, folder, known):
+    for place in _places(session, folder, root_before):
         if time.monotonic() > until:
             return
-        for name in filter(wanted.search, names(session, place)):
+        for name in filter(is_wanted, names(session, place)):
             yield f"{place}\\{name}"
 
 
-def _places(session: Session, folder: str, known: tuple[str, ...]) -> Iterator[str]:
+def _places(session: Session, folder: str, root_before: tuple[str, ...] | None) -> Iterator[str]:
     """Yields the folders in which a bin keeps what was deleted from a folder."""
     behind = f"\\{folder}" if folder else ""
     for top in names(session, ""):
-        if USUAL.fullmatch(top) or (known and top not in known):
+        if USUAL.fullmatch(top) or (root_before is not None and top not in root_before):
             yield from dict.fromkeys((top, top + behind))
             for user in names(session, top)[:MOST_USERS]:
                 yield from dict.fromkeys((f"{top}\\{user}", f"{top}\\{user}{behind}"))
 
 
-def removed(session: Session, path: str) -> bool:
-    """Deletes a file of a run in a bin, or a folder with such files; whether it is gone."""
-    inside = names(session, path)
-    for name in filter(OF_RUNS.search, inside):
+def clear(session: Session, folder: str, run: str, root_before: tuple[str, ...]) -> None:
+    """Deletes a run's entries in a bin: files that have its id in their name, and their folder."""
+    ours = re.compile(re.escape(run)).search
+    for path in list(entries(session, folder, ours, root_before)):
+        inside = (f"{path}\\{name}" for name in filter(ours, names(session, path)))
+        for file in (*inside, path):
+            with suppress(Refused):  # what may not be deleted stays, without content
+                session.remove_file(file)
         with suppress(Refused):
-            session.remove_file(f"{path}\\{name}")
-    with suppress(Refused):
-        (session.remove_folder if inside or _is_folder(session, path) else session.remove_file)(
-            path
-        )
-    try:
-        session.close(session.open_file(path, write=False))
-    except Refused as refused:
-        return refused.kind == "share"
-    return False
-
-
-def _is_folder(session: Session, path: str) -> bool:
-    with suppress(Refused):
-        session.close(session.open_folder(path))
-        return True
-    return False
+            session.remove_folder(path)

@@ -10,7 +10,6 @@ by name, goes to names that have the run's 128 random bits.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -122,25 +121,25 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
     with open_session(peer, setting.dialect, setting.security) as session:
-        entry, gone = _noted(session, setting, peer, path), False
+        entry, is_gone = _noted(session, setting, peer, path), False
         try:
-            known = recycle_bin.names(session, "") if setting.seed else ()
+            root_before = recycle_bin.names(session, "") if setting.seed else ()
             folder = _created(session, peer, path)
-            bin_folder = _bin(session, peer, path, known) if setting.seed else ""
+            bin_folder = _bin(session, peer, path, root_before) if setting.seed else ""
             source = session.create_file(joined(path, source_name(path)))
             mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
             if mark and not session.write_mark(source, mark):
                 mark = b""
-            held = replace(peer, folder=path, facts={**_facts(session, folder), "bin": bin_folder})
+            own = replace(peer, folder=path, facts={**_facts(session, folder), "bin": bin_folder})
             try:
-                yield held
+                yield own
             finally:
-                gone = _vanished(session, source, folder, held, mark) or _swept(setting, peer, path)
-                kept = recycle_bin.entries(session, peer.folder, run_id(path), known)
-                for each in list(kept) if bin_folder else ():
-                    recycle_bin.removed(session, each)
+                is_gone = _vanished(session, source, folder, own, mark)
+                is_gone = is_gone or _swept(setting, peer, path)
+                if bin_folder:
+                    recycle_bin.clear(session, peer.folder, setting.run, root_before)
         finally:
-            entry.close(gone=gone or not _is_there(session, path))
+            entry.close(gone=is_gone or not _is_there(session, path))
 
 
 def _facts(session: Session, folder: Handle) -> Details:
@@ -167,24 +166,21 @@ def _is_there(session: Session, path: str) -> bool:
         return True
 
 
-def _bin(session: Session, peer: Endpoint, path: str, known: tuple[str, ...]) -> str:
+def _bin(session: Session, peer: Endpoint, path: str, root_before: tuple[str, ...]) -> str:
     """Makes and deletes a small file; returns the recycle bin that it went to, or "".
 
-    known: what the share held before. Raises Refused where it cannot be deleted.
+    root_before: names in the share's root. Raises Refused where the file cannot be deleted.
     """
     file = session.create_file(joined(path, new_name(path)))
     session.close(file)
-    if file.path.rpartition("\\")[2] in recycle_bin.names(session, path):
+    name = file.path.rpartition("\\")[2]
+    if name in recycle_bin.names(session, path):
         text = f"//{peer.host}/{peer.share}: no file can be deleted there (a write-once share?): "
         text += f"{path} stays, with an empty file in it; use another share"
         raise Refused("permission", text)
-    kept = recycle_bin.entries(session, peer.folder, run_id(path), known)
-    return next((entry.partition("\\")[0] for entry in kept), "")
-
-
-def run_id(path: str) -> re.Pattern[str]:
-    """Returns the pattern of names that have a run's id in them, by the path of its folder."""
-    return re.compile(re.escape(path.rpartition("-")[2]))
+    run = path.rpartition("-")[2]
+    paths = recycle_bin.entries(session, peer.folder, lambda entry: run in entry, root_before)
+    return next((entry.partition("\\")[0] for entry in paths), "")
 
 
 def _created(session: Session, peer: Endpoint, path: str) -> Handle:

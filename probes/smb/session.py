@@ -175,10 +175,15 @@ class Session(ABC):
 
     def remove_file(self, path: str, sharing: int = SHARE_ALL) -> None:
         """Deletes a file that a run created, and empties it before if it holds a run's payload."""
-        access = GENERIC_READ | GENERIC_WRITE | DELETE
-        file = self._open(path, access, EXISTING, FILE | DELETE_ON_CLOSE, sharing=sharing)
-        if file.size_bytes and self.has_mark(file, MAGIC):
-            self._created.add(file.id)
+        access, options = GENERIC_READ | GENERIC_WRITE | DELETE, FILE | DELETE_ON_CLOSE
+        try:
+            file = self._open(path, access, EXISTING, options, sharing=sharing)
+            if file.size_bytes >= len(MAGIC) and self.has_mark(file, MAGIC):
+                self._created.add(file.id)
+        except Refused as refused:
+            if refused.kind != "permission":
+                raise
+            file = self._open(path, DELETE, EXISTING, options, sharing=sharing)
         self.close(file)
 
     def close(self, handle: Handle) -> None:

@@ -13,12 +13,16 @@ import pytest
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
+from probes.files import payload
 from probes.files.leftovers import OnShare
 from probes.smb import leftovers, run_folder
+from probes.smb.login import open_session
+from probes.smb.pipe import EXISTING, FILE, GENERIC_READ
 from probes.stages import small_files, smb_copy
 
 RUN, SEED, MIB = "0123456789abcdef" * 2, "5eed", 1 << 20
 NT1 = "server min protocol = NT1"
+SHARE_READ_AND_DELETE = 0x5
 BINS = {
     "keeps the tree": (".recycle", "recycle:keeptree = yes", "recycle:versions = yes"),
     "flat, of each user": ("#recycle/%U", "recycle:touch = yes"),
@@ -82,19 +86,42 @@ def test_a_push_that_breaks_off_leaves_no_byte_in_a_bin(
     assert kept(folder) == []
 
 
-def test_cleanup_finds_what_killed_runs_left_in_a_bin(share: Any) -> None:
+def test_cleanup_removes_from_a_bin_what_its_content_proves_and_nothing_else(share: Any) -> None:
+    """A share may have a folder `bin` for programs, and archives that are named by a hash."""
     options = ["vfs objects = recycle", "recycle:repository = #recycle/%U"]
     with share(share_options=options) as (peer, folder, _):
         place = folder / "#recycle" / str(peer.access.username)
-        place.mkdir(parents=True)
-        (place / f"source-{RUN}").write_bytes(bytes(MIB))
-        (place / "source of inspiration").write_text("precious")
+        others = [folder / "bin" / f"source-{RUN}.tar.gz", place / f"source-{RUN[::-1]}"]
+        others += [folder / "bin" / f"bottleneck-{RUN[::-1]}" / "notes", place / f"pushed-{RUN}"]
+        flat, whole = place / f"source-{RUN}", place / f"bottleneck-{RUN}" / f"source-{RUN}"
+        for path in (*others, flat, whole):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"precious" if path in others else payload.mark(b"seed"))
         with leftovers.hold(OnShare(0.0), peer) as looked:
-            paths = tuple(each["path"] for each in looked.facts["found"])
-        assert [path.rpartition("\\")[2] for path in paths] == [f"source-{RUN}"]
-        with leftovers.hold(OnShare(0.0, paths), peer) as cleaned:
-            assert cleaned.facts == {"found": [], "removed": [*paths]}
-        assert kept(folder) == [("source of inspiration", 8)]
+            found = {each["path"]: each["why_left"] for each in looked.facts["found"]}
+        ours = tuple(path for path, why in found.items() if not why)
+        assert sorted(path.rpartition("\\")[2] for path in ours) == [whole.parent.name, flat.name]
+        with leftovers.hold(OnShare(0.0, ours), peer) as cleaned:
+            assert sorted(cleaned.facts["removed"]) == sorted(ours) and not cleaned.facts["found"]
+        assert sorted(kept(folder)) == sorted((path.name, 8) for path in others)
+
+
+def test_a_bin_of_any_name_is_found_on_an_empty_share(share: Any) -> None:
+    options = ["vfs objects = recycle", "recycle:repository = Papierkorb"]
+    with share(share_options=options) as (peer, folder, _):
+        with held(peer) as opened:
+            assert opened.facts["bin"] == "Papierkorb"
+        assert kept(folder) == []
+
+
+def test_what_may_be_deleted_and_not_written_is_deleted(share: Any) -> None:
+    """As while a backup reads it; elsewhere by the rights of the file."""
+    with share() as (peer, folder, _):
+        (folder / "read").write_bytes(payload.mark(b"seed"))
+        with open_session(peer) as backup, open_session(peer) as session:
+            backup._open("read", GENERIC_READ, EXISTING, FILE, sharing=SHARE_READ_AND_DELETE)
+            session.remove_file("read")
+        assert kept(folder) == []
 
 
 @DIALECTS
