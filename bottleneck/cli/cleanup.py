@@ -92,9 +92,9 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
     done = documents.shown(lambda: print_cleaned(cleaned, terminal.console())) and done
     if places.trouble is not None:
         raise places.trouble
-    kept = any(each.leftover.why_left for each in found) and not removal.dry_run
-    gone = not kept and all(each.word == REMOVED for each in cleaned)
-    return exits.DONE if done and gone else exits.INCOMPLETE
+    stays = any(each.leftover.why_left for each in found) and not removal.dry_run
+    stays = stays or any(each.word != REMOVED for each in cleaned)
+    return exits.DONE if done and not stays else exits.INCOMPLETE
 
 
 def _print_found(found: Sequence[Found], console: Console) -> None:

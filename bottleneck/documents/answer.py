@@ -54,7 +54,7 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
 
 
 def _of_share(report: Report) -> Iterator[Text]:
-    """As whom the run was made, and what the share does with deleted files."""
+    """Says that the login was a guest's, and what the share does with deleted files."""
     if report.target.get("guest") is True:
         yield Text("Logged in as a guest, not as a user.")
     if name := report.target.get("bin"):

@@ -1,4 +1,4 @@
-"""What a folder lies on: file system, mount, block device, room; and how one is made."""
+"""Reads what a folder lies on: file system, mount, block device, room; makes a private one."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from probes.core.meaning import Folder, LeftoverPath, Number, Text
 from probes.files import folders, journal, payload, removal
 from probes.system import processes
 from probes.system.child import NoAnswer, answered
-from probes.system.platform import os
+from probes.system.platform import descriptor, os
 from probes.system.proc import ProcessStat
 from probes.system.reader import reader
 
@@ -214,13 +214,12 @@ def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]
     if told.st_dev != os.fstat(parent).st_dev:
         raise Foreign(f"a file system is mounted at {name!r}")
     found = []
-    folder = removal.opened(name, parent)
-    try:
+    with descriptor(removal.opened(name, parent)) as folder:
         names = sorted(os.listdir(folder), key=payload.first)
-        ours = removal.run_files(name)
+        run_names = removal.run_files(name)
         for each in names:
             found.append(os.stat(each, dir_fd=folder, follow_symlinks=False))
-            if not removal.is_run_file(folder, each, found[-1], ours):
+            if not removal.is_run_file(folder, each, found[-1], run_names):
                 raise Foreign(f"it contains {each!r}, which is not from a run")
             if not stat.S_ISREG(found[-1].st_mode):
                 raise Foreign(f"{each!r} is not a regular file")
@@ -228,21 +227,9 @@ def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]
                 raise Foreign(f"{each!r} has another hard link")
             if len(found) > MOST_ENTRIES:
                 raise Foreign(f"it contains more than {MOST_ENTRIES} entries")
-        if not payload.proves(_head(folder, each) for each in names):
+        if not payload.proves(removal.head(folder, each)[0] for each in names):
             raise Foreign(UNPROVEN)
-    finally:
-        os.close(folder)
     return found
-
-
-def _head(folder: int, name: str) -> bytes:
-    """What a file of an open folder begins with."""
-    # O_NONBLOCK: a FIFO that took its place must not hold us
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    try:
-        return os.pread(fd, len(removal.MAGIC), 0)
-    finally:
-        os.close(fd)
 
 
 def _on_other_host(place: str) -> str:

@@ -13,7 +13,7 @@ import re
 import signal
 import stat
 import time
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 with contextlib.suppress(ImportError):  # the guardian has this source alone
     from probes.system.platform import os  # noqa: F811
@@ -98,22 +98,22 @@ def _is_folder(parent: int, name: str) -> bool:
 
 
 def empty(folder: int, facts: Facts, device: int) -> None:
-    """Removes a run's files from its open folder, everything where the kind is TREE."""
+    """Removes a run's files from its open folder, or everything from one of kind TREE."""
     inner = _without_files(folder, facts["name"] if facts["kind"] == RUN else "", device)
     while inner:
         inner += _without_folder(folder, inner.pop(), device)
 
 
 def _without_files(folder: int, run_folder: str, device: int) -> List[str]:
-    """Removes the files of an open folder that go, all without a name; the folders that go too."""
-    inner, ours = [], run_files(run_folder)
+    """Removes a run's files, or all where run_folder is empty; returns the folders that go, too."""
+    inner, run_names = [], run_files(run_folder)
     for name in os.listdir(folder):
         try:
             told = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISDIR(told.st_mode):
                 if not run_folder and told.st_dev == device:
                     inner.append(name)
-            elif not run_folder or is_run_file(folder, name, told, ours):
+            elif not run_folder or is_run_file(folder, name, told, run_names):
                 os.unlink(name, dir_fd=folder)
         except FileNotFoundError:  # a step that gave up on a slow disk removes its file itself
             continue
@@ -140,22 +140,28 @@ def _without_folder(top: int, name: str, device: int) -> List[str]:
     return lifted
 
 
-def is_run_file(folder: int, name: str, about: os.stat_result, ours: re.Pattern[str]) -> bool:
-    """Whether a run made the file: by its name, or by the mark that an older version's begins with.
+def is_run_file(folder: int, name: str, about: os.stat_result, run_names: re.Pattern[str]) -> bool:
+    """Whether a run made the file: by its name, or by MAGIC, as an older version's begins.
 
     A link of our name goes by itself; what it leads to stays.
     """
-    if ours.fullmatch(name):
+    if run_names.fullmatch(name):
         return stat.S_ISREG(about.st_mode) or stat.S_ISLNK(about.st_mode)
     if not OLD_FILE.fullmatch(name) or not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
         return False
-    # O_NONBLOCK: a FIFO that took its place must not hold us
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        first_bytes, opened_file = head(folder, name)
     except OSError:  # another user's
         return False
+    return first_bytes == MAGIC and os.path.samestat(opened_file, about)
+
+
+def head(folder: int, name: str) -> Tuple[bytes, os.stat_result]:
+    """Reads as many first bytes of a file in an open folder as MAGIC has; with its stat(2)."""
+    # O_NONBLOCK: a FIFO that took its place must not hold us
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
-        return os.path.samestat(os.fstat(fd), about) and os.pread(fd, len(MAGIC), 0) == MAGIC
+        return os.pread(fd, len(MAGIC), 0), os.fstat(fd)
     finally:
         os.close(fd)
 

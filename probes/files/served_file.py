@@ -112,10 +112,10 @@ def remove(path: Folder, file_name: Text = "") -> None:
     """
     run_folder = os.path.basename(path)  # noqa: PTH119
     check_name(run_folder)
-    ours = removal.run_files(run_folder)
+    run_names = removal.run_files(run_folder)
     with descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as folder:
         names = [file_name] if file_name else {*os.listdir(folder)} - {source_name(path)}
-        for each in filter(ours.fullmatch, names):
+        for each in filter(run_names.fullmatch, names):
             with contextlib.suppress(OSError):
                 os.unlink(each, dir_fd=folder)  # noqa: PTH108
 

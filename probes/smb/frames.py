@@ -23,7 +23,7 @@ KEEP_ALIVE = 0x85
 """Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""
 CONNECT_SECONDS = 5.0
 HEAD_START_SECONDS = 0.5
-"""Of an address before the next one of the same host is tried; all are tried longer after that."""
+"""Wait for one address before the next of the same host is tried; all are tried longer after."""
 TICK_SECONDS = 1
 """How often a blocked call comes back to look at the deadline."""
 STALL_SECONDS = 10.0
@@ -189,7 +189,7 @@ NO_WAY = {
     errno.ENETUNREACH: "no route to it",
     errno.EHOSTUNREACH: "it is down, no route leads to it, or a firewall rejects it",
 }
-"""What the kernel means by an error of connect(2). Source: ip-route(8), route types."""
+"""Meaning of an error of connect(2), by its number. Source: ip-route(8), route types."""
 
 
 def first_to_answer(host: str, port: int) -> socket.socket:

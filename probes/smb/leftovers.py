@@ -26,8 +26,7 @@ from probes.files import journal, payload
 from probes.files.leftovers import MOST_FOUND, RUN, UNPROVEN, Leftover
 from probes.files.leftovers import OnShare as Setting
 from probes.files.removal import MAGIC, OLD_FILE, run_files
-from probes.smb import recycle_bin
-from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
+from probes.smb import recycle_bin, status
 from probes.smb.pipe import EXISTING, FILE, FOLDER, READ_ALONE, SHARE_ALL
 from probes.smb.run_folder import joined
 from probes.smb.smbprotocol_connection import Entry, listed, opened
@@ -175,7 +174,6 @@ def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
 
 def _unproven(session: Smb2Session, path: str) -> str:
     """Why nothing shows that a run wrote what lies in a folder; empty: something does."""
-
     try:
         files = sorted(entries(session, path, "*"), key=lambda each: payload.first(each.name))
         heads = (_head(session, path, each) for each in files)
@@ -212,7 +210,8 @@ def withheld(session: Smb2Session, path: str) -> str:
         with session._step(f"open {path}", quiet=True):
             _opened(session, path, _DELETE_FOLDER, FOLDER, 0).close()
     except SMBResponseException as error:
-        return _words(error)
+        is_open = error.status in (SHARING_VIOLATION, DELETE_PENDING)
+        return "another client has it open" if is_open else status.named(error.status)
     return ""
 
 
@@ -228,10 +227,7 @@ def remove(session: Smb2Session, path: str, until: float) -> str:
             if time.monotonic() > until:
                 return "the server took too long: a part of it remains"
             session.remove_file(f"{path}\\{each.name}", sharing=0)
-        with session._step(f"delete {path}", quiet=True):
-            _opened(session, path, _DELETE_FOLDER, FOLDER | DOOMED, 0).close()
-    except SMBResponseException as error:
-        return _words(error)
+        session.remove_folder(path, sharing=0)
     except Refused as refused:
         return refused.text
     # Closing a folder that is not empty deletes nothing, and says nothing (MS-FSA 2.1.5.5).
@@ -240,12 +236,6 @@ def remove(session: Smb2Session, path: str, until: float) -> str:
     except Refused as refused:
         return "" if refused.kind == "share" else refused.text
     return "it is no longer empty"
-
-
-def _words(error: SMBResponseException) -> str:
-    if error.status in (SHARING_VIOLATION, DELETE_PENDING):
-        return "another client has it open"
-    return " ".join(str(error).split())[:200]
 
 
 def _opened(session: Smb2Session, path: str, access: int, options: int, sharing: int) -> Any:

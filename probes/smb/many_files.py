@@ -24,6 +24,7 @@ from probes.smb.pipe import FILE, NO_RECALL, OPEN_LINK, Created, Pipe, Reply, Ve
 DEPTH = 16
 """Requests in flight where nothing is measured."""
 MARK_BYTES = 32
+"""Length of the random mark that proves a file where its server tells no lasting identity."""
 TOO_MANY_OPENED_FILES = 0xC000011F
 
 

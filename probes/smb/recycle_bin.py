@@ -33,35 +33,35 @@ def entries(
     session: Session,
     folder: str,
     is_wanted: Callable[[str], object],
-    root_before: tuple[str, ...] | None = None,
+    before: tuple[str, ...] | None = None,
 ) -> Iterator[str]:
     """Yields the paths of entries in a bin by their name, LOOK_SECONDS long.
 
-    folder: from which they were deleted. root_before: names in the share's root before that: a
+    folder: from which they were deleted. before: names in the share's root before that: a
     folder that is new there is taken for a bin, too; None: that is unknown.
     """
     until = time.monotonic() + LOOK_SECONDS
-    for place in _places(session, folder, root_before):
+    for place in _places(session, folder, before):
         if time.monotonic() > until:
             return
         for name in filter(is_wanted, names(session, place)):
             yield f"{place}\\{name}"
 
 
-def _places(session: Session, folder: str, root_before: tuple[str, ...] | None) -> Iterator[str]:
+def _places(session: Session, folder: str, before: tuple[str, ...] | None) -> Iterator[str]:
     """Yields the folders in which a bin keeps what was deleted from a folder."""
     behind = f"\\{folder}" if folder else ""
     for top in names(session, ""):
-        if USUAL.fullmatch(top) or (root_before is not None and top not in root_before):
+        if USUAL.fullmatch(top) or (before is not None and top not in before):
             yield from dict.fromkeys((top, top + behind))
             for user in names(session, top)[:MOST_USERS]:
                 yield from dict.fromkeys((f"{top}\\{user}", f"{top}\\{user}{behind}"))
 
 
-def clear(session: Session, folder: str, run: str, root_before: tuple[str, ...]) -> None:
+def clear(session: Session, folder: str, run: str, before: tuple[str, ...]) -> None:
     """Deletes a run's entries in a bin: files that have its id in their name, and their folder."""
     ours = re.compile(re.escape(run)).search
-    for path in list(entries(session, folder, ours, root_before)):
+    for path in list(entries(session, folder, ours, before)):
         inside = (f"{path}\\{name}" for name in filter(ours, names(session, path)))
         for file in (*inside, path):
             with suppress(Refused):  # what may not be deleted stays, without content

@@ -96,10 +96,8 @@ def source_to_fill(session: Session, peer: Endpoint, seed: str) -> Handle:
 
 def replacement_error(peer: Endpoint, path: str, how: str = "replaced by another file") -> Refused:
     """Returns what ends a run whose file has gone from its name."""
-    text = (
-        f"//{peer.host}/{peer.share}: {path} was {how} during the run, and nothing was written to "
-    )
-    text += "it; find out who renames files there: this run's own file may be left beside it"
+    text = f"//{peer.host}/{peer.share}: {path} was {how} during the run; nothing was written "
+    text += "to it; find out who renames files there: this run's own file may be left beside it"
     return Refused("replaced", text)
 
 

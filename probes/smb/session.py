@@ -145,18 +145,19 @@ class Session(ABC):
         return self
 
     def create_folder(self, path: str) -> Handle:
-        """Creates a folder that nobody renames over SMB while it is open; closing it deletes it."""
+        """Creates a folder that cannot be renamed over SMB while it is open; closing deletes it."""
         return self._open(
             path, LIST_AND_DELETE, NEW, FOLDER | DELETE_ON_CLOSE, sharing=SHARE_BUT_DELETE
         )
 
     def open_folder(self, path: str) -> Handle:
-        """Opens an existing folder, of which nothing is changed."""
+        """Opens an existing folder to look at it."""
         return self._open(path, READ_ALONE, EXISTING, FOLDER, path or "the share")
 
-    def remove_folder(self, path: str) -> None:
+    def remove_folder(self, path: str, sharing: int = SHARE_ALL) -> None:
         """Deletes a folder that this program created, if it is empty."""
-        self.close(self._open(path, LIST_AND_DELETE, EXISTING, FOLDER | DELETE_ON_CLOSE))
+        options = FOLDER | DELETE_ON_CLOSE
+        self.close(self._open(path, LIST_AND_DELETE, EXISTING, options, sharing=sharing))
 
     def create_file(self, path: str) -> Handle:
         """A new file to read and write, shared; it goes when its last handle is closed."""

@@ -25,11 +25,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -41,7 +42,7 @@ from probes.core.stage import Refused, Unavailable  # noqa: E402
 from probes.files import served_file  # noqa: E402
 from probes.files.leftovers import OnShare  # noqa: E402
 from probes.programs.samba import Samba, find_smbd, private_samba  # noqa: E402
-from probes.smb import leftovers, pipe2, run_folder, smbprotocol_session  # noqa: E402
+from probes.smb import leftovers, pipe2, run_folder  # noqa: E402
 from probes.smb.frames import Broken  # noqa: E402
 from probes.stages import small_files, smb_copy  # noqa: E402
 
@@ -119,35 +120,21 @@ class Place:
         return {str(each.relative_to(self.victim)): look(each) for each in self.victim.rglob("*")}
 
 
-def folder_with_links(place: Place) -> None:
-    names = [each.name for each in place.run_folder.iterdir()]
-    made = place.run_folder
-    made.rename(place.spare / "away")
-    made.mkdir(0o777)
-    for name in names:
-        (made / name).symlink_to("../../alice/thesis.doc")
+def instead_of(what: str, make: Callable[[Path, Place], None]) -> Callable[[Place], None]:
+    """Moves the run's folder or its file away, and makes something else in its place."""
 
-
-def folder_is_link(place: Place) -> None:
-    made = place.run_folder
-    made.rename(place.spare / "away")
-    made.symlink_to("../alice")
-
-
-def folder_is_victims(place: Place) -> None:
-    """As over SMB alone."""
-    made = place.run_folder
-    made.rename(place.spare / "away")
-    place.papers.rename(made)
-
-
-def file_is(make: Callable[[Path, Place], None]) -> Callable[[Place], None]:
     def swap(place: Place) -> None:
-        file = place.file
-        file.rename(place.spare / file.name)
-        make(file, place)
+        path = getattr(place, what)
+        path.rename(place.spare / path.name)
+        make(path, place)
 
     return swap
+
+
+def folder_of_links(made: Path, place: Place) -> None:
+    made.mkdir(0o777)
+    for file in (place.spare / made.name).iterdir():
+        (made / file.name).symlink_to(THESIS)
 
 
 def parent_is_link(place: Place) -> None:
@@ -157,12 +144,14 @@ def parent_is_link(place: Place) -> None:
 
 THESIS = "../../alice/thesis.doc"
 SWAPS: dict[str, Callable[[Place], None]] = {
-    "folder with links": folder_with_links,
-    "folder is a link": folder_is_link,
-    "folder is another's": folder_is_victims,
-    "file is a link": file_is(lambda file, place: file.symlink_to(THESIS)),
-    "file is a hard link": file_is(lambda file, place: os.link(place.victim / "thesis.doc", file)),
-    "file is another": file_is(lambda file, place: os.link(place.spare / "own", file)),
+    "folder with links": instead_of("run_folder", folder_of_links),
+    "folder is a link": instead_of("run_folder", lambda made, _: made.symlink_to("../alice")),
+    "folder is another's": instead_of("run_folder", lambda made, its: its.papers.rename(made)),
+    "file is a link": instead_of("file", lambda file, _: file.symlink_to(THESIS)),
+    "file is a hard link": instead_of(
+        "file", lambda file, its: file.hardlink_to(its.victim / "thesis.doc")
+    ),
+    "file is another": instead_of("file", lambda file, its: file.hardlink_to(its.spare / "own")),
     "parent is a link": parent_is_link,
 }
 
@@ -283,7 +272,9 @@ def attempt(case: Case, server: Samba, share: Path) -> tuple[bool, list[str], bo
     peer = replace(server.endpoint, folder=f"{share.name}\\around")
     tried = Attempt(case, place, peer, server.process_id)
     try:
-        with identities(case.server):
+        # As of a server that tells another identity at each opening.
+        anew = mock.patch.object(pipe2, "identity_of", lambda body: os.urandom(16))
+        with anew if case.server == "no lasting identity" else nullcontext():
             own = run_folder.Setting(os.urandom(16).hex(), case.dialect, seed=SEED)
             (tried.be_killed if case.step in ("sweep", "cleanup") else tried.run)(own)
     except LOST as error:
@@ -295,47 +286,23 @@ def attempt(case: Case, server: Samba, share: Path) -> tuple[bool, list[str], bo
     return tried.swapped, changed + sorted(set(after) - set(place.before)), told
 
 
-@contextmanager
-def identities(kind: str) -> Iterator[None]:
-    """Has the client read another identity at each opening, as some servers tell them."""
-    usual = pipe2.identity_of
-    if kind == "no lasting identity":
-        for module in (pipe2, smbprotocol_session):
-            module.identity_of = lambda body: os.urandom(16)
-    try:
-        yield
-    finally:
-        for module in (pipe2, smbprotocol_session):
-            module.identity_of = usual
-
-
-@contextmanager
-def servers(folder: Path) -> Iterator[dict[str, Samba]]:
-    """A Samba of each kind on the folder."""
-    with ExitStack() as stack:
-        more = {"options": ["server min protocol = NT1"], "password": "correct-horse-47"}
-        yield {
-            kind: stack.enter_context(
-                private_samba(folder, share_options=(*OPEN, *lines), **more)  # type: ignore[arg-type]
-            )
-            for kind, lines in SERVERS.items()
-        }
-
-
 def tried(chosen: list[Case]) -> Iterator[tuple[Case, tuple[bool, list[str], bool]]]:
     """Each case, and what came of it."""
-    with tempfile.TemporaryDirectory(prefix="bottleneck-swaps-", dir="/var/tmp") as name:  # noqa: S108
+    more: Any = {"options": ["server min protocol = NT1"], "password": "correct-horse-47"}
+    with ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))  # noqa: S108
         os.environ["XDG_STATE_HOME"] = f"{name}/state"
         share = Path(name, "share")
         share.mkdir()
-        Path(name).chmod(0o755)
-        share.chmod(0o777)
-        with servers(share) as started:
-            for number, case in enumerate(chosen):
-                own = share / f"case-{number}"
-                own.mkdir()
-                own.chmod(0o777)
-                yield case, attempt(case, started[case.server], own)
+        started = {
+            kind: stack.enter_context(private_samba(share, share_options=(*OPEN, *lines), **more))
+            for kind, lines in SERVERS.items()
+        }
+        for number, case in enumerate(chosen):
+            own = share / f"case-{number}"
+            own.mkdir()
+            own.chmod(0o777)
+            yield case, attempt(case, started[case.server], own)
 
 
 def main() -> int:

@@ -56,7 +56,7 @@ STAYING_TABLES = frozenset(("socket_buffers", "tools", "tool", "smb_client"))
 PATHS = _keys(
     """
     path folder target_folder server_folder backing_file local_path group file file_name
-    mount_point quota_file tree
+    mount_point quota_file tree bin
     """
 )
 FILES = frozenset(("file", "file_name"))

@@ -26,7 +26,6 @@ SHARE_READ_AND_DELETE = 0x5
 BINS = {
     "keeps the tree": (".recycle", "recycle:keeptree = yes", "recycle:versions = yes"),
     "flat, of each user": ("#recycle/%U", "recycle:touch = yes"),
-    "by another name": ("Papierkorb", "recycle:keeptree = yes"),
 }
 DIALECTS = pytest.mark.parametrize("dialect", ["3.1.1", "smb1"])
 
