@@ -250,7 +250,7 @@ class Agent:
         if not behaviour.held:
             yield peer
             return
-        setting = run_folder.Setting(run=secrets.token_hex(8), dialect=behaviour.dialect)
+        setting = run_folder.Setting(run=secrets.token_hex(8), dialect=behaviour.dialect, seed=SEED)
         with self.host.hold(run_folder.NAME, setting, peer, self._deadline) as endpoint:
             yield endpoint
 
