@@ -41,13 +41,17 @@ SIGN_SECONDS = 10.0
 """Interval of the signs of life, which an agent must not miss for long."""
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
-REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space", "replaced"})
+REFUSALS = frozenset(
+    ("usage", "unreachable", "share", "login", "permission", "space", "crowded", "replaced")
+)
 """Kinds of probes.core.stage.Refused."""
 T = TypeVar("T")
 
 
 class StageError(Exception):
     """A probe was tried and broke; the text says how, in one line."""
+
+    samples: tuple[Sample, ...] = ()
 
 
 class AgentLost(Exception):

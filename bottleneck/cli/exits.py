@@ -25,6 +25,7 @@ OF_REFUSAL = {
     "permission": REFUSED,
     "space": INCOMPLETE,
     "replaced": INCOMPLETE,
+    "crowded": INCOMPLETE,
 }
 """Exit code of each kind of probes.core.stage.Refused."""
 

@@ -9,7 +9,7 @@ from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Ch
 from bottleneck.text.units import rate_text, size_text
 from probes import STAGES
 from probes.core.stage import described
-from probes.files.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
+from probes.files.free_space import LEAST_SHARE_BYTES, beyond_reserve_bytes, no_room
 from probes.host.facts import Place, Readiness
 
 OLDEST_FIO = (3, 0)
@@ -155,7 +155,10 @@ def _share(seen: Looked) -> Iterator[Check]:
     yield _ok(SHARE, "server", f"{where} replies in {milliseconds:.1f} ms")
     dialects = [str(each) for each in told["dialects"]]
     if not dialects:
-        text = f"{where} supports no SMB dialect: it may not be a file server"
+        text = (
+            f"{where} answers in no SMB dialect: it may not be a file server, or have a limit of "
+        )
+        text += "processes or a block list"
         yield _missing(SHARE, "dialects", text, "use its port", *OVER_SMB, kind="unreachable")
         return
     yield _ok(SHARE, "dialects", f"offers {', '.join(dialects)}; {told.get('signing', '')}")
@@ -180,9 +183,13 @@ def _login(seen: Looked) -> Iterator[Check]:
         text = "the share is read-only for this user, and the test files are written there"
         yield _missing(SHARE, "write access", text, "use an account that may write", *OVER_SMB)
         return
+    if bins := facts.get("bins"):
+        text = f"the share may have a recycle bin ({', '.join(bins)}), which keeps deleted files"
+        remedy = "exclude bottleneck-* from it: test files are empty there, and removed if you may"
+        yield _costs(SHARE, "recycle bin", text, remedy, "small-files")
     free, total = (int(facts.get(name) or 0) for name in ("free_bytes", "total_bytes"))
     usable = beyond_reserve_bytes(free, total)
-    lacking = no_room(free, total, LEAST_BYTES) if usable < LEAST_BYTES else ""
+    lacking = no_room(free, total, LEAST_SHARE_BYTES) if usable < LEAST_SHARE_BYTES else ""
     if total and seen.wanted.target is not None:
         room = Place(seen.wanted.target.name, lacking, usable_bytes=usable)
         yield from _place(SHARE, room, "another TARGET", *OVER_SMB, name="room")

@@ -100,6 +100,10 @@ class Bench:
     """Hosts whose sockets could not be watched, which is noted once."""
     source_bytes: int = 0
     """Size of the file on the share that pulls read; 0: not written yet."""
+    file_limit_bytes: int | None = None
+    """Size of a file that a share still takes on which a push ran out of space."""
+    reopen: Callable[[], bool] = lambda: False
+    """Waits for a server that went and holds another folder there; whether that worked."""
 
     @property
     def client(self) -> Host:
@@ -242,8 +246,10 @@ class Bench:
         return Step(stage, plain, initiator)
 
     @contextmanager
-    def outcome(self, step: Step, label: str, optional: bool = False) -> Iterator[None]:
+    def outcome(self, step: Step, label: str, optional: bool = False) -> Iterator[list[Exception]]:
         """Runs the body for a step; whatever goes wrong becomes the step's outcome.
+
+        Yields a list of what went wrong so that it failed, which is empty before that.
 
         optional: what cannot be tried here is a note, and the run is complete without it.
 
@@ -255,8 +261,9 @@ class Bench:
             label = f"{label} (warm-up)"
         self.tell(label)
         outcome = BROKEN_OFF
+        errors: list[Exception] = []
         try:
-            yield
+            yield errors
             outcome = "measured"
         except Unavailable as error:
             outcome = f"skipped: {error}"
@@ -264,14 +271,12 @@ class Bench:
                 self.note(f"{label}: {outcome}")
             else:
                 self.ledger.end(step, Skipped(str(error)))
-        except PartlyRan as error:
+        except (PartlyRan, Refused, StageError) as error:
+            errors.append(error)
             outcome = f"failed: {error}"
             self.ledger.end(step, Failed(str(error), error.samples))
-            if error.lost:
+            if isinstance(error, PartlyRan) and error.lost:
                 raise hosts.AgentLost(str(error)) from None
-        except (StageError, Refused) as error:
-            outcome = f"failed: {error}"
-            self.ledger.end(step, Failed(str(error)))
             if isinstance(error, Refused) and error.ends_run:
                 raise
         finally:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
+import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import StageError
 from bottleneck.run import plan
-from bottleneck.run.bench import Bench
+from bottleneck.run.bench import USEFUL_SECONDS, Bench
 from bottleneck.run.steps import copies, disks, native, schedule, transfers, turns
 from bottleneck.run.steps.files import locate
+from bottleneck.target.target import spelling_hint
 from probes.core.records import SMB_PORT, HostFacts
 from probes.core.stage import Refused, Unavailable, described
 from probes.net import callers
 from probes.smb import run_folder
 from probes.smb.frames import first_to_answer
+from probes.smb.session import STEP_SECONDS
 from probes.stages import loopback
 from probes.system import rtnetlink
 
@@ -27,6 +31,11 @@ SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
 FACTS_SECONDS = 20.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
+RETURN_SECONDS, PAUSE_SECONDS = 12.0, 0.25
+"""Wait for a server that closed the connections, as at its restart, and between two looks."""
+MOST_PATIENCE_SECONDS, AFTER_WAKING_SECONDS, AWAKE_SECONDS = 45.0, 5.0, 5.0
+"""For one answer of a server at most; what then is left of the budget; for all first answers of one
+whose disks need not wake up."""
 
 
 def measure(bench: Bench) -> None:
@@ -51,6 +60,7 @@ def measure(bench: Bench) -> None:
             bench.client.tell("preload", name="smb-copy")
             _open_share(bench, stack)
             _locate(bench)
+            bench.reopen = partial(_reopen, bench, stack)
         if mounted is not None and (bench.wants("native-copy") or at_server):
             native.hold_folder(bench, mounted, stack)
         _learn(bench)
@@ -174,7 +184,10 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
 
     Where the server does not allow the security that was asked for, without it.
     """
-    bench.tell("logging in")
+    bench.tell("logging in; the server's disks may have to wake up")
+    began = bench.elapsed()
+    left_seconds = bench.left() - AFTER_WAKING_SECONDS
+    patience_seconds = max(STEP_SECONDS, min(MOST_PATIENCE_SECONDS, left_seconds))
     share = bench.options.target.endpoint(bench.access)
     dialects = plan.newest_first(bench.options.dialects) or ("",)
     why = ""
@@ -187,17 +200,46 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
             outlived=bench.options.outlived,
             security=security,
             seconds=bench.lifetime,
+            patience_seconds=patience_seconds,
             seed=bench.seed,
         )
         try:
-            held = bench.client.hold(run_folder.NAME, setting, share, bench.lifetime, LOGIN_SECONDS)
+            seconds = LOGIN_SECONDS + patience_seconds
+            held = bench.client.hold(run_folder.NAME, setting, share, bench.lifetime, seconds)
             opened = stack.enter_context(held)
+            if (took_seconds := bench.elapsed() - began) > AWAKE_SECONDS:
+                text = f"the server's first answers took {took_seconds:.0f} s"
+                bench.note(f"{text}: its disks may have been asleep")
             facts = {**bench.share.facts, **opened.facts}
             bench.share = replace(opened, access=bench.access, facts=facts)
             return
+        except Refused as error:
+            hint = spelling_hint(bench.options.target) if error.kind == "share" else ""
+            raise Refused(error.kind, "; ".join(filter(None, (error.text, hint)))) from None
         except (StageError, Unavailable) as error:
             why = str(error)
     raise Refused("unreachable", f"{bench.options.target.name}: {why}")
+
+
+def _reopen(bench: Bench, stack: ExitStack) -> bool:
+    """Waits for a server that went, and holds another folder there; whether that worked."""
+    bench.tell("waiting for the server to come back")
+    bench.reopen = bool
+    until = time.monotonic() + min(RETURN_SECONDS, bench.left() - 2 * USEFUL_SECONDS)
+    while time.monotonic() < until:
+        try:
+            _open_share(bench, stack)
+        except Refused as error:
+            if error.kind != "unreachable":
+                raise
+            time.sleep(PAUSE_SECONDS)
+            continue
+        bench.note("the server closed the connection during the run; it was reached again")
+        bench.source_bytes = 0
+        _locate(bench)
+        bench.reopen = partial(_reopen, bench, stack)
+        return True
+    return False
 
 
 def _locate(bench: Bench) -> None:

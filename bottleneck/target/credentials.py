@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,12 +36,23 @@ def take_from_environment() -> None:
 
 
 def read_auth_file(path: Path) -> dict[str, str]:
-    """`username`, `password` and `domain` of a file in smbclient's format.
+    """Reads `username`, `password`, `domain` and `realm` from a file in smbclient's format.
 
     Raises:
         Refused: kind "usage"; readable or written by others, not a regular file, or not the format.
     """
-    return _parsed(path, private_text(path, "--auth-file").splitlines())
+    entries: dict[str, str] = {}
+    for number, line in enumerate(private_text(path, "--auth-file").split("\n"), 1):
+        if line.lstrip()[:1] in ("", "#", ";"):
+            continue
+        key, equals, value = line.partition("=")
+        name = key.strip().lower()
+        if not equals or name not in {"username", "password", "domain", "realm"}:
+            text = f"--auth-file {path}, line {number}: must be username =, password = or domain ="
+            raise Refused("usage", text)
+        # A password may end in blanks; those in front are cut, as smbclient does.
+        entries[name] = value.lstrip(" \t") if name == "password" else value.strip()
+    return entries
 
 
 def private_text(path: Path, told_by: str) -> str:
@@ -50,12 +62,16 @@ def private_text(path: Path, told_by: str) -> str:
     """
     try:
         # The opened file is judged, through links too, and not what the name may mean later.
-        # At once: opening a pipe without a writer would wait for ever.
-        with open(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(
+            path,
+            encoding="utf-8-sig",
+            # At once: opening a pipe without a writer would wait for ever.
+            opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK),
+        ) as file:
             _check(f"{told_by} {path}", path, os.fstat(file.fileno()))
             return file.read(1 << 16)
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not text"
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text; save it as UTF-8"
         raise Refused("usage", f"{told_by} {path}: {why}") from None
 
 
@@ -71,20 +87,18 @@ def _check(name: str, path: Path, about: os.stat_result) -> None:
         raise Refused("usage", f"{name}: owned by another user; change its owner with chown")
 
 
-def _parsed(path: Path, lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        key, equals, value = line.partition("=")
-        name = key.strip().lower()
-        if not equals or name not in {"username", "password", "domain"}:
-            raise Refused(
-                "usage",
-                f"--auth-file {path}, line {number}: must be username =, password = or domain =",
-            )
-        found[name] = value.strip()
-    return found
+def _account(user: str | None, domain: str | None, entries: dict[str, str]) -> tuple[str, str]:
+    r"""Returns user and domain of options and auth file; a user may be `DOM\user`, or with / or ;.
+
+    A realm stands in for a missing domain, but user@lab.org needs none. Raises Refused, "usage".
+    """
+    text = user or entries.get("username", "")
+    *prefix, name = re.split(r"[\\/;]", text, maxsplit=1)  # no user's name has one of the three
+    domains = [each for each in (*prefix, domain or entries.get("domain")) if each]
+    if len({each.lower() for each in domains}) > 1:
+        origin = "--domain" if domain else "domain ="
+        raise Refused("usage", f"user {text}: contradicts {origin} {domains[1]}; use one domain")
+    return name, next(iter(domains), "" if "@" in name else entries.get("realm", ""))
 
 
 def access(
@@ -94,7 +108,7 @@ def access(
     allow_guest: bool,
     prompt: Callable[[str], str] | None,
 ) -> Access:
-    """Who logs in; nobody by name where a Kerberos ticket or a guest session will do.
+    """Returns who logs in; nobody by name where a Kerberos ticket or a guest session will do.
 
     Args:
         prompt: asks for a password where a terminal is there; None: nobody can be asked.
@@ -102,14 +116,12 @@ def access(
     Raises:
         Refused: kind "usage" or "login", where nothing says who it is.
     """
-    told = read_auth_file(auth_file) if auth_file else {}
-    username = user or told.get("username", "")
+    entries = read_auth_file(auth_file) if auth_file else {}
     if user and "%" in user:
         raise Refused(
             "usage", "--user: other users can read a password there; use --auth-file FILE"
         )
-    if username and "\\" in username and not domain:
-        domain, _, username = username.partition("\\")
+    username, domain = _account(user, domain, entries)
     if not username:
         if allow_guest or kerberos.principal():
             return Access(allow_guest=allow_guest)
@@ -119,7 +131,7 @@ def access(
             f"{kerberos.hint()}",
         )
     take_from_environment()
-    password = told.get("password", _taken.pop(PASSWORD_VARIABLE, None))
+    password = entries.get("password", _taken.pop(PASSWORD_VARIABLE, None))
     try:
         if password is None and prompt is not None:
             password = prompt(f"Password of {username}: ")
@@ -133,4 +145,4 @@ def access(
             f"cannot log in: no password for {username}; set {PASSWORD_VARIABLE}, use "
             "--auth-file FILE, or run at a terminal",
         )
-    return Access(username, password, domain or told.get("domain", ""), allow_guest)
+    return Access(username, password, domain, allow_guest)

@@ -10,8 +10,10 @@ import ipaddress
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import unquote
 
@@ -38,7 +40,7 @@ class Target:
     """A share and a folder on it, or a folder of this host where the system mounts one."""
 
     host: str
-    """Empty: a folder whose mount tells no server."""
+    """In ASCII, as DNS reads it; empty: a folder whose mount tells no server."""
     port: int
     share: str
     folder: str
@@ -86,8 +88,8 @@ def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> T
         Refused: kind "usage", with a sentence that says what is wrong.
     """
     username = None
-    if text.startswith("smb://"):
-        username, rest = _user_and_rest(text.removeprefix("smb://"))
+    if scheme := re.match("(?i)(smb|cifs)://", text):
+        username, rest = _user_and_rest(text[scheme.end() :])
     elif text.startswith(("//", "\\\\")):
         rest = text[2:]
     elif "\0" not in text and (_PLAIN_FOLDER.match(text) or is_folder(text)):
@@ -122,10 +124,23 @@ def _user_and_rest(text: str) -> tuple[str | None, str]:
             "TARGET: must not contain a password, other users can read it; use --auth-file FILE, "
             "and write %40 for an @ in a folder"
         )
-    if "@" not in authority:
-        return None, authority + slash + unquote(path)
-    user, _, host = authority.partition("@")
-    return unquote(user), host + slash + unquote(path)
+    user, at, host = authority.rpartition("@")
+    if "@" in user:
+        raise _refused("smb://user@host: more than one @; write %40 for an @ of the user's name")
+    host = re.sub(r"\A(\[[^%]*)%25", r"\1%", host)  # before a zone: RFC 6874
+    return unquote(user) if at else None, host + slash + unquote(path)
+
+
+def spelling_hint(target: Target) -> str:
+    """Returns what may be wrong in the spelling of a share or folder that is not found, or ""."""
+    decoded = replace(target, share=unquote(target.share), folder=unquote(target.folder)).name
+    escape = re.search("%[0-9A-Fa-f]{2}", f"{target.share}/{target.folder}")
+    if escape and decoded.isprintable() and "\ufffd" not in decoded:
+        return f"did you mean {decoded}? ({escape[0]} is decoded in smb:// only)"
+    composed = unicodedata.normalize("NFC", target.name)
+    if composed != target.name:
+        return f"the name is in decomposed letters (NFD); try the composed form: {composed}"
+    return ""
 
 
 def _shown(text: str) -> str:
@@ -142,10 +157,10 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
     """Host and port of `host[:port]`, an IPv6 address in brackets. Raises Refused, "usage"."""
     if "@" in text:
         raise _refused("user@host: not allowed here; use smb://user@host/share or --user NAME")
-    found = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{1,5}))?", text)
+    found = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{0,5}))?", text)
     if found is None:
         raise _refused(f"{text!r}: not host[:port]; put an IPv6 address in brackets")
-    host, port = found[1], int(found[2]) if found[2] else usual_port
+    host, port = found[1], int(found[2] or usual_port)
     if host.startswith("["):
         host = host[1:-1]
         try:
@@ -154,8 +169,14 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
             raise _refused(f"{host!r}: not an IPv6 address") from None
         if zone and not _ZONE.match(zone):
             raise _refused(f"{zone!r}: not a valid interface name")
-    elif len(host) > 253 or not all(_LABEL.match(label) for label in host.split(".")):
-        raise _refused(f"{host!r}: not a valid host name")
+    else:
+        # One form, in ASCII (IDNA), for DNS, Kerberos, other programs and redaction.
+        with suppress(UnicodeError):
+            host = host if host.isascii() else host.encode("idna").decode()
+        if len(host) > 253 or not all(map(_LABEL.match, host.removesuffix(".").split("."))):
+            raise _refused(f"{_shown(unquote(found[1]))}: not a valid host name")
+    if found[2] == "":
+        raise _refused(f"{text!r}: the port is missing; use {text}{usual_port}, or no colon")
     if not 0 < port < 65536:
         raise _refused(f"port {port}: must be from 1 to 65535")
     return host, port

@@ -64,8 +64,8 @@ class Refused(Exception):
 
     kind: "unreachable" (name, route, port, no SMB there), "share" (no such share or folder on it),
     "login" (wrong password, locked, guest instead of us), "permission" (no right to write or
-    read), "space" (no room), "replaced" (something else has a name of this run's), "usage" (a
-    folder that does not exist ...).
+    read), "space" (no room), "crowded" (no more connections), "replaced" (something else has a name
+    of this run's), "usage" (a folder that does not exist ...).
     text: one plain line that names host, step and remedy; no secret.
     """
 
@@ -73,11 +73,14 @@ class Refused(Exception):
         super().__init__(text)
         self.kind = kind
         self.text = text
+        self.samples: Tuple[Sample, ...] = ()
+        """Of the stage that it broke off."""
 
     @property
     def ends_run(self) -> bool:
-        """Whether nothing more may be tried: a login locks accounts, a swapped file is a trap."""
-        return self.kind in ("login", "replaced")
+        """Whether nothing more may be tried: a login locks accounts, a swapped file is a trap, and
+        each copy needs a connection."""
+        return self.kind in ("login", "replaced", "crowded")
 
 
 Need = Literal["server", "share", "mount", "rate", "source"]

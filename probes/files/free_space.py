@@ -14,8 +14,9 @@ from probes.system.platform import os
 
 GIB = 1024**3
 MIB = 1024**2
-LEAST_BYTES, SMALL_BYTES = MIB, 16 * MIB
-"""A smaller file says nothing about a disk; what a file has where that is half of the room."""
+LEAST_BYTES, SMALL_BYTES, LEAST_SHARE_BYTES = MIB, 16 * MIB, 16 * MIB
+"""A smaller file says nothing about a disk; what a file has where that is half of the room; what
+copies need on a share to last long enough to show anything."""
 HELD_PARTS = 4
 """Of what may be used, a file that a run holds all the time takes one in so many: its copies are
 made beside it, and often beside another such file."""
@@ -35,6 +36,11 @@ def beyond_reserve_bytes(free_bytes: int, total_bytes: int) -> int:
     """Bytes of payload that may be written where so much is free; never negative; pure."""
     beyond = max(0, free_bytes - reserve_bytes(total_bytes))
     return beyond - -(-beyond // METADATA_PART)
+
+
+def credible(free_bytes: int, total_bytes: int) -> tuple[int, int]:
+    """Returns both, or 0 of 0, as nothing was said, where more is free than there is."""
+    return (free_bytes, total_bytes) if free_bytes <= total_bytes else (0, 0)
 
 
 def usable_bytes(folder: Folder) -> int:

@@ -12,8 +12,9 @@ import os
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Tuple
 
 from probes.core.meaning import Count, Number, Seconds, Text
 from probes.core.records import Details, Endpoint, Sample, window_rates
@@ -24,6 +25,7 @@ from probes.system.child import end_with_parent
 PORT = 5201
 REPORT_LIMIT_BYTES = 8 << 20
 CONNECT_SECONDS = 3.0
+"""For the connection; and for the report of a client that is stopped."""
 GRACE_SECONDS = 8.0
 """What it may take beside the transfer: the connection, and the exchange of the results."""
 BUSY_SECONDS = 5.0
@@ -32,7 +34,17 @@ BUSY_PAUSE_SECONDS = 0.3
 WARM_UP_SECONDS = 0.3
 LEAST_TIME_RATIO = 0.9
 """Of the sender's time: less the receiver's cannot be, whose clock starts and ends later."""
-_BUSY = "the server is busy"
+_BUSY, _STOPPED = "the server is busy", "interrupt"
+"""How errors begin: of a server, and of a client that a signal stopped."""
+SILENT = "accepted the connection and did not answer"
+
+
+class Interrupted(RuntimeError):
+    """A transfer that had begun and did not complete; intervals: what it moved until then."""
+
+    def __init__(self, text: str, intervals: Tuple[Sample, ...]) -> None:
+        super().__init__(text)
+        self.intervals = intervals
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,11 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     iperf3 knows them. Raises as run.
     """
     yield Sample(0.0, 0)
-    found = run(setting, replace(peer, port=peer.port or PORT))
+    try:
+        found = run(setting, replace(peer, port=peer.port or PORT))
+    except Interrupted as error:
+        yield from error.intervals
+        raise
     for each in found.intervals:
         if each.elapsed_seconds < found.elapsed_seconds and each.moved_bytes <= found.moved_bytes:
             yield each
@@ -112,30 +128,44 @@ def run(setting: Setting, peer: Endpoint) -> Result:
     """Makes the transfer; dies with its starter, and is killed where it does not end in time.
 
     Raises:
-        Unavailable: no iperf3 here, none there, or that one is busy.
-        RuntimeError: it broke on the way, or its report makes no sense.
+        Unavailable: no iperf3 here, none there, or that one is busy or silent.
+        RuntimeError: it broke on the way (Interrupted), or its report makes no sense.
     """
     program = tools.find("iperf3")
     if program is None:
         raise Unavailable(f"iperf3 is not installed on {socket.gethostname()} (apt install iperf3)")
+    limit_seconds = math.ceil(setting.seconds) + GRACE_SECONDS
     patience = time.monotonic() + BUSY_SECONDS
     while True:
-        text, notes = _ended(program, setting, peer)
+        text, notes = _ended(program, setting, peer, limit_seconds)
         error = told_error(text)
         if error is None:
             return parse(text, setting.verb, notes)
         if not error.startswith(_BUSY):
-            raise Unavailable(
-                f"iperf3 to {peer.host} port {peer.port}: {error}; check that `iperf3 -s` "
-                "runs there"
-            )
+            raise failure(peer, text, error, limit_seconds)
         if time.monotonic() > patience:
             raise Unavailable(f"iperf3 to {peer.host} port {peer.port}: busy with another test")
         time.sleep(BUSY_PAUSE_SECONDS)
 
 
-def _ended(program: str, setting: Setting, peer: Endpoint) -> tuple[str, str]:
-    parent = os.getpid()
+def failure(peer: Endpoint, text: str, error: str, limit_seconds: float) -> Exception:
+    """Returns what to raise for a report with an error: Unavailable if no stream was opened."""
+    name, is_late = f"iperf3 to {peer.host} port {peer.port}", error.startswith(_STOPPED)
+    try:
+        report = json.loads(text, parse_constant=_refuse)
+        streams, intervals = report["start"]["connected"], tuple(_intervals(report["intervals"]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        streams, intervals = [], ()
+    if streams:
+        how = "did not end in time and was stopped" if is_late else f"was interrupted ({error})"
+        return Interrupted(f"{name}: the transfer {how}", intervals)
+    if is_late:
+        return Unavailable(f"{name}: {SILENT} in {limit_seconds:g} s; is it an iperf3 server?")
+    return Unavailable(f"{name}: {error}; check that `iperf3 -s` runs there")
+
+
+def _ended(program: str, setting: Setting, peer: Endpoint, limit_seconds: float) -> tuple[str, str]:
+    out, err, parent = b"", b"", os.getpid()
     process = subprocess.Popen(
         [program, *arguments(setting, peer)],
         stdin=subprocess.DEVNULL,
@@ -146,11 +176,11 @@ def _ended(program: str, setting: Setting, peer: Endpoint) -> tuple[str, str]:
         preexec_fn=lambda: end_with_parent(parent),
     )
     try:
-        out, err = process.communicate(timeout=math.ceil(setting.seconds) + GRACE_SECONDS)
+        out, err = process.communicate(timeout=limit_seconds)
     except subprocess.TimeoutExpired:
-        raise RuntimeError(
-            f"iperf3 to {peer.host} port {peer.port} did not end in time and was stopped"
-        ) from None
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):  # it reports how far it came
+            out, err = process.communicate(timeout=CONNECT_SECONDS)
     finally:
         process.kill()
         process.wait()

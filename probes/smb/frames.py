@@ -19,8 +19,9 @@ from probes.smb.time_bins import REPLY, SEND, TimeBins
 from probes.sockets import tcp_info
 from probes.sockets.tcp_info import SILENT, WHOLE, keep_alive, send_parts, wait_at_most
 
-KEEP_ALIVE = 0x85
-"""Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""
+KEEP_ALIVE, NEGATIVE = 0x85, 0x83
+"""Types of a NetBIOS session's keep-alive, which carries nothing, and of a server's refusal to open
+a session (RFC 1002 4.3.7, 4.3.4)."""
 CONNECT_SECONDS = 5.0
 HEAD_START_SECONDS = 0.5
 """Wait for one address before the next of the same host is tried; all are tried longer after."""
@@ -45,6 +46,10 @@ class Late(Broken):
     """The absolute deadline passed."""
 
 
+class Closed(Broken):
+    """The peer closed or reset the connection."""
+
+
 def prepare(sock: socket.socket) -> None:
     """Blocking with short kernel timeouts: a Python timeout would make MSG_WAITALL useless.
 
@@ -60,8 +65,8 @@ def prepare(sock: socket.socket) -> None:
 class Wire:
     """Frames over one prepared socket, under one absolute deadline that the peer cannot move."""
 
-    def __init__(self, sock: socket.socket, frame_limit_bytes: int) -> None:
-        self._sock = sock
+    def __init__(self, sock: socket.socket, frame_limit_bytes: int, host: str = "") -> None:
+        self._sock, self._host = sock, host
         self._header = bytearray(4)
         self.frame_limit_bytes = frame_limit_bytes
         """Longest message that is accepted."""
@@ -91,6 +96,9 @@ class Wire:
             length = int(_LENGTH.unpack(self._header)[0])
             if length >> 24 == KEEP_ALIVE and not length & 0xFFFFFF:
                 continue
+            if length >> 24 == NEGATIVE:
+                text = "the server refuses this host (hosts allow, or a block list); allow it there"
+                raise Refused("unreachable", f"{self._host}: negotiate: {text}")
             if length >> 24:
                 raise Broken("the server sent something that is not an SMB message")
             if length > self.frame_limit_bytes:
@@ -108,9 +116,9 @@ class Wire:
                 self._look_at_stall(heard, "sent nothing")
                 continue
             except OSError as error:
-                raise Broken(f"the connection failed: {_reason(error)}") from error
+                raise Closed(f"the connection failed: {_reason(error)}") from error
             if count == 0:
-                raise Broken("the server closed the connection")
+                raise Closed("the server closed the connection")
             got += count
             if got < wanted:
                 self._look_at_deadline()
@@ -129,7 +137,9 @@ class Wire:
                 self._look_at_stall(heard, "accepted nothing")
                 continue
             except OSError as error:
-                raise Broken(f"the connection failed: {_reason(error)}") from error
+                with contextlib.suppress(Broken):
+                    self.next_frame()  # a refusal that came before the end
+                raise Closed(f"the connection failed: {_reason(error)}") from error
             left -= count
             if not left:
                 if self.times is not None and length > SHORT_BYTES:

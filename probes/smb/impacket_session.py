@@ -15,7 +15,8 @@ from typing import Any
 from impacket import smb
 
 from probes.core.records import Endpoint
-from probes.core.stage import Unavailable
+from probes.core.stage import Refused, Unavailable
+from probes.files.free_space import credible
 from probes.smb.facts import (
     CAPABILITIES_1,
     Interface,
@@ -131,6 +132,8 @@ class Smb1Session(Session):
             self._smb = _Smb(host, host, session=_Transport(self._wire))
         except Late:
             raise self._silent() from None
+        except Refused:
+            raise
         except Exception as error:
             # whatever came, it was no answer to NT LM 0.12
             raise DialectMissing(SMB1_OFF) from error
@@ -212,7 +215,7 @@ class Smb1Session(Session):
                 bytes(data["Data"][-told["TotalDataCount"] :])[: _FS_SIZE.size]
             )
         unit_bytes = sectors * sector_bytes
-        return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
+        return Space(*credible(free * unit_bytes, total * unit_bytes))
 
     def interfaces(self) -> tuple[Interface, ...]:
         """SMB1 has no question for them."""

@@ -7,18 +7,23 @@ from contextlib import contextmanager
 
 from probes.core.records import DIALECTS, SMB_PORT, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.smb.session import SECURITIES, UNENCRYPTED, DialectMissing, Session
+from probes.smb.frames import Closed
+from probes.smb.session import SECURITIES, STEP_SECONDS, UNENCRYPTED, DialectMissing, Session
 
 
 @contextmanager
 def open_session(
-    peer: Endpoint, dialect: str = "", security: str = "", preferred: tuple[str, ...] = ()
+    peer: Endpoint,
+    dialect: str = "",
+    security: str = "",
+    preferred: tuple[str, ...] = (),
+    step_seconds: float = STEP_SECONDS,
 ) -> Iterator[Session]:
     """Logs in once to peer.share in that dialect, "" being the best that the server speaks.
 
     security: one of SECURITIES, UNENCRYPTED, or "" for what the server requires and no more.
     preferred: names of ciphers and signing algorithms (aes-256-gcm, aes-cmac ...) that alone are
-    offered in 3.1.1.
+    offered in 3.1.1. step_seconds: most that each step from the login on may take.
     Raises Refused for what the user has to mend, Unavailable where the server lacks the dialect or
     the security.
     """
@@ -26,32 +31,33 @@ def open_session(
         raise Unavailable(f"SMB dialect {dialect}: must be one of {' '.join(DIALECTS)}")
     if security not in ("", UNENCRYPTED, *SECURITIES):
         raise ValueError(f"security {security}: unknown")
-    session = _opened(peer, dialect, security, preferred)
+    session = _opened(peer, dialect, security, preferred, step_seconds)
     try:
         yield session
     finally:
         session.disconnect()
 
 
-def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...]) -> Session:
+def _opened(
+    peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...], step_seconds: float
+) -> Session:
     from probes.smb.smbprotocol_session import Smb2Session
 
-    if dialect == "smb1":
-        return _smb1(peer, security)
-    try:
-        return Smb2Session(peer, security).start(dialect or None, preferred)
-    except DialectMissing as error:
-        if dialect:
-            raise
+    errors: list[DialectMissing] = []
+    # Without a dialect no password was sent: the next is still the first attempt to log in.
+    for kind in {"smb1": (_smb1,), "": (Smb2Session, _smb1)}.get(dialect, (Smb2Session,)):
         try:
-            # no password was sent yet: this is still the first attempt to log in
-            return _smb1(peer, security)
-        except DialectMissing as older:
-            text = (
-                f"{peer.host} port {peer.port or SMB_PORT}: negotiate: {error}, and {older}; "
-                "check the port"
-            )
-            raise Refused("unreachable", text) from error
+            return kind(peer, security).start(dialect or None, preferred, step_seconds)
+        except DialectMissing as error:
+            errors.append(error)
+    if dialect:
+        raise errors[0]
+    why = f"{errors[0]}, and {errors[1]}; check the port"
+    if all(isinstance(each.__cause__, Closed) for each in errors):
+        why = "the server closed the connection at once; look for a limit of its processes or "
+        why += "connections, and for a block list, or check the port"
+    text = f"{peer.host} port {peer.port or SMB_PORT}: negotiate: {why}"
+    raise Refused("unreachable", text) from errors[0]
 
 
 def _smb1(peer: Endpoint, security: str) -> Session:
@@ -59,4 +65,4 @@ def _smb1(peer: Endpoint, security: str) -> Session:
         from probes.smb.impacket_session import Smb1Session
     except ImportError as error:
         raise DialectMissing("SMB1 needs impacket here: install the extra 'smb1'") from error
-    return Smb1Session(peer, security).start(None, ())
+    return Smb1Session(peer, security)

@@ -18,6 +18,7 @@ from typing import Any
 from probes.core.meaning import Port, Text
 from probes.core.records import DIALECTS, Details, Endpoint
 from probes.core.stage import Refused
+from probes.smb import recycle_bin
 from probes.smb.facts import NUMBERS, security_mode
 from probes.smb.frames import Broken, Wire, connect
 from probes.smb.login import open_session
@@ -43,21 +44,24 @@ class Setting:
     """By which dialect to log in; "": the best that the server offers."""
 
     dialect: Text = ""
+    security: Text = ""
+    """As open_session() takes it."""
 
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """Logs in to peer.share, once, and looks at peer.folder; yields the peer with the facts.
 
-    To those that were agreed come free_bytes and total_bytes of the folder's file system, and
-    may_write (None: untold). Nothing is written there, and the session is over by then. Raises
-    Refused, Unavailable.
+    To those that were agreed come free_bytes and total_bytes of the folder's file system, may_write
+    (None: untold) and bins (names of folders that may be recycle bins). Nothing is written there,
+    and the session is over by then. Raises Refused, Unavailable.
     """
-    with open_session(peer, setting.dialect) as session:
+    with open_session(peer, setting.dialect, setting.security) as session:
         facts = {
             **session.facts.details(),
             **vars(session.room(peer.folder)),
             "may_write": session.may_write(),
+            "bins": [*filter(recycle_bin.USUAL.fullmatch, recycle_bin.names(session, ""))],
         }
     yield replace(peer, access=None, facts=facts)
 
@@ -67,7 +71,7 @@ def offered(host: Text, port: Port) -> Details:
 
     Returns dialects (names, oldest first), signing (of the newest: "signing required", "signing
     enabled", "signing off"; absent where it speaks none) and connect_seconds. Raises Refused where
-    nothing takes the connection.
+    nothing takes the connection, or the server turns this host away.
     """
     peer = Endpoint(host=host, port=port)
     began = time.monotonic()
@@ -100,7 +104,7 @@ def _mode(peer: Endpoint, dialect: str) -> str | None:
 def _asked(peer: Endpoint, sent: bytes) -> bytes:
     """The answer; empty: none came, or no message. Raises Refused as connect()."""
     with connect(peer) as sock:
-        wire = Wire(sock, ANSWER_BYTES)
+        wire = Wire(sock, ANSWER_BYTES, peer.host)
         wire.deadline = time.monotonic() + ANSWER_SECONDS
         try:
             wire.send([sent])

@@ -58,7 +58,7 @@ def _places(session: Session, folder: str, before: tuple[str, ...] | None) -> It
                 yield from dict.fromkeys((f"{top}\\{user}", f"{top}\\{user}{behind}"))
 
 
-def clear(session: Session, folder: str, run: str, before: tuple[str, ...]) -> None:
+def clear(session: Session, folder: str, run: str, before: tuple[str, ...] | None = None) -> None:
     """Deletes a run's entries in a bin: files that have its id in their name, and their folder."""
     ours = re.compile(re.escape(run)).search
     for path in list(entries(session, folder, ours, before)):

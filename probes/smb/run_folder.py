@@ -24,7 +24,7 @@ from probes.files.served_file import new_name, source_name
 from probes.smb import recycle_bin
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
-from probes.smb.session import Handle, Session
+from probes.smb.session import STEP_SECONDS, Handle, Session
 from probes.system import rtnetlink
 
 NAME = "run-folder"
@@ -48,6 +48,8 @@ class Setting:
     """As open_session() takes it."""
     seconds: Number = journal.LONGEST_SECONDS
     """How long the run may take: until then other hosts leave its folder alone."""
+    patience_seconds: Number = STEP_SECONDS
+    """For each step until the folder is held: disks that sleep take long to answer."""
     seed: Text = ""
     """Seed of the run's payload, hex; empty: no step writes to the source file."""
 
@@ -114,11 +116,12 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     Keeps both open. Removes first what a run left there that was killed with the server. Yields the
     peer with that folder and with facts: what was agreed (SessionFacts), the server's interfaces
     (Interface, and reached_from: the address of this host that packets there have; None: no route),
-    free_bytes and total_bytes of the share, bin (the recycle bin that deleted files go to), guest.
-    Raises Refused or Unavailable; Broken where something may be left.
+    free_bytes and total_bytes of the share (None: untold), bin (the recycle bin that deleted files
+    go to), guest. Raises Refused or Unavailable; Broken where something may be left.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
-    with open_session(peer, setting.dialect, setting.security) as session:
+    seconds = setting.patience_seconds
+    with open_session(peer, setting.dialect, setting.security, step_seconds=seconds) as session:
         entry, is_gone = _noted(session, setting, peer, path), False
         try:
             root_before = recycle_bin.names(session, "") if setting.seed else ()
@@ -129,6 +132,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             if mark and not session.write_mark(source, mark):
                 mark = b""
             own = replace(peer, folder=path, facts={**_facts(session, folder), "bin": bin_folder})
+            session.step_seconds = STEP_SECONDS
             try:
                 yield own
             finally:
@@ -149,8 +153,8 @@ def _facts(session: Session, folder: Handle) -> Details:
             {**vars(each), "reached_from": _reached_from(each.address)}
             for each in session.interfaces()
         ],
-        "free_bytes": space.free_bytes,
-        "total_bytes": space.total_bytes,
+        "free_bytes": space.free_bytes if space.total_bytes else None,
+        "total_bytes": space.total_bytes or None,
         "guest": session.guest,
     }
 
@@ -211,7 +215,10 @@ def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> jou
         if facts["folder"] == place and journal.has_ended(facts) and time.monotonic() < until:
             # Whatever is wrong with it is no reason to measure nothing: the next one tries again.
             with suppress(Refused, Unavailable, Broken):
-                left.close(gone=_removed(session, facts["name"]))
+                folder, _, name = facts["name"].rpartition("\\")
+                is_gone = _removed(session, facts["name"])
+                recycle_bin.clear(session, folder, name.rpartition("-")[2])
+                left.close(gone=is_gone)
     return journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
 
 

@@ -15,7 +15,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.files.removal import MAGIC
 from probes.smb import kerberos, status
 from probes.smb.facts import Interface, SessionFacts
-from probes.smb.frames import FRAME_SPARE_BYTES, Wire, connect
+from probes.smb.frames import FRAME_SPARE_BYTES, Late, Wire, connect
 from probes.smb.pipe import (
     DELETE,
     DELETE_ON_CLOSE,
@@ -34,7 +34,8 @@ from probes.smb.pipe import (
 )
 
 STEP_SECONDS = 10.0
-"""Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
+"""Absolute limit of each single step before and after a copy, where nothing else is said:
+negotiate, login, open, close."""
 GUEST = "guest"
 """Name of a user without one."""
 ABANDON_SECONDS = 1.0
@@ -73,7 +74,7 @@ class Handle:
 
 @dataclass(frozen=True)
 class Space:
-    """Room on the share's file system."""
+    """Room on the share's file system; 0 of 0: the server does not tell."""
 
     free_bytes: int
     """Free to this user."""
@@ -97,12 +98,14 @@ class Session(ABC):
         self._created: set[bytes] = set()
         """Files among them that are emptied before they are closed."""
         self._cut = False
+        self.step_seconds = STEP_SECONDS
+        """Absolute limit of each step; a server whose disks sleep needs more for the first ones."""
         self.guest = False
         """Whether the server logged this user in as a guest."""
         before = time.monotonic()
         self._sock = connect(peer)
         self._connect_seconds = time.monotonic() - before
-        self._wire = Wire(self._sock, self._control_frame_bytes)
+        self._wire = Wire(self._sock, self._control_frame_bytes, peer.host)
 
     @property
     @abstractmethod
@@ -129,7 +132,9 @@ class Session(ABC):
     def interfaces(self) -> tuple[Interface, ...]:
         """The server's network interfaces; none where it does not tell them."""
 
-    def start(self, dialect: str | None, preferred: tuple[str, ...]) -> Self:
+    def start(
+        self, dialect: str | None, preferred: tuple[str, ...], step_seconds: float = STEP_SECONDS
+    ) -> Self:
         """Negotiates and logs in; closed where that fails, see open_session."""
         logger = logging.getLogger(self._library)
         if not logger.handlers:
@@ -138,6 +143,7 @@ class Session(ABC):
         logger.propagate = False
         try:
             self.negotiate(dialect, preferred)
+            self.step_seconds = step_seconds
             self.log_in()
         except BaseException:
             self.disconnect()
@@ -241,7 +247,8 @@ class Session(ABC):
         wire, pipe = self._wire, self._taken(handle)
         pipe.created |= self._created
         wire.frame_limit_bytes = pipe.link.max_read_bytes + FRAME_SPARE_BYTES
-        wire.deadline = time.monotonic() + STEP_SECONDS
+        wire.deadline = time.monotonic() + self.step_seconds
+        wire.patient = self.step_seconds > STEP_SECONDS
         try:
             yield pipe
         except BaseException:
@@ -282,7 +289,7 @@ class Session(ABC):
     @contextmanager
     def _step(self, what: str, quiet: bool = False) -> Iterator[None]:
         """Bounds one step with the library and puts its errors in one line; quiet: leaves them."""
-        self._wire.deadline = time.monotonic() + STEP_SECONDS
+        self._wire.deadline = time.monotonic() + self.step_seconds
         try:
             yield
         except (Refused, Unavailable, MemoryError):
@@ -295,7 +302,10 @@ class Session(ABC):
             if code is not None:
                 raise status.refusal(self._where, what, code) from error
             text = " ".join(str(error).split()) or type(error).__name__
-            if not isinstance(error, self._plain_errors):
+            if isinstance(error, Late):
+                text = f"no answer in {self.step_seconds:.0f} s; run it again: "
+                text += "the server's disks may have been asleep"
+            elif not isinstance(error, self._plain_errors):
                 text = f"the server's answer is invalid ({text})"
             raise Refused("unreachable", f"{self._where}: {what}: {text}") from error
         finally:

@@ -183,9 +183,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
     ) -> Any:
         # the transport's deadline ends every wait; the library's own would be moved by the peer
         try:
-            reply = super().receive(
-                request, wait=wait, timeout=STEP_SECONDS + 10, resolve_symlinks=False
-            )
+            reply = super().receive(request, wait=wait, timeout=120.0, resolve_symlinks=False)
         except SMBResponseException as error:
             self._keep(error.header)
             raise

@@ -11,7 +11,7 @@ from probes.smb.frames import Broken, Late
 
 SUCCESS = 0
 PENDING = 0x00000103
-ACCESS_DENIED = 0xC0000022
+ACCESS_DENIED, NAME_NOT_FOUND = 0xC0000022, 0xC0000034
 NO_ROOM = (0xC000007F, 0xC0000044, 0xC0000802)
 """DISK_FULL, QUOTA_EXCEEDED, DISK_QUOTA_EXCEEDED."""
 
@@ -43,8 +43,6 @@ permission: ask the server's administrator
 share: check the path on the share
  0xC0000034 STATUS_OBJECT_NAME_NOT_FOUND file or folder not found
  0xC000003A STATUS_OBJECT_PATH_NOT_FOUND folder not found
-share: try again
- 0xC0000056 STATUS_DELETE_PENDING it is being deleted
 share: run it again
  0xC0000011 STATUS_END_OF_FILE the file ends before that
 share: check the path
@@ -60,7 +58,7 @@ permission: give the user write and delete rights there, or choose another folde
 permission: make it writable, or choose another share
  0xC00000A2 STATUS_MEDIA_WRITE_PROTECTED the share is read-only
 space: free some space there
- 0xC000007F STATUS_DISK_FULL the server's disk is full
+ 0xC000007F STATUS_DISK_FULL the server's disk is full, or a quota is reached
 space: free some space
  0xC0000044 STATUS_QUOTA_EXCEEDED the user's quota is used up
  0xC0000802 STATUS_DISK_QUOTA_EXCEEDED the quota is used up
@@ -68,13 +66,23 @@ usage: try again
  0xC0000035 STATUS_OBJECT_NAME_COLLISION it already exists
 permission: try again later
  0xC0000043 STATUS_SHARING_VIOLATION it is in use
+ 0xC0000056 STATUS_DELETE_PENDING it is being deleted
+ 0xC0000101 STATUS_DIRECTORY_NOT_EMPTY the folder is not empty
 unreachable: close others, or raise its limit
  0xC00000D0 STATUS_REQUEST_NOT_ACCEPTED the server accepts no more sessions
 unreachable: try again, and look into its log
  0xC0000017 STATUS_NO_MEMORY the server is short of memory
  0xC000009A STATUS_INSUFFICIENT_RESOURCES the server is short of resources
+ 0xC00000B5 STATUS_IO_TIMEOUT its disk or another server did not answer it in time
+ 0xC0000236 STATUS_CONNECTION_REFUSED the server refuses the connection
+ 0xC0000203 STATUS_USER_SESSION_DELETED the server ended the session
+ 0xC000035C STATUS_NETWORK_SESSION_EXPIRED the session has expired
+ 0xC00000C9 STATUS_NETWORK_NAME_DELETED the server closed the share
 unreachable: try another dialect
  0xC00000BB STATUS_NOT_SUPPORTED the server does not support it
+unreachable: look at the server's disk
+ 0xC0000185 STATUS_IO_DEVICE_ERROR its disk failed
+ 0xC00000A3 STATUS_DEVICE_NOT_READY its disk is not ready
 """
 """Kind of refusal and remedy, each with its statuses: number, name, meaning."""
 
@@ -120,10 +128,19 @@ def refusal(host: str, step: str, status: int) -> Refused:
     if known is None:
         return Refused("unreachable", f"{host}: {step}: refused with status 0x{status:08x}")
     name, kind, meaning, remedy = known
-    if status == ACCESS_DENIED and step.partition(" ")[0] in ("login", "share"):
-        remedy = (
-            "the server may require encryption (SMB 3), or give the user no access to the share"
+    verb = step.partition(" ")[0]
+    if status == ACCESS_DENIED and verb in ("login", "share"):
+        remedy = "the server may require encryption (SMB 3), or deny this user or host access"
+    elif status in SHORT_OF_MEMORY and verb == "share":
+        kind, meaning = (
+            "crowded",
+            "the share takes no more connections (or the server is short of RAM)",
         )
+        remedy = "a run needs two at once: raise `max connections`, or close others"
+    elif status == NAME_NOT_FOUND and verb == "create":
+        # A folder that is not there would be OBJECT_PATH_NOT_FOUND.
+        kind, meaning = "permission", "the server lets nobody make a file or folder of this name"
+        remedy = "look for `veto files` in its configuration, or use another share"
     return Refused(kind, f"{host}: {step}: {meaning} ({name}); {remedy}")
 
 

@@ -66,7 +66,8 @@ def room_question(file_id: bytes) -> bytes:
 
 
 def parse_room(body: bytes) -> tuple[int, int]:
-    """Free bytes for this user and all bytes, of all that follows the reply's header."""
+    """Free bytes for this user and all bytes, of all that follows the reply's header; 0 of 0: the
+    server does not tell."""
     try:
         _, start, length = _REPLY.unpack_from(body)
         if start < HEADER_BYTES + _REPLY.size or length < _SIZES.size:
@@ -75,7 +76,7 @@ def parse_room(body: bytes) -> tuple[int, int]:
     except struct.error:
         raise Broken("the server reported its free space in a garbled reply") from None
     unit_bytes = sectors * sector_bytes
-    return free * unit_bytes, total * unit_bytes
+    return free_space.credible(free * unit_bytes, total * unit_bytes)
 
 
 def fetched(

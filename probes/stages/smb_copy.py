@@ -32,6 +32,7 @@ from probes.files import payload
 from probes.smb import status, transfer
 from probes.smb.copy_length import CopyLength, Flushes
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
+from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import new_file, source_of, source_to_fill
@@ -291,14 +292,19 @@ class _Window(Window):
         self.opened = told = time.monotonic()
         pipe.add_up(self._times)
         pipe.limit(self.opened + self._setting.seconds)
-        for self.moved_bytes in moves:
-            now = time.monotonic()
-            self._moments.append(now)
-            if now - told >= SAMPLE_SECONDS:
-                told = now
-                backlog = self.flushes.backlog_seconds(self.moved_bytes, now)
-                self.length.look(now - self.opened, self.moved_bytes, backlog)
-                yield Sample(now - self.opened, self.moved_bytes)
+        try:
+            for self.moved_bytes in moves:
+                now = time.monotonic()
+                self._moments.append(now)
+                if now - told >= SAMPLE_SECONDS:
+                    told = now
+                    backlog = self.flushes.backlog_seconds(self.moved_bytes, now)
+                    self.length.look(now - self.opened, self.moved_bytes, backlog)
+                    yield Sample(now - self.opened, self.moved_bytes)
+        except Broken:
+            # How long it stood still is a part of what it reached.
+            yield Sample(time.monotonic() - self.opened, self.moved_bytes)
+            raise
         self.acknowledged = time.monotonic()
 
     def close(self, now: float, moved_bytes: int) -> Last:

@@ -29,6 +29,22 @@ def test_smbclients_file_is_understood(tmp_path):
     assert credentials.access(None, None, path, False, None) == Access("anna", "a = b %", "D")
 
 
+def test_what_editors_and_other_programs_leave_in_the_file_is_read(tmp_path):
+    text = "\ufeff; mine\r\nusername = anna \r\n # x\r\npassword = \t a b \u2028 \r\nRealm=LAB\r\n"
+    path = auth_file(tmp_path, text)
+    entries = {"username": "anna", "password": "a b \u2028 ", "realm": "LAB"}
+    assert credentials.read_auth_file(path) == entries
+    assert credentials.access(None, None, path, False, None).domain == "LAB"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_a_file_in_another_encoding_is_refused_with_the_remedy(tmp_path, encoding):
+    path = auth_file(tmp_path, "")
+    path.write_bytes("username = j\u00fcrgen\n".encode(encoding))
+    with pytest.raises(Refused, match="not UTF-8 text; save it as UTF-8"):
+        credentials.read_auth_file(path)
+
+
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
 def test_a_file_that_others_may_read_is_refused(tmp_path, mode):
     path = auth_file(tmp_path, "username = anna\npassword = secret\n", mode)
@@ -124,9 +140,30 @@ def test_a_password_that_is_no_utf_8_is_refused_without_its_bytes(monkeypatch, w
     assert refused.value.kind == "login" and "secret" not in told and "ff" not in told
 
 
-def test_a_domain_may_stand_in_front_of_the_user():
-    found = credentials.access("D\\anna", None, None, False, lambda text: "p")
-    assert found == Access("anna", "p", "D")
+@pytest.mark.parametrize(
+    ("user", "domain", "more", "account"),
+    [
+        ("D\\anna", None, "", ("anna", "D")),
+        ("D/anna", "d", "", ("anna", "D")),
+        ("D;anna", None, "domain = d\nrealm = LAB", ("anna", "D")),
+        (None, None, "username = D/anna\nrealm = LAB", ("anna", "D")),
+        ("anna", "D", "domain = OTHER", ("anna", "D")),
+        ("anna@lab.org", None, "realm = LAB", ("anna@lab.org", "")),
+    ],
+)
+def test_a_domain_comes_with_the_user_or_beside_him(tmp_path, user, domain, more, account):
+    path = auth_file(tmp_path, f"password = p\n{more}\n")
+    found = credentials.access(user, domain, path, False, None)
+    assert (found.username, found.domain) == account
+
+
+@pytest.mark.parametrize(("domain", "says"), [("OTHER", "--domain"), (None, "domain =")])
+def test_two_domains_are_refused_before_any_password_is_asked_for(tmp_path, domain, says):
+    path = auth_file(tmp_path, "domain = OTHER\n")
+    with pytest.raises(Refused) as refused:
+        credentials.access("LAB\\anna", domain, path, False, None)
+    assert refused.value.kind == "usage"
+    assert refused.value.text == rf"user LAB\anna: contradicts {says} OTHER; use one domain"
 
 
 def test_the_prompt_is_the_last_way():

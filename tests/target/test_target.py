@@ -16,6 +16,7 @@ from bottleneck.target.target import (
     parse_device,
     parse_file,
     parse_peer,
+    spelling_hint,
 )
 from probes.core.stage import Refused
 
@@ -34,6 +35,14 @@ from probes.core.stage import Refused
         ("smb://nas/mine%40home", Target("nas", 445, "mine@home", "")),
         ("smb://nas/mine@home", Target("nas", 445, "mine@home", "")),
         ("//nas:446/mine@home", Target("nas", 446, "mine@home", "")),
+        ("SMB://anna%40lab.org@nas/media", Target("nas", 445, "media", "", "anna@lab.org")),
+        ("cifs://nas:446/media", Target("nas", 446, "media", "")),
+        ("smb://LAB;anna@nas/media", Target("nas", 445, "media", "", "LAB;anna")),
+        ("smb://[fe80::1%25eth0]/x", Target("fe80::1%eth0", 445, "x", "")),
+        ("smb://anna@[fe80::1%25eth0]:446/a%2525", Target("fe80::1%eth0", 446, "a%25", "", "anna")),
+        ("//nas.example.:446/media", Target("nas.example.", 446, "media", "")),
+        ("//b\u00fcro/media", Target("xn--bro-hoa", 445, "media", "")),
+        ("smb://nas.B\u00dcRO.example./x", Target("nas.xn--bro-hoa.example.", 445, "x", "")),
         ("smb://anna@nas:446/my%20films/a", Target("nas", 446, "my films", "a", "anna")),
     ],
 )
@@ -55,7 +64,13 @@ def test_a_share_is_understood_in_every_usual_spelling(text, target):
         ("smb://anna@secret@nas/media", "smb://user@host"),
         ("//anna:secret@nas/media", "smb://user@host"),
         ("//anna:secret/x@nas/media", "last @"),
-        ("SMB://anna:secret@nas/media", "is not a share"),
+        ("SMB://anna:secret@nas/media", "password"),
+        ("smb://anna@lab.org@nas/media", "%40 for an @ of the user"),
+        ("smb://anna%3Asecret%40nas/media", "'...@nas': not a valid host name"),
+        ("//./media", "host name"),
+        ("//a\uff0fb/media", "host name"),
+        ("//nas:/media", "the port is missing; use nas:445, or no colon"),
+        ("file:///srv/media", "is not a share"),
         ("anna:secret@nas/media", "is not a share"),
         ("//nas/secret:x@y:z", "name of a share"),
         ("//anna@nas/media", "smb://user@host"),
@@ -81,6 +96,24 @@ def test_what_is_no_share_is_refused_with_the_reason(text, says):
         parse(text)
     assert refused.value.kind == "usage"
     assert "secret" not in refused.value.text and "se'" not in refused.value.text
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("//nas:446/User%20Homes/a", "did you mean //nas:446/User Homes/a? (%20 is decoded in"),
+        ("//nas/a/b%C3%BC", "did you mean //nas/a/b\u00fc? (%C3 is decoded in smb:// only)"),
+        ("//nas/bu\u0308ro", "(NFD); try the composed form: //nas/b\u00fcro"),
+        ("smb://nas/User%20Homes", ""),
+        ("//nas/50%", ""),
+        ("//nas/a%00b", ""),
+        ("//nas/a%ff", ""),
+        ("//[fe80::1%eb0]/x", ""),
+    ],
+)
+def test_a_hint_says_how_a_name_may_be_spelled(text, hint):
+    found = spelling_hint(parse(text))
+    assert hint in found and bool(hint) == bool(found)
 
 
 @pytest.mark.parametrize("text", ["//nas/media", "//nas:1445/media/films", "//[fe80::1]/x"])
@@ -195,6 +228,7 @@ def test_a_block_device_is_no_file_and_the_other_way_round(tmp_path: Path) -> No
     [
         ("iperf3://nas", TcpPeer("nas", 5201)),
         ("iperf3://nas:5999", TcpPeer("nas", 5999)),
+        ("iperf3://b\u00fcro.", TcpPeer("xn--bro-hoa.", 5201)),
         ("iperf3://[fe80::1]:5202/", TcpPeer("fe80::1", 5202)),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,7 +15,7 @@ from bottleneck.run.steps import copy_size, disks, files, past_cache, schedule, 
 from bottleneck.run.steps.copy_size import SMB1
 from probes.core.records import DROPS, Endpoint, Skipped, run_rate
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
-from probes.smb import run_folder
+from probes.smb import offered
 
 CALIBRATION_BYTES = 2 * plan.MIB
 CALIBRATION_SHARE_OF_LEFT = 0.2
@@ -29,6 +28,8 @@ BRIEF_SECONDS = 0.5
 GRACE_SECONDS, OUT_OF_TIME = 8.0, "ran out of time"
 SMB1_SECONDS = 2.5
 """In a clear case, of its two copies of a cached source, with the usual budget."""
+CLOSED = ("closed the connection", "the connection failed")
+"""In the error of a copy whose server went."""
 MOST_REPETITIONS = 6
 WHOLE, WITHOUT_DISK = "the copy as a user makes it", "the copy without the client's disk"
 
@@ -253,16 +254,11 @@ def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | 
     if not asked and bench.left() < 3 * USEFUL_SECONDS:
         bench.note("SMB1: skipped: out of time (use a larger --budget)")
         return None
-    setting = run_folder.Setting(
-        dialect=dialect,
-        run=secrets.token_hex(16),
-        outlived=bench.options.outlived,
-        security=bench.options.security,
-    )
+    setting = offered.Setting(dialect, bench.options.security)
     try:
         if opened:
             raise Unavailable(bench.denied)
-        with bench.client.hold(run_folder.NAME, setting, endpoint, 30) as held:
+        with bench.client.hold("visit", setting, endpoint, 30) as held:
             return {name: held.facts.get(name) for name in ("signing", "encryption")}
     except (Unavailable, StageError, Refused) as error:
         bench.note(str(error))
@@ -278,47 +274,70 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
     return bench.step("smb-copy", setting, "client")
 
 
-def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str) -> None:
-    """One run of one copy."""
+def _copy(
+    bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str, again: bool = False
+) -> None:
+    """One run of one copy; another one where it failed of what may be mended by now. again: this is
+    that one."""
     step = _step(bench, dialect, copy, end, labels)
     unproven = copy == "pull.uncached" and bench.server_path is None
     if unproven and (bench.warming or step in bench.ledger.steps):
         return  # once it was read, its source is cached
-    with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
-        verb, _, requested = copy.partition(".")
-        if turns.in_vain(bench, verb):
-            raise Unavailable(f"{DROPS} on the path; a copy would stall")
-        bench.need(max(USEFUL_SECONDS, copy_size.overhead_seconds(bench)))
-        size, _ = copy_size.copy_bytes(bench, dialect, copy, end)
-        if size < plan.LEAST_COPY_BYTES:
-            raise Unavailable(files.too_small(bench, copy.startswith("pull")))
-        proof = files.ready_cache(bench.server, bench.server_path, copy, size)
-        proof = proof or files.cache_proof("server", requested)
-        fills = (
-            verb == "push"
-            and not bench.source_bytes
-            and (end == "memory" or copy == _filling(bench))
-        )
-        source = bench.sources.get("client")
-        setting = files.copy_setting(
-            bench,
-            copy,
-            dialect,
-            end=end,
-            size_bytes=size,
-            seconds=max(USEFUL_SECONDS, bench.left()),
-            fill_source=fills,
-            most_seconds=copy_size.copy_seconds(bench, dialect, copy, end),
-            lasting=copy_size.is_lasting(bench, end),
-            checked=not turns.dropped(bench, "pull"),
-            **labels,
-        )
-        if unproven:
-            past_cache.pull(bench, step, setting)
-            return
-        peer = replace(bench.share, path=source.path if source and end == "folder" else "")
-        known = {"cache": proof} if verb == "pull" else {}
-        bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=known)
-        if fills and (made := bench.ledger.latest(step)):
-            bench.source_bytes = made.run[-1].moved_bytes
+    with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}") as errors:
+        _make(bench, step, labels, unproven)
+    if errors and _is_mended(bench, copy, errors[0]) and not again:
+        if copy.startswith("pull") and not bench.source_bytes:
+            _copy(bench, dialect, labels, "push.cached", "memory", again=True)
+        _copy(bench, dialect, labels, copy, end, again=True)
     turns.ask_path(bench, bench.ledger.failed(step))
+
+
+def _make(bench: Bench, step: Step, labels: dict[str, Any], unproven: bool) -> None:
+    """The run of a step; unproven: nobody can look into the cache that its source may be in."""
+    copy, dialect, end = (step.setting[name] for name in ("copy", "dialect", "end"))
+    verb, _, requested = copy.partition(".")
+    if turns.in_vain(bench, verb):
+        raise Unavailable(f"{DROPS} on the path; a copy would stall")
+    bench.need(max(USEFUL_SECONDS, copy_size.overhead_seconds(bench)))
+    size, _ = copy_size.copy_bytes(bench, dialect, copy, end)
+    if size < plan.LEAST_COPY_BYTES:
+        raise Unavailable(files.too_small(bench, copy.startswith("pull")))
+    proof = files.ready_cache(bench.server, bench.server_path, copy, size)
+    proof = proof or files.cache_proof("server", requested)
+    fills = (
+        verb == "push" and not bench.source_bytes and (end == "memory" or copy == _filling(bench))
+    )
+    source = bench.sources.get("client")
+    setting = files.copy_setting(
+        bench,
+        copy,
+        dialect,
+        end=end,
+        size_bytes=size,
+        seconds=max(USEFUL_SECONDS, bench.left()),
+        fill_source=fills,
+        most_seconds=copy_size.copy_seconds(bench, dialect, copy, end),
+        lasting=copy_size.is_lasting(bench, end),
+        checked=not turns.dropped(bench, "pull"),
+        **labels,
+    )
+    if unproven:
+        past_cache.pull(bench, step, setting)
+        return
+    peer = replace(bench.share, path=source.path if source and end == "folder" else "")
+    known = {"cache": proof} if verb == "pull" else {}
+    bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=known)
+    if fills and (made := bench.ledger.latest(step)):
+        bench.source_bytes = made.run[-1].moved_bytes
+
+
+def _is_mended(bench: Bench, copy: str, error: Exception) -> bool:
+    """Whether a copy that failed may be made now: once with a smaller file where the share is full,
+    or by a server that is back."""
+    if isinstance(error, Refused) and error.kind == "space" and copy.startswith("push"):
+        bench.note(str(error))
+        half_bytes = error.samples[-1].moved_bytes // 2 if error.samples else 0
+        bench.file_limit_bytes = half_bytes if bench.file_limit_bytes is None else 0
+        return bench.file_limit_bytes > 0
+    gone = isinstance(error, Refused) and error.kind in ("unreachable", "share")
+    return (gone or any(each in str(error) for each in CLOSED)) and bench.reopen()

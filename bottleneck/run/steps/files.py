@@ -16,7 +16,7 @@ from bottleneck.run.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
 from probes.files import page_cache, source_file
-from probes.files.free_space import LEAST_BYTES, beyond_reserve_bytes, no_room
+from probes.files.free_space import LEAST_SHARE_BYTES, beyond_reserve_bytes, no_room
 from probes.files.served_file import source_name
 from probes.smb.run_folder import joined
 from probes.stages import small_files, smb_copy
@@ -128,11 +128,13 @@ def free_bytes(bench: Bench) -> int | None:
     """How much more may be written to the share; what its owner needs stays free. None: untold.
 
     Beside the files that this run itself holds there. A file that is still to be made for pulls
-    leaves as much room to what is pushed later.
+    leaves as much room to what is pushed later. Less than LEAST_SHARE_BYTES is none.
     """
     free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
-    if free is None or total is None:
-        return None
+    if free is None or total is None or bench.file_limit_bytes is not None:
+        return bench.file_limit_bytes
+    if beyond_reserve_bytes(int(free), int(total)) < LEAST_SHARE_BYTES:
+        return 0
     room = beyond_reserve_bytes(int(free) - bench.source_bytes - _held_bytes(bench), int(total))
     if bench.server is not None and bench.server_path is not None:
         # Where it may not look it holds no file either.
@@ -145,15 +147,17 @@ def too_small(bench: Bench, pulled: bool) -> str:
     """Why not even the smallest copy can be made: no source, or no room, with all figures."""
     if pulled and not bench.source_bytes:
         return "no source file on the share: the push that writes it failed or had no room"
+    there = f"//{bench.share.host}/{bench.share.share}"
+    if bench.file_limit_bytes is not None and not pulled:
+        return f"{there}: full, or a quota is reached; free some space there"
     if not pulled and not bench.source_bytes_of("client"):
         why = bench.no_source.get("client", "it has not enough free space")
         return f"no test file in {bench.options.folder}: {why}"
     free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
+    where = bench.options.folder if pulled else there
     if pulled or free is None or total is None:
-        where = bench.options.folder if pulled else bench.share.share
         return f"{where}: not enough free space for a copy of 256 KiB; free some space"
-    where = f"//{bench.share.host}/{bench.share.share}"
-    return f"{where}: {no_room(int(free), int(total), LEAST_BYTES)}"
+    return f"{where}: too small to measure: {no_room(int(free), int(total), LEAST_SHARE_BYTES)}"
 
 
 def _held_bytes(bench: Bench) -> int:

@@ -17,7 +17,7 @@ from bottleneck.run import plan
 from bottleneck.run.bench import NEEDS_AGENT, Bench
 from bottleneck.run.steps import turns
 from bottleneck.target.target import TcpPeer
-from probes.core.records import DROPS, Endpoint, Sample
+from probes.core.records import DROPS, Endpoint, Sample, Skipped
 from probes.core.stage import LONG_BUDGET_SECONDS, Unavailable
 from probes.net import transfer
 from probes.programs import iperf3
@@ -148,6 +148,9 @@ def _with_peer(bench: Bench, peer: TcpPeer, each: tcp.Setting, seconds: float) -
     setting = bench.chosen(usual)
     step = Step("tcp", {**asdict(setting), "engine": "iperf3"}, "client")
     with bench.outcome(step, f"tcp {each.verb}{_many(each)} iperf3"):
+        skipped = (made.reason for _, made in bench.ledger.entries() if isinstance(made, Skipped))
+        if silence := next((reason for reason in skipped if iperf3.SILENT in reason), ""):
+            raise Unavailable(silence)
         there = Endpoint(host=peer.host, port=peer.port)
         ran = bench.run(step, setting, there, seconds + PEER_SECONDS, both=False, engine="iperf3")
         bench.take(step, ran, {"peer_is_target": _is_target(bench, peer)})

@@ -5,6 +5,7 @@ import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -137,13 +138,60 @@ def test_a_host_without_a_server_is_a_reason_with_a_remedy():
 
 
 @pytest.mark.long
-def test_a_server_that_says_nothing_ends_in_time(monkeypatch):
+def test_a_server_that_says_nothing_is_named_as_silent(monkeypatch):
     monkeypatch.setattr(iperf3, "GRACE_SECONDS", 0.5)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
-        pytest.raises(RuntimeError, match="did not end in time"),
+        pytest.raises(Unavailable, match=r"did not answer in 1\.5 s; is it an iperf3 server\?"),
     ):
         moved(silent.getsockname()[1], "push")
+
+
+def failed(name):
+    text = report(name)
+    return iperf3.failure(Endpoint(host="nas", port=5201), text, iperf3.told_error(text), 9.0)
+
+
+def test_a_server_without_a_stream_is_not_available():
+    assert [type(failed(name)) for name in ("silent", "refused")] == [Unavailable] * 2
+    says = "accepted the connection and did not answer in 9 s; is it an iperf3 server?"
+    assert str(failed("silent")) == f"iperf3 to nas port 5201: {says}"
+    assert "Connection refused; check that `iperf3 -s` runs" in str(failed("refused"))
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "counts"),
+    [
+        ("interrupted", "was interrupted (control socket has closed unexpectedly)", 3),
+        ("stalled", "did not end in time and was stopped", 6),
+    ],
+)
+def test_an_interrupted_transfer_keeps_what_it_moved(monkeypatch, name, says, counts):
+    error = failed(name)
+    assert str(error) == f"iperf3 to nas port 5201: the transfer {says}"
+    assert len(error.intervals) == counts and error.intervals[0].moved_bytes > 0
+    monkeypatch.setattr(iperf3, "run", Mock(side_effect=error))
+    running = iperf3.initiate(Setting("pull"), Endpoint(host="nas"))
+    assert [next(running) for _ in range(counts + 1)] == [Sample(0.0, 0), *error.intervals]
+    with pytest.raises(iperf3.Interrupted):
+        next(running)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"start": {"connected": [1]}, "intervals": [{}]}'])
+def test_a_report_without_sense_is_no_transfer(text):
+    error = iperf3.failure(Endpoint(host="nas", port=1), text, "odd", 9.0)
+    assert isinstance(error, Unavailable) and "nas port 1: odd; check" in str(error)
+
+
+def test_a_client_that_does_not_end_is_killed(monkeypatch, tmp_path):
+    program = tmp_path / "iperf3"
+    program.write_text("#!/bin/sh\nkill -STOP $$\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(iperf3.tools, "find", lambda name: str(program))
+    monkeypatch.setattr(iperf3, "GRACE_SECONDS", -0.9)
+    monkeypatch.setattr(iperf3, "CONNECT_SECONDS", 0.1)
+    with pytest.raises(RuntimeError, match="no complete report"):
+        moved(1, "push")
 
 
 def test_without_iperf3_the_remedy_is_told(monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import payload
+from probes.files import journal, payload
 from probes.files.leftovers import OnShare
 from probes.smb import leftovers, run_folder
 from probes.smb.login import open_session
@@ -121,6 +121,74 @@ def test_what_may_be_deleted_and_not_written_is_deleted(share: Any) -> None:
             backup._open("read", GENERIC_READ, EXISTING, FILE, sharing=SHARE_READ_AND_DELETE)
             session.remove_file("read")
         assert kept(folder) == []
+
+
+def test_the_next_run_empties_a_bin_of_what_a_killed_one_left(share: Any) -> None:
+    """The server moves open files into it, whole, when nobody is left to empty them."""
+    options = ["vfs objects = recycle", "recycle:repository = .recycle", "recycle:keeptree = yes"]
+    with share(share_options=options) as (peer, folder, _):
+        place = folder / ".recycle" / f"bottleneck-{RUN}"
+        place.mkdir(parents=True)
+        (place / f"source-{RUN}").write_bytes(payload.mark(b"seed") * 100)
+        (place.parent / "thesis").write_text("precious")
+        name = f"//{peer.host}:{peer.port}/{peer.share}"
+        journal.enter(journal.SHARE, name, place.name, seconds=60).close(gone=False)
+        with run_folder.hold(run_folder.Setting(RUN[::-1], seed=SEED), peer):
+            assert not place.exists()
+        assert kept(folder) == [("thesis", 8)]
+
+
+@pytest.mark.parametrize("dialect", ["", "smb1"])
+@pytest.mark.parametrize(
+    ("kind", "words", "of_server", "of_share"),
+    [
+        ("unreachable", "refuses this host .hosts allow", "hosts deny = 127.0.0.1", ""),
+        ("permission", "the server may .* deny this user or host", "", "hosts deny = 127.0.0.1"),
+        ("permission", "look for `veto files`", "", "veto files = /*bottleneck*/"),
+        ("permission", "look for `veto files`", "", "veto files = /source*/"),
+    ],
+)
+def test_a_refusal_says_what_to_look_for(
+    share: Any, dialect: str, kind: str, words: str, of_server: str, of_share: str
+) -> None:
+    with share(NT1, of_server, share_options=[of_share]) as (peer, folder, _):
+        with pytest.raises(Refused, match=words) as refused:
+            held(peer, dialect).__enter__()
+        assert refused.value.kind == kind and kept(folder) == []
+
+
+def test_a_server_that_answers_nothing_may_have_a_limit_of_processes(share: Any) -> None:
+    limited = share("max smbd processes = 2")
+    words = "closed the connection at once; look for a limit"
+    with limited as (peer, _, _), pytest.raises(Refused, match=words):
+        held(peer).__enter__()
+
+
+@DIALECTS
+def test_one_connection_is_too_few_for_a_run(share: Any, dialect: str) -> None:
+    """Each further copy would be refused like the first."""
+    with (
+        share(NT1, share_options=["max connections = 1"]) as (peer, _, _),
+        held(peer, dialect) as opened,
+        pytest.raises(Refused, match="raise `max connections`") as refused,
+    ):
+        next(smb_copy.initiate(copies(dialect)[1], opened))
+    assert refused.value.ends_run
+
+
+@DIALECTS
+def test_figures_of_free_space_that_cannot_be_are_none(
+    share: Any, dialect: str, tmp_path: Path
+) -> None:
+    """dfree says how large all is, then what is free of it."""
+    script = tmp_path / "dfree"
+    script.write_text("#!/bin/sh\necho 100 900\n")
+    script.chmod(0o755)
+    with (
+        share(NT1, f"dfree command = {script}") as (peer, _, _),
+        held(peer, dialect) as opened,
+    ):
+        assert (opened.facts["free_bytes"], opened.facts["total_bytes"]) == (None, None)
 
 
 @DIALECTS

@@ -12,8 +12,9 @@ import pytest
 
 from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.run import plan
+from bottleneck.run.bench import Bench
 from bottleneck.run.steps import copies, copy_size, turns
-from probes.core.records import Endpoint, Failed, Measured
+from probes.core.records import Endpoint, Failed, Measured, Sample, Skipped
 from probes.core.stage import Refused, Unavailable
 from probes.files import free_space
 from probes.programs.samba import private_samba
@@ -63,6 +64,60 @@ def test_an_agent_that_is_gone_ends_the_run(tried: Any) -> None:
 )
 def test_what_the_copy_itself_will_say_is_left_to_it(tried: Any, error: Exception) -> None:
     assert tried(error) == (1, None)
+
+
+# -- copies that failed and may be made now -------------------------------------------------------
+
+
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Lets the copies of a bench end with errors, one each, the last for ever; their sizes."""
+
+    def go(copy: str, *errors: Exception, back: bool = False) -> tuple[Bench, list[int]]:
+        bench, made, ends = bench_of(dialect="3.1.1"), [], list(errors)
+        bench.source_bytes = 1 << 30
+
+        def initiate(step: Any, setting: Any, *more: Any, **words: Any) -> None:
+            made.append(setting.size_bytes)
+            raise ends.pop(0) if len(ends) > 1 else ends[0]
+
+        monkeypatch.setattr(bench, "initiate", initiate)
+        bench.reopen = lambda: back
+        copies._copy(bench, "3.1.1", {}, copy, "memory")
+        return bench, made
+
+    return go
+
+
+def full(moved_bytes: int) -> Refused:
+    refused = Refused("space", "the server's disk is full, or a quota is reached")
+    refused.samples = (Sample(0.0, 0), Sample(1.0, moved_bytes))
+    return refused
+
+
+def test_on_a_full_share_half_of_what_it_took_is_tried_once_and_then_nothing(sizes: Any) -> None:
+    bench, made = sizes("push.cached", full(40 * MIB), full(9 * MIB))
+    assert made == [plan.UNKNOWN_COPY_BYTES, plan.UNKNOWN_COPY_BYTES]
+    assert bench.file_limit_bytes == 0
+    copies._copy(bench, "3.1.1", {}, "push.uncached", "memory")
+    assert len(made) == 2 and isinstance(bench.ledger.entries()[-1][1], Skipped)
+    assert "a quota is reached" in bench.ledger.entries()[-1][1].reason
+    assert sizes("push.cached", full(8 * MIB))[1] == [plan.UNKNOWN_COPY_BYTES, 4 * MIB]
+    assert sizes("pull.cached", full(8 * MIB))[1] == [plan.UNKNOWN_COPY_BYTES], "this host's disk"
+
+
+GONE = Refused("unreachable", "nas port 445: connect: refused")
+CUT = PartlyRan("push.cached failed: the server closed the connection", (), lost=False)
+OVER = PartlyRan("push.cached failed: it ran out of time", (), lost=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "back", "tries"), [(GONE, True, 2), (GONE, False, 1), (CUT, True, 2), (OVER, True, 1)]
+)
+def test_a_server_that_is_back_is_used_once_more(
+    sizes: Any, error: Exception, back: bool, tries: int
+) -> None:
+    assert len(sizes("push.cached", error, back=back)[1]) == tries
 
 
 # -- how often each is made, and which would only stall again --------------------------------------

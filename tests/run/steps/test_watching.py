@@ -73,7 +73,7 @@ def run(bench: Bench, copy: str, size_bytes: int, fill_source: bool = False) -> 
         end="memory",
         size_bytes=size_bytes,
         seconds=60.0,
-        seed=SEED,
+        seed=bench.seed,
         fill_source=fill_source,
     )
     step = Step(smb_copy.STAGE.name, asdict(setting), "client")
