@@ -137,7 +137,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
                 yield own
             finally:
                 is_gone = _vanished(session, source, folder, own, mark)
-                is_gone = is_gone or _swept(setting, peer, path)
+                is_gone = is_gone or _swept(setting, peer, path, root_before)
                 if bin_folder:
                     recycle_bin.clear(session, peer.folder, setting.run, root_before)
         finally:
@@ -275,7 +275,7 @@ def _still_own(session: Session, path: str, own: Endpoint, mark: bytes) -> None:
         raise replacement_error(own, path)
 
 
-def _swept(setting: Setting, peer: Endpoint, path: str) -> bool:
+def _swept(setting: Setting, peer: Endpoint, path: str, root_before: tuple[str, ...]) -> bool:
     """Removes by name what a server that died left of this run, and nothing else; True.
 
     Raises Broken where it stays, as with a file of somebody else in it.
@@ -284,7 +284,9 @@ def _swept(setting: Setting, peer: Endpoint, path: str) -> bool:
     what = f"//{peer.host}/{peer.share}: the folder {path} {remedy}"
     try:
         with open_session(peer, setting.dialect) as session:
-            if _removed(session, path, GOING_SECONDS):
+            is_gone = _removed(session, path, GOING_SECONDS)
+            recycle_bin.clear(session, peer.folder, setting.run, root_before)
+            if is_gone:
                 return True
     except (Refused, Unavailable) as error:
         raise Broken(f"{what}: {error}") from error

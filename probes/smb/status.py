@@ -76,7 +76,6 @@ unreachable: try again, and look into its log
  0xC00000B5 STATUS_IO_TIMEOUT its disk or another server did not answer it in time
  0xC0000236 STATUS_CONNECTION_REFUSED the server refuses the connection
  0xC0000203 STATUS_USER_SESSION_DELETED the server ended the session
- 0xC000035C STATUS_NETWORK_SESSION_EXPIRED the session has expired
  0xC00000C9 STATUS_NETWORK_NAME_DELETED the server closed the share
 unreachable: try another dialect
  0xC00000BB STATUS_NOT_SUPPORTED the server does not support it

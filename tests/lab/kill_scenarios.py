@@ -25,6 +25,11 @@ PASSWORD = "correct-horse-47"  # noqa: S105 - of a server that this makes for it
 
 FILES = 10_000
 PER_FOLDER = 100
+BIN = ".recycle"
+RECYCLE = (
+    *("vfs objects = recycle", f"recycle:repository = {BIN}"),
+    *("recycle:keeptree = yes", "recycle:versions = yes"),
+)
 CANARIES = ("photos", "bottleneck-notes", "bottleneck-0123456789abcdef.old")
 """Trees of somebody else's in each place; two look like what a run makes."""
 
@@ -61,6 +66,8 @@ class Place:
 
     root: Path
     stack: contextlib.ExitStack
+    options: tuple[str, ...] = ()
+    """Lines of the share's part of smb.conf."""
     server: Samba = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +82,8 @@ class Place:
     def serve(self) -> None:
         """Starts a server for the share; one that was there is gone."""
         self.stack.close()
-        self.server = self.stack.enter_context(private_samba(str(self.share), password=PASSWORD))
+        server = private_samba(self.share, password=PASSWORD, share_options=self.options)
+        self.server = self.stack.enter_context(server)
 
     def left(self) -> list[str]:
         found = []
@@ -84,7 +92,8 @@ class Place:
                 if parent == str(folder):
                     folders[:] = [each for each in folders if each not in CANARIES]
                 found += [str(Path(parent, each)) for each in (*folders, *files)]
-        return sorted(each for each in found if each != str(self.reports / "report.json"))
+        own = {str(self.reports / "report.json"), str(self.share / BIN)}
+        return sorted(each for each in found if each not in own)
 
 
 @dataclass(frozen=True)
@@ -165,12 +174,12 @@ def next_start(scenario: Scenario, place: Place, how: str) -> None:
 
 
 @contextlib.contextmanager
-def place() -> Iterator[Place]:
-    """Folders on a disk, and a server for one of them."""
+def place(has_bin: bool = False) -> Iterator[Place]:
+    """Folders on a disk, and a server for one of them; has_bin: with a recycle bin."""
     root = Path(mkdtemp(prefix="bottleneck-kills-", dir="/var/tmp"))  # noqa: S108 - a disk
     try:
         with contextlib.ExitStack() as server:
-            yield Place(root, server)
+            yield Place(root, server, RECYCLE if has_bin else ())
     finally:
         shutil.rmtree(root)
         with contextlib.suppress(FileNotFoundError):

@@ -2,15 +2,16 @@
 """Kill the program at random moments, and count what is left.
 
 Usage: python tests/lab/kills.py [--kills N] [--seed S] [--only SCENARIO] [--next cleanup|diagnose]
-                                 [--json F]
+                                 [--recycle-bin] [--json F]
 
 Each kill is SIGKILL at a moment spread over the whole run: to the coordinator, to an agent, to the
 server or the process of it that serves the run, or to everything that the run started, at once, as
 at a container's end. Then files in every folder that the run may write to, processes (fio apart),
 mounts and loop devices are counted, as soon as all is gone or PATIENCE_SECONDS later. Where the
 server, or everything, was killed, files may wait for the next start: `cleanup`, or a `diagnose`
-with the same arguments, after which none may be there. 10,000 files of somebody else's lie in the
-same folders; their hash has to be the same at the end.
+with the same arguments, after which none may be there; with --recycle-bin none in that, where they
+may wait in any case. 10,000 files of somebody else's lie in the same folders; their hash has to be
+the same at the end.
 Exit code: 0 nothing is ever left; 1 something is; 69 this machine cannot hold the trial.
 """
 
@@ -80,11 +81,12 @@ class Killed:
     fio: int
     mounts: list[str]
     loops: list[str]
+    has_bin: bool = False
 
     @property
     def clean(self) -> bool:
         """Whether nothing was left that may not be."""
-        early = self.waiting and self.victim not in WAIT_FOR_NEXT
+        early = self.waiting and self.victim not in WAIT_FOR_NEXT and not self.has_bin
         found = self.files or self.processes or self.fio or self.mounts or self.loops
         return not (early or found)
 
@@ -175,6 +177,7 @@ def one_kill(
             fio=sum("fio" in each.partition(" ")[0] for each in commands),
             mounts=mounts(place.root),
             loops=loops(place.root),
+            has_bin=bool(place.options),
         )
         if (found.clean and not found.waiting) or found.clean_seconds >= PATIENCE_SECONDS:
             break
@@ -258,7 +261,12 @@ def shares(kills: int, chosen: list[Scenario]) -> list[int]:
 
 
 def trial(
-    kills: int, seed: int, only: str | None = None, how: str = "cleanup", files: int = FILES
+    kills: int,
+    seed: int,
+    only: str | None = None,
+    how: str = "cleanup",
+    files: int = FILES,
+    has_bin: bool = False,
 ) -> Iterator[Killed]:
     """So many kills, the moments of each scenario spread over its whole run.
 
@@ -268,7 +276,7 @@ def trial(
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     chance = random.Random(seed)
     chosen = [each for each in SCENARIOS if only in (None, each.name)]
-    with place() as made:
+    with place(has_bin) as made:
         plant(made.folders[:3], files)
         before = digest(made.folders[:3])
         for scenario, own in zip(chosen, shares(kills, chosen), strict=True):
@@ -313,13 +321,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=[each.name for each in SCENARIOS])
     parser.add_argument("--next", choices=("cleanup", "diagnose"), default="cleanup")
+    parser.add_argument("--recycle-bin", action="store_true", help="the share has one")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if find_smbd() is None or shutil.which("fio") is None or not FREEZER.is_dir():
         print("needs samba, fio and the freezer of cgroup v1", file=sys.stderr)
         return NO_TRIAL
     found: list[Killed] = []
-    kills = trial(options.kills, options.seed, options.only, options.next)
+    asked = (options.kills, options.seed, options.only, options.next)
+    kills = trial(*asked, has_bin=options.recycle_bin)
     for number, each in enumerate(kills, 1):
         found.append(each)
         told: dict[str, Any] = asdict(each)
