@@ -50,7 +50,7 @@ def _broken_off(samples: Run) -> str:
     moved = bool(samples) and samples[-1].moved_bytes >= LEAST_MOVED_BYTES
     if not moved or samples[-1].elapsed_seconds <= samples[0].elapsed_seconds:
         return ""
-    return f"; until then it ran at {rate_text(run_rate(samples))} at most, then it broke off"
+    return f"; until it failed, it reached at most {rate_text(run_rate(samples))}"
 
 
 def missing(status: str) -> Verdict:
