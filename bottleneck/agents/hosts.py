@@ -318,10 +318,9 @@ class Host(Stream):
             if isinstance(error, Unavailable):
                 raise
             raise PartlyRan(str(error), tuple(samples), False) from None
-        except Refused as refused:
-            refused.samples = tuple(samples)
-            raise
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Refused):
+                error.samples = tuple(samples)
             # Ctrl-C: the files of a stage go before the folder that they lie in.
             with contextlib.suppress(OSError):
                 self._write(protocol.encode({"id": number, "do": "close"}))

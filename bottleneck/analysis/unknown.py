@@ -14,15 +14,13 @@ from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name_with_verb, part_name, runs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
-from bottleneck.text.units import rate_text, seconds_text
-from probes.core.records import Failed, Run, Skipped, run_rate
+from bottleneck.text.units import rate_text, seconds_text, size_text
+from probes.core.records import Failed, Run, Sample, Skipped
 
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 FAILED, OUT_OF_TIME = "The copy failed", "out of time"
 FAR_RATIO = 2.0
 """Of a copy's rate: a limit from there on is nothing to look at."""
-LEAST_MOVED_BYTES = 1 << 20
-"""What a copy that failed has moved at least, if its rate is told."""
 FLUSH_RATIO = 0.1
 """Of a copy's time, from which on its flush is worth a sentence."""
 
@@ -39,18 +37,19 @@ def not_made(copy: Copy) -> Verdict:
         case Skipped(reason):
             sentence = reason
         case Failed(error, samples):
-            sentence = f"{FAILED}: {error}{_broken_off(samples)}"
+            sentence = f"{FAILED}: {error}{_moved_until_then(samples)}"
         case _:
             sentence = "The copy moved nothing."
     return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
 
 
-def _broken_off(samples: Run) -> str:
-    """How fast a copy ran until it failed, as a sentence's end; empty: next to nothing arrived."""
-    moved = bool(samples) and samples[-1].moved_bytes >= LEAST_MOVED_BYTES
-    if not moved or samples[-1].elapsed_seconds <= samples[0].elapsed_seconds:
+def _moved_until_then(samples: Run) -> str:
+    """Returns what a copy moved until it failed, as a sentence's end; empty: nothing."""
+    last = samples[-1] if samples else Sample(0.0, 0)
+    if not last.moved_bytes or not last.elapsed_seconds:
         return ""
-    return f"; until it failed, it reached at most {rate_text(run_rate(samples))}"
+    text = f"{size_text(last.moved_bytes)} in {seconds_text(last.elapsed_seconds)}"
+    return f"; it moved {text}, at most {rate_text(last.moved_bytes / last.elapsed_seconds)} in all"
 
 
 def missing(status: str) -> Verdict:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Looked
+from bottleneck.target.target import spelling_hint
 from bottleneck.text.units import rate_text, size_text
 from probes import STAGES
 from probes.core.stage import described
@@ -171,7 +172,9 @@ def _share(seen: Looked) -> Iterator[Check]:
 def _login(seen: Looked) -> Iterator[Check]:
     trouble, facts = seen.login_trouble, seen.session
     if trouble is not None:
-        yield _missing(SHARE, "login", trouble.text, "", *OVER_SMB, kind=trouble.kind)
+        target = seen.wanted.target
+        hint = spelling_hint(target) if target is not None and trouble.kind == "share" else ""
+        yield _missing(SHARE, "login", trouble.text, hint, *OVER_SMB, kind=trouble.kind)
         return
     if facts is None:
         yield _ok(SHARE, "login", "login not tested; use --user or --allow-guest")

@@ -59,7 +59,8 @@ def _of_share(report: Report) -> Iterator[Text]:
         yield Text("Logged in as a guest, not as a user.")
     if name := report.target.get("bin"):
         text = f"Deleted files go to the share's recycle bin ({name}). Test files are empty there, "
-        text += "and removed at the end if this user may. To exclude them: bottleneck-*"
+        text += "and removed at the end if this user may. To exclude them: bottleneck-* (Samba: "
+        text += "recycle:exclude_dir), or use another share."
         yield Text(safe(text, LONGEST_SENTENCE), hanging=INSET)
 
 

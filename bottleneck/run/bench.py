@@ -101,9 +101,11 @@ class Bench:
     source_bytes: int = 0
     """Size of the file on the share that pulls read; 0: not written yet."""
     file_limit_bytes: int | None = None
-    """Size of a file that a share still takes on which a push ran out of space."""
+    """Upper bound of a file's bytes, once a push has filled the share; None: none has."""
     reopen: Callable[[], bool] = lambda: False
-    """Waits for a server that went and holds another folder there; whether that worked."""
+    """Makes another folder on a share from which the run's is gone; whether that worked."""
+    return_seconds: float = 12.0
+    """Limit of one wait for a server that went; 0: it did not come back."""
 
     @property
     def client(self) -> Host:
@@ -246,10 +248,8 @@ class Bench:
         return Step(stage, plain, initiator)
 
     @contextmanager
-    def outcome(self, step: Step, label: str, optional: bool = False) -> Iterator[list[Exception]]:
+    def outcome(self, step: Step, label: str, optional: bool = False) -> Iterator[None]:
         """Runs the body for a step; whatever goes wrong becomes the step's outcome.
-
-        Yields a list of what went wrong so that it failed, which is empty before that.
 
         optional: what cannot be tried here is a note, and the run is complete without it.
 
@@ -261,9 +261,8 @@ class Bench:
             label = f"{label} (warm-up)"
         self.tell(label)
         outcome = BROKEN_OFF
-        errors: list[Exception] = []
         try:
-            yield errors
+            yield
             outcome = "measured"
         except Unavailable as error:
             outcome = f"skipped: {error}"
@@ -272,12 +271,13 @@ class Bench:
             else:
                 self.ledger.end(step, Skipped(str(error)))
         except (PartlyRan, Refused, StageError) as error:
-            errors.append(error)
             outcome = f"failed: {error}"
             self.ledger.end(step, Failed(str(error), error.samples))
             if isinstance(error, PartlyRan) and error.lost:
                 raise hosts.AgentLost(str(error)) from None
-            if isinstance(error, Refused) and error.ends_run:
+            # Where the first copy gets no connection, no other does.
+            crowded = isinstance(error, Refused) and error.kind == "crowded"
+            if isinstance(error, Refused) and error.ends_run or crowded and not self.ledger.repeats:
                 raise
         finally:
             self._tell_end(step, label, outcome)
@@ -289,18 +289,6 @@ class Bench:
         client, server = (own, other) if step.initiator == "client" else (other, own)
         rate = self.ledger.rate(step)
         self.tell(label, outcome=outcome, bytes_per_second=rate, client=client, server=server)
-
-    def initiate(
-        self,
-        step: Step,
-        setting: Any,
-        peer: Endpoint,
-        seconds: float,
-        both: bool = True,
-        details: dict[str, Any] | None = None,
-    ) -> None:
-        """One run of a step, started by the step's initiator, into the ledger."""
-        self.take(step, self.run(step, setting, peer, seconds, both), details)
 
     def run(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
-import time
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ from itertools import product
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import StageError
 from bottleneck.run import plan
-from bottleneck.run.bench import USEFUL_SECONDS, Bench
+from bottleneck.run.bench import Bench
 from bottleneck.run.steps import copies, disks, native, schedule, transfers, turns
 from bottleneck.run.steps.files import locate
 from bottleneck.target.target import spelling_hint
@@ -31,11 +30,8 @@ SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
 FACTS_SECONDS = 20.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
-RETURN_SECONDS, PAUSE_SECONDS = 12.0, 0.25
-"""Wait for a server that closed the connections, as at its restart, and between two looks."""
-MOST_PATIENCE_SECONDS, AFTER_WAKING_SECONDS, AWAKE_SECONDS = 45.0, 5.0, 5.0
-"""For one answer of a server at most; what then is left of the budget; for all first answers of one
-whose disks need not wake up."""
+MOST_PATIENCE_SECONDS, AWAKE_SECONDS = 30.0, 5.0
+"""Limit of one answer of a server whose disks may sleep; time of a login at one that is up."""
 
 
 def measure(bench: Bench) -> None:
@@ -58,9 +54,10 @@ def measure(bench: Bench) -> None:
         needs_share = any("share" in each.needs for each in described(bench.options.stages))
         if needs_share or at_server and mounted is None:
             bench.client.tell("preload", name="smb-copy")
-            _open_share(bench, stack)
+            holding = stack.enter_context(ExitStack())
+            _open_share(bench, holding)
             _locate(bench)
-            bench.reopen = partial(_reopen, bench, stack)
+            bench.reopen = partial(_reopen, bench, holding)
         if mounted is not None and (bench.wants("native-copy") or at_server):
             native.hold_folder(bench, mounted, stack)
         _learn(bench)
@@ -179,18 +176,17 @@ def _own_address(address: str) -> str:
         raise Refused("unreachable", f"{address}: no route to it ({error.strerror})") from None
 
 
-def _open_share(bench: Bench, stack: ExitStack) -> None:
+def _open_share(bench: Bench, holding: ExitStack) -> None:
     """Logs in, once, and holds this run's folder and source file on the share.
 
     Where the server does not allow the security that was asked for, without it.
     """
-    bench.tell("logging in; the server's disks may have to wake up")
+    bench.tell("logging in (longer where the server's disks sleep)")
     began = bench.elapsed()
-    left_seconds = bench.left() - AFTER_WAKING_SECONDS
-    patience_seconds = max(STEP_SECONDS, min(MOST_PATIENCE_SECONDS, left_seconds))
-    share = bench.options.target.endpoint(bench.access)
+    seconds = max(STEP_SECONDS, min(MOST_PATIENCE_SECONDS, bench.left() - AWAKE_SECONDS))
+    share = replace(bench.options.target.endpoint(bench.access), step_seconds=seconds)
     dialects = plan.newest_first(bench.options.dialects) or ("",)
-    why = ""
+    why, limit_seconds = "", LOGIN_SECONDS + seconds
     for security, dialect in product(dict.fromkeys((bench.options.security, "")), dialects):
         if bench.options.security and not security:
             bench.denied = bench.denied or why
@@ -200,18 +196,17 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
             outlived=bench.options.outlived,
             security=security,
             seconds=bench.lifetime,
-            patience_seconds=patience_seconds,
             seed=bench.seed,
         )
         try:
-            seconds = LOGIN_SECONDS + patience_seconds
-            held = bench.client.hold(run_folder.NAME, setting, share, bench.lifetime, seconds)
-            opened = stack.enter_context(held)
+            held = bench.client.hold(run_folder.NAME, setting, share, bench.lifetime, limit_seconds)
+            opened = holding.enter_context(held)
             if (took_seconds := bench.elapsed() - began) > AWAKE_SECONDS:
-                text = f"the server's first answers took {took_seconds:.0f} s"
-                bench.note(f"{text}: its disks may have been asleep")
+                waited = f"{took_seconds:.0f} s for the server: its disks may have been asleep"
+                bench.tell("waited", outcome=waited)
+                bench.note(f"waited {waited}")
             facts = {**bench.share.facts, **opened.facts}
-            bench.share = replace(opened, access=bench.access, facts=facts)
+            bench.share = replace(opened, access=bench.access, facts=facts, step_seconds=0.0)
             return
         except Refused as error:
             hint = spelling_hint(bench.options.target) if error.kind == "share" else ""
@@ -221,25 +216,19 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
     raise Refused("unreachable", f"{bench.options.target.name}: {why}")
 
 
-def _reopen(bench: Bench, stack: ExitStack) -> bool:
-    """Waits for a server that went, and holds another folder there; whether that worked."""
-    bench.tell("waiting for the server to come back")
-    bench.reopen = bool
-    until = time.monotonic() + min(RETURN_SECONDS, bench.left() - 2 * USEFUL_SECONDS)
-    while time.monotonic() < until:
-        try:
-            _open_share(bench, stack)
-        except Refused as error:
-            if error.kind != "unreachable":
-                raise
-            time.sleep(PAUSE_SECONDS)
-            continue
-        bench.note("the server closed the connection during the run; it was reached again")
-        bench.source_bytes = 0
-        _locate(bench)
-        bench.reopen = partial(_reopen, bench, stack)
-        return True
-    return False
+def _reopen(bench: Bench, holding: ExitStack) -> bool:
+    """Makes another folder on a share from which the run's is gone; whether that worked."""
+    holding.close()
+    try:
+        _open_share(bench, holding)
+    except Refused as error:
+        if error.ends_run:
+            raise
+        return False
+    bench.note("the run's folder was gone from the share, as after a restart: another was made")
+    bench.source_bytes = 0
+    _locate(bench)
+    return True
 
 
 def _locate(bench: Bench) -> None:

@@ -62,12 +62,8 @@ def private_text(path: Path, told_by: str) -> str:
     """
     try:
         # The opened file is judged, through links too, and not what the name may mean later.
-        with open(
-            path,
-            encoding="utf-8-sig",
-            # At once: opening a pipe without a writer would wait for ever.
-            opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK),
-        ) as file:
+        # At once: opening a pipe without a writer would wait for ever.
+        with os.fdopen(os.open(path, os.O_NONBLOCK), encoding="utf-8-sig") as file:
             _check(f"{told_by} {path}", path, os.fstat(file.fileno()))
             return file.read(1 << 16)
     except (OSError, UnicodeDecodeError) as error:
@@ -97,7 +93,7 @@ def _account(user: str | None, domain: str | None, entries: dict[str, str]) -> t
     domains = [each for each in (*prefix, domain or entries.get("domain")) if each]
     if len({each.lower() for each in domains}) > 1:
         origin = "--domain" if domain else "domain ="
-        raise Refused("usage", f"user {text}: contradicts {origin} {domains[1]}; use one domain")
+        raise Refused("usage", f"the domain in front of the user contradicts {origin}; use one")
     return name, next(iter(domains), "" if "@" in name else entries.get("realm", ""))
 
 

@@ -172,8 +172,10 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
     else:
         # One form, in ASCII (IDNA), for DNS, Kerberos, other programs and redaction.
         with suppress(UnicodeError):
-            host = host if host.isascii() else host.encode("idna").decode()
-        if len(host) > 253 or not all(map(_LABEL.match, host.removesuffix(".").split("."))):
+            # What stands for another letter in IDNA 2003 may be another host's name by now.
+            is_plain = not set(host) & set("ßς\u200c\u200d")
+            host = host.encode("idna").decode().removesuffix(".") if is_plain else host
+        if len(host) > 253 or not all(map(_LABEL.match, host.split("."))):
             raise _refused(f"{_shown(unquote(found[1]))}: not a valid host name")
     if found[2] == "":
         raise _refused(f"{text!r}: the port is missing; use {text}{usual_port}, or no colon")

@@ -9,7 +9,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from probes.core.meaning import ANY, Handed, Port, Text
+from probes.core.meaning import ANY, Handed, Number, Port, Text
 
 SIDES = ("client", "server")
 """The two hosts of a copy; initiator and responder are roles, these are places."""
@@ -335,6 +335,8 @@ class Endpoint:
     """Folder on the share, backslashes, no leading one; or a path on this host, by stage."""
     path: Handed = ""
     """A file on the initiator's own host (a nameless one through /proc/PID/fd/N)."""
+    step_seconds: Number = 0.0
+    """Limit of each step of a session there, whose disks may sleep; 0: the usual one."""
     access: Annotated[Optional[Access], ANY] = field(default=None, repr=False)
     facts: Annotated[Details, ANY] = field(default_factory=dict)
     """What was learned while opening it."""

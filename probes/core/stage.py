@@ -74,13 +74,12 @@ class Refused(Exception):
         self.kind = kind
         self.text = text
         self.samples: Tuple[Sample, ...] = ()
-        """Of the stage that it broke off."""
+        """Samples of the stage until then."""
 
     @property
     def ends_run(self) -> bool:
-        """Whether nothing more may be tried: a login locks accounts, a swapped file is a trap, and
-        each copy needs a connection."""
-        return self.kind in ("login", "replaced", "crowded")
+        """Whether nothing more may be tried: a login locks accounts, a swapped file is a trap."""
+        return self.kind in ("login", "replaced")
 
 
 Need = Literal["server", "share", "mount", "rate", "source"]

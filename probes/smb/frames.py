@@ -68,6 +68,7 @@ class Wire:
     def __init__(self, sock: socket.socket, frame_limit_bytes: int, host: str = "") -> None:
         self._sock, self._host = sock, host
         self._header = bytearray(4)
+        self._is_answered = False
         self.frame_limit_bytes = frame_limit_bytes
         """Longest message that is accepted."""
         self.deadline: float | None = None
@@ -96,9 +97,10 @@ class Wire:
             length = int(_LENGTH.unpack(self._header)[0])
             if length >> 24 == KEEP_ALIVE and not length & 0xFFFFFF:
                 continue
-            if length >> 24 == NEGATIVE:
+            if length >> 24 == NEGATIVE and not self._is_answered:
                 text = "the server refuses this host (hosts allow, or a block list); allow it there"
                 raise Refused("unreachable", f"{self._host}: negotiate: {text}")
+            self._is_answered = True
             if length >> 24:
                 raise Broken("the server sent something that is not an SMB message")
             if length > self.frame_limit_bytes:
@@ -137,8 +139,9 @@ class Wire:
                 self._look_at_stall(heard, "accepted nothing")
                 continue
             except OSError as error:
-                with contextlib.suppress(Broken):
-                    self.next_frame()  # a refusal that came before the end
+                if not self._is_answered:
+                    with contextlib.suppress(Broken):
+                        self.next_frame()  # a refusal that came before the end
                 raise Closed(f"the connection failed: {_reason(error)}") from error
             left -= count
             if not left:

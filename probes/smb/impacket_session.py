@@ -36,7 +36,6 @@ from probes.smb.pipe1 import (
 )
 from probes.smb.protection import Md5
 from probes.smb.session import (
-    STEP_SECONDS,
     DialectMissing,
     Handle,
     Session,
@@ -127,7 +126,7 @@ class Smb1Session(Session):
     def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
         """NT LM 0.12 with extended security."""
         host = self._peer.host
-        self._wire.deadline = time.monotonic() + STEP_SECONDS
+        self._wire.deadline = time.monotonic() + self.step_seconds
         try:
             self._smb = _Smb(host, host, session=_Transport(self._wire))
         except Late:

@@ -8,22 +8,18 @@ from contextlib import contextmanager
 from probes.core.records import DIALECTS, SMB_PORT, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.smb.frames import Closed
-from probes.smb.session import SECURITIES, STEP_SECONDS, UNENCRYPTED, DialectMissing, Session
+from probes.smb.session import SECURITIES, UNENCRYPTED, DialectMissing, Session
 
 
 @contextmanager
 def open_session(
-    peer: Endpoint,
-    dialect: str = "",
-    security: str = "",
-    preferred: tuple[str, ...] = (),
-    step_seconds: float = STEP_SECONDS,
+    peer: Endpoint, dialect: str = "", security: str = "", preferred: tuple[str, ...] = ()
 ) -> Iterator[Session]:
     """Logs in once to peer.share in that dialect, "" being the best that the server speaks.
 
     security: one of SECURITIES, UNENCRYPTED, or "" for what the server requires and no more.
     preferred: names of ciphers and signing algorithms (aes-256-gcm, aes-cmac ...) that alone are
-    offered in 3.1.1. step_seconds: most that each step from the login on may take.
+    offered in 3.1.1.
     Raises Refused for what the user has to mend, Unavailable where the server lacks the dialect or
     the security.
     """
@@ -31,29 +27,27 @@ def open_session(
         raise Unavailable(f"SMB dialect {dialect}: must be one of {' '.join(DIALECTS)}")
     if security not in ("", UNENCRYPTED, *SECURITIES):
         raise ValueError(f"security {security}: unknown")
-    session = _opened(peer, dialect, security, preferred, step_seconds)
+    session = _opened(peer, dialect, security, preferred)
     try:
         yield session
     finally:
         session.disconnect()
 
 
-def _opened(
-    peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...], step_seconds: float
-) -> Session:
+def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...]) -> Session:
     from probes.smb.smbprotocol_session import Smb2Session
 
     errors: list[DialectMissing] = []
     # Without a dialect no password was sent: the next is still the first attempt to log in.
     for kind in {"smb1": (_smb1,), "": (Smb2Session, _smb1)}.get(dialect, (Smb2Session,)):
         try:
-            return kind(peer, security).start(dialect or None, preferred, step_seconds)
+            return kind(peer, security).start(dialect or None, preferred)
         except DialectMissing as error:
             errors.append(error)
     if dialect:
         raise errors[0]
     why = f"{errors[0]}, and {errors[1]}; check the port"
-    if all(isinstance(each.__cause__, Closed) for each in errors):
+    if isinstance(errors[0].__cause__, Closed):
         why = "the server closed the connection at once; look for a limit of its processes or "
         why += "connections, and for a block list, or check the port"
     text = f"{peer.host} port {peer.port or SMB_PORT}: negotiate: {why}"

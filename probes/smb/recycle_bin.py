@@ -60,7 +60,9 @@ def _places(session: Session, folder: str, before: tuple[str, ...] | None) -> It
 
 def clear(session: Session, folder: str, run: str, before: tuple[str, ...] | None = None) -> None:
     """Deletes a run's entries in a bin: files that have its id in their name, and their folder."""
-    ours = re.compile(re.escape(run)).search
+    if not re.fullmatch("[0-9a-f]{32}", run):
+        return  # such names prove nothing
+    ours = re.compile(run).search
     for path in list(entries(session, folder, ours, before)):
         inside = (f"{path}\\{name}" for name in filter(ours, names(session, path)))
         for file in (*inside, path):

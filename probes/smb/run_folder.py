@@ -48,8 +48,6 @@ class Setting:
     """As open_session() takes it."""
     seconds: Number = journal.LONGEST_SECONDS
     """How long the run may take: until then other hosts leave its folder alone."""
-    patience_seconds: Number = STEP_SECONDS
-    """For each step until the folder is held: disks that sleep take long to answer."""
     seed: Text = ""
     """Seed of the run's payload, hex; empty: no step writes to the source file."""
 
@@ -116,23 +114,30 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     Keeps both open. Removes first what a run left there that was killed with the server. Yields the
     peer with that folder and with facts: what was agreed (SessionFacts), the server's interfaces
     (Interface, and reached_from: the address of this host that packets there have; None: no route),
-    free_bytes and total_bytes of the share (None: untold), bin (the recycle bin that deleted files
-    go to), guest. Raises Refused or Unavailable; Broken where something may be left.
+    free_bytes, total_bytes (None: untold), bin (the recycle bin that deleted files go to), guest.
+    Raises Refused or Unavailable; Broken where something may be left.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
-    seconds = setting.patience_seconds
-    with open_session(peer, setting.dialect, setting.security, step_seconds=seconds) as session:
+    with open_session(peer, setting.dialect, setting.security) as session:
         entry, is_gone = _noted(session, setting, peer, path), False
         try:
-            root_before = recycle_bin.names(session, "") if setting.seed else ()
+            root_before = recycle_bin.names(session, "") if setting.seed else None
             folder = _created(session, peer, path)
-            bin_folder = _bin(session, peer, path, root_before) if setting.seed else ""
-            source = session.create_file(joined(path, source_name(path)))
-            mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
-            if mark and not session.write_mark(source, mark):
-                mark = b""
-            own = replace(peer, folder=path, facts={**_facts(session, folder), "bin": bin_folder})
+            try:
+                bin_folder = _bin(session, peer, path, root_before) if setting.seed else ""
+                source = session.create_file(joined(path, source_name(path)))
+                mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
+                if mark and not session.write_mark(source, mark):
+                    mark = b""
+                facts = {**_facts(session, folder), "bin": bin_folder}
+            except Refused as refused:
+                session.disconnect()
+                with suppress(Broken):
+                    is_gone = _swept(setting, peer, path, root_before)
+                    raise
+                raise Refused(refused.kind, f"{refused.text}; {path} may remain there") from None
             session.step_seconds = STEP_SECONDS
+            own = replace(peer, folder=path, facts=facts)
             try:
                 yield own
             finally:
@@ -164,22 +169,21 @@ def _is_there(session: Session, path: str) -> bool:
     folder, _, name = path.rpartition("\\")
     try:
         return name in session.names(folder)
-    except Refused:
-        return True
+    except Refused as refused:
+        return refused.kind != "share"
 
 
-def _bin(session: Session, peer: Endpoint, path: str, root_before: tuple[str, ...]) -> str:
+def _bin(session: Session, peer: Endpoint, path: str, root_before: tuple[str, ...] | None) -> str:
     """Makes and deletes a small file; returns the recycle bin that it went to, or "".
 
     root_before: names in the share's root. Raises Refused where the file cannot be deleted.
     """
     file = session.create_file(joined(path, new_name(path)))
-    session.close(file)
-    name = file.path.rpartition("\\")[2]
-    if name in recycle_bin.names(session, path):
-        text = f"//{peer.host}/{peer.share}: no file can be deleted there (a write-once share?): "
-        text += f"{path} stays, with an empty file in it; use another share"
-        raise Refused("permission", text)
+    with suppress(Refused):
+        session.close(file)
+    if file.path.rpartition("\\")[2] in recycle_bin.names(session, path):
+        text = f"//{peer.host}/{peer.share}: no file can be deleted there (a write-once share?)"
+        raise Refused("permission", f"{text}; use another share")
     run = path.rpartition("-")[2]
     paths = recycle_bin.entries(session, peer.folder, lambda entry: run in entry, root_before)
     return next((entry.partition("\\")[0] for entry in paths), "")
@@ -275,7 +279,7 @@ def _still_own(session: Session, path: str, own: Endpoint, mark: bytes) -> None:
         raise replacement_error(own, path)
 
 
-def _swept(setting: Setting, peer: Endpoint, path: str, root_before: tuple[str, ...]) -> bool:
+def _swept(setting: Setting, peer: Endpoint, path: str, before: tuple[str, ...] | None) -> bool:
     """Removes by name what a server that died left of this run, and nothing else; True.
 
     Raises Broken where it stays, as with a file of somebody else in it.
@@ -285,7 +289,7 @@ def _swept(setting: Setting, peer: Endpoint, path: str, root_before: tuple[str, 
     try:
         with open_session(peer, setting.dialect) as session:
             is_gone = _removed(session, path, GOING_SECONDS)
-            recycle_bin.clear(session, peer.folder, setting.run, root_before)
+            recycle_bin.clear(session, peer.folder, setting.run, before)
             if is_gone:
                 return True
     except (Refused, Unavailable) as error:

@@ -34,8 +34,9 @@ from probes.smb.pipe import (
 )
 
 STEP_SECONDS = 10.0
-"""Absolute limit of each single step before and after a copy, where nothing else is said:
-negotiate, login, open, close."""
+"""Usual limit of each step before and after a copy: negotiate, login, open, close."""
+NO_ANSWER = "no answer in"
+"""Words of the error of a step that a server did not answer in time."""
 GUEST = "guest"
 """Name of a user without one."""
 ABANDON_SECONDS = 1.0
@@ -98,8 +99,8 @@ class Session(ABC):
         self._created: set[bytes] = set()
         """Files among them that are emptied before they are closed."""
         self._cut = False
-        self.step_seconds = STEP_SECONDS
-        """Absolute limit of each step; a server whose disks sleep needs more for the first ones."""
+        self.step_seconds = peer.step_seconds or STEP_SECONDS
+        """Absolute limit of each step."""
         self.guest = False
         """Whether the server logged this user in as a guest."""
         before = time.monotonic()
@@ -132,9 +133,7 @@ class Session(ABC):
     def interfaces(self) -> tuple[Interface, ...]:
         """The server's network interfaces; none where it does not tell them."""
 
-    def start(
-        self, dialect: str | None, preferred: tuple[str, ...], step_seconds: float = STEP_SECONDS
-    ) -> Self:
+    def start(self, dialect: str | None, preferred: tuple[str, ...]) -> Self:
         """Negotiates and logs in; closed where that fails, see open_session."""
         logger = logging.getLogger(self._library)
         if not logger.handlers:
@@ -143,7 +142,6 @@ class Session(ABC):
         logger.propagate = False
         try:
             self.negotiate(dialect, preferred)
-            self.step_seconds = step_seconds
             self.log_in()
         except BaseException:
             self.disconnect()
@@ -248,7 +246,6 @@ class Session(ABC):
         pipe.created |= self._created
         wire.frame_limit_bytes = pipe.link.max_read_bytes + FRAME_SPARE_BYTES
         wire.deadline = time.monotonic() + self.step_seconds
-        wire.patient = self.step_seconds > STEP_SECONDS
         try:
             yield pipe
         except BaseException:
@@ -290,6 +287,7 @@ class Session(ABC):
     def _step(self, what: str, quiet: bool = False) -> Iterator[None]:
         """Bounds one step with the library and puts its errors in one line; quiet: leaves them."""
         self._wire.deadline = time.monotonic() + self.step_seconds
+        self._wire.patient = self.step_seconds > STEP_SECONDS
         try:
             yield
         except (Refused, Unavailable, MemoryError):
@@ -303,7 +301,7 @@ class Session(ABC):
                 raise status.refusal(self._where, what, code) from error
             text = " ".join(str(error).split()) or type(error).__name__
             if isinstance(error, Late):
-                text = f"no answer in {self.step_seconds:.0f} s; run it again: "
+                text = f"{NO_ANSWER} {self.step_seconds:.0f} s; run it again: "
                 text += "the server's disks may have been asleep"
             elif not isinstance(error, self._plain_errors):
                 text = f"the server's answer is invalid ({text})"
@@ -312,7 +310,7 @@ class Session(ABC):
             self._wire.deadline = None
 
     def _silent(self) -> Refused:
-        text = f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; check the port"
+        text = f"{self._where}: negotiate: {NO_ANSWER} {self.step_seconds:.0f} s; check the port"
         return Refused("unreachable", text)
 
     def _usable(self) -> bool:

@@ -67,21 +67,17 @@ usage: try again
 permission: try again later
  0xC0000043 STATUS_SHARING_VIOLATION it is in use
  0xC0000056 STATUS_DELETE_PENDING it is being deleted
- 0xC0000101 STATUS_DIRECTORY_NOT_EMPTY the folder is not empty
 unreachable: close others, or raise its limit
  0xC00000D0 STATUS_REQUEST_NOT_ACCEPTED the server accepts no more sessions
 unreachable: try again, and look into its log
  0xC0000017 STATUS_NO_MEMORY the server is short of memory
  0xC000009A STATUS_INSUFFICIENT_RESOURCES the server is short of resources
- 0xC00000B5 STATUS_IO_TIMEOUT its disk or another server did not answer it in time
+ 0xC0000185 STATUS_IO_DEVICE_ERROR its disk failed
  0xC0000236 STATUS_CONNECTION_REFUSED the server refuses the connection
  0xC0000203 STATUS_USER_SESSION_DELETED the server ended the session
  0xC00000C9 STATUS_NETWORK_NAME_DELETED the server closed the share
 unreachable: try another dialect
  0xC00000BB STATUS_NOT_SUPPORTED the server does not support it
-unreachable: look at the server's disk
- 0xC0000185 STATUS_IO_DEVICE_ERROR its disk failed
- 0xC00000A3 STATUS_DEVICE_NOT_READY its disk is not ready
 """
 """Kind of refusal and remedy, each with its statuses: number, name, meaning."""
 
@@ -125,7 +121,9 @@ def refusal(host: str, step: str, status: int) -> Refused:
     """The Refused of a step that the server answered with status; login steps never retry."""
     known = _MEANINGS.get(status)
     if known is None:
-        return Refused("unreachable", f"{host}: {step}: refused with status 0x{status:08x}")
+        # What refuses a login for an unknown reason may count it, too.
+        kind = "login" if step == "login" else "unreachable"
+        return Refused(kind, f"{host}: {step}: refused with status 0x{status:08x}")
     name, kind, meaning, remedy = known
     verb = step.partition(" ")[0]
     if status == ACCESS_DENIED and verb in ("login", "share"):

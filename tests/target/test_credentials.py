@@ -163,7 +163,7 @@ def test_two_domains_are_refused_before_any_password_is_asked_for(tmp_path, doma
     with pytest.raises(Refused) as refused:
         credentials.access("LAB\\anna", domain, path, False, None)
     assert refused.value.kind == "usage"
-    assert refused.value.text == rf"user LAB\anna: contradicts {says} OTHER; use one domain"
+    assert refused.value.text == f"the domain in front of the user contradicts {says}; use one"
 
 
 def test_the_prompt_is_the_last_way():

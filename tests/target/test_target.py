@@ -40,9 +40,9 @@ from probes.core.stage import Refused
         ("smb://LAB;anna@nas/media", Target("nas", 445, "media", "", "LAB;anna")),
         ("smb://[fe80::1%25eth0]/x", Target("fe80::1%eth0", 445, "x", "")),
         ("smb://anna@[fe80::1%25eth0]:446/a%2525", Target("fe80::1%eth0", 446, "a%25", "", "anna")),
-        ("//nas.example.:446/media", Target("nas.example.", 446, "media", "")),
+        ("//nas.example.:446/media", Target("nas.example", 446, "media", "")),
         ("//b\u00fcro/media", Target("xn--bro-hoa", 445, "media", "")),
-        ("smb://nas.B\u00dcRO.example./x", Target("nas.xn--bro-hoa.example.", 445, "x", "")),
+        ("smb://nas.B\u00dcRO.example./x", Target("nas.xn--bro-hoa.example", 445, "x", "")),
         ("smb://anna@nas:446/my%20films/a", Target("nas", 446, "my films", "a", "anna")),
     ],
 )
@@ -228,7 +228,7 @@ def test_a_block_device_is_no_file_and_the_other_way_round(tmp_path: Path) -> No
     [
         ("iperf3://nas", TcpPeer("nas", 5201)),
         ("iperf3://nas:5999", TcpPeer("nas", 5999)),
-        ("iperf3://b\u00fcro.", TcpPeer("xn--bro-hoa.", 5201)),
+        ("iperf3://b\u00fcro.", TcpPeer("xn--bro-hoa", 5201)),
         ("iperf3://[fe80::1]:5202/", TcpPeer("fe80::1", 5202)),
     ],
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,8 @@ from bottleneck.run.steps.copy_size import SMB1
 from probes.core.records import DROPS, Endpoint, Skipped, run_rate
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 from probes.smb import offered
+from probes.smb.frames import first_to_answer
+from probes.smb.session import NO_ANSWER
 
 CALIBRATION_BYTES = 2 * plan.MIB
 CALIBRATION_SHARE_OF_LEFT = 0.2
@@ -28,8 +31,10 @@ BRIEF_SECONDS = 0.5
 GRACE_SECONDS, OUT_OF_TIME = 8.0, "ran out of time"
 SMB1_SECONDS = 2.5
 """In a clear case, of its two copies of a cached source, with the usual budget."""
-CLOSED = ("closed the connection", "the connection failed")
-"""In the error of a copy whose server went."""
+CONNECTION_ENDS = ("closed the connection", "the connection failed", "_DELETED")
+"""Words in the error of a copy whose server ended the connection, the share or the session."""
+ATTEMPTS, PAUSE_SECONDS = 3, 0.25
+"""Runs of one copy: the server goes, it is back without the run's folder, all is well."""
 MOST_REPETITIONS = 6
 WHOLE, WITHOUT_DISK = "the copy as a user makes it", "the copy without the client's disk"
 
@@ -170,9 +175,11 @@ def _asked(bench: Bench, verb: str) -> tuple[str, ...]:
     return tuple(each for each in bench.options.copies if each.startswith(verb))
 
 
-def _fill(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
-    """Makes the pulls' source by a push from memory, where there is none yet."""
-    tried = _step(bench, dialect, "push.cached", "memory", labels) in bench.ledger.steps
+def _fill(bench: Bench, dialect: str, labels: dict[str, Any], again: bool = False) -> None:
+    """Makes the pulls' source by a push from memory, where there is none; again: once more."""
+    tried = (
+        not again and _step(bench, dialect, "push.cached", "memory", labels) in bench.ledger.steps
+    )
     if not bench.source_bytes and _asked(bench, "pull") and not tried:
         why, bench.ledger.why = bench.ledger.why, WITHOUT_DISK
         _copy(bench, dialect, labels, "push.cached", "memory")
@@ -274,26 +281,28 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
     return bench.step("smb-copy", setting, "client")
 
 
-def _copy(
-    bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str, again: bool = False
-) -> None:
-    """One run of one copy; another one where it failed of what may be mended by now. again: this is
-    that one."""
+def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str) -> None:
+    """Makes one run of one copy, in a second attempt if what the first failed of is mended."""
     step = _step(bench, dialect, copy, end, labels)
     unproven = copy == "pull.uncached" and bench.server_path is None
     if unproven and (bench.warming or step in bench.ledger.steps):
         return  # once it was read, its source is cached
-    with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}") as errors:
-        _make(bench, step, labels, unproven)
-    if errors and _is_mended(bench, copy, errors[0]) and not again:
-        if copy.startswith("pull") and not bench.source_bytes:
-            _copy(bench, dialect, labels, "push.cached", "memory", again=True)
-        _copy(bench, dialect, labels, copy, end, again=True)
+    with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
+        for attempt in range(ATTEMPTS):
+            try:
+                _make(bench, step, labels, unproven)
+                break
+            except (PartlyRan, Refused, StageError) as error:
+                if attempt == ATTEMPTS - 1 or not _mend(bench, copy, error):
+                    raise
+                bench.note(f"{copy} {dialect} was made again: {error}")
+            if copy.startswith("pull"):
+                _fill(bench, dialect, labels, again=True)
     turns.ask_path(bench, bench.ledger.failed(step))
 
 
 def _make(bench: Bench, step: Step, labels: dict[str, Any], unproven: bool) -> None:
-    """The run of a step; unproven: nobody can look into the cache that its source may be in."""
+    """Makes the run of a step; unproven: nobody can look into its source's cache."""
     copy, dialect, end = (step.setting[name] for name in ("copy", "dialect", "end"))
     verb, _, requested = copy.partition(".")
     if turns.in_vain(bench, verb):
@@ -326,18 +335,35 @@ def _make(bench: Bench, step: Step, labels: dict[str, Any], unproven: bool) -> N
         return
     peer = replace(bench.share, path=source.path if source and end == "folder" else "")
     known = {"cache": proof} if verb == "pull" else {}
-    bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=known)
+    bench.take(step, bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS), known)
     if fills and (made := bench.ledger.latest(step)):
         bench.source_bytes = made.run[-1].moved_bytes
 
 
-def _is_mended(bench: Bench, copy: str, error: Exception) -> bool:
-    """Whether a copy that failed may be made now: once with a smaller file where the share is full,
-    or by a server that is back."""
-    if isinstance(error, Refused) and error.kind == "space" and copy.startswith("push"):
-        bench.note(str(error))
+def _mend(bench: Bench, copy: str, error: Exception) -> bool:
+    """Whether what a copy failed of has gone, or is taken away: a full share, a lost connection.
+
+    A push that fills the share is tried once more, with half of what it wrote.
+    """
+    kind = error.kind if isinstance(error, Refused) else ""
+    if isinstance(error, Refused) and kind == "space" and copy.startswith("push"):
         half_bytes = error.samples[-1].moved_bytes // 2 if error.samples else 0
         bench.file_limit_bytes = half_bytes if bench.file_limit_bytes is None else 0
         return bench.file_limit_bytes > 0
-    gone = isinstance(error, Refused) and error.kind in ("unreachable", "share")
-    return (gone or any(each in str(error) for each in CLOSED)) and bench.reopen()
+    if kind == "share":
+        return bench.reopen()
+    ended = any(each in str(error) for each in CONNECTION_ENDS)
+    return (ended or kind == "unreachable" and NO_ANSWER not in str(error)) and _answers(bench)
+
+
+def _answers(bench: Bench) -> bool:
+    """Waits for a server that went, as for a restart; whether it takes connections again."""
+    bench.tell("waiting for the server to come back")
+    until = time.monotonic() + min(bench.return_seconds, bench.left() - USEFUL_SECONDS)
+    while time.monotonic() < until:
+        with suppress(OSError):
+            first_to_answer(bench.address, bench.options.target.port).close()
+            return True
+        time.sleep(PAUSE_SECONDS)
+    bench.return_seconds = 0.0
+    return False

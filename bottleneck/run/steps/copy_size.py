@@ -103,8 +103,7 @@ def room_bytes(bench: Bench, copy: str, end: str) -> int:
         if end == "folder" and room:
             room = min(room, files.usable_bytes(bench.client, bench.options.folder))
         return room
-    free = files.free_bytes(bench)
-    room = plan.LARGEST_COPY_BYTES if free is None else free
+    room = files.room_bytes(bench, plan.LARGEST_COPY_BYTES)
     source = bench.source_bytes_of("client")
     # A named size that is too large for the time left is so for a copy from memory, too.
     bounded = end == "folder" or (source and bench.options.size_bytes is not None)

@@ -188,7 +188,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             raise Unavailable(why if folder else lost)
         beside = 0.0 if each.pattern == "sequential" and not setting.chosen else LEAST_LEFT_SECONDS
         bench.need(seconds + beside)
-        bench.initiate(step, setting, peer, seconds + _grace(setting), both=False)
+        bench.take(step, bench.run(step, setting, peer, seconds + _grace(setting), both=False))
 
 
 def _reads_share(bench: Bench) -> bool:

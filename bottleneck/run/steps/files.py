@@ -124,15 +124,18 @@ def hold_source(
     return host.hold("source-file", setting, Endpoint(), bench.lifetime, opening_seconds)
 
 
-def free_bytes(bench: Bench) -> int | None:
-    """How much more may be written to the share; what its owner needs stays free. None: untold.
+def room_bytes(bench: Bench, untold_bytes: int = MOST_BYTES) -> int:
+    """Returns how much more may be written to the share; what its owner needs stays free.
 
     Beside the files that this run itself holds there. A file that is still to be made for pulls
     leaves as much room to what is pushed later. Less than LEAST_SHARE_BYTES is none.
+    untold_bytes: what is taken where the server does not tell.
     """
-    free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
-    if free is None or total is None or bench.file_limit_bytes is not None:
+    if bench.file_limit_bytes is not None:
         return bench.file_limit_bytes
+    free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
+    if free is None or total is None:
+        return untold_bytes
     if beyond_reserve_bytes(int(free), int(total)) < LEAST_SHARE_BYTES:
         return 0
     room = beyond_reserve_bytes(int(free) - bench.source_bytes - _held_bytes(bench), int(total))
@@ -154,10 +157,9 @@ def too_small(bench: Bench, pulled: bool) -> str:
         why = bench.no_source.get("client", "it has not enough free space")
         return f"no test file in {bench.options.folder}: {why}"
     free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
-    where = bench.options.folder if pulled else there
     if pulled or free is None or total is None:
-        return f"{where}: not enough free space for a copy of 256 KiB; free some space"
-    return f"{where}: too small to measure: {no_room(int(free), int(total), LEAST_SHARE_BYTES)}"
+        return f"{bench.options.folder}: not enough free space for a copy; free some space"
+    return f"{there}: too small to measure: {no_room(int(free), int(total), LEAST_SHARE_BYTES)}"
 
 
 def _held_bytes(bench: Bench) -> int:
@@ -166,12 +168,6 @@ def _held_bytes(bench: Bench) -> int:
     if own is None or own.total_bytes != bench.share.facts["total_bytes"]:
         return 0
     return bench.source_bytes_of("client")
-
-
-def room_bytes(bench: Bench) -> int:
-    """The same, of what such a file needs at most."""
-    free = free_bytes(bench)
-    return MOST_BYTES if free is None else free
 
 
 def ready_bytes(bench: Bench, dialect: str) -> int:
@@ -305,7 +301,7 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
         proof = cache_proof(named.side, requested, proven, cached_ratio)
         peer = replace(bench.share, path=named.path if pushed else "")
         timeout = setting.seconds + GRACE_SECONDS
-        bench.initiate(step, setting, peer, timeout, details={"cache": proof})
+        bench.take(step, bench.run(step, setting, peer, timeout), {"cache": proof})
 
 
 def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
@@ -321,8 +317,7 @@ def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
     # Its end is not known before it is sent: as much as the slowest of the run's own would take.
     rate = min(pushes, default=bench.calibrated.get("push", UNKNOWN_RATE))
     likely = int(rate * min(seconds, bench.left() / 2))
-    free = free_bytes(bench)
-    room = plan.LARGEST_COPY_BYTES if free is None else free
+    room = room_bytes(bench, plan.LARGEST_COPY_BYTES)
     try:
         size_bytes = Path(path).stat().st_size
     except OSError as error:
@@ -355,7 +350,7 @@ def copy_tree(bench: Bench, dialect: str) -> None:
         room = room_bytes(bench) if pushed else usable_bytes(bench.client, bench.options.folder)
         setting = replace(setting, seconds=min(seconds, bench.left() / 2), size_bytes=room)
         peer = replace(bench.share, path=named.path if pushed else "")
-        bench.initiate(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS)
+        bench.take(step, bench.run(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS))
         _note_tree(bench, step)
 
 

@@ -121,7 +121,9 @@ def _size(served: ServerCopies, verb: str) -> int:
 def _room(served: ServerCopies, verb: str) -> int:
     bench, facts = served.bench, served.share.facts
     # One file that was pushed or is to be pulled, and one more while it is replaced.
-    free = beyond_reserve_bytes(int(facts["free_bytes"] or 0), int(facts["total_bytes"] or 0)) // 2
+    free = plan.LARGEST_COPY_BYTES
+    if facts["free_bytes"] is not None:
+        free = beyond_reserve_bytes(int(facts["free_bytes"]), int(facts["total_bytes"])) // 2
     if verb == "push":
         return min(free, bench.source_bytes_of("server"))
     assert bench.server is not None

@@ -278,7 +278,7 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
         else:
             mounted.source_bytes = size
         try:
-            bench.initiate(step, setting, peer, setting.seconds + BEFORE_SECONDS, details=told)
+            bench.take(step, bench.run(step, setting, peer, setting.seconds + BEFORE_SECONDS), told)
         except (PartlyRan, Refused) as error:
             if any(words in str(error) for words in SILENT):
                 mounted.lost = f"the mount did not answer before: {error}"

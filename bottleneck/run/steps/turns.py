@@ -121,7 +121,7 @@ def _make(bench: Bench, module: Any, turn: Turn, setting: Any, seconds: float) -
             step.setting.update(bench.step(stage.name, setting, "client").setting)
         lifetime = seconds + turn.grace_seconds
         with _peer(bench, stage, turn, setting, lifetime) as peer:
-            bench.initiate(step, setting, peer, lifetime, both=turn.peer != "own")
+            bench.take(step, bench.run(step, setting, peer, lifetime, both=turn.peer != "own"))
 
 
 @contextmanager
@@ -327,7 +327,7 @@ def _taxed_copy(bench: Bench, verb: str, security: str, taxed: _Taxed) -> None:
         )
         peer = replace(bench.share, path="")
         try:
-            bench.initiate(step, setting, peer, deadline + TAX_GRACE_SECONDS)
+            bench.take(step, bench.run(step, setting, peer, deadline + TAX_GRACE_SECONDS))
         except Unavailable as error:
             taxed.denied[security] = str(error)
             raise

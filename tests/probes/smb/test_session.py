@@ -300,10 +300,7 @@ def impostor(work: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
 def test_what_is_no_file_server_is_unreachable(
     greeting: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from probes.smb import impacket_session
-
-    for module in (impacket_session, session):
-        monkeypatch.setattr(module, "STEP_SECONDS", 1.0)
+    monkeypatch.setattr(session, "STEP_SECONDS", 1.0)
 
     def greet(sock: socket.socket) -> None:
         with sock:

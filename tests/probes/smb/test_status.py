@@ -15,7 +15,7 @@ from probes.smb import status
         (0xC00000CC, "share", "share not found"),
         (0xC00000A2, "permission", "read-only"),
         (0xC000007F, "space", "disk is full"),
-        (0xC0DEC0DE, "unreachable", "0xc0dec0de"),
+        (0xC0DEC0DE, "login", "0xc0dec0de"),
     ],
 )
 def test_refusals_are_sorted_and_said_plainly(code: int, kind: str, words: str) -> None:

@@ -77,12 +77,13 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> Any:
         bench, made, ends = bench_of(dialect="3.1.1"), [], list(errors)
         bench.source_bytes = 1 << 30
 
-        def initiate(step: Any, setting: Any, *more: Any, **words: Any) -> None:
+        def run(step: Any, setting: Any, *more: Any) -> None:
             made.append(setting.size_bytes)
             raise ends.pop(0) if len(ends) > 1 else ends[0]
 
-        monkeypatch.setattr(bench, "initiate", initiate)
+        monkeypatch.setattr(bench, "run", run)
         bench.reopen = lambda: back
+        monkeypatch.setattr(copies, "_answers", lambda bench: back)
         copies._copy(bench, "3.1.1", {}, copy, "memory")
         return bench, made
 
@@ -106,18 +107,40 @@ def test_on_a_full_share_half_of_what_it_took_is_tried_once_and_then_nothing(siz
     assert sizes("pull.cached", full(8 * MIB))[1] == [plan.UNKNOWN_COPY_BYTES], "this host's disk"
 
 
-GONE = Refused("unreachable", "nas port 445: connect: refused")
+DOWN = Refused("unreachable", "nas port 445: connect: refused")
+SLOW = Refused("unreachable", "nas: login: no answer in 10 s; run it again")
+EMPTY = Refused("share", "//nas/media: open bottleneck-47: folder not found")
 CUT = PartlyRan("push.cached failed: the server closed the connection", (), lost=False)
-OVER = PartlyRan("push.cached failed: it ran out of time", (), lost=False)
+ENDED = PartlyRan("push.cached failed: STATUS_USER_SESSION_DELETED", (), lost=False)
+LATE = PartlyRan("push.cached failed: it ran out of time", (), lost=False)
 
 
-@pytest.mark.parametrize(
-    ("error", "back", "tries"), [(GONE, True, 2), (GONE, False, 1), (CUT, True, 2), (OVER, True, 1)]
-)
-def test_a_server_that_is_back_is_used_once_more(
-    sizes: Any, error: Exception, back: bool, tries: int
+@pytest.mark.parametrize("back", [True, False])
+@pytest.mark.parametrize("error", [DOWN, EMPTY, CUT, ENDED])
+def test_a_copy_is_made_again_where_its_server_is_back(
+    sizes: Any, error: Exception, back: bool
 ) -> None:
-    assert len(sizes("push.cached", error, back=back)[1]) == tries
+    bench, made = sizes("push.cached", error, back=back)
+    assert len(made) == (copies.ATTEMPTS if back else 1)
+    assert bool(bench.ledger.notes) == back
+
+
+@pytest.mark.parametrize("error", [SLOW, LATE])
+def test_what_another_try_would_only_repeat_is_not_tried_again(
+    sizes: Any, error: Exception
+) -> None:
+    assert len(sizes("push.cached", error, back=True)[1]) == 1
+
+
+def test_a_server_that_stays_away_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: Any) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(copies, "first_to_answer", refused)
+    monkeypatch.setattr(copies, "PAUSE_SECONDS", 0.0)
+    bench = bench_of(dialect="3.1.1")
+    bench.return_seconds = 0.01
+    assert not copies._answers(bench) and bench.return_seconds == 0.0
 
 
 # -- how often each is made, and which would only stall again --------------------------------------
@@ -212,7 +235,7 @@ def test_a_named_size_that_the_time_left_has_no_room_for_is_none_of_the_copy_fro
     """`--size 1TB` took all of the budget for a push that no file's copy was as large as."""
     bench = bench_of(dialect="3.1.1", size_bytes=10**12)
     monkeypatch.setattr(bench, "source_bytes_of", lambda side: 300 * MIB)
-    monkeypatch.setattr(copy_size.files, "free_bytes", lambda on: 10**13)
+    monkeypatch.setattr(copy_size.files, "room_bytes", lambda *given: 10**13)
     for end in ("folder", "memory"):
         assert copy_size.room_bytes(bench, "push.cached", end) == 300 * MIB
 
