@@ -282,20 +282,23 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
 
 
 def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str) -> None:
-    """Makes one run of one copy, in a second attempt if what the first failed of is mended."""
+    """Makes one run of one copy; anew where what it failed of is mended."""
     step = _step(bench, dialect, copy, end, labels)
     unproven = copy == "pull.uncached" and bench.server_path is None
     if unproven and (bench.warming or step in bench.ledger.steps):
         return  # once it was read, its source is cached
-    with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
+    label = f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"
+    with bench.outcome(step, label):
         for attempt in range(ATTEMPTS):
             try:
                 _make(bench, step, labels, unproven)
                 break
             except (PartlyRan, Refused, StageError) as error:
-                if attempt == ATTEMPTS - 1 or not _mend(bench, copy, error):
+                lost = isinstance(error, PartlyRan) and error.lost
+                if lost or attempt == ATTEMPTS - 1 or not _mend(bench, copy, error):
                     raise
-                bench.note(f"{copy} {dialect} was made again: {error}")
+                bench.tell(label, outcome=f"failed, and is made again: {error}")
+                bench.note(f"{label} was made again: {error}")
             if copy.startswith("pull"):
                 _fill(bench, dialect, labels, again=True)
     turns.ask_path(bench, bench.ledger.failed(step))
@@ -341,10 +344,7 @@ def _make(bench: Bench, step: Step, labels: dict[str, Any], unproven: bool) -> N
 
 
 def _mend(bench: Bench, copy: str, error: Exception) -> bool:
-    """Whether what a copy failed of has gone, or is taken away: a full share, a lost connection.
-
-    A push that fills the share is tried once more, with half of what it wrote.
-    """
+    """Takes away what a copy failed of: a file too large for the share, a connection that ended."""
     kind = error.kind if isinstance(error, Refused) else ""
     if isinstance(error, Refused) and kind == "space" and copy.startswith("push"):
         half_bytes = error.samples[-1].moved_bytes // 2 if error.samples else 0
