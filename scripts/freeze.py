@@ -6,18 +6,21 @@ Usage: python scripts/freeze.py BEFORE                  what this tree says, in 
        python scripts/freeze.py --compare BEFORE AFTER  what differs, as a unified diff
 
 Kept are, for each stored report, every document that can be made of it offline; what the gate says
-of it; --help of every command; the schema; and how wrong usage ends. Each file begins with the exit
-code. Exit code of --compare: 0 nothing differs, 1 something does.
+of it; of the lab's reports and traces the answer and its JSON; --help of every command; the schema;
+and how wrong usage ends. Each file begins with the exit code.
+Exit code of --compare: 0 nothing differs, 1 something does.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import gzip
 import importlib
 import os
 import pkgutil
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -26,6 +29,9 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ("tests/data/report-v1*.json", "examples/*.json", "examples/*.toml")
+PACKED = ("tests/data/lab/*/*.json.gz", "tests/data/traces/*.json.gz")
+UNPACKED = Path(tempfile.gettempdir()) / "bottleneck-freeze"
+"""The same in each run: answers may name the file that they are of."""
 COMMANDS = (
     *("diagnose", "demo", "probe", "watch", "explain", "check", "compare", "estimate"),
     *("agent", "schema", "config", "doctor", "cleanup"),
@@ -80,6 +86,15 @@ def cases(tree: Path) -> Iterator[tuple[str, list[str]]]:
             yield name, ["compare", str(before), str(after), "--format", form]
 
 
+def packed_cases(tree: Path) -> Iterator[tuple[str, list[str]]]:
+    """The same of reports that are kept gzipped, each unpacked into UNPACKED before."""
+    for path in (path for each in PACKED for path in sorted(tree.glob(each))):
+        report = UNPACKED / f"{path.parent.name}-{path.stem}"
+        report.write_bytes(gzip.decompress(path.read_bytes()))
+        for form in ("text", "json"):
+            yield f"kept/{report.stem}.{form}", ["explain", str(report), "--format", form]
+
+
 def said(arguments: list[str]) -> str:
     """Exit code, stdout and stderr of one call, in a process that has loaded the program before."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -130,11 +145,15 @@ def freeze(tree: Path, folder: Path) -> int:
     for module in pkgutil.walk_packages([str(tree / "bottleneck")], "bottleneck."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    todo = list(cases(tree))
-    for name, arguments in todo:
-        path = folder / f"{name}.txt"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(said(arguments), encoding="utf-8")
+    UNPACKED.mkdir(mode=0o700)
+    try:
+        todo = [*cases(tree), *packed_cases(tree)]
+        for name, arguments in todo:
+            path = folder / f"{name}.txt"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(said(arguments), encoding="utf-8")
+    finally:
+        shutil.rmtree(UNPACKED)
     return len(todo)
 
 

@@ -31,12 +31,11 @@ def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
         for host, caps in ((client, plant.client), (server, plant.server)):
             for name, value in caps.sysctls:
                 host.run(["sh", "-c", f"echo {value} > /proc/sys/{name.replace('.', '/')}"])
-            if caps.congestion_control is not None:
-                # By the route: a namespace's own default may be none that others must not use.
-                route = ["ip", "route", "change", NETWORK, "dev", INTERFACE]
-                most = caps.congestion_window_segments
-                clamp = [] if most is None else ["cwnd", "lock", str(most)]
-                host.run([*route, "congctl", caps.congestion_control, *clamp])
+            # By the route: a namespace's own default may be none that others must not use.
+            route = ["ip", "route", "change", NETWORK, "dev", INTERFACE]
+            most = caps.congestion_window_segments
+            clamp = [] if most is None else ["cwnd", "lock", str(most)]
+            host.run([*route, "congctl", caps.congestion_control, *clamp])
         yield
 
 

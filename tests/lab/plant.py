@@ -56,8 +56,8 @@ class Caps:
     """Share of the core that a neighbour's busy loop takes while the host itself wants all."""
     sysctls: tuple[tuple[str, str], ...] = ()
     """Kernel settings of the host's own network, by name ("net.ipv4.tcp_rmem") and value."""
-    congestion_control: str | None = None
-    """Of what the host sends; None: the machine's own."""
+    congestion_control: str = "cubic"
+    """As hosts have it, whatever this machine's own is."""
     congestion_window_segments: int | None = None
     """The most that its window ever has; None: what the congestion control finds."""
     memory_bytes: int | None = None
