@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "60, 61", "lines": 899, "lines of tests": 2460, "modules": 25}
+ALLOWANCE = {"issue": "60 to 62", "lines": 899, "lines of tests": 2571, "modules": 25}
 """What these may lie above them; the modules are 25 rooms' `__init__.py`, less one module."""
 
 
