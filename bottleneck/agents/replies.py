@@ -52,7 +52,7 @@ class StageError(Exception):
     """A probe was tried and broke; the text says how, in one line."""
 
     samples: tuple[Sample, ...] = ()
-    """None: it broke before it began."""
+    """Samples of the stage; empty: it broke before it began."""
 
 
 class AgentLost(Exception):

@@ -37,13 +37,13 @@ def not_made(copy: Copy) -> Verdict:
         case Skipped(reason):
             sentence = reason
         case Failed(error, samples):
-            sentence = f"{FAILED}: {error}{_moved_until_then(samples)}"
+            sentence = f"{FAILED}: {error}{_moved_text(samples)}"
         case _:
             sentence = "The copy moved nothing."
     return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
 
 
-def _moved_until_then(samples: Run) -> str:
+def _moved_text(samples: Run) -> str:
     """Returns what a copy moved until it failed, as a sentence's end; empty: nothing."""
     last = samples[-1] if samples else Sample(0.0, 0)
     if not last.moved_bytes or not last.elapsed_seconds:

@@ -157,9 +157,9 @@ def _share(seen: Looked) -> Iterator[Check]:
     dialects = [str(each) for each in told["dialects"]]
     if not dialects:
         text = (
-            f"{where} answers in no SMB dialect: it may not be a file server, or have a limit of "
+            f"{where} answers in no SMB dialect: it may not be a file server, or a process limit "
         )
-        text += "processes or a block list"
+        text += "or a block list is in the way"
         yield _missing(SHARE, "dialects", text, "use its port", *OVER_SMB, kind="unreachable")
         return
     yield _ok(SHARE, "dialects", f"offers {', '.join(dialects)}; {told.get('signing', '')}")

@@ -275,10 +275,11 @@ class Bench:
             self.ledger.end(step, Failed(str(error), error.samples))
             if isinstance(error, PartlyRan) and error.lost:
                 raise hosts.AgentLost(str(error)) from None
-            # Where the first copy gets no connection, no other does.
-            crowded = isinstance(error, Refused) and error.kind == "crowded"
-            if isinstance(error, Refused) and error.ends_run or crowded and not self.ledger.repeats:
-                raise
+            if isinstance(error, Refused):
+                # Where the first copy gets no connection, no other does.
+                none_fits = error.kind == "crowded" and not self.ledger.repeats
+                if error.ends_run or none_fits:
+                    raise
         finally:
             self._tell_end(step, label, outcome)
             self.save(self.report())

@@ -157,10 +157,10 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
     """Host and port of `host[:port]`, an IPv6 address in brackets. Raises Refused, "usage"."""
     if "@" in text:
         raise _refused("user@host: not allowed here; use smb://user@host/share or --user NAME")
-    found = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{0,5}))?", text)
-    if found is None:
+    parts = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{0,5}))?", text)
+    if parts is None:
         raise _refused(f"{text!r}: not host[:port]; put an IPv6 address in brackets")
-    host, port = found[1], int(found[2] or usual_port)
+    host, port = parts[1], int(parts[2] or usual_port)
     if host.startswith("["):
         host = host[1:-1]
         try:
@@ -176,8 +176,8 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
             is_plain = not set(host) & set("ßς\u200c\u200d")
             host = host.encode("idna").decode().removesuffix(".") if is_plain else host
         if len(host) > 253 or not all(map(_LABEL.match, host.split("."))):
-            raise _refused(f"{_shown(unquote(found[1]))}: not a valid host name")
-    if found[2] == "":
+            raise _refused(f"{_shown(unquote(parts[1]))}: not a valid host name")
+    if parts[2] == "":
         raise _refused(f"{text!r}: the port is missing; use {text}{usual_port}, or no colon")
     if not 0 < port < 65536:
         raise _refused(f"port {port}: must be from 1 to 65535")

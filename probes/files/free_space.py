@@ -38,8 +38,8 @@ def beyond_reserve_bytes(free_bytes: int, total_bytes: int) -> int:
     return beyond - -(-beyond // METADATA_PART)
 
 
-def credible(free_bytes: int, total_bytes: int) -> tuple[int, int]:
-    """Returns both, or 0 of 0, as nothing was said, where more is free than there is."""
+def credible_room(free_bytes: int, total_bytes: int) -> tuple[int, int]:
+    """Returns both figures, or 0 of 0 (untold) where more is free than there is."""
     return (free_bytes, total_bytes) if free_bytes <= total_bytes else (0, 0)
 
 

@@ -35,7 +35,7 @@ WARM_UP_SECONDS = 0.3
 LEAST_TIME_RATIO = 0.9
 """Of the sender's time: less the receiver's cannot be, whose clock starts and ends later."""
 _BUSY, _STOPPED = "the server is busy", "interrupt"
-"""How errors begin: of a server, and of a client that a signal stopped."""
+"""First words of the error of a server, and of a client that a signal stopped."""
 SILENT = "accepted the connection and did not answer"
 
 

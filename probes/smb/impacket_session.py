@@ -16,7 +16,7 @@ from impacket import smb
 
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files.free_space import credible
+from probes.files.free_space import credible_room
 from probes.smb.facts import (
     CAPABILITIES_1,
     Interface,
@@ -214,7 +214,7 @@ class Smb1Session(Session):
                 bytes(data["Data"][-told["TotalDataCount"] :])[: _FS_SIZE.size]
             )
         unit_bytes = sectors * sector_bytes
-        return Space(*credible(free * unit_bytes, total * unit_bytes))
+        return Space(*credible_room(free * unit_bytes, total * unit_bytes))
 
     def interfaces(self) -> tuple[Interface, ...]:
         """SMB1 has no question for them."""

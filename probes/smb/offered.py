@@ -45,7 +45,7 @@ class Setting:
 
     dialect: Text = ""
     security: Text = ""
-    """As open_session() takes it."""
+    """Argument of open_session()."""
 
 
 @contextmanager

@@ -181,7 +181,8 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         timeout: float | None = None,
         resolve_symlinks: bool = True,
     ) -> Any:
-        # the transport's deadline ends every wait; the library's own would be moved by the peer
+        # The transport's deadline ends every wait: the library's own would be moved by the peer,
+        # and is longer than any step.
         try:
             reply = super().receive(request, wait=wait, timeout=120.0, resolve_symlinks=False)
         except SMBResponseException as error:

@@ -121,7 +121,7 @@ def refusal(host: str, step: str, status: int) -> Refused:
     """The Refused of a step that the server answered with status; login steps never retry."""
     known = _MEANINGS.get(status)
     if known is None:
-        # What refuses a login for an unknown reason may count it, too.
+        # An account's lockout may count it.
         kind = "login" if step == "login" else "unreachable"
         return Refused(kind, f"{host}: {step}: refused with status 0x{status:08x}")
     name, kind, meaning, remedy = known
@@ -129,14 +129,12 @@ def refusal(host: str, step: str, status: int) -> Refused:
     if status == ACCESS_DENIED and verb in ("login", "share"):
         remedy = "the server may require encryption (SMB 3), or deny this user or host access"
     elif status in SHORT_OF_MEMORY and verb == "share":
-        kind, meaning = (
-            "crowded",
-            "the share takes no more connections (or the server is short of RAM)",
-        )
+        kind = "crowded"
+        meaning = "the share takes no more connections, or the server is short of memory"
         remedy = "a run needs two at once: raise `max connections`, or close others"
     elif status == NAME_NOT_FOUND and verb == "create":
         # A folder that is not there would be OBJECT_PATH_NOT_FOUND.
-        kind, meaning = "permission", "the server lets nobody make a file or folder of this name"
+        kind, meaning = "permission", "the server allows no file or folder of this name"
         remedy = "look for `veto files` in its configuration, or use another share"
     return Refused(kind, f"{host}: {step}: {meaning} ({name}); {remedy}")
 

@@ -76,7 +76,7 @@ def parse_room(body: bytes) -> tuple[int, int]:
     except struct.error:
         raise Broken("the server reported its free space in a garbled reply") from None
     unit_bytes = sectors * sector_bytes
-    return free_space.credible(free * unit_bytes, total * unit_bytes)
+    return free_space.credible_room(free * unit_bytes, total * unit_bytes)
 
 
 def fetched(

@@ -107,7 +107,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 def _pull(
     setting: Setting, peer: Endpoint, ring: memoryview, program: Program, remote: bool
 ) -> Running:
-    path = os.path.join(peer.folder, source_name(peer.folder))  # noqa: PTH118
+    path = os.path.join(peer.folder, source_name(peer.folder))  # noqa: PTH118 - any bytes
     cached = setting.copy.endswith(".cached")
     with speaking_of(setting.target_folder):
         fd = waited(setting.target_folder, lambda: _shortened(path, setting.size_bytes, ring, True))
@@ -139,7 +139,7 @@ def _pull(
 
 
 def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) -> Running:
-    named = os.path.join(peer.path, source_name(peer.path))  # noqa: PTH118
+    named = os.path.join(peer.path, source_name(peer.path))  # noqa: PTH118 - any bytes
     source = named if setting.command else peer.path
     fd = _shortened(source, setting.size_bytes, ring, bool(setting.command))
 
@@ -212,7 +212,7 @@ def _nameless(folder: str) -> Iterator[_Sink]:
 @contextmanager
 def _new_file(folder: str) -> Iterator[_Sink]:
     """In the run's folder. What cannot be removed goes with that, which says so if it stays."""
-    sink = _Sink(os.path.join(folder, new_name(folder)))  # noqa: PTH118
+    sink = _Sink(os.path.join(folder, new_name(folder)))  # noqa: PTH118 - any bytes
     try:
         yield sink
     finally:

@@ -289,20 +289,20 @@ class _Window(Window):
     def samples(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
         """From the opening to the last byte that the receiver acknowledged."""
         yield Sample(0.0, 0)
-        self.opened = told = time.monotonic()
+        self.opened = sampled_at = time.monotonic()
         pipe.add_up(self._times)
         pipe.limit(self.opened + self._setting.seconds)
         try:
             for self.moved_bytes in moves:
                 now = time.monotonic()
                 self._moments.append(now)
-                if now - told >= SAMPLE_SECONDS:
-                    told = now
+                if now - sampled_at >= SAMPLE_SECONDS:
+                    sampled_at = now
                     backlog = self.flushes.backlog_seconds(self.moved_bytes, now)
                     self.length.look(now - self.opened, self.moved_bytes, backlog)
                     yield Sample(now - self.opened, self.moved_bytes)
         except Broken:
-            # How long it stood still is a part of what it reached.
+            # The standstill before the failure counts in the copy's rate.
             yield Sample(time.monotonic() - self.opened, self.moved_bytes)
             raise
         self.acknowledged = time.monotonic()

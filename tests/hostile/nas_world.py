@@ -18,7 +18,7 @@ from socket import create_server
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import psutil  # noqa: E402
+import psutil  # noqa: E402 - after sys.path
 
 from probes.programs.samba import Samba, private_samba  # noqa: E402
 
@@ -82,7 +82,7 @@ class World:
     """The iperf3 server of the case."""
 
     def __init__(self, case: Case, stack: ExitStack) -> None:
-        name = tempfile.TemporaryDirectory("-nas", dir="/var/tmp")  # noqa: S108
+        name = tempfile.TemporaryDirectory("-nas", dir="/var/tmp")  # noqa: S108 - a disk
         self.case, self.stack, self.place = case, stack, Path(stack.enter_context(name))
         self.place.chmod(0o711)
         self.shared, self.client, self.home = map(self._make_folder, ("shared", "client", "home"))

@@ -290,7 +290,7 @@ def tried(chosen: list[Case]) -> Iterator[tuple[Case, tuple[bool, list[str], boo
     """Each case, and what came of it."""
     more: Any = {"options": ["server min protocol = NT1"], "password": "correct-horse-47"}
     with ExitStack() as stack:
-        name = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))  # noqa: S108
+        name = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))  # noqa: S108 - a disk
         os.environ["XDG_STATE_HOME"] = f"{name}/state"
         share = Path(name, "share")
         share.mkdir()

@@ -337,14 +337,14 @@ def _make(bench: Bench, step: Step, labels: dict[str, Any], unproven: bool) -> N
         past_cache.pull(bench, step, setting)
         return
     peer = replace(bench.share, path=source.path if source and end == "folder" else "")
-    known = {"cache": proof} if verb == "pull" else {}
-    bench.take(step, bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS), known)
+    details = {"cache": proof} if verb == "pull" else {}
+    bench.take(step, bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS), details)
     if fills and (made := bench.ledger.latest(step)):
         bench.source_bytes = made.run[-1].moved_bytes
 
 
 def _mend(bench: Bench, copy: str, error: Exception) -> bool:
-    """Takes away what a copy failed of: a file too large for the share, a connection that ended."""
+    """Removes the cause of a copy's failure, where it can; whether the copy may be made again."""
     kind = error.kind if isinstance(error, Refused) else ""
     if isinstance(error, Refused) and kind == "space" and copy.startswith("push"):
         half_bytes = error.samples[-1].moved_bytes // 2 if error.samples else 0
