@@ -1,336 +1,239 @@
-"""Copies that differ in direction, source, program or dialect; acknowledged and durable rates."""
+"""Copies that differ in one thing: dialect, direction, source, or the program that copies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from bottleneck.analysis import steps
-from bottleneck.analysis.comparisons import pairs as paired
-from bottleneck.analysis.comparisons.pairs import Axis, Half, Pair, Pairs, Row
-from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis import hardware_limits, steps
+from bottleneck.analysis.comparisons import table
+from bottleneck.analysis.comparisons.axis import (
+    Axis,
+    Group,
+    Groups,
+    by_noise,
+    most_different,
+    pair_rows,
+    pick_widest,
+)
+from bottleneck.analysis.comparisons.table import Cell, Row
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.smb import mount
-from bottleneck.analysis.steps import OWN, Found, dialect_name, security
-from bottleneck.report.report import Report, median_run
-from bottleneck.text.units import count_text, rate_text, seconds_text, size_text, times_text
-from probes.core.records import run_rate
+from bottleneck.analysis.steps import OWN
+from bottleneck.report.report import Report
+from bottleneck.text.units import rate_text
 
-DOING = {"push": "pushing", "pull": "pulling"}
 EXPLAINED_RATIO = 1.5
 """A ceiling further above the rate, and above the faster dialect's, explains nothing."""
-LEAST_LATE_RATIO = 1.1
-"""Acknowledged over durable: of one run, so that no noise is between; less is not reported."""
 
 
-# -- push against pull -------------------------------------------------------------------------
+def _sound(report: Report) -> Iterator[Cell]:
+    """Yields the copies whose rate is one: durable at its end, and within physics."""
+    for each in table.copies(report):
+        if each.row["durable"] and hardware_limits.impossible(report, each.result) is None:
+            yield each
 
 
-def _directions(report: Report) -> Pairs:
-    """Both directions of sources that are the same, and proven alike to be; first is the push."""
-    return paired.paired(
-        report,
-        paired.sound_halves(report),
-        lambda copy: copy.verb == "push",
-        lambda half: (
-            paired.who(half.copy),
-            half.copy.cache,
-            half.made.details.cache.proven,
-            half.copy.of_file,
-        ),
-    )
+def _slower(group: Group, axis: Axis) -> str | None:
+    return group.slow.row[axis.varies] if group.significant else None
 
 
-def _direction_sentence(found: Pairs) -> str:
-    """One sentence a pair; a cause of several of them is written once."""
-    seen: set[tuple[Any, ...]] = set()
-    told = []
-    for each in paired.leading(found):
-        cache, why = each.first.copy.cache.capitalize(), each.why
-        key = why and why.ceiling and (each.slow.copy.verb, *why.ceiling.named)
-        push, pull = rate_text(each.first.rate), rate_text(each.second.rate)
-        rates = f"push {push}, pull {pull}, {paired.by(each.slow.copy)}"
-        if key in seen:
-            rate = rate_text(each.slow.rate)
-            told.append(f"{cache}: the same cause ({rate}, {times_text(each.ratio)}).")
-        elif why is None:
-            told.append(f"{cache}: no significant difference ({rates}).")
-        else:
-            doing, other = DOING[each.slow.copy.verb], DOING[each.fast.copy.verb]
-            slower = f"{doing} is {times_text(each.ratio)} slower than {other}"
-            told.append(f"{cache}: {slower} ({rates}){why.words}")
-        if key:
-            seen.add(key)
-    return " ".join(told)
+def _leading(groups: Groups) -> Groups:
+    """Returns of the client's copies the mount's or newest dialect's, the most different first."""
+    who = "initiator dialect engine"
+    ends = [each.ends[0].row for each in groups]
+    lead = next((each for each in ends if each["initiator"] == "client"), ends[0])
+    alike = [e for e in groups if table.pick(e.ends[0].row, who) == table.pick(lead, who)]
+    return most_different(alike)
 
 
-DIRECTION = Axis(
-    "direction",
-    ("push", "pull"),
-    _directions,
-    _direction_sentence,
-    paired.leading,
-    head=lambda pair: {**paired.who(pair.first.copy), "cache": pair.first.copy.cache},
-    own=lambda pair: {"slower": pair.slow.copy.verb if pair.significant else None},
-)
+def _rates(group: Group, axis: Axis) -> str:
+    ends = zip(axis.names, group.ends, strict=True)
+    texts = [f"{name} {rate_text(end.rate)}" for name, end in ends]
+    return ", ".join((*texts, table.by_text(group.slow)))
 
 
-# -- cached against uncached at the sender -----------------------------------------------------
+def _dialects(report: Report) -> list[Cell]:
+    """Returns the client's copies by this tool, those that a dialect changes most first."""
+    cells = [
+        e for e in table.copies(report) if (e.row["initiator"], e.row["engine"]) == ("client", OWN)
+    ]
+
+    def difference(cell: Cell) -> tuple[bool, float]:
+        alike = [each for each in cells if each.row["copy"] == cell.row["copy"]]
+        ratio, significant = by_noise(table.slowest_and_fastest(alike))
+        return significant, ratio or 0.0
+
+    return sorted(cells, key=difference, reverse=True)
 
 
-def _caches(report: Report) -> Pairs:
-    """Cached and uncached; where one may have been the other, their difference is none."""
-    found = paired.paired(
-        report,
-        paired.sound_halves(report),
-        lambda copy: copy.cache == "cached",
-        lambda half: (paired.who(half.copy), half.copy.verb, half.copy.of_file),
-    )
-    return tuple(
-        each
-        for each in found
-        if all(half.made.details.cache.proven for half in (each.first, each.second))
-    )
-
-
-def _cache_sentence(found: Pairs) -> str:
-    return " ".join(map(_cache_words, paired.leading(found)))
-
-
-def _cache_words(pair: Pair) -> str:
-    """Which is slower and why, or that there is no difference."""
-    copy, why = pair.slow.copy, pair.why
-    what = f"{DOING[copy.verb].capitalize()} {'the file' if copy.of_file else 'a file'}"
-    cached, uncached = rate_text(pair.first.rate), rate_text(pair.second.rate)
-    rates = f"cached {cached}, uncached {uncached}, {paired.by(copy)}"
-    if why is None:
-        return f"{what}: no significant difference ({rates})."
-    source, other = ("disk", "cache") if copy.cache == "uncached" else ("cache", "disk")
-    alone = ""
-    if why.ceiling is None and copy.cache == "uncached":
-        alone = f" Only the {copy.sender}'s disk differs between the two copies."
-    return (
-        f"{what} is {times_text(pair.ratio)} slower from the {copy.sender}'s {source} than from "
-        f"its {other} ({rates}){why.words}{alone}"
-    )
-
-
-CACHE = Axis(
-    "cache",
-    ("cached", "uncached"),
-    _caches,
-    _cache_sentence,
-    paired.leading,
-    head=lambda pair: {
-        "copy": pair.second.copy.name,
-        **paired.who(pair.first.copy),
-        "sender": pair.first.copy.sender,
-    },
-    own=lambda pair: {"slower": pair.slow.copy.cache if pair.significant else None},
-)
-
-
-# -- the operating system's own copy beside this tool's ----------------------------------------
-
-
-def _natives(report: Report) -> Pairs:
-    """The mount's copies, each with the fastest that this tool made of the same source."""
-    made = list(paired.halves(report))
-    return tuple(
-        Pair(report, each, other)
-        for each in made
-        for other in made
-        if each.copy.beside is not None
-        and other.made.index == each.copy.beside.index
-        and steps.alike_sources(each.made, other.made)
-    )
-
-
-def _native_sentence(found: Pairs) -> str:
-    pair = paired.most_different(found)[0]
-    mounted, copy = pair.first.made, pair.first.copy
-    program = steps.word(mounted.outcome.details, "program") or "the operating system's copy"
-    first, second = rate_text(pair.first.rate), rate_text(pair.second.rate)
-    dialect = dialect_name(pair.second.copy.dialect)
-    rates = f"{program} through the mount {first}, this tool over {dialect} {second}"
-    if not pair.significant:
-        return f"{copy.name}: no significant difference ({rates})."
-    ratio = times_text(pair.ratio)
-    if pair.fast is pair.first:
-        return (
-            f"{copy.name}: the operating system's copy is {ratio} as fast ({rates}). This tool "
-            "itself may limit its own copies."
-        )
-    options = ", ".join(_slow_options(pair))
-    named = f" with {options}" if options else ""
-    return (
-        f"{copy.name}: the mount{named} is {ratio} slower than this tool ({rates}). "
-        f"{mount.remedy(mounted, copy.verb)}."
-    )
-
-
-def _slow_options(pair: Pair) -> list[str]:
-    return [text for text, _ in mount.slow_options(pair.first.made, pair.first.copy.verb)]
-
-
-def _native_verdict(pair: Pair) -> dict[str, Any] | None:
-    """What the gap means, in the contract's words; None: there is none."""
-    if not pair.significant:
-        return None
-    if pair.fast is pair.first:
-        return {"component": "instrument", "side": "client", "cause": "ceiling"}
-    mounted, own = pair.first.made, pair.second
-    remedy = mount.remedy(mounted, pair.first.copy.verb)
+def _dialect_figures(group: Group, _: Groups) -> Row:
+    slow, fast = group.slow.row, group.fast.row
+    by_age = sorted(group.cells, key=lambda each: steps.age(each.row["dialect"]))
+    trip, allowed = rtt(group.report, group.slow.result), None
+    if trip is not None and slow["in_flight_bytes"]:
+        allowed = slow["in_flight_bytes"] / trip.seconds
+        # Where it ran faster than that, the round trip is wrong.
+        bound = max(EXPLAINED_RATIO * group.slow.rate, group.fast.rate)
+        allowed = allowed if group.slow.spread.high <= allowed <= bound else None
     return {
-        "component": "smb",
-        "side": "client",
-        "cause": mount.cause(mounted, own.made).word,
-        "advice": f"{remedy}. Expected: up to {rate_text(own.rate)}.",
+        "rates": ", ".join(f"{each.row['name']} {rate_text(each.rate)}" for each in by_age),
+        "allowed_bytes_per_second": allowed,
+        "rtt_seconds": trip and trip.seconds,
+        "connect": trip is not None and not trip.echoed,
+        "reason": None if allowed else group.why and group.why.words,
+        "flights": group.significant and slow["flight"] != fast["flight"],
+        "guards": group.significant and slow["security"] != fast["security"],
+        "apart": group.significant,
     }
+
+
+DIALECT = Axis(
+    "dialect",
+    cells=_dialects,
+    equal="copy",
+    minimum=2,
+    ends=table.slowest_and_fastest,
+    columns="copy dialect bytes_per_second low_bytes_per_second high_bytes_per_second runs "
+    "request_bytes depth in_flight_bytes security",
+    leading=pick_widest,
+    figures=_dialect_figures,
+    sentences=(
+        "{same}{copy}: no significant difference ({rates}).",
+        "{copy}: {slow.name} is {times} slower than {fast.name} ({rates}){reason}",
+        "{apart}{copy}: {slow.name} is {times} slower than {fast.name} ({rates}). At an RTT of "
+        "[{connect}about ]{rtt_seconds}, {slow.name} allows at most {allowed_bytes_per_second}.",
+        "{flights}{slow.name} keeps {slow.flight} in flight, {fast.name} {fast.flight}.",
+        "{guards}{slow.name} was {slow.security}, {fast.name} {fast.security}.",
+    ),
+)
+
+
+def _cause(group: Group) -> tuple[Any, ...] | None:
+    why = group.why
+    return (group.slow.row["verb"], *why.ceiling.named) if why and why.ceiling else None
+
+
+def _direction_figures(group: Group, groups: Groups) -> Row:
+    """Returns the figures of a pair; a cause of several of them is written once."""
+    leading = _leading(groups)
+    earlier = [_cause(each) for each in leading[: leading.index(group)]]
+    row = {"subject": group.slow.row["cache"].capitalize(), "rates": _rates(group, DIRECTION)}
+    again = _cause(group) is not None and _cause(group) in earlier
+    return {**row, "reason": None, "again": True} if again else row
+
+
+DIRECTION: Axis = Axis(
+    "direction",
+    cells=_sound,
+    equal="initiator dialect engine cache proven of_file",
+    varies="verb",
+    names=("push", "pull"),
+    columns="initiator dialect engine cache",
+    rows=lambda group: pair_rows(group, DIRECTION, slower=_slower(group, DIRECTION)),
+    leading=_leading,
+    figures=_direction_figures,
+    sentences=(
+        "{same}{subject}: no significant difference ({rates}).",
+        "{subject}: {slow.verb}ing is {times} slower than {fast.verb}ing ({rates}){reason}",
+        "{again}{subject}: the same cause ({slow.bytes_per_second}, {times}).",
+    ),
+)
+
+
+def _cache_figures(group: Group, _: Groups) -> Row:
+    row, uncached = group.slow.row, group.slow.row["cache"] == "uncached"
+    return {
+        "subject": f"{row['verb'].capitalize()}ing {'the' if row['of_file'] else 'a'} file",
+        "source": "disk than from its cache" if uncached else "cache than from its disk",
+        "rates": _rates(group, CACHE),
+        "disk": uncached and group.why is not None and group.why.ceiling is None,
+    }
+
+
+CACHE: Axis = Axis(
+    "cache",
+    # Where one may have been the other, their difference is none.
+    cells=lambda report: (each for each in _sound(report) if each.row["proven"]),
+    equal="initiator dialect engine verb of_file",
+    varies="cache",
+    names=("cached", "uncached"),
+    columns="copy initiator dialect engine sender",
+    rows=lambda group: pair_rows(group, CACHE, slower=_slower(group, CACHE)),
+    leading=_leading,
+    figures=_cache_figures,
+    sentences=(
+        "{same}{subject}: no significant difference ({rates}).",
+        "{subject} is {times} slower from the {slow.sender}'s {source} ({rates}){reason}",
+        "{disk}Only the {slow.sender}'s disk differs between the two copies.",
+    ),
+)
+
+
+def _beside(report: Report) -> Iterator[Cell]:
+    """Yields the mount's copies, and the fastest that this tool made of the same source."""
+    cells = list(table.copies(report))
+    fastest = {each.source.beside.index for each in cells if each.source.beside is not None}
+    return (each for each in cells if each.source.beside or each.result.index in fastest)
+
+
+def _native_rows(group: Group) -> Iterator[Row]:
+    native, tool = group.ends
+    yield {
+        **table.pick(native.row, "copy program"),
+        "native_bytes_per_second": native.rate,
+        "own_bytes_per_second": tool.rate,
+        "filesystem": steps.word(native.result.outcome.details, "mount", "filesystem"),
+        "options": _options(native),
+        "ratio": group.ratio,
+        "significant": group.significant,
+        "verdict": _native_verdict(group, native, tool) if group.significant else None,
+    }
+
+
+def _native_verdict(group: Group, native: Cell, tool: Cell) -> Row:
+    """Returns what the gap means, in the contract's words."""
+    if group.fast is native:
+        return {"component": "instrument", "side": "client", "cause": "ceiling"}
+    cause = mount.cause(native.result, tool.result).word
+    advice = f"{_remedy(native)}. Expected: up to {rate_text(tool.rate)}."
+    return {"component": "smb", "side": "client", "cause": cause, "advice": advice}
+
+
+def _native_figures(group: Group, _: Groups) -> Row:
+    native, tool = group.ends
+    program = native.row["program"] or "the operating system's copy"
+    texts = f"{program} through the mount {rate_text(native.rate)}, this tool over "
+    texts += f"{tool.row['name']} {rate_text(tool.rate)}"
+    slower = group.significant and group.slow is native
+    return {
+        "rates": texts,
+        "options": ", ".join(_options(native)) or None,
+        "remedy": _remedy(native) if slower else None,
+    }
+
+
+def _options(native: Cell) -> list[str]:
+    return [text for text, _ in mount.slow_options(native.result, native.row["verb"])]
+
+
+def _remedy(native: Cell) -> str:
+    return mount.remedy(native.result, native.row["verb"])
 
 
 NATIVE = Axis(
     "native",
-    ("native", "own"),
-    _natives,
-    _native_sentence,
-    paired.most_different,
-    head=lambda pair: {
-        "copy": pair.first.copy.name,
-        "program": steps.word(pair.first.made.outcome.details, "program"),
-    },
-    own=lambda pair: {
-        "filesystem": steps.word(pair.first.made.outcome.details, "mount", "filesystem"),
-        "options": _slow_options(pair),
-    },
-    end=lambda pair: {"verdict": _native_verdict(pair)},
+    cells=_beside,
+    equal="copy initiator proven",
+    varies="native",
+    names=(True, False),
+    rows=_native_rows,
+    leading=pick_widest,
+    figures=_native_figures,
+    sentences=(
+        "{same}{copy}: no significant difference ({rates}).",
+        "{copy}: the mount[ with {options}] is {times} slower than this tool ({rates}). {remedy}.",
+        "{less}{copy}: the operating system's copy is {times} as fast ({rates}). This tool "
+        "itself may limit its own copies.",
+    ),
 )
-
-
-# -- one dialect against another ---------------------------------------------------------------
-
-
-def dialects(report: Report) -> Iterator[Comparison]:
-    """One comparison of all dialects; its sentence is about the copy that tells most."""
-    made: dict[str, list[Half]] = {}
-    for each in paired.halves(report):
-        if each.copy.initiator == "client" and each.copy.engine == OWN:
-            made.setdefault(each.copy.name, []).append(each)
-    groups = [each for each in made.values() if len(each) > 1]
-    if groups:
-        groups.sort(key=lambda each: _ends(report, each).difference, reverse=True)
-        ends = _ends(report, groups[0])
-        rows = [half for each in groups for half in each]
-        yield Comparison(
-            about="dialect",
-            sentence=_dialect_sentence(ends, groups[0]),
-            rows=tuple(map(_dialect_row, rows)),
-            ratio=ends.ratio,
-            significant=ends.significant,
-            steps=tuple(each.made.index for each in rows),
-        )
-
-
-def _ends(report: Report, made: list[Half]) -> Pair:
-    """The slowest and the fastest of a copy's dialects."""
-    ordered = sorted(made, key=lambda each: each.rate)
-    return Pair(report, ordered[0], ordered[-1])
-
-
-def _dialect_row(each: Half) -> Row:
-    flight = ("request_bytes", "depth", "in_flight_bytes")
-    return {
-        "copy": each.copy.name,
-        "dialect": each.copy.dialect,
-        "bytes_per_second": each.rate,
-        "low_bytes_per_second": each.spread.low,
-        "high_bytes_per_second": each.spread.high,
-        "runs": each.spread.runs,
-        **{name: getattr(each.made.details, name) for name in flight},
-        "security": security(each.made),
-    }
-
-
-def _dialect_sentence(ends: Pair, made: list[Half]) -> str:
-    slow, fast = ends.first, ends.second
-    rates = ", ".join(
-        f"{dialect_name(each.copy.dialect)} {rate_text(each.rate)}"
-        for each in sorted(made, key=lambda each: steps.age(each.copy.dialect))
-    )
-    why = ends.why
-    if why is None:
-        return f"{slow.copy.name}: no significant difference ({rates})."
-    names = [dialect_name(each.copy.dialect) for each in (slow, fast)]
-    told = (
-        f"{slow.copy.name}: {names[0]} is {times_text(ends.ratio)} slower than {names[1]} ({rates})"
-    )
-    first, second = _flight(slow.made), _flight(fast.made)
-    # What the round trips leave of the slower one, where that is less than the faster one does;
-    # nothing where it ran faster than that: then the round trip is wrong.
-    trip, in_flight = rtt(ends.report, slow.made), slow.made.details.in_flight_bytes
-    most = 0.0 if trip is None or in_flight is None else in_flight / trip.seconds
-    bound = max(EXPLAINED_RATIO * slow.rate, fast.rate)
-    if trip is not None and slow.spread.high <= most <= bound:
-        seconds = f"{'' if trip.echoed else 'about '}{seconds_text(trip.seconds)}"
-        told += f". At an RTT of {seconds}, {names[0]} allows at most {rate_text(most)}."
-    else:
-        told += why.words
-    if first and second and first != second:
-        told += f" {names[0]} keeps {first} in flight, {names[1]} {second}."
-    guards = security(slow.made), security(fast.made)
-    if None not in guards and guards[0] != guards[1]:
-        told += f" {names[0]} was {guards[0]}, {names[1]} {guards[1]}."
-    return told
-
-
-def _flight(made: Found) -> str:
-    """What a copy kept in flight, in words; empty where that is unknown."""
-    size, depth = made.details.request_bytes, made.details.depth
-    total = made.details.in_flight_bytes
-    if size is None or depth is None or total is None:
-        return ""
-    requests = "requests" if depth > 1 else "request"
-    return f"{count_text(depth)} {requests} of {size_text(size)} ({size_text(total)})"
-
-
-# -- acknowledged against durable--------------------------------------------------------------
-
-
-def durability(report: Report) -> Iterator[Comparison]:
-    """One comparison of all pushes that were acknowledged faster than they were durable."""
-    late = [(each.copy, row) for each in paired.halves(report) for row in _late(each)]
-    if late:
-        copy, most = max(late, key=lambda each: each[1]["ratio"])
-        fast, safe = most["acknowledged_bytes_per_second"], most["durable_bytes_per_second"]
-        yield Comparison(
-            about="durability",
-            sentence=(
-                f"{copy.name} ({paired.by(copy)}) was acknowledged at {rate_text(fast)} but on the "
-                f"{copy.receiver}'s disk at {rate_text(safe)}. A program that does not wait for "
-                f"the flush shows at least {times_text(most['ratio'])} the real rate and finishes "
-                f"{seconds_text(most['flush_seconds'])} too early."
-            ),
-            rows=tuple(row for _, row in late),
-            ratio=most["ratio"],
-            significant=True,
-            steps=tuple(copy.index for copy, _ in late),
-        )
-
-
-def _late(each: Half) -> Iterator[Row]:
-    """Both rates of the run that the details are of, where it was flushed and they differ."""
-    acknowledged = each.made.details.acknowledged_bytes_per_second
-    flush = each.made.details.flush_seconds
-    asked = steps.flag(each.made.step.setting, "flushed") is not False
-    if each.copy.verb != "push" or not (asked and paired.durable(each)):
-        return
-    safe = run_rate(median_run(each.made.outcome))
-    if acknowledged and flush is not None and acknowledged >= LEAST_LATE_RATIO * safe:
-        yield {
-            "copy": each.copy.name,
-            "dialect": each.copy.dialect,
-            "acknowledged_bytes_per_second": acknowledged,
-            "durable_bytes_per_second": safe,
-            "flush_seconds": flush,
-            "ratio": acknowledged / safe,
-        }

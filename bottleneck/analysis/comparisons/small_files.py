@@ -6,189 +6,154 @@ The verdict is about seconds per file, not about a rate: a faster link changes l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import table
-from bottleneck.analysis.comparisons.table import Row
-from bottleneck.analysis.finding import Comparison, Verdict
-from bottleneck.analysis.load import SATURATED_RATIO, Load, hindrance
+from bottleneck.analysis.comparisons.axis import Axis, Group, Groups, sentences
+from bottleneck.analysis.comparisons.table import Cell, Cells, Row
+from bottleneck.analysis.load import SATURATED_RATIO, hindrance
 from bottleneck.analysis.rules.cpu.cores import load_of
-from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
-from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
+from bottleneck.text.units import percent_text
 from probes.core.records import SIDES
 
 MANY = 10_000
 DOING = {"pull": "pulled", "push": "pushed"}
-MOST_RATIO = 0.5
-"""Share of a file's time that has to be round trips for them to be named."""
-SURE_RATIO = 0.75
+MOST_RATIO, SURE_RATIO = 0.5, 0.75
+"""Share of a file's time that has to be round trips for them to be named, and named for sure."""
 SHORT_SECONDS = 1e-3
 """A round trip below it is a LAN's, and half of it the server's answering."""
 LINK_RATIO = 0.2
 """Share of a file's time that its bytes may take on the link without being the matter."""
-CPU_TRUST = 0.8
-SERVER_TRUST = 0.4
+CPU_TRUST, TRIPS_TRUST, SURE_TRIPS_TRUST, SERVER_TRUST = 0.8, 0.7, 0.9, 0.4
 """The server's work is the remainder: software, disk and directory are not separated."""
+COLUMNS = (
+    "verb files file_bytes seconds_per_file! seconds_per_file_low seconds_per_file_high "
+    "files_per_second bytes_per_second round_trips_per_file rtt_seconds round_trips_seconds "
+    "ten_thousand_files_seconds same_as_one_file_seconds verdict"
+)
+UNKNOWN = ("unknown", None, "inconclusive", 0.0)
+Because = tuple[tuple[str, str | None, str, float], str]
+"""The contract's words with the confidence, and why, as a sentence without its full stop."""
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What one small file takes; of a folder of the user's the mean of its files."""
-
-    found: Found
-    verb: str
-    file_bytes: float
-    files: float | None
-    seconds_per_file: float
-    round_trips_per_file: float | None
-    rtt_seconds: float | None
-    seconds_per_file_low: float | None
-    seconds_per_file_high: float | None
-    whole: Found | None
-    """The fastest copy of one large file in the same direction."""
-    loads: dict[str, Load | None]
-    """What each host was busy with."""
-
-    @property
-    def trips_seconds(self) -> float | None:
-        """What the round trips alone take of a file's time, at most all of it."""
-        if not self.round_trips_per_file or not self.rtt_seconds:
-            return None
-        return min(self.seconds_per_file, self.round_trips_per_file * self.rtt_seconds)
-
-    @property
-    def link_seconds(self) -> float:
-        """What the file's bytes take at the rate of a large file; 0: not known."""
-        return 0.0 if self.whole is None else self.file_bytes / self.whole.rate.median
-
-
-def compare(report: Report) -> Iterator[Comparison]:
-    """One comparison a direction: small files against the same bytes as one."""
-    for found in steps.measured(report, "small-files"):
-        file_bytes, verb = steps.positive(found.step.setting, "file_bytes"), found.setting.verb
-        files = steps.positive(found.outcome.details, "files")
-        if found.step.setting.get("tree") and files:
-            file_bytes = found.moved_bytes / files
-        if file_bytes is None or verb not in DOING:
-            continue
+def _small_files(report: Report) -> Iterator[Cell]:
+    for result in steps.measured(report, "small-files"):
+        details, verb = result.outcome.details, result.setting.verb
+        files = steps.positive(details, "files")
+        size = steps.positive(result.step.setting, "file_bytes")
+        if result.step.setting.get("tree") and files:
+            size = result.moved_bytes / files
         # The fastest sound copy of one file by the client in that direction, over SMB.
-        made = (
+        large = steps.fastest(
             copy.made
             for copy in steps.copies(report)
             if copy.made is not None
             and copy.made.intact
             and (copy.verb, copy.initiator, copy.native) == (verb, "client", False)
         )
-        whole = steps.fastest(made)
-        loads = {side: load_of(report, found, side) for side in SIDES}
-        known = {"file_bytes": file_bytes, "whole": whole, "loads": loads}
-        cost = table.read(Cost, found.outcome.details, found=found, verb=verb, **known)
-        if cost is None:
+        row = table.read(details, COLUMNS, verb=verb, file_bytes=size, verdict=None)
+        if size is None or verb not in DOING or row is None:
             continue
-        verdict = _verdict(cost)
-        yield table.compared(
-            "small-files",
-            verdict.sentence,
-            (_row(cost, verdict),),
-            (found,) if whole is None else (found, whole),
-            (None if whole is None else whole.rate.median, file_bytes / cost.seconds_per_file),
-        )
+        names = ("seconds_per_file", "round_trips_per_file", "rtt_seconds")
+        seconds, trips, trip = (row[name] for name in names)
+        row["files"] = row["files"] or 0.0
+        row["files_per_second"], row["bytes_per_second"] = 1 / seconds, size / seconds
+        row["round_trips_seconds"] = min(seconds, trips * trip) if trips and trip else None
+        row["ten_thousand_files_seconds"] = MANY * seconds
+        row["same_as_one_file_seconds"] = large and MANY * (size / large.rate.median)
+        yield table.cell(result, row, None, *filter(None, (large,)))
 
 
-def _row(cost: Cost, verdict: Verdict) -> Row:
-    seconds, trips, whole = cost.seconds_per_file, cost.trips_seconds, cost.whole
-    told = asdict(verdict)
-    del told["ceiling_bytes_per_second"]
+def _beside_large(cells: Cells) -> Cells:
+    """Returns the large file and the small ones, each by its bytes per second."""
+    small = cells[0]
+    return [*(replace(small, spread=table.single(e.rate.median)) for e in small.others), small]
+
+
+def _because(report: Report, small: Cell) -> Because:
+    """Returns what most of a file's time goes to, named with care."""
+    result, row = small.result, small.row
+    if not result.intact:
+        return UNKNOWN, ""
+    loads = {side: load_of(report, result, side) for side in SIDES}
+    client, server = loads["client"], loads["server"]
+    for side, load in loads.items():
+        if load is not None and load.crowded:
+            text = f"Other processes used {percent_text(load.others_ratio)} of the {side}'s CPU"
+            return ("cpu", side, "contention", CPU_TRUST), text
+    if client is not None and client.process_ratio >= SATURATED_RATIO:
+        return ("instrument", "client", "ceiling", CPU_TRUST), "This tool itself used a full core"
+    full = hindrance(server, "server")
+    if full is not None and server is not None:
+        cause = "quota" if server.throttled else "all-cores" if server.full else "one-core"
+        return ("cpu", "server", cause, CPU_TRUST), table.capital(full)
+    return _of_time(row, 0.0 if client is None else client.process_ratio)
+
+
+def _of_time(row: Row, tool_ratio: float) -> Because:
+    """Returns round trips, or the server's work beside them; unknown where neither stands out."""
+    seconds, trips = row["seconds_per_file"], row["round_trips_seconds"]
+    if trips is None:
+        return UNKNOWN, "The share of round trips is unknown"
+    text = "{round_trips_per_file} round trips of {rtt_seconds} take {round_trips_seconds} of that"
+    text = table.write(text, row)
+    share = trips / seconds
+    if share >= MOST_RATIO and row["rtt_seconds"] >= SHORT_SECONDS:
+        trust = SURE_TRIPS_TRUST if share >= SURE_RATIO else TRIPS_TRUST
+        return ("smb", "path", "round-trips", trust), text
+    link = (row["same_as_one_file_seconds"] or 0.0) / MANY
+    if seconds * (1 - tool_ratio) - trips - link >= MOST_RATIO * seconds:
+        text += "; most of the rest is the server's own work on each file"
+        return ("smb", "server", "server-software", SERVER_TRUST), text
+    return UNKNOWN, f"{text}; the rest is not explained"
+
+
+def _figures(group: Group, groups: Groups) -> Row:
+    small, (_, why) = group.cells[0], _because(group.report, group.cells[0])
+    row, result = small.row, small.result
+    large, seconds = row["same_as_one_file_seconds"], row["ten_thousand_files_seconds"]
+    independent = large is not None and large <= LINK_RATIO * seconds
+    folder = bool(result.step.setting.get("tree") and row["files"])
     return {
-        "verb": cost.verb,
-        "files": cost.files or 0.0,
-        "file_bytes": cost.file_bytes,
-        "seconds_per_file": seconds,
-        "seconds_per_file_low": cost.seconds_per_file_low,
-        "seconds_per_file_high": cost.seconds_per_file_high,
-        "files_per_second": 1 / seconds,
-        "bytes_per_second": cost.file_bytes / seconds,
-        "round_trips_per_file": cost.round_trips_per_file,
-        "rtt_seconds": cost.rtt_seconds,
-        "round_trips_seconds": trips,
-        "ten_thousand_files_seconds": MANY * seconds,
-        "same_as_one_file_seconds": None if whole is None else MANY * cost.link_seconds,
-        "verdict": told,
+        "altered": not result.intact,
+        "folder": result.intact and folder,
+        "alike": result.intact and not folder,
+        "moved_bytes": result.moved_bytes,
+        "doing": DOING[row["verb"]],
+        "all_seconds": result.seconds,
+        "folder_bytes_per_second": result.rate.median,
+        "independent": independent,
+        "why": why,
+        "many": MANY,
+        "large_bytes_per_second": group.ends[0].rate,
     }
 
 
-def _verdict(cost: Cost) -> Verdict:
-    """What most of a file's time goes to, named with care."""
-    if not cost.found.intact:
-        text = (
-            "DATA CORRUPTED: the received small files differ from the sent files. Find the cause "
-            "before you use this path for data."
-        )
-        return Verdict("unknown", None, "inconclusive", 0.0, None, text)
-    component, side, cause, confidence, why = _of_loads(cost) or _of_time(cost)
-    return Verdict(component, side, cause, confidence, None, _sentence(cost, why))
+def _rows(group: Group) -> Iterator[Row]:
+    names = ("component", "side", "cause", "confidence")
+    words, _ = _because(group.report, group.cells[0])
+    sentence = " ".join(sentences(SMALL_FILES, group, [group]))
+    verdict = {**dict(zip(names, words, strict=True)), "sentence": sentence, "detail": ""}
+    yield {**group.cells[0].row, "verdict": verdict}
 
 
-Because = tuple[str, str | None, str, float, str]
-"""The contract's words, the confidence, and why, as a sentence without its full stop."""
-
-
-def _of_loads(cost: Cost) -> Because | None:
-    """A host that was full meanwhile; None: none was."""
-    own, there = cost.loads["client"], cost.loads["server"]
-    for side, seen in cost.loads.items():
-        if seen is not None and seen.crowded:
-            taken = f"Other processes used {percent_text(seen.others_ratio)} of the {side}'s CPU"
-            return "cpu", side, "contention", CPU_TRUST, taken
-    if own is not None and own.process_ratio >= SATURATED_RATIO:
-        why = "This tool itself used a full core"
-        return "instrument", "client", "ceiling", CPU_TRUST, why
-    held = hindrance(there, "server")
-    if held is not None and there is not None:
-        name = "quota" if there.throttled else "all-cores" if there.full else "one-core"
-        return "cpu", "server", name, CPU_TRUST, f"{held[0].upper()}{held[1:]}"
-    return None
-
-
-def _of_time(cost: Cost) -> Because:
-    """Round trips, or what the server does beside them; unknown where neither stands out."""
-    trips, count, trip = cost.trips_seconds, cost.round_trips_per_file, cost.rtt_seconds
-    if trips is None or not count or not trip:
-        return "unknown", None, "inconclusive", 0.0, "The share of round trips is unknown"
-    share = trips / cost.seconds_per_file
-    each = f"{count_text(count)} round trips of {seconds_text(trip)}"
-    told = f"{each} take {seconds_text(trips)} of that"
-    if share >= MOST_RATIO and trip >= SHORT_SECONDS:
-        return "smb", "path", "round-trips", 0.9 if share >= SURE_RATIO else 0.7, told
-    own = cost.loads["client"]
-    own_ratio = 0.0 if own is None else own.process_ratio
-    rest = cost.seconds_per_file * (1 - own_ratio) - trips - cost.link_seconds
-    if rest >= MOST_RATIO * cost.seconds_per_file:
-        why = f"{told}; most of the rest is the server's own work on each file"
-        return "smb", "server", "server-software", SERVER_TRUST, why
-    return "unknown", None, "inconclusive", 0.0, f"{told}; the rest is not explained"
-
-
-def _sentence(cost: Cost, why: str) -> str:
-    if cost.found.step.setting.get("tree") and cost.files:
-        whole = seconds_text(cost.found.seconds)
-        return (
-            f"The {count_text(cost.files)} files of the folder, "
-            f"{size_text(cost.found.moved_bytes)} in all, are {DOING[cost.verb]} in {whole}: "
-            f"{rate_text(cost.found.rate.median)}, {seconds_text(cost.seconds_per_file)} per file. "
-            f"{why}."
-        )
-    small = f"{seconds_text(cost.seconds_per_file)} per file of {size_text(cost.file_bytes)}"
-    rate = count_text(1 / cost.seconds_per_file)
-    known = cost.whole is not None and cost.link_seconds <= LINK_RATIO * cost.seconds_per_file
-    whatever = ", independent of the link rate" if known else ""
-    told = (
-        f"Small files are {DOING[cost.verb]} at {rate} files/s{whatever}: {small}. {why}. "
-        f"{count_text(MANY)} files take {seconds_text(MANY * cost.seconds_per_file)}"
-    )
-    if cost.whole is None:
-        return f"{told}."
-    one = seconds_text(MANY * cost.link_seconds)
-    return f"{told}; the same data as one file, {one} at {rate_text(cost.whole.rate.median)}."
+SMALL_FILES = Axis(
+    "small-files",
+    cells=_small_files,
+    ends=_beside_large,
+    rows=_rows,
+    figures=_figures,
+    sentences=(
+        "{altered}DATA CORRUPTED: the received small files differ from the sent files. Find the "
+        "cause before you use this path for data.",
+        "{folder}The {files} files of the folder, {moved_bytes} in all, are {doing} in "
+        "{all_seconds}: {folder_bytes_per_second}, {seconds_per_file} per file. {why}.",
+        "{alike}Small files are {doing} at {files_per_second} files/s[{independent}, independent "
+        "of the link rate]: {seconds_per_file} per file of {file_bytes}. {why}. {many} files take "
+        "{ten_thousand_files_seconds}[; the same data as one file, {same_as_one_file_seconds} at "
+        "{large_bytes_per_second}].",
+    ),
+    in_crowd=False,
+)

@@ -2,316 +2,264 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterator
 
 from bottleneck.analysis import shown, steps
 from bottleneck.analysis.comparisons import table
-from bottleneck.analysis.comparisons.table import Row
+from bottleneck.analysis.comparisons.axis import FULL_CORES, MOVING, Axis, Group, Groups
+from bottleneck.analysis.comparisons.table import Cell, Cells, Row
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.load import SATURATED_RATIO, load
-from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
+from bottleneck.analysis.noise import differ
 from bottleneck.analysis.rules.smb.signing import NOUNS, PLAIN, cpu_seconds_per_byte
 from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
-from bottleneck.text.units import (
-    cost_text,
-    count_text,
-    percent_text,
-    rate_text,
-    seconds_text,
-    size_text,
-    times_text,
-)
-from probes.core.records import SIDES, Outcome, Skipped
+from bottleneck.text.units import cost_text, percent_text
+from probes.core.records import SIDES, Skipped
 
 KIB, MIB = 1 << 10, 1 << 20
 DOING = {"pull": "read", "push": "write"}
-ENOUGH_RATIO = 0.95
-"""Of the fastest: more in flight than that takes is not worth its memory."""
 FITTED_RATIO = 0.5
 """A fit that is further off one of its own cells foretells nothing; at its knee it has to be."""
-
-
-PLAYER = "some media players"
-PROFILES: dict[str, tuple[int, int]] = {
+PLAYER, TOOL = "some media players", "this tool"
+PROFILES = {
     "SMB1 clients of old": (60 * KIB, 1),
     PLAYER: (64 * KIB, 1),
     "simple libraries": (MIB, 1),
+    TOOL: (MIB, 8),
 }
 """Sizes of a request and how many are in flight: 60 KiB of SMB1 (rsize in
 mount.cifs(8)), 64 KiB chunks of players (xbmc/xbmc#24001), 1 MiB in libraries that wait for each
 reply."""
-OWN_NAME, OWN_SHAPE = "this tool", (MIB, 8)
 SECURITIES = (PLAIN, *NOUNS)
-DEARER_RATIO = 1.5
-"""CPU time that grew by less is not told as a cost."""
-DEARER_SECONDS = 0.03
-"""The same of one copy's whole CPU time: /proc counts it in ticks of 10 ms."""
+DEARER_RATIO, DEARER_SECONDS = 1.5, 0.03
+"""CPU time that grew by less is no cost: per byte, and in all, as /proc counts ticks of 10 ms."""
+REQUEST = "verb= application= request_bytes! depth! in_flight_bytes bytes_per_second! source="
 
 
-# -- request size and depth ---------------------------------------------------------------------
+def _requests(report: Report) -> Iterator[Cell]:
+    for each in table.list_cells(report, "smb-matrix", "cells", REQUEST):
+        row, shape = each.row, (each.row["request_bytes"], each.row["depth"])
+        row["in_flight_bytes"] = row["in_flight_bytes"] or math.prod(shape)
+        row["source"] = "measured"
+        if shape in ((e.request_bytes, e.depth) for e in shown.credible(report, each.result)):
+            yield each
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One shape, and what it gets."""
-
-    verb: str | None
-    application: str | None
-    """Who asks so; None: it was measured, whoever does."""
-    request_bytes: float
-    depth: float
-    in_flight_bytes: float | None
-    bytes_per_second: float
-    source: str
-    """measured or fit."""
-
-    @property
-    def flight(self) -> float:
-        """Bytes in flight."""
-        return self.in_flight_bytes or self.request_bytes * self.depth
-
-    @property
-    def shape(self) -> str:
-        """`requests of 1 MiB (8 in flight)`."""
-        return f"requests of {size_text(self.request_bytes)} ({count_text(self.depth)} in flight)"
+def _best_and_player(cells: Cells) -> Cells:
+    """Returns the fewest bytes in flight that are enough, and what a media player gets."""
+    best = table.enough(cells, lambda each: (each.row["in_flight_bytes"], -each.rate))
+    player = _application(cells, PLAYER, *PROFILES[PLAYER])
+    return (best,) if player is None else (best, player)
 
 
-def requests(report: Report) -> Iterator[Comparison]:
-    """One comparison for each smb-matrix: its cells, and what the known shapes get."""
-    for found in steps.measured(report, "smb-matrix"):
-        of = {"verb": found.setting.verb or None, "application": None, "source": "measured"}
-        true = {(each.request_bytes, each.depth) for each in shown.credible(report, found)}
-        cells = [
-            replace(each, in_flight_bytes=each.flight)
-            for each in table.several(Cell, found, "cells", **of)
-            if (each.request_bytes, each.depth) in true
-        ]
-        if len(cells) < 2 or not found.intact:
-            continue
-        shapes = {**PROFILES, OWN_NAME: _own_shape(report, found)}
-        told = (_application(found, cells, name, *shape) for name, shape in shapes.items())
-        known = [each for each in told if each is not None]
-        # The fewest bytes in flight of those that hardly any is faster than.
-        enough = ENOUGH_RATIO * max(each.bytes_per_second for each in cells)
-        fast = (each for each in cells if each.bytes_per_second >= enough)
-        best = min(fast, key=lambda each: (each.flight, -each.bytes_per_second))
-        player = next((each for each in known if each.application == PLAYER), None)
-        yield table.compared(
-            "requests",
-            " ".join((*shown.incredible(report, found), *_sentences(found, best, player))),
-            (*known, *cells),
-            (found,),
-            (best.bytes_per_second, None if player is None else player.bytes_per_second),
-        )
+def _application(cells: Cells, name: str, request_bytes: int, depth: int) -> Cell | None:
+    """Returns the rate of a request size and depth: measured, else fitted; None: unknown."""
+    result, flight = cells[0].result, float(request_bytes * depth)
+    same = table.find(cells, request_bytes=request_bytes, depth=depth)
+    rate = _fitted(cells, flight) if same is None else same.rate
+    row = {
+        **cells[0].row,
+        "application": name,
+        "request_bytes": request_bytes,
+        "depth": depth,
+        "in_flight_bytes": flight,
+        "bytes_per_second": rate,
+        "source": "measured" if same else "fit",
+    }
+    return None if rate is None else table.cell(result, row)
 
 
-def _own_shape(report: Report, found: Found) -> tuple[int, int]:
-    """What this tool's own copies asked for in that direction."""
-    wanted = (found.setting.verb, "client", found.setting.dialect)
-    for copy in steps.copies(report):
-        if copy.made is not None and (copy.verb, copy.initiator, copy.dialect) == wanted:
-            size, depth = copy.made.details.request_bytes, copy.made.details.depth
-            if size is not None and depth is not None:
-                return int(size), int(depth)
-    return OWN_SHAPE
-
-
-def _application(
-    found: Found, cells: Sequence[Cell], name: str, request_bytes: int, depth: int
-) -> Cell | None:
-    """The rate of a request size and depth: measured, else fitted; None: unknown."""
-    in_flight = float(request_bytes * depth)
-    rates = (
-        e.bytes_per_second for e in cells if (e.request_bytes, e.depth) == (request_bytes, depth)
-    )
-    rate, source = next(rates, None), "measured"
-    if rate is None:
-        rate, source = _fitted(found, cells, in_flight), "fit"
-    shape = (request_bytes, depth, in_flight)
-    return None if rate is None else Cell(cells[0].verb, name, *shape, rate, source)
-
-
-def _fitted(found: Found, cells: Sequence[Cell], in_flight_bytes: float) -> float | None:
-    """min(ceiling, in flight / RTT), as fitted over the cells; None: no fit that is good enough.
+def _fitted(cells: Cells, flight_bytes: float) -> float | None:
+    """Returns min(ceiling, in flight / RTT), as fitted; None: no fit that is good enough.
 
     Where the cells show one of both alone, it holds for what lies among them.
     """
-    details = found.outcome.details
+    details = cells[0].result.outcome.details
     ceiling = steps.positive(details, "fit", "ceiling_bytes_per_second")
-    trip = steps.positive(details, "fit", "rtt_seconds")
-    off = steps.amount(details, "fit", "worst_residual_ratio")
-    flights = [each.flight for each in cells]
-    if off is None or off > FITTED_RATIO or not min(flights) / 2 <= in_flight_bytes <= max(flights):
+    trip, residual = steps.positive(details, "fit", "rtt_seconds"), _residual(cells[0].result)
+    flights = [each.row["in_flight_bytes"] for each in cells]
+    among = min(flights) / 2 <= flight_bytes <= max(flights)
+    if residual is None or residual > FITTED_RATIO or not among:
         return None
-    bounds = [ceiling, None if trip is None else in_flight_bytes / trip]
+    bounds = [ceiling, None if trip is None else flight_bytes / trip]
     return min((each for each in bounds if each is not None), default=None)
 
 
-def _sentences(found: Found, best: Cell, player: Cell | None) -> Iterator[str]:
-    verb = DOING.get(found.setting.verb, "run")
-    trip = found.details.rtt_seconds
-    over = "" if trip is None else f" over an RTT of {seconds_text(trip)}"
-    shape = f"{best.shape[0].upper()}{best.shape[1:]}"
-    yield f"{shape} {verb} at {rate_text(best.bytes_per_second)}{over}."
-    yield "No other request size or depth is much faster."
-    off = steps.amount(found.outcome.details, "fit", "worst_residual_ratio")
-    if off is not None and off > FITTED_RATIO:
-        yield (
-            f"The rates do not fit bytes in flight / RTT (up to {percent_text(off)} off): another "
-            "component limits them."
-        )
-    yield from table.full_cores(found, "client")
-    if player is not None:
-        by = "" if player.source == "measured" else "about "
-        yield f"Some media players use {player.shape}: {by}{rate_text(player.bytes_per_second)}."
+def _residual(result: Found) -> float | None:
+    return steps.amount(result.outcome.details, "fit", "worst_residual_ratio")
 
 
-# -- more connections of one session ------------------------------------------------------------
+def _request_rows(group: Group) -> Iterator[Row]:
+    shapes = {**PROFILES, TOOL: _own_shape(group)}
+    applications = (_application(group.cells, name, *shape) for name, shape in shapes.items())
+    return (each.row for each in (*applications, *group.cells) if each is not None)
 
 
-@dataclass(frozen=True)
-class Channels:
-    """A number of connections, and what they moved together."""
-
-    verb: str | None
-    channels: float
-    bytes_per_second: float
-    one_connection_ratio: float | None
-    """Its rate over that of one connection."""
-
-
-def channels(report: Report) -> Iterator[Comparison]:
-    """One comparison for each smb-multichannel; of one that the server refused its sentence."""
-    for index, (step, outcome) in enumerate(report.entries):
-        if step.stage == "smb-multichannel" and _refused(outcome):
-            told = "The server does not offer SMB multichannel: one connection per session."
-            yield Comparison(about="channels", sentence=told, steps=(index,))
-    for found in steps.measured(report, "smb-multichannel"):
-        of = {"verb": found.setting.verb or None, "one_connection_ratio": None}
-        cells = {each.channels: each for each in table.several(Channels, found, "cells", **of)}
-        one = cells.pop(1, None)
-        if one is None or not cells or not found.intact:
-            continue
-        most = max(each.bytes_per_second for each in cells.values())
-        enough = (e for e in cells.values() if e.bytes_per_second >= ENOUGH_RATIO * most)
-        best = min(enough, key=lambda each: each.channels)
-        yield table.compared(
-            "channels",
-            " ".join((_gain(one, best), *table.full_cores(found, "client"))),
-            (
-                replace(each, one_connection_ratio=each.bytes_per_second / one.bytes_per_second)
-                for each in (one, *cells.values())
-            ),
-            (found,),
-            (one.bytes_per_second, best.bytes_per_second),
-        )
+def _own_shape(group: Group) -> tuple[int, int]:
+    """Returns what this tool's own copies asked for in that direction."""
+    setting = group.cells[0].result.setting
+    path = (setting.verb, "client", setting.dialect)
+    for copy in steps.copies(group.report):
+        alike = (copy.verb, copy.initiator, copy.dialect) == path
+        details = copy.made.details if copy.made is not None and alike else None
+        if details is not None and details.request_bytes and details.depth:
+            return int(details.request_bytes), int(details.depth)
+    return PROFILES[TOOL]
 
 
-def _refused(outcome: Outcome) -> bool:
-    """Whether the server takes one connection: the reason names it, and what it cannot join."""
-    words = ("connection", "session")
-    return isinstance(outcome, Skipped) and all(word in outcome.reason for word in words)
-
-
-def _gain(one: Channels, best: Channels) -> str:
-    """What the fewest connections that are enough give, beside one of them."""
-    rate, single = rate_text(best.bytes_per_second), rate_text(one.bytes_per_second)
-    ratio = best.bytes_per_second / one.bytes_per_second
-    many, verb = count_text(best.channels), one.verb or "copy"
-    if factor(best.bytes_per_second, one.bytes_per_second) <= SINGLE_RATIO:
-        return (
-            "More connections do not help: no significant difference "
-            f"(1 connection {single}, {many} connections {rate})."
-        )
-    told = f"With {many} connections a {verb} runs at {rate}, "
-    if ratio > 1:
-        return f"{told}{times_text(ratio)} one connection ({single})."
-    return f"{told}{times_text(1 / ratio)} slower than with one ({single})."
-
-
-# -- the same bytes plain, signed and encrypted -------------------------------------------------
-
-
-def security(report: Report) -> Iterator[Comparison]:
-    """One comparison a direction in which two kinds of security were measured."""
-    taxes = [each for each in steps.measured(report, "smb-tax") if each.intact]
-    for verb, moving in table.MOVING.items():
-        made = {each.setting.security: each for each in taxes if each.setting.verb == verb}
-        # The least security first.
-        found = {name: made[name] for name in SECURITIES if name in made}
-        if len(found) < 2:
-            continue
-        base_name, base = next(iter(found.items()))
-        others = {name: each for name, each in found.items() if name != base_name}
-        dearest = min(others.values(), key=lambda each: each.rate.median)
-        costs = " ".join(_cost(name, base, each) for name, each in others.items())
-        yield Comparison(
-            about="security",
-            sentence=f"{moving} runs at {rate_text(base.rate.median)} {base_name}. {costs}",
-            rows=tuple(_row(verb, name, each, base) for name, each in found.items()),
-            ratio=factor(base.rate.median, dearest.rate.median),
-            significant=differ(base.rate, dearest.rate),
-            steps=tuple(each.index for each in found.values()),
-        )
-
-
-def _row(verb: str, name: str, found: Found, base: Found) -> Row:
-    row: Row = {
-        "verb": verb,
-        "security": name,
-        "signing": found.details.signing,
-        "encryption": found.details.encryption,
-        "bytes_per_second": found.rate.median,
-        "low_bytes_per_second": found.rate.low,
-        "high_bytes_per_second": found.rate.high,
-        "runs": found.rate.runs,
-        "cost_ratio": 1 - found.rate.median / base.rate.median,
-        "significant": found is not base and differ(found.rate, base.rate),
+def _request_figures(group: Group, _: Groups) -> Row:
+    result, residual = group.cells[0].result, _residual(group.cells[0].result)
+    player = group.ends[1] if len(group.ends) > 1 else None
+    return {
+        "incredible": next(shown.incredible(group.report, result), None),
+        "does": DOING.get(result.setting.verb, "run"),
+        "trip_seconds": result.details.rtt_seconds,
+        "residual_ratio": residual if residual and residual > FITTED_RATIO else None,
+        "player": player and player.row,
+        "fitted": player is not None and player.row["source"] == "fit",
     }
+
+
+REQUESTS = Axis(
+    "requests",
+    cells=_requests,
+    minimum=2,
+    ends=_best_and_player,
+    rows=_request_rows,
+    figures=_request_figures,
+    sentences=(
+        "{incredible}",
+        "Requests of {first.request_bytes} ({first.depth} in flight) {does} at "
+        "{first.bytes_per_second}[ over an RTT of {trip_seconds}]. No other request size or depth "
+        "is much faster.",
+        "The rates do not fit bytes in flight / RTT (up to {residual_ratio} off): another "
+        "component limits them.",
+        FULL_CORES[0],
+        "Some media players use requests of {player.request_bytes} ({player.depth} in flight): "
+        "[{fitted}about ]{player.bytes_per_second}.",
+    ),
+)
+
+
+def _channels(report: Report) -> Iterator[Cell]:
+    """Yields one connection, and each larger number of them, where there are both."""
+    cells: dict[int, dict[float, Cell]] = {}
+    columns = "verb= channels! bytes_per_second! one_connection_ratio="
+    for each in table.list_cells(report, "smb-multichannel", "cells", columns):
+        cells.setdefault(each.result.index, {})[each.row["channels"]] = each
+    for by_number in cells.values():
+        one = by_number.pop(1, None)
+        if one is not None:
+            for each in (one, *by_number.values()):
+                each.row["one_connection_ratio"] = each.rate / one.rate
+                yield each
+
+
+def _refused(report: Report) -> Iterator[Comparison]:
+    """Yields that the server takes one connection: the reason names it, and what it cannot join."""
+    sentence = "The server does not offer SMB multichannel: one connection per session."
+    for index, (step, outcome) in enumerate(report.entries):
+        reason = outcome.reason if isinstance(outcome, Skipped) else ""
+        if step.stage == "smb-multichannel" and "connection" in reason and "session" in reason:
+            yield Comparison("channels", sentence, steps=(index,))
+
+
+CHANNELS = Axis(
+    "channels",
+    cells=_channels,
+    minimum=2,
+    ends=lambda cells: (cells[0], table.enough(cells[1:], lambda each: each.row["channels"])),
+    figures=lambda group, _: {"copy": group.ends[0].row["verb"] or "copy"},
+    sentences=(
+        "{same}More connections do not help: no significant difference (1 connection "
+        "{first.bytes_per_second}, {second.channels} connections {second.bytes_per_second}).",
+        "{more}With {second.channels} connections a {copy} runs at {second.bytes_per_second}, "
+        "{times} one connection ({first.bytes_per_second}).",
+        "{less}With {second.channels} connections a {copy} runs at {second.bytes_per_second}, "
+        "{times} slower than with one ({first.bytes_per_second}).",
+        FULL_CORES[0],
+    ),
+    remarks=_refused,
+)
+
+
+def _taxes(report: Report) -> Iterator[Cell]:
+    """Yields a direction after the other, the least security first."""
+    steps_of = {
+        (each.setting.verb, each.setting.security): each
+        for each in steps.measured(report, "smb-tax")
+        if each.intact
+    }
+    for verb in MOVING:
+        base = None
+        for result in filter(None, (steps_of.get((verb, each)) for each in SECURITIES)):
+            base = base or result
+            row = {
+                "verb": verb,
+                "security": result.setting.security,
+                "signing": result.details.signing,
+                "encryption": result.details.encryption,
+                **table.rates(result),
+                "cost_ratio": 1 - result.rate.median / base.rate.median,
+                "significant": differ(result.rate, base.rate),
+                **{f"{e}_cpu_seconds_per_byte": cpu_seconds_per_byte(result, e) for e in SIDES},
+            }
+            yield Cell(result, row, result.rate)
+
+
+def _security_figures(group: Group, _: Groups) -> Row:
+    return {"costs": " ".join(_cost(group.cells[0], each) for each in group.cells[1:])}
+
+
+COSTS = (
+    "{same}: no significant difference[; {dearer}].",
+    # Whatever made it faster, it was not the work added.
+    "{faster} runs at {bytes_per_second} and does not reduce throughput[; {dearer}].",
+    "{slower} reduces throughput by {cost_ratio} to {bytes_per_second}[; {dearer}].[ {full}]",
+)
+
+
+def _cost(base: Cell, other: Cell) -> str:
+    """Returns what one kind of security takes, and where the CPU time goes."""
+    way = "faster" if other.rate > base.rate else "slower"
+    row = {**other.row, "dearer": _dearer(base, other), "full": _full(other.result)}
+    row[way if row["significant"] else "same"] = NOUNS[row["security"]].capitalize()
+    return "".join(table.write(text, row) for text in COSTS)
+
+
+def _dearer(base: Cell, other: Cell) -> str | None:
+    """Returns the host whose CPU time per byte grew most, where it grew."""
+    growths = []
     for side in SIDES:
-        row[f"{side}_cpu_seconds_per_byte"] = cpu_seconds_per_byte(found, side)
-    return row
+        before, after = (each.row[f"{side}_cpu_seconds_per_byte"] for each in (base, other))
+        dearer = before is not None and after is not None and after > DEARER_RATIO * before
+        if dearer and (after - before) * other.result.moved_bytes >= DEARER_SECONDS:
+            text = f"the {side}'s CPU needs {cost_text(after)} instead of {cost_text(before)}"
+            growths.append((after - before, text))
+    return max(growths)[1] if growths else None
 
 
-def _cost(name: str, base: Found, found: Found) -> str:
-    """What one kind of security takes, and where the CPU time goes."""
-    rate, before, noun = found.rate.median, base.rate.median, NOUNS[name].capitalize()
-    dearer = _dearer(base, found)
-    if not differ(found.rate, base.rate):
-        return f"{noun}: no significant difference{dearer}."
-    if rate > before:
-        # Whatever made it faster, it was not the work added.
-        return f"{noun} runs at {rate_text(rate)} and does not reduce throughput{dearer}."
-    taken = percent_text(1 - rate / before)
-    return f"{noun} reduces throughput by {taken} to {rate_text(rate)}{dearer}.{_full(found)}"
-
-
-def _dearer(base: Found, found: Found) -> str:
-    """The host whose CPU time per byte grew most, where it grew."""
-    grown = []
-    for side in SIDES:
-        before, after = cpu_seconds_per_byte(base, side), cpu_seconds_per_byte(found, side)
-        if before is None or after is None:
-            continue
-        more_seconds = (after - before) * found.moved_bytes
-        if after > DEARER_RATIO * before and more_seconds >= DEARER_SECONDS:
-            grown.append((after - before, side, before, after))
-    if not grown:
-        return ""
-    _, side, before, after = max(grown)
-    return f"; the {side}'s CPU needs {cost_text(after)} instead of {cost_text(before)}"
-
-
-def _full(found: Found) -> str:
-    """A core that is full: more of it would be faster."""
-    client, server = (load(found.usage(side)) for side in SIDES)
+def _full(result: Found) -> str | None:
+    """Returns which core is full: more of it would be faster."""
+    client, server = (load(result.usage(side)) for side in SIDES)
     # a core that serves interrupts is the server's as well, but not this tool's
-    for used, whose in (
-        (0.0 if server is None else server.one_core_ratio, "One core of the server"),
-        (0.0 if client is None else client.process_ratio, "This tool's core on the client"),
+    for used, core in (
+        (server.one_core_ratio if server else 0.0, "One core of the server"),
+        (client.process_ratio if client else 0.0, "This tool's core on the client"),
     ):
         if used >= SATURATED_RATIO:
-            return f" {whose} is {percent_text(min(1.0, used))} busy."
-    return ""
+            return f"{core} is {percent_text(min(1.0, used))} busy."
+    return None
+
+
+SECURITY = Axis(
+    "security",
+    cells=_taxes,
+    equal="verb",
+    minimum=2,
+    ends=lambda cells: (cells[0], min(cells[1:], key=lambda each: each.rate)),
+    figures=_security_figures,
+    sentences=("{moving} runs at {first.bytes_per_second} {first.security}.", "{costs}"),
+)

@@ -1,182 +1,185 @@
-"""The same copy started by client and by server.
-
-The four combinations of direction and initiator, cached and uncached at the sender; by figures, or
-as a person reported without any.
-"""
+"""The same copy started by client and by server; acknowledged and durable rates of pushes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.comparisons import pairs as paired
-from bottleneck.analysis.comparisons.pairs import Axis, Half, Pair, Pairs
+from bottleneck.analysis.comparisons import table
+from bottleneck.analysis.comparisons.axis import (
+    Axis,
+    Group,
+    Groups,
+    by_noise,
+    pair_rows,
+    pick_widest,
+)
+from bottleneck.analysis.comparisons.table import Cell, Cells, Row
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.noise import REPEATED_RATIO
 from bottleneck.analysis.steps import CACHES, OURS, OWN
-from bottleneck.report.report import Report
+from bottleneck.report.report import Report, median_run
 from bottleneck.text.units import rate_text, times_text
-from probes.core.records import SIDES, Spread
+from probes.core.records import SIDES, run_rate
 
-DIRECTIONS = {"client": "client to server", "server": "server to client"}
-"""By the sender."""
 LONGEST_WORDS = 120
 
 
-def _pairs(report: Report) -> Pairs:
-    """Each copy that the server started with the client's own; first is the sender's."""
-    made = (each for each in paired.halves(report) if not each.copy.native)
-    ours = (each for each in made if each.copy.initiator == "server" or each.copy.engine == OWN)
-    found = paired.paired(
-        report,
-        ours,
-        lambda copy: copy.initiator == "server",
-        lambda half: (half.copy.sender, half.copy.cache, half.copy.dialect, half.copy.of_file),
-    )
-    return sorted(
-        (
-            _by_sender(each)
-            for each in found
-            if steps.alike_sources(each.first.made, each.second.made)
-        ),
-        key=lambda each: (SIDES.index(_sender(each)), CACHES.index(each.first.copy.cache)),
-    )
+def _started(report: Report) -> list[Cell]:
+    """Returns the server's copies, and the client's by this tool, in the order of directions."""
+    cells = [
+        each
+        for each in table.copies(report)
+        if not each.row["native"]
+        and (each.row["initiator"] == "server" or each.row["engine"] == OWN)
+    ]
+    return sorted(cells, key=lambda e: (SIDES.index(e.row["sender"]), CACHES.index(e.row["cache"])))
 
 
-def _by_sender(found: Pair) -> Pair:
-    """The one that its sender started first, both to the same end, and who served the other."""
-    there, own = found.first, found.second
-    if not paired.durable(there):
-        own, there = (_acknowledged(each) for each in (own, there))
-    served_by = there.made.details.engine_server
-    first, second = (own, there) if own.copy.sender == "client" else (there, own)
-    return Pair(found.report, first, second, ours=served_by in OURS)
+def _by_server(pair: Cells) -> Cell:
+    return next(each for each in pair if each.row["initiator"] == "server")
 
 
-def _acknowledged(half: Half) -> Half:
-    """The rate until the last byte was acknowledged, of the one run that tells it."""
-    rate = half.made.details.acknowledged_bytes_per_second
-    if rate is None or not paired.durable(half):
-        return half
-    return Half(half.copy, half.made, Spread(rate, rate, rate, 1))
+def _same_end(pair: Cells) -> Cells:
+    """Returns both copies until they were acknowledged, where the server's was not flushed."""
+    if _by_server(pair).row["durable"]:
+        return pair
+    rates = (e.row["durable"] and e.row["acknowledged_bytes_per_second"] for e in pair)
+    return [
+        replace(each, spread=table.single(rate)) if rate else each
+        for each, rate in zip(pair, rates, strict=True)
+    ]
 
 
-def _sender(pair: Pair) -> str:
-    return pair.first.copy.sender
+def _by_our_server(pair: Cells) -> bool:
+    """Whether this tool itself is one of the file servers, so that a difference is its own."""
+    return _by_server(pair).row["engine_server"] in OURS
 
 
-def _theirs(pair: Pair) -> Half:
-    """The copy that the server started."""
-    return pair.second if _sender(pair) == "client" else pair.first
+def _started_apart(pair: Cells) -> tuple[float | None, bool]:
+    ratio, significant = by_noise(pair)
+    return ratio, significant and not _by_our_server(pair)
 
 
-def _better(pair: Pair) -> str:
-    """Who should start it: sender or receiver."""
-    return "sender" if pair.fast is pair.first else "receiver"
-
-
-def _sentence(found: Pairs) -> str:
-    most = paired.most_different(found)[0]
-    told = _advice(found, most)
-    if most.why is not None:
-        told += f" Started by the {most.slow.copy.initiator}, the copy is slower{most.why.words}"
-    return told + _made_by(found, most.significant) + _guarded(most)
-
-
-def _advice(found: Pairs, most: Pair) -> str:
-    if all(each.ours for each in found):
-        return (
-            "Not comparable: the client's share was served by this tool, which is slower than a "
-            "file server. Install Samba on the client, or use --client-share."
-        )
-    told = [each for each in found if each.significant]
-    if not told:
-        return (
-            "No significant difference between copies started by client and by server (at most "
-            f"{times_text(most.ratio)}, {DIRECTIONS[_sender(most)]}, {most.first.copy.cache})."
-        )
-    ends, hosts = set(map(_better, told)), {each.fast.copy.initiator for each in told}
-    start = "The better initiator depends on the copy: "
-    for agreed in (ends, hosts):
-        if len(agreed) == 1:
-            start = f"Start the copy from the {agreed.pop()}: "
-            break
-    of_sender: dict[str, Pair] = {}
-    for each in sorted(told, key=lambda each: -each.ratio):
-        of_sender.setdefault(_sender(each), each)
-    gains = [_gain(of_sender[each]) for each in dict.fromkeys(map(_sender, told))]
-    gains[1:] = [each[:1].upper() + each[1:] for each in gains[1:]]
-    same = len(found) - len(told)
-    rest = f" No significant difference in the other {f'{same} cases' if same > 1 else 'case'}."
-    return f"{start}{'. '.join(gains)}.{rest if same else ''}"
-
-
-def _gain(pair: Pair) -> str:
-    rates = f"{rate_text(pair.fast.rate)} instead of {rate_text(pair.slow.rate)}"
-    acknowledged = "" if paired.durable(_theirs(pair)) else ", acknowledged"
-    ratio = times_text(pair.ratio)
-    return (
-        f"{DIRECTIONS[_sender(pair)]} ({pair.first.copy.cache}) is {ratio} as fast "
-        f"if the {pair.fast.copy.initiator} starts it ({rates}{acknowledged})"
+def _initiator_rows(group: Group) -> Iterator[Row]:
+    row = _by_server(group.ends).row
+    better = group.fast.row["starter"] if group.significant else None
+    return pair_rows(
+        group, INITIATOR, **table.pick(row, "engine engine_server durable"), better=better
     )
 
 
-def _made_by(found: Pairs, significant: bool) -> str:
-    """Another program's copies say something of that program as well."""
-    engines = dict.fromkeys(_theirs(each).copy.engine for each in found)
-    names = " and ".join(each for each in engines if each != OWN)
-    if not names:
-        return ""
-    whose = "; this may cause a part of the difference" if significant else ""
-    return f" The server's own copies were made by {names}, the client's by this tool{whose}."
+def _initiator_figures(group: Group, groups: Groups) -> Row:
+    different = [each for each in groups if each.significant]
+    engines = dict.fromkeys(_by_server(each.ends).row["engine"] for each in groups)
+    # Another share may sign or encrypt what TARGET does not: that costs, whoever starts it.
+    guards = {each.row["initiator"]: each.row["security"] for each in group.ends}
+    others = len(groups) - len(different)
+    comparable = not all(_by_our_server(each.ends) for each in groups)
+    return {
+        "not_comparable": not comparable,
+        "same": comparable and not different,
+        "advice": _advice(different) if different else None,
+        "others": f"{others} cases" if others > 1 else "case",
+        "any_other": bool(different) and others > 0,
+        "programs": " and ".join(each for each in engines if each != OWN) or None,
+        "apart": group.significant,
+        "guards": guards,
+        "guarded": guards["client"] != guards["server"],
+    }
 
 
-def _guarded(pair: Pair) -> str:
-    """Another share may sign or encrypt what TARGET does not: that costs, whoever starts it."""
-    there = _theirs(pair)
-    own = pair.first if there is pair.second else pair.second
-    guards = [steps.security(each.made) for each in (own, there)]
-    if None in guards or guards[0] == guards[1]:
-        return ""
-    return (
-        f" The client's copies were {guards[0]}, the server's {guards[1]}; this may cause or hide "
-        "a difference."
+def _advice(groups: list[Group]) -> str:
+    """Returns who should start a copy, and what each direction gains by it."""
+    starts = [{each.fast.row[name] for each in groups} for name in ("starter", "initiator")]
+    agreed = next((each for each in starts if len(each) == 1), None)
+    start = f"Start the copy from the {agreed.pop()}" if agreed else ""
+    by_ratio = sorted(groups, key=lambda each: each.ratio or 0.0)
+    by_sender = {each.fast.row["sender"]: each for each in by_ratio}
+    gains = [_gain(by_sender[side]) for side in SIDES if side in by_sender]
+    gains[1:] = map(table.capital, gains[1:])
+    return f"{start or 'The better initiator depends on the copy'}: {'. '.join(gains)}."
+
+
+def _gain(group: Group) -> str:
+    acknowledged = "" if _by_server(group.ends).row["durable"] else ", acknowledged"
+    rates = f"{rate_text(group.fast.rate)} instead of {rate_text(group.slow.rate)}{acknowledged}"
+    return table.write(
+        "{direction} ({cache}) is {times} as fast if the {initiator} starts it ({rates})",
+        {**group.fast.row, "times": times_text(group.ratio or 0.0), "rates": rates},
     )
+
+
+def _reported(report: Report) -> Iterator[Comparison]:
+    """Yields a comparison for each direction that a person reported without figures."""
+    for each in steps.items(report.target, "starts") if is_told(report) else ():
+        sender, better = (steps.word(each, name) for name in ("sender", "better"))
+        if sender in SIDES and better in INITIATOR.names:
+            host = sender if better == "sender" else steps.other(sender)
+            words = (steps.word(each, "words") or "faster")[:LONGEST_WORDS]
+            sentence = (
+                f"Start the copy from the {better}: {table.DIRECTIONS[sender]} was reported to be "
+                f"{words} if the {host} starts the copy (no figures given)."
+            )
+            yield Comparison("initiator", sentence, significant=True)
 
 
 INITIATOR = Axis(
     "initiator",
-    ("sender", "receiver"),
-    _pairs,
-    _sentence,
-    paired.most_different,
-    head=lambda pair: {
-        "direction": DIRECTIONS[_sender(pair)],
-        "cache": pair.first.copy.cache,
-        "dialect": _theirs(pair).copy.dialect,
-        "engine": _theirs(pair).copy.engine,
-        "engine_server": _theirs(pair).made.details.engine_server,
-    },
-    own=lambda pair: {
-        "durable": paired.durable(_theirs(pair)),
-        "better": _better(pair) if pair.significant else None,
-    },
+    cells=_started,
+    equal="sender cache dialect of_file proven",
+    varies="starter",
+    names=("sender", "receiver"),
+    ends=_same_end,
+    apart=_started_apart,
+    rows=_initiator_rows,
+    leading=pick_widest,
+    columns="direction cache dialect engine engine_server",
+    figures=_initiator_figures,
+    sentences=(
+        "{not_comparable}Not comparable: the client's share was served by this tool, which is "
+        "slower than a file server. Install Samba on the client, or use --client-share.",
+        "{same}No significant difference between copies started by client and by server (at most "
+        "{times}, {slow.direction}, {slow.cache}).",
+        "{advice}",
+        "{any_other}No significant difference in the other {others}.",
+        "Started by the {slow.initiator}, the copy is slower{reason}",
+        "The server's own copies were made by {programs}, the client's by this tool[{apart}; this "
+        "may cause a part of the difference].",
+        "{guarded}The client's copies were {guards.client}, the server's {guards.server}; this may "
+        "cause or hide a difference.",
+    ),
+    remarks=_reported,
 )
 
 
-def told(report: Report) -> Iterator[Comparison]:
-    """One comparison for each direction that a person reported without figures."""
-    for each in steps.items(report.target, "starts") if is_told(report) else ():
-        sender, better = (steps.word(each, name) for name in ("sender", "better"))
-        if sender not in SIDES or better not in ("sender", "receiver"):
-            continue
-        host = sender if better == "sender" else steps.other(sender)
-        words = (steps.word(each, "words") or "faster")[:LONGEST_WORDS]
-        yield Comparison(
-            about="initiator",
-            sentence=(
-                f"Start the copy from the {better}: {DIRECTIONS[sender]} was reported to be "
-                f"{words} if the {host} starts the copy (no figures given)."
-            ),
-            significant=True,
-        )
+def _late_pushes(report: Report) -> Iterator[Cell]:
+    """Yields the pushes that were flushed, and acknowledged faster than they were durable."""
+    for each in table.copies(report):
+        row, waits = each.row, steps.flag(each.result.step.setting, "flushed") is not False
+        # Both rates are of one run: no noise is between them.
+        safe = run_rate(median_run(each.result.outcome))
+        ratio = (row["acknowledged_bytes_per_second"] or 0.0) / safe
+        late = ratio >= REPEATED_RATIO and row["flush_seconds"] is not None
+        if row["verb"] == "push" and row["durable"] and waits and late:
+            figures = {**row, "durable_bytes_per_second": safe, "ratio": ratio}
+            yield replace(each, row=figures)
+
+
+DURABILITY = Axis(
+    "durability",
+    cells=_late_pushes,
+    apart=lambda ends: (ends[0].row["ratio"], True),
+    columns="copy dialect acknowledged_bytes_per_second durable_bytes_per_second flush_seconds "
+    "ratio",
+    leading=pick_widest,
+    figures=lambda group, _: {"by": table.by_text(group.cells[0])},
+    sentences=(
+        "{copy} ({by}) was acknowledged at {acknowledged_bytes_per_second} but on the {receiver}'s "
+        "disk at {durable_bytes_per_second}. A program that does not wait for the flush shows at "
+        "least {times} the real rate and finishes {flush_seconds} too early.",
+    ),
+    in_crowd=False,
+)

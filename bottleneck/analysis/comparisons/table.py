@@ -1,76 +1,213 @@
-"""Figures of one stage side by side: read from its details, and shown as a comparison's rows."""
+"""Rows of figures, cells that have such rows, and the sentences that are written from them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from string import Formatter
+from typing import Any
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.finding import Comparison
-from bottleneck.analysis.load import SATURATED_RATIO, load
-from bottleneck.analysis.noise import SINGLE_RATIO, factor
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import OWN, Found, dialect_name
+from bottleneck.report.report import Report
+from bottleneck.text import units
+from probes.core.records import Spread
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    T = TypeVar("T", bound=DataclassInstance)
-
-MOVING = {"pull": "Pulling", "push": "Pushing"}
-"""What a step does by its verb, as a sentence begins."""
+DIRECTIONS = {"client": "client to server", "server": "server to client"}
+"""By the sender."""
 Row = dict[str, Any]
+"""Figures by their names, each of which ends with its unit."""
+UNITS: Mapping[str, Callable[[float], str]] = {
+    "bytes_per_second": units.rate_text,
+    "seconds_per_byte": units.cost_text,
+    "seconds": units.seconds_text,
+    "seconds_per_file": units.seconds_text,
+    "seconds_per_call": units.seconds_text,
+    "bytes": units.size_text,
+    "ratio": units.percent_text,
+    "times": units.times_text,
+}
+"""How a figure is written, by the end of its name; any other is a number of things."""
 
 
-def read(kind: type[T], details: Any, **known: Any) -> T | None:
-    """A record whose fields, but for the known ones, stand in details by their own names.
+def write(template: str, row: Row) -> str:
+    """Returns a template with its figures in their units; empty where one of them is unknown.
 
-    A `float` has to be there and be more than nothing, else there is no such record; any other
-    field is an amount or None.
+    `{best.in_flight_bytes}` is a figure of the row `best` in the row. A truth is a condition: it
+    writes nothing, and False is like unknown. What is in [brackets] is left out by itself.
     """
-    for field in fields(kind):
-        if field.name not in known:
-            known[field.name] = steps.amount(details, field.name)
-            if field.type == "float" and not steps.positive(details, field.name):
+    parts = [_filled(each, row) for each in re.split(r"[][]", template)]
+    return "" if None in parts[::2] else "".join(filter(None, parts))
+
+
+def _filled(template: str, row: Row) -> str | None:
+    parts = []
+    for text, path, _, _ in Formatter().parse(template):
+        parts.append(text)
+        if path is not None:
+            value: Any = row
+            for name in path.split("."):
+                value = value.get(name) if value else None
+            if value is None or value is False:
                 return None
-    return kind(**known)
+            parts.append(value if isinstance(value, str) else _figure_text(path, value))
+    return "".join(parts)
 
 
-def several(kind: type[T], found: Found, name: str, **known: Any) -> tuple[T, ...]:
-    """The records of a list in a step's details."""
-    told = steps.items(found.outcome.details, name)
-    return tuple(each for each in (read(kind, row, **known) for row in told) if each is not None)
+def _figure_text(name: str, value: float) -> str:
+    by_unit = (text for end, text in UNITS.items() if name.endswith(end))
+    return "" if value is True else next(by_unit, units.count_text)(value)
 
 
-def full_cores(found: Found, *sides: str) -> Iterator[str]:
-    """A sentence for each of the hosts on which this tool used a whole core."""
-    for side in sides:
-        seen = load(found.usage(side))
-        if seen is not None and seen.process_ratio >= SATURATED_RATIO:
-            yield f"This tool used a full core of the {side}: other programs may be faster."
+def number_text(count: float, noun: str) -> str:
+    """Returns a number of things: `1 connection`, `8 connections`."""
+    return f"{units.count_text(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def compared(
-    about: str,
-    sentence: str,
-    rows: Iterable[DataclassInstance | Row],
-    found: Iterable[Found],
-    rates: tuple[float | None, float | None] = (None, None),
-    *,
-    believed: bool = True,
-    least_ratio: float = SINGLE_RATIO,
-) -> Comparison:
-    """Figures side by side as a comparison; its ratio is that of both rates.
+def capital(text: str) -> str:
+    """Returns a text as a sentence begins."""
+    return text[:1].upper() + text[1:]
 
-    believed: else their difference means nothing, and below least_ratio it means nothing either.
+
+def read(details: Any, columns: str, **others: Any) -> Row | None:
+    """Returns a row of the columns, which are names of figures in details, or of others.
+
+    A column that ends with `=` is no figure of details: where it is not of others, it is None.
+    None: a column that ends with `!` is missing, or is nothing and cannot divide.
     """
-    one, two = rates
-    ratio = None if one is None or two is None else factor(one, two)
-    return Comparison(
-        about=about,
-        sentence=sentence,
-        rows=tuple(each if isinstance(each, dict) else asdict(each) for each in rows),
-        ratio=ratio,
-        significant=believed and ratio is not None and ratio > least_ratio,
-        steps=tuple(dict.fromkeys(each.index for each in found)),
-    )
+    row: Row = {}
+    for column in columns.split():
+        name = column.rstrip("!=")
+        figure = None if column.endswith("=") else steps.amount(details, name)
+        row[name] = others.get(name, figure)
+        if column.endswith("!") and not steps.positive(details, name):
+            return None
+    return row
+
+
+def pick(row: Row, columns: str) -> Row:
+    """Returns the named figures of a row."""
+    return {name: row[name] for name in columns.split()}
+
+
+ENOUGH_RATIO = 0.95
+"""Share of the best rate, or of an intended one, that is as good as all of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One measured figure: a copy, or a row of what a step reported."""
+
+    result: Found
+    row: Row
+    spread: Spread
+    """Bytes per second, or whatever is compared."""
+    source: Any = None
+    """The object that the row is of: a Copy, a disk's Zones."""
+    others: tuple[Found, ...] = ()
+    """Further steps that the row has figures of."""
+
+    @property
+    def rate(self) -> float:
+        """Median, bytes per second."""
+        return self.spread.median
+
+
+Cells = Sequence[Cell]
+
+
+def single(rate: float) -> Spread:
+    """Returns the spread of one run."""
+    return Spread(rate, rate, rate, 1)
+
+
+def rates(result: Found) -> Row:
+    """Returns the rates of a step's runs as figures of a row."""
+    names = ("bytes_per_second", "low_bytes_per_second", "high_bytes_per_second", "runs")
+    return dict(zip(names, astuple(result.rate), strict=True))
+
+
+def cell(result: Found, row: Row, source: Any = None, *others: Found) -> Cell:
+    """Returns the cell of a row that was measured once; its passes may give a low and a high."""
+    rate = row.get("bytes_per_second") or result.rate.median
+    low, high = (row.get(f"{name}_bytes_per_second") or rate for name in ("low", "high"))
+    return Cell(result, row, Spread(rate, low, high, 1), source, others)
+
+
+def list_cells(report: Report, stage: str, name: str, columns: str) -> Iterator[Cell]:
+    """Yields the rows that the steps of a stage list by a name in their details."""
+    for result in steps.measured(report, stage):
+        setting = {"over": result.setting.over, "verb": result.setting.verb or None}
+        for each in steps.items(result.outcome.details, name) if result.intact else ():
+            row = read(each, columns, initiator=result.step.initiator, **setting)
+            if row is not None:
+                yield cell(result, row)
+
+
+def find(cells: Iterable[Cell], **figures: Any) -> Cell | None:
+    """Returns the first cell whose row has these figures; None: there is none."""
+    return next((each for each in cells if figures.items() <= each.row.items()), None)
+
+
+def rate_of(cell: Cell) -> float:
+    """Returns what cells are ordered by."""
+    return cell.rate
+
+
+def fastest(cells: Iterable[Cell]) -> Cell:
+    """Returns the cell with the highest rate."""
+    return max(cells, key=rate_of)
+
+
+def enough(cells: Cells, cost: Callable[[Cell], Any]) -> Cell:
+    """Returns the cheapest of the cells that hardly any is faster than."""
+    least = ENOUGH_RATIO * fastest(cells).rate
+    return min((each for each in cells if each.rate >= least), key=cost)
+
+
+def first_and_last(cells: Cells) -> Cells:
+    """Returns the outer cells, or the only one."""
+    return (cells[0], cells[-1]) if len(cells) > 1 else cells
+
+
+def slowest_and_fastest(cells: Cells) -> Cells:
+    """Returns the cells with the lowest and the highest rate."""
+    return first_and_last(sorted(cells, key=rate_of))
+
+
+def copies(report: Report) -> Iterator[Cell]:
+    """Yields every copy that was made and arrived as it was sent."""
+    for copy in steps.copies(report):
+        result = copy.made
+        if result is None or not result.intact:
+            continue
+        fields = "initiator dialect engine verb cache sender receiver of_file native"
+        details = "request_bytes depth in_flight_bytes engine_server flush_seconds"
+        details += " acknowledged_bytes_per_second"
+        row = {
+            "copy": copy.name,
+            **{name: getattr(copy, name) for name in fields.split()},
+            **rates(result),
+            **{name: getattr(result.details, name) for name in details.split()},
+            "security": steps.security(result),
+            "proven": result.details.cache.proven,
+            # As far as the copy reports it.
+            "durable": result.details.flushed is not False,
+            "starter": "sender" if copy.initiator == copy.sender else "receiver",
+            "direction": DIRECTIONS[copy.sender],
+            "name": dialect_name(copy.dialect),
+            "program": steps.word(result.outcome.details, "program"),
+        }
+        requests = "request" if row["depth"] == 1 else "requests"
+        flight = f"{{depth}} {requests} of {{request_bytes}} ({{in_flight_bytes}})"
+        row["flight"] = write(flight, row) or None
+        yield Cell(result, row, result.rate, copy)
+
+
+def by_text(cell: Cell) -> str:
+    """Returns who made a copy, and how, in words."""
+    row, native = cell.row, cell.row["native"]
+    method = "the operating system's copy" if native else row["name"]
+    program = "" if native or row["engine"] == OWN else f" with {row['engine']}"
+    return f"{method}{program}{', started by the server' if row['initiator'] == 'server' else ''}"

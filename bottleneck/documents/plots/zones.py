@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis.comparisons.disks import by_zone
+from bottleneck.analysis.comparisons.axis import comparisons
+from bottleneck.analysis.comparisons.disks import ZONES
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.documents.disks import zone_curves
@@ -46,7 +47,8 @@ def zone_curves_svg(report: Report) -> str | None:
     found = list(zone_curves(report))[:MOST_ALONE]
     if not found:
         return None
-    told = [safe(each.sentence, SENTENCE_CHARACTERS) for each in by_zone(report)][:MOST_ALONE]
+    sentences = [safe(each.sentence, SENTENCE_CHARACTERS) for each in comparisons(ZONES, report)]
+    text = " ".join(sentences[:MOST_ALONE])
     parts: list[str] = []
     below = 0.0
     for curve in found:
@@ -56,7 +58,7 @@ def zone_curves_svg(report: Report) -> str | None:
         below += height + LINE + 12
     style = sheet("colours", "plots")
     title = "Disk rate by zone"
-    return shapes.drawing("zones", title, " ".join(told), below, parts, style) + "\n"
+    return shapes.drawing("zones", title, text, below, parts, style) + "\n"
 
 
 def _rows(each: Zones) -> Iterator[tuple[str, ...]]:

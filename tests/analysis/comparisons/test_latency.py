@@ -17,11 +17,6 @@ FIT = {
 NAGLE = {"message_bytes": 100, "seconds": 0.0403, "plain_seconds": 0.00026, "ratio": 155.0}
 
 
-def compared(world):
-    found = diagnose(world.report()).comparisons
-    return [each for each in found if each.about == "messages"]
-
-
 def row(size, round_trips, connection, seconds):
     return {
         "message_bytes": size,
@@ -114,7 +109,7 @@ def test_forged_figures_break_nothing(world, strange):
         latency(world, **{part: dict.fromkeys({**FIT, **NAGLE, "p50_seconds": 1}, strange)})
     latency(world, table=[row(strange, 1, "warm", 0.1), row(1, strange, "cold", 0.1), *TABLE])
     latency(world, table=[row(1, 1, strange, 0.1), row(1, 1, "warm", strange), *TABLE])
-    for found in compared(world):
+    for found in diagnose(world.report()).comparisons:
         json.dumps(found.rows, allow_nan=False)
         assert found.sentence
 

@@ -8,10 +8,6 @@ KIB, MIB = 1 << 10, 1 << 20
 CELLS = {(64 * KIB, 1): 6.1, (MIB, 1): 55, (MIB, 8): 117, (4 * MIB, 4): 116}
 
 
-def told(found, application):
-    return next((each for each in found.rows if each["application"] == application), None)
-
-
 def test_the_sentence_names_the_best_shape_and_what_a_player_gets(bare, says):
     bare.matrix("pull", CELLS, 0.01, (117, 0.0107))
     says(bare)

@@ -14,11 +14,6 @@ SEED = {8 * KIB: 34.12, 16 * KIB: 64.0, 32 * KIB: 93.16, 64 * KIB: 105.0, 128 * 
 """MB/s, as people measured a gigabit card of 2005 with ttcp."""
 
 
-def compared(world):
-    found = diagnose(world.report()).comparisons
-    return [each for each in found if each.about == "buffers"]
-
-
 def sweep(world, rates, over="tcp", verb="push", spread=0.02, **told):
     points = [
         {
@@ -77,10 +72,10 @@ def test_a_forged_point_breaks_nothing(world, key, strange):
     index = sweep(world, SEED)
     step, outcome = world.entries[index]
     outcome.details["points"][1][key] = strange
-    for found in compared(world):
+    for found in diagnose(world.report()).comparisons:
         json.dumps(found.rows, allow_nan=False)
     outcome.details["knee_bytes"] = strange
-    assert all(each.sentence for each in compared(world))
+    assert all(each.sentence for each in diagnose(world.report()).comparisons)
 
 
 def test_a_rate_beyond_the_link_is_not_believed(world, says):

@@ -1,0 +1,288 @@
+"""An axis: one thing that measurements of a report differ in, and the engine that compares them.
+
+An axis says which cells it compares, what must be equal of them, which two of them are its ends,
+and how rows and sentences are written. Grouping, noise and ratio are the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bottleneck.analysis import cap as caps
+from bottleneck.analysis.cap_by_time import Decision, decide
+from bottleneck.analysis.comparisons.table import (
+    Cell,
+    Cells,
+    Row,
+    first_and_last,
+    pick,
+    rate_of,
+    write,
+)
+from bottleneck.analysis.finding import Ceiling, Comparison
+from bottleneck.analysis.load import SATURATED_RATIO, load
+from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
+from bottleneck.analysis.sentences import name_with_verb, part_name
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report.report import Report
+from bottleneck.text.units import rate_text, seconds_text, times_text
+from probes.core.records import SIDES
+
+STAGES = ("disk", "network", "tcp")
+"""Components that all bytes pass."""
+MOST_NAMED = 4
+"""Components that are listed as not the cause."""
+MOVING = {"pull": "Pulling", "push": "Pushing"}
+"""A step by its verb, as a sentence begins."""
+FULL_CORES = tuple(
+    f"{{full_{side}}}This tool used a full core of the {side}: other programs may be faster."
+    for side in SIDES
+)
+
+
+@dataclass(frozen=True)
+class Why:
+    """What makes a copy slower than another."""
+
+    mechanism: str
+    """ceiling, flush or unexplained."""
+    words: str
+    """What follows the rates: ` because ...`, or that nothing explains it; with its full stop."""
+    ceiling: Ceiling | None = None
+    """What limits the slower copy; None: not identified."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Cells that are equal but for what an axis varies."""
+
+    report: Report
+    cells: Cells
+    ends: Cells
+    """The two that are compared; one alone where the other was not measured."""
+    ratio: float | None
+    significant: bool
+
+    @property
+    def slow(self) -> Cell:
+        """The slower end."""
+        return min(self.ends, key=rate_of)
+
+    @property
+    def fast(self) -> Cell:
+        """The other end."""
+        return self.ends[-1] if self.slow is self.ends[0] else self.ends[0]
+
+    @cached_property
+    def why(self) -> Why | None:
+        """What makes the slower copy slower; None: the two do not differ, or are no copies."""
+        if not self.significant or not isinstance(self.slow.source, Copy):
+            return None
+        return why_slower(self.report, self.slow.source, self.slow.result, self.fast.rate)
+
+    @property
+    def figures(self) -> Row:
+        """What sentences of any axis may tell of it: the ends, and how they differ."""
+        first, second, verb = self.ends[0], self.ends[-1], self.ends[0].row.get("verb")
+        loads = {f"full_{side}": load(first.result.usage(side)) for side in SIDES}
+        return {
+            **first.row,
+            "first": first.row,
+            "second": second.row,
+            "slow": self.slow.row,
+            "fast": self.fast.row,
+            "same": not self.significant,
+            "more": self.significant and second.rate > first.rate,
+            "less": self.significant and second.rate < first.rate,
+            "times": self.ratio and times_text(self.ratio),
+            "reason": self.why and self.why.words,
+            "moving": MOVING.get(verb or "", "Moving"),
+            **{name: x and x.process_ratio >= SATURATED_RATIO for name, x in loads.items()},
+        }
+
+
+def by_noise(ends: Cells) -> tuple[float | None, bool]:
+    """Returns the ratio of two rates, and whether they differ by more than their noise."""
+    if len(ends) < 2:
+        return None, False
+    first, second = (each.spread for each in ends)
+    return factor(first.median, second.median), differ(first, second)
+
+
+Groups = Sequence[Group]
+
+
+def most_different(groups: Groups) -> Groups:
+    """Returns the groups, the one that differs most first."""
+    return sorted(groups, key=lambda each: (each.significant, each.ratio), reverse=True)
+
+
+def pick_widest(groups: Groups) -> Groups:
+    """Returns the group that differs most."""
+    return most_different(groups)[:1]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that measurements differ in; what is said here is all that is its own."""
+
+    about: str
+    cells: Callable[[Report], Iterable[Cell]]
+    """What is compared."""
+    sentences: tuple[str, ...]
+    """Templates; those are written whose figures are known."""
+    figures: Callable[[Group, Groups], Row] = lambda group, groups: {}
+    """What templates tell beside Group.figures; groups: all of the comparison."""
+    equal: str = ""
+    """Figures that the cells of a group have in common; empty: the step that reported them."""
+    varies: str = ""
+    """The figure by which cells are paired; empty: groups have any number of cells."""
+    names: tuple[Any, Any] = ("", "")
+    """What both cells of a pair have there."""
+    minimum: int = 1
+    """Cells of a group that there is something to compare with."""
+    ends: Callable[[Cells], Cells] = first_and_last
+    apart: Callable[[Cells], tuple[float | None, bool]] = by_noise
+    """The ratio of the ends, and whether it is significant."""
+    columns: str = ""
+    """Figures of a cell that its row shows; empty: all."""
+    rows: Callable[[Group], Iterable[Row]] | None = None
+    """The rows of a group; None: one for each cell."""
+    leading: Callable[[Groups], Groups] | None = None
+    """Groups that the sentences are about, the most different first, where all groups are one
+    comparison; None: each is one."""
+    remarks: Callable[[Report], Iterable[Comparison]] = lambda report: ()
+    """What the report says on the matter without figures."""
+    in_crowd: bool = True
+    """Whether other processes on full cores make it unreliable."""
+
+
+def comparisons(axis: Axis, report: Report) -> Iterator[Comparison]:
+    """Yields what a report has to compare on an axis."""
+    groups = list(_groups(axis, report))
+    for part in [[each] for each in groups] if axis.leading is None else filter(None, [groups]):
+        lead = part if axis.leading is None else axis.leading(part)
+        cells = [cell for each in part for cell in each.cells]
+        result = [step for cell in cells for step in (cell.result, *cell.others)]
+        cell_rows = (pick(cell.row, axis.columns) or cell.row for cell in cells)
+        rows = cell_rows if axis.rows is None else (row for each in part for row in axis.rows(each))
+        yield Comparison(
+            about=axis.about,
+            sentence=" ".join(text for each in lead for text in sentences(axis, each, part)),
+            rows=tuple(rows),
+            ratio=lead[0].ratio,
+            significant=lead[0].significant,
+            steps=tuple(dict.fromkeys(each.index for each in result)),
+        )
+    yield from axis.remarks(report)
+
+
+def sentences(axis: Axis, group: Group, groups: Groups) -> Iterator[str]:
+    """Returns the sentences about a group whose figures are known."""
+    row = {**group.figures, **axis.figures(group, groups)}
+    return filter(None, (write(text, row) for text in axis.sentences))
+
+
+def _groups(axis: Axis, report: Report) -> Iterator[Group]:
+    cells = tuple(axis.cells(report))
+    for each in _pairs(axis, cells) if axis.varies else _equal(axis, cells):
+        ends = axis.ends(each)
+        yield Group(report, each, ends, *axis.apart(ends))
+
+
+def _equal(axis: Axis, cells: Cells) -> Iterator[Cells]:
+    groups: dict[Any, list[Cell]] = {}
+    for each in cells:
+        groups.setdefault(_key(axis, each), []).append(each)
+    return (each for each in groups.values() if len(each) >= axis.minimum)
+
+
+def _pairs(axis: Axis, cells: Cells) -> Iterator[Cells]:
+    first, second = ([e for e in cells if e.row[axis.varies] == name] for name in axis.names)
+    return ((e, other) for e in first for other in second if _key(axis, e) == _key(axis, other))
+
+
+def _key(axis: Axis, cell: Cell) -> tuple[Any, ...]:
+    return tuple(cell.row[name] for name in axis.equal.split()) or (cell.result.index,)
+
+
+def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[Row]:
+    """Yields the row of a pair: both rates, what its axis adds, and what makes one slower."""
+    ends = zip(axis.names, group.ends, strict=True)
+    rates = {f"{name}_bytes_per_second": end.rate for name, end in ends}
+    head = {**pick(group.ends[-1].row, axis.columns), **rates, **others}
+    why, names = group.why, ("component", "side", "cause")
+    words = (None, None, None) if why is None or why.ceiling is None else why.ceiling.named
+    reason = {"mechanism": why and why.mechanism, **dict(zip(names, words, strict=True))}
+    yield {**head, "ratio": group.ratio, "significant": group.significant, **reason}
+
+
+# Its own limit explains the slower copy where that is below the other one's rate, and so does a
+# flush that takes the whole difference. All else is not explained, and is said to be; no guess.
+
+
+def why(report: Report, copy: Copy) -> Decision:
+    """Returns what limits a copy: the only question that comparisons put to the model."""
+    return decide(report, copy)
+
+
+def why_slower(report: Report, slow: Copy, result: Found, fast_rate: float) -> Why:
+    """Returns what holds a copy below a rate, bytes per second, that another like it reached."""
+    decision = why(report, slow)
+    cap, time, late = decision.cap, decision.time, _flush(slow, result, fast_rate)
+    # A ceiling that lets the faster rate pass is no reason, unless the copy's own time names it.
+    part = (time.component, time.side) if time else None
+    low = cap is not None and cap.claim.ceiling.bytes_per_second < fast_rate
+    if cap is not None and (low or cap.claim.ceiling.part == part):
+        rival = "" if cap.rival is None else f". Equally likely: {cap.rival.words}"
+        also = f" In addition, {late}." if late else ""
+        words = f" because {cap.claim.words}{rival}.{also}"
+        return Why("ceiling", words, cap.claim.ceiling)
+    if late:
+        return Why("flush", f" because {late}.")
+    return Why("unexplained", _unexplained(slow, decision, fast_rate))
+
+
+def _flush(slow: Copy, result: Found, fast_rate: float) -> str:
+    """Returns the flush at the end, where without it the copy would run like the other."""
+    flush = result.details.flush_seconds
+    acknowledged = result.details.acknowledged_bytes_per_second
+    if not flush or acknowledged is None:
+        return ""
+    if acknowledged * SINGLE_RATIO < fast_rate or acknowledged < SINGLE_RATIO * result.rate.median:
+        return ""
+    return (
+        f"the final flush to the {slow.receiver}'s disk took {seconds_text(flush)} after all data "
+        f"was acknowledged at {rate_text(acknowledged)}"
+    )
+
+
+def _unexplained(slow: Copy, decision: Decision, fast_rate: float) -> str:
+    """Returns that nothing explains it, what allows the faster rate, and what is not measured."""
+    allowing: dict[tuple[str, str | None], str] = {}
+    between = ""
+    ceilings = [each.ceiling for each in decision.ladder.claims if not each.ceiling.tool]
+    # What every byte passes comes first.
+    for each in sorted(ceilings, key=lambda each: each.component not in STAGES):
+        if each.bytes_per_second >= fast_rate:
+            allowing.setdefault(each.part, _level(each, ""))
+        elif each.standing != "at-least" and not between:
+            between = f" The lowest known limit, {_level(each, 'at ')}, was not reached."
+    text = ", not explained by any measurement."
+    if allowing:
+        text += f" Higher limits: {_listed(list(allowing.values())[:MOST_NAMED])}."
+    missing = caps.unknown_parts(slow, decision.ladder, fast_rate)
+    if missing:
+        text += f" Not measured: {_listed([part_name(part) for part in missing])}."
+    return f"{text}{between}"
+
+
+def _level(ceiling: Ceiling, at: str) -> str:
+    return f"{name_with_verb(ceiling)} {at}{rate_text(ceiling.bytes_per_second)}"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
