@@ -20,8 +20,9 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "60 to 62", "lines": 899, "lines of tests": 2571, "modules": 25}
-"""What these may lie above them; the modules are 25 rooms' `__init__.py`, less one module."""
+ALLOWANCE = {"issue": "62, in mid-way", "lines": 2403, "lines of tests": 2571, "modules": 42}
+"""What these may lie above them while the one model stands beside the rules that it replaces: each
+of its next steps takes some away, and its last one all of them."""
 
 
 def above(found, allowance=ALLOWANCE):

@@ -15,8 +15,8 @@ from bottleneck.analysis import (
     unknown,
 )
 from bottleneck.analysis.cap import Cap
-from bottleneck.analysis.cap_by_time import decide
 from bottleneck.analysis.comparisons.registry import compared
+from bottleneck.analysis.decision.limit import limit_of
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import shapers
@@ -153,8 +153,8 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     if made is None:
         return mtu.stopped(report, copy) or _not_made(report, copy)
     rate = made.rate.median
-    decision = decide(report, copy)
-    cap, ladder, went = decision.cap, decision.ladder, decision.time
+    limit = limit_of(report, copy)
+    cap, ladder, went = limit.cap, limit.ladder, limit.time
     void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
     unstable = unknown.unstable(copy, made)
     cap = None if void is not None else cap

@@ -200,4 +200,4 @@ def test_full_cores_far_below_another_copy_are_those_of_another_moment(between):
     world.copy("pull.cached", 56, dialect="NT1")
     world.copy("pull.uncached", 22, dialect="NT1", client=load)
     (found,) = [each for each in lawful(world) if each.copy == "pull.uncached"]
-    assert ("cpu", "client", "all-cores") not in {each.named for each in found.ceilings}
+    assert found.verdict.confidence < 0.7

@@ -154,12 +154,13 @@ def test_a_full_cpu_has_to_be_so_many_times_as_fast(pulled, says):
     says(pulled(60, server={"core_busy_ratios": (0.99,), "busiest_process_ratio": 0.9}), CORES)
 
 
-def test_a_copy_that_took_less_of_the_cores_than_others_left_did_not_wait_for_them(says):
+def test_a_full_link_beside_a_full_core_is_named_as_well(says):
     """Beside the same neighbour TCP had a fifth of the core: a twentieth is not what is left."""
     world = path(write=500)
     world.tcp("pull", 11.77, server=NEIGHBOUR)
     world.copy("pull.cached", 11.5, server={**NEIGHBOUR, "copy_cpu_seconds": 0.2})
-    says(world, LINK)
+    says(world, "cpu/server/contention")
+    assert "Equally likely: the network" in world.diagnosed().verdict.sentence
 
 
 @pytest.mark.parametrize("own_seconds", [3.6, 0.8])

@@ -1,14 +1,13 @@
-"""From a copy's trace to the shares of its time, and to the component that these name."""
+"""From a copy's trace to the shares of its time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.attribution import causes
 from bottleneck.analysis.attribution.alone import by_asking
 from bottleneck.analysis.attribution.both import by_both
-from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Time
+from bottleneck.analysis.attribution.shares import Time
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.evidence.copies import LOSS_BASED
@@ -17,22 +16,13 @@ from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 
-BY_BACKOFFS = 0.9
-"""Confidence in an MTU black hole: retransmissions back off and nothing is acknowledged."""
-LEAST_CONFIDENCE = 0.5
-"""Below it no component is named: the next one may be as busy."""
-
 
 @dataclass(frozen=True)
 class Attribution:
-    """Shares of a copy's time, and the limiting component with its cause."""
+    """Shares of a copy's time."""
 
     shares: tuple[TimeShare, ...]
     """The largest first; they sum to 1."""
-    component: str
-    side: str | None
-    cause: str
-    confidence: float
     view: str
     """BOTH, HIDDEN or ALONE."""
     time: Time
@@ -41,8 +31,8 @@ class Attribution:
 
 def attribute(report: Report, copy: Copy) -> Attribution | None:
     """Attributes a copy's time; None: no trace, or too few looks."""
-    found = timed_copy(report, copy)
-    return None if found is None else attribution_of(found)
+    timed = timed_copy(report, copy)
+    return None if timed is None else attribution_of(timed)
 
 
 def attribution_of(copy: TimedCopy) -> Attribution | None:
@@ -50,22 +40,9 @@ def attribution_of(copy: TimedCopy) -> Attribution | None:
     seen = by_both(copy) or by_asking(copy)
     if seen is None:
         return None
-    part, cause, confidence = seen.part, "", seen.confidence
-    if causes.stalled(copy, copy.connection(copy.sender)):
-        part, cause, confidence = NETWORK, "mtu", BY_BACKOFFS
-    elif confidence < LEAST_CONFIDENCE:
-        part = UNKNOWN
-    elif part == NETWORK and causes.pinned(copy):
-        part, cause = ("tcp", copy.sender), "congestion-control"
-    shares = sorted(seen.time.shares.items(), key=lambda each: -each[1])
-    return Attribution(
-        tuple(TimeShare(*key, ratio) for key, ratio in shares if ratio > 0),
-        *part,
-        cause or causes.cause(copy, part),
-        round(confidence, 2),
-        seen.view,
-        seen.time,
-    )
+    ordered = sorted(seen.time.shares.items(), key=lambda each: -each[1])
+    shares = tuple(TimeShare(*part, ratio) for part, ratio in ordered if ratio > 0)
+    return Attribution(shares, seen.view, seen.time)
 
 
 def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bottleneck.analysis.attribution import sockets
 from bottleneck.analysis.attribution.instants import Instants, Server
-from bottleneck.analysis.attribution.shares import (
-    BOTH,
-    CERTAIN,
-    DOUBTFUL,
-    HIDDEN,
-    SATURATED_RATIO,
-    ViewResult,
-    shares_of_time,
-)
+from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult, shares_of_time
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 
 LEAST_LOOKS = 5
@@ -24,7 +15,7 @@ LEAST_SERVER_LOOKS = 3
 
 
 def by_both(copy: TimedCopy) -> ViewResult | None:
-    """Names the busiest component; None: too few looks on one of the hosts."""
+    """Returns the shares of the time; None: too few looks on one of the hosts."""
     if copy.trace.unseen:
         return None
     sender, receiver = copy.connection(copy.sender), copy.connection(copy.receiver)
@@ -38,23 +29,9 @@ def by_both(copy: TimedCopy) -> ViewResult | None:
     moments = sender.looks if len(sender.looks) >= LEAST_LOOKS else receiver.looks
     if len(moments) < LEAST_LOOKS:
         return None
-    found = Instants(copy, sender, receiver, Server(host)).all(moments)
-    time = shares_of_time(found, len(sender.looks))
-    part = busiest = time.first
-    if busiest[1] == copy.serving:
+    slices = Instants(copy, sender, receiver, Server(host)).all(moments)
+    time = shares_of_time(slices, len(sender.looks))
+    if time.first[1] == copy.serving:
         time = replace(time, looks=min(time.looks, server_looks))
-    waits = part[0] in ("disk", "cpu") and time.uses.get(part, 0.0) < SATURATED_RATIO
-    rtt = sender.min_rtt_seconds
-    if waits and sockets.window_limits(copy.in_flight_bytes, rtt, copy.rate):
-        # No component is busy throughout, and the bytes in flight explain the rate (Little's law).
-        part = "smb", copy.serving
-    if host.threads:
-        return ViewResult(time, part, BOTH, by=busiest)
-    # Cores and iowait include the work of all other processes.
-    return ViewResult(
-        time,
-        part,
-        HIDDEN,
-        DOUBTFUL if busiest[1] == copy.serving else CERTAIN,
-        busiest,
-    )
+    # Without its threads, cores and iowait include the work of all other processes.
+    return ViewResult(time, BOTH if host.threads else HIDDEN)

@@ -16,11 +16,6 @@ Slice = tuple[float, list[Instant]]
 NETWORK: Part = ("network", "path")
 BOTH, HIDDEN, ALONE = "both hosts", "both hosts, without the server's threads", "{} alone"
 """Views, by what could be seen; the last one of the host that makes the copy."""
-DOUBTFUL = 0.6
-"""The most confidence in what a view cannot tell from something else."""
-SATURATED_RATIO = 0.7
-"""A component with work for less of the time does not explain the rate alone."""
-CERTAIN = 0.98
 
 
 @dataclass(frozen=True)
@@ -58,40 +53,14 @@ class Time:
             began = ended
         return found
 
-    def confidence(self, part: Part) -> float:
-        """Lead in utilization over the next component, minus the sampling error."""
-        first = self.uses.get(part, 0.0)
-        second = max((use for each, use in self.uses.items() if each != part), default=0.0)
-        error = math.sqrt(_variance(first, self.looks) + _variance(second, self.looks))
-        return max(0.0, min(CERTAIN, 0.5 + first - second) - error)
-
-
-def _variance(use: float, looks: int) -> float:
-    """Variance of a sampled share, with one success and one failure added (Agresti and Coull)."""
-    ratio = (use * looks + 1) / (looks + 2)
-    return ratio * (1 - ratio) / (looks + 2)
-
 
 @dataclass(frozen=True)
 class ViewResult:
-    """Result of one view."""
+    """Where a copy's time went, as one view saw it."""
 
     time: Time
-    part: Part
-    """The limiting component; UNKNOWN: this view cannot tell."""
     view: str
     """BOTH, HIDDEN or ALONE."""
-    most: float = CERTAIN
-    """Upper bound of the confidence."""
-    by: Part | None = None
-    """The component whose utilization stands for it, if not its own: a window's time is network."""
-
-    @property
-    def confidence(self) -> float:
-        """Confidence in the named component; 0: none is named."""
-        if self.part == UNKNOWN:
-            return 0.0
-        return min(self.most, self.time.confidence(self.by or self.part))
 
 
 def split_by_chance(instant: Instant, ratios: Iterable[tuple[Part, float]]) -> list[Instant]:

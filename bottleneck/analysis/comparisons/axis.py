@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis.cap_by_time import Decision, decide
 from bottleneck.analysis.comparisons.table import (
     Cell,
     Cells,
@@ -22,7 +21,8 @@ from bottleneck.analysis.comparisons.table import (
     rate_of,
     write,
 )
-from bottleneck.analysis.finding import Ceiling, Comparison
+from bottleneck.analysis.decision.limit import limit_of
+from bottleneck.analysis.finding import Ceiling, Comparison, Ladder
 from bottleneck.analysis.load import SATURATED_RATIO, load
 from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.sentences import name_with_verb, part_name
@@ -224,17 +224,12 @@ def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[Row]:
 # flush that takes the whole difference. All else is not explained, and is said to be; no guess.
 
 
-def why(report: Report, copy: Copy) -> Decision:
-    """Returns what limits a copy: the only question that comparisons put to the model."""
-    return decide(report, copy)
-
-
 def why_slower(report: Report, slow: Copy, result: Found, fast_rate: float) -> Why:
     """Returns what holds a copy below a rate, bytes per second, that another like it reached."""
-    decision = why(report, slow)
-    cap, time, late = decision.cap, decision.time, _flush(slow, result, fast_rate)
+    limit = limit_of(report, slow)
+    cap, late = limit.cap, _flush(slow, result, fast_rate)
     # A ceiling that lets the faster rate pass is no reason, unless the copy's own time names it.
-    part = (time.component, time.side) if time else None
+    part = limit.decision.part if limit.time else None
     low = cap is not None and cap.claim.ceiling.bytes_per_second < fast_rate
     if cap is not None and (low or cap.claim.ceiling.part == part):
         rival = "" if cap.rival is None else f". Equally likely: {cap.rival.words}"
@@ -243,7 +238,7 @@ def why_slower(report: Report, slow: Copy, result: Found, fast_rate: float) -> W
         return Why("ceiling", words, cap.claim.ceiling)
     if late:
         return Why("flush", f" because {late}.")
-    return Why("unexplained", _unexplained(slow, decision, fast_rate))
+    return Why("unexplained", _unexplained(slow, limit.ladder, fast_rate))
 
 
 def _flush(slow: Copy, result: Found, fast_rate: float) -> str:
@@ -260,11 +255,11 @@ def _flush(slow: Copy, result: Found, fast_rate: float) -> str:
     )
 
 
-def _unexplained(slow: Copy, decision: Decision, fast_rate: float) -> str:
+def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
     """Returns that nothing explains it, what allows the faster rate, and what is not measured."""
     allowing: dict[tuple[str, str | None], str] = {}
     between = ""
-    ceilings = [each.ceiling for each in decision.ladder.claims if not each.ceiling.tool]
+    ceilings = [each.ceiling for each in ladder.claims if not each.ceiling.tool]
     # What every byte passes comes first.
     for each in sorted(ceilings, key=lambda each: each.component not in STAGES):
         if each.bytes_per_second >= fast_rate:
@@ -274,7 +269,7 @@ def _unexplained(slow: Copy, decision: Decision, fast_rate: float) -> str:
     text = ", not explained by any measurement."
     if allowing:
         text += f" Higher limits: {_listed(list(allowing.values())[:MOST_NAMED])}."
-    missing = caps.unknown_parts(slow, decision.ladder, fast_rate)
+    missing = caps.unknown_parts(slow, ladder, fast_rate)
     if missing:
         text += f" Not measured: {_listed([part_name(part) for part in missing])}."
     return f"{text}{between}"

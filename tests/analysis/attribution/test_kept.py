@@ -34,11 +34,10 @@ def test_a_kept_trace(name: str, golden: Callable[[str], None]) -> None:
             if told is None:
                 golden(f"  {view}: too little was seen")
                 continue
-            named = f"{told.component}/{told.side}/{told.cause} {told.confidence:.2f}"
             shares = ", ".join(
                 f"{share_name(each)} {each.ratio:.0%}" for each in told.shares if each.ratio > 0.005
             )
-            golden(f"  {told.view}: {named} ({shares})")
+            golden(f"  {told.view}: {shares}")
 
 
 @pytest.mark.parametrize("name", NAMES)

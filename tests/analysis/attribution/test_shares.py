@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bottleneck.analysis.attribution.shares import (
-    CERTAIN,
     UNKNOWN,
     Instant,
     Time,
@@ -80,19 +79,6 @@ def test_an_instant_in_which_a_stage_may_work_keeps_its_weight(one: float, other
 
 def test_of_nothing_there_are_no_shares() -> None:
     assert shares_of_time([], 5).shares == {UNKNOWN: 1.0}
-
-
-def test_the_busiest_is_named_with_the_error_of_its_samples() -> None:
-    first, second = STAGES[:2]
-
-    def sure(use: float, other: float, looks: int) -> float:
-        time = Time({first: use, second: 1 - use}, {first: use, second: other}, looks)
-        return time.confidence(first)
-
-    assert 0.96 < sure(1.0, 0.0, 200) < CERTAIN
-    assert sure(1.0, 0.0, 5) < 0.85
-    assert sure(0.6, 0.5, 100) < sure(0.6, 0.5, 1000) < 0.6
-    assert sure(0.6, 0.5, 4) < 0.5
 
 
 def test_periods_have_the_shares_of_their_own_time() -> None:

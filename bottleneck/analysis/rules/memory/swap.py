@@ -36,7 +36,7 @@ def claims(alone: Alone) -> Iterator[Claim]:
     """What swap leaves of the disk, where it is what else that disk is busy with."""
     usage = alone.best.usage(alone.side)
     swapped = None if usage is None else _bytes(usage)
-    if usage is None or swapped is None or not _swaps(usage):
+    if usage is None or swapped is None or not swaps(usage):
         return
     told = alone.best.disk.others
     foreign = (told.read_bytes or 0.0) + (told.written_bytes or 0.0)
@@ -63,7 +63,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     """
     for side in SIDES:
         usage = given.made.usage(side)
-        if usage is None or not _swaps(usage):
+        if usage is None or not swaps(usage):
             continue
         waits = min(1.0, usage.memory_waiting_ratio or 0.0)
         if waits < WAITING_RATIO:
@@ -98,7 +98,7 @@ def _rate(usage: Usage) -> float:
     return (_bytes(usage) or 0) / max(SHORTEST_SECONDS, usage.wall_seconds)
 
 
-def _swaps(usage: Usage) -> bool:
+def swaps(usage: Usage) -> bool:
     """Whether a host is short of memory, and moves what it needs to swap and back."""
     total, used = usage.memory_total_bytes, usage.memory_used_bytes
     if total is None or used is None or total - used > SHORT_RATIO * total:

@@ -45,7 +45,7 @@ def test_a_client_whose_cores_others_take_is_named_in_doubt_without_an_agent(alo
 def test_with_an_agent_that_saw_the_server_rest_it_is_as_sure_as_limits_say(world, says):
     world.copy("pull.cached", (160, 166, 170), client=CROWDED)
     says(world, CLIENT)
-    assert world.diagnosed().verdict.confidence == 0.7
+    assert world.diagnosed().verdict.confidence == 0.85
 
 
 TAKEN = (2.7, 5.0, 3.9, 3.2)

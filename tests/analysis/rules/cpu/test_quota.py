@@ -28,7 +28,7 @@ BEATS = {
     "a pull": (QUOTA, "pull.cached", beat()),
     "a push": (QUOTA, "push.cached", beat("network")),
     "a push that waits for replies: its kernel has sent all": (
-        *(QUOTA, "push.uncached", beat("sender")),
+        *(NOBODY, "push.uncached", beat("sender")),
     ),
     "a radio's beacon": (
         NOBODY,
@@ -66,7 +66,7 @@ def test_a_copy_whose_own_beat_is_blurred_is_explained_by_another(alone, says):
     alone.copy("push.cached", (50, 52, 54), details=beat("network"))
     alone.copy("pull.cached", (85, 87, 89), details=blurred)
     alone.copy("push.uncached", (60, 62, 64), details=beat(bursts=4, **dict.fromkeys(gone)))
-    says(alone, QUOTA, QUOTA, QUOTA)
+    says(alone, QUOTA, NOBODY, NOBODY)
 
 
 def test_a_radio_that_sleeps_between_two_beacons_is_no_quota(alone, says):
@@ -99,5 +99,6 @@ def test_a_client_that_stops_itself_says_nothing_of_the_server(alone, load, says
 
 
 def test_with_an_agent_the_quota_itself_is_read(world, says):
+    """There is none: it is the file server that stands still."""
     world.copy("pull.cached", (46, 48, 50), details=beat())
-    says(world, NOBODY)
+    says(world, "smb/server/server-software")

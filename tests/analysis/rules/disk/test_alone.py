@@ -273,8 +273,8 @@ FORCED = {
     "config not seen": (NOBODY, [], "push.cached", (108, 20, 19)),
     "config forged": (NOBODY, "x", "push.cached", (108, 20, 19)),
     "a pull": (NOBODY, ALWAYS, "pull.cached", (108, 20, 19)),
-    "it costs little": (NOBODY, ALWAYS, "push.cached", (25, 20, 19)),
-    "the copy is faster": ("disk/server/write", ALWAYS, "push.cached", (108, 20, 104)),
+    "it costs little": ("disk/server/write", ALWAYS, "push.cached", (25, 20, 19)),
+    "the copy is faster": ("network/path/link-rate", ALWAYS, "push.cached", (108, 20, 104)),
     "the copy is far slower": (NOBODY, ALWAYS, "push.cached", (108, 60, 12)),
     "not measured": (NOBODY, ALWAYS, "push.cached", (108, None, 19)),
 }

@@ -45,7 +45,7 @@ def sustained(world: Any, durable: float | None, side: str = "server") -> int:
 LIMITS = {
     "a push": (HELD, {}),
     "a pull": ("memory/client/writeback", {"name": "pull.cached"}),
-    "a part of the time, with doubt": (HELD, {"rate": 80, "waits": 0.5}),
+    "a part of the time": (NOBODY, {"rate": 80, "waits": 0.5}),
     "no limit": (NOBODY, {"limit": None}),
     "a large one": (NOBODY, {"limit": 4 << 30}),
     "some of the kernel's own writes": (NOBODY, {"limit": 20 * MIB}),

@@ -100,8 +100,8 @@ FULL = {"client": {"core_busy_ratios": (1.0, 1.0), "busiest_process_ratio": 0.99
 UNSHOWN = {
     "a folder alone may show a disk": ((11.6, 11.7, 11.8), {}, ()),
     "another copy exceeds it": ((14.0, 14.5, 15.0), {"memory": 11.7}, ()),
-    "it goes the other way": ((110, 111, 112), {}, ("pull", True)),
-    "bytes that were altered": ((110, 111, 112), {}, ("push", False)),
+    "it goes the other way": ((80, 81, 82), {}, ("pull", True)),
+    "bytes that were altered": ((80, 81, 82), {}, ("push", False)),
     "a busy client": ((116, 117, 118), {"memory": 117.5, **FULL}, ()),
 }
 

@@ -63,4 +63,4 @@ def test_one_stream_that_loses_packets_tells_of_no_link(path, sockets, says):
     """Its rate is what the law of loss allows: the link may carry far more."""
     world = path(0.70, None, LOSSY)
     world.copy("pull.cached", (0.67, 0.68, 0.69), details={"sockets": sockets(**LOSSY)})
-    says(world, NOBODY)
+    says(world, "network/path/loss")

@@ -119,7 +119,7 @@ def test_a_slow_disk_on_a_far_path_is_still_the_disk(says):
 def test_a_slow_disk_that_nobody_measured_is_not_taken_for_it(says):
     world = far(agent=False)
     world.copy("pull.uncached", (23, 24, 24.5), memory=80, details=window(8 * MIB))
-    says(world, NOBODY)
+    says(world, "disk/server/read")
 
 
 NEAR = {
@@ -195,4 +195,4 @@ def test_a_flush_has_no_requests_beside_it(empty_world, sockets, says):
     }
     alone.copy("push.cached", 2.55, details={**told, "sockets": sockets(by="sender")})
     alone.matrix("push", {(65536, 1): 4.9}, 0.0128)
-    says(alone, NOBODY)
+    says(alone, "disk/server/write")

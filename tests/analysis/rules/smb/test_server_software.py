@@ -66,9 +66,6 @@ UNSEEN = {"server": {"throttled_ratio": None, "run_delay_seconds": 0.02}}
 NAMED = {
     "a server at rest that lets both directions wait": (PULL, PUSH),
     "one that answers in bursts: a few requests wait for long": (("pull.cached", 30, BURSTS), PUSH),
-    "what waits unread before it, whoever else is named": (
-        *(("push.cached", 38, {"by": "network", "full_ratio": 0.8}), PULL),
-    ),
     "a server whose quota cannot be seen, and that was let run": both(UNSEEN),
     "without the client's disk it waits as well": (("pull.cached", 30, {"memory": 31}), PUSH),
 }

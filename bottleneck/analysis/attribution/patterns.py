@@ -1,11 +1,10 @@
-"""Finds the cause within the component that the attribution names."""
+"""Patterns in the looks at a copy: stalls, losses, growth, a window that stands still."""
 
 from __future__ import annotations
 
 from bottleneck.analysis.attribution import sockets
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
-from bottleneck.analysis.finding import Part
 from probes.core.records import Usage
 
 FOREIGN_RATIO = 0.25
@@ -14,8 +13,6 @@ BUSY_RATIO = 0.7
 """Of an interface's rate: below it the others' bytes leave room for the copy's."""
 HEADERS_RATIO = 1.06
 """Bytes at an interface over payload: frames, TCP and SMB."""
-SLACK_BYTES = 24 << 20
-"""What read-ahead, requests in flight and a journal may add to a device's own bytes."""
 LATE_RATIO = 5e-3
 """Of the segments, those that arrive out of order, above which loss matters."""
 LASTS_RATIO, LEAST_PARTS = 0.45, 3
@@ -26,33 +23,11 @@ GROWN_RATIO, GROWS_FROM_SECONDS = 1.4, 5e-3
 STEADY_RATIO, SPARE_RATIO = 1.15, 1.5
 """Of a tenth of the looks' bytes in flight to the other, and the window over them: a sender whose
 congestion window does not grow, though nothing is lost and nothing queues."""
-THROTTLED_RATIO = 0.1
-WAITED_RATIO, OTHERS_RATIO = 0.5, 0.3
-"""Time in the run queue over time on a core, and others' share of one: another process has it."""
-FULL_CORES_RATIO = 0.92
-SAME_RATIO = 0.01
-"""How far what two hosts count of one device may lie apart."""
 STEADY_LOOKS = 10
 BACKOFFS, BACKED_OFF_RATIO, STALLED_SEGMENTS = 2, 0.3, 64
 """A sender that backs off again and again from the start for so much of the time, while next to
 nothing is acknowledged."""
 LEAST_STALLED_LOOKS = 3
-
-
-def cause(copy: TimedCopy, part: Part) -> str:
-    """Returns one of the contract's causes for a component and its side."""
-    component, side = part
-    if component == "smb":
-        return "round-trips"
-    if component == "tcp":
-        return "receive-window" if side == copy.receiver else "send-buffer"
-    if component == "network":
-        return _network(copy)
-    if component == "cpu" and side is not None:
-        return _cpu(copy, side)
-    if component == "disk" and side is not None:
-        return _disk(copy, side)
-    return "inconclusive"
 
 
 def stalled(copy: TimedCopy, sender: Connection | None) -> bool:
@@ -70,30 +45,19 @@ def stalled(copy: TimedCopy, sender: Connection | None) -> bool:
     return few and deep[-1].elapsed_seconds >= BACKED_OFF_RATIO * copy.seconds
 
 
-def _network(copy: TimedCopy) -> str:
-    sender = copy.connection(copy.sender)
+def is_path_shared(copy: TimedCopy) -> bool:
+    """Whether others' bytes were a good part of an interface's while the copy ran."""
     for side, name in (
         (copy.sender, "interface_sent_bytes"),
         (copy.receiver, "interface_received_bytes"),
     ):
-        usage = copy.usages.get(side)
-        full = copy.link_rates.get(side)
+        usage, full = copy.usages.get(side), copy.link_rates.get(side)
         if usage is not None and _shared(copy, usage, getattr(usage, name), full):
-            return "contention"
-    if sender is None:
-        return _by_receiver(copy)
-    again, through = sender.total("retransmitted_bytes"), sender.total("acknowledged_bytes")
-    many = bool(through) and again / through > sockets.LOST_RATIO
-    trips, least = sender.values_of("rtt_seconds"), sender.min_rtt_seconds
-    full = sockets.is_always_full(trips, least, sockets.FILLED_RATIO)
-    full = full and sockets.rises_with_flight(sender)
-    if many and _lasts(sender, "retransmitted_bytes") and not full:
-        return "loss"
-    empty = sockets.queue_ratio(sender) < sockets.EMPTY_QUEUE_RATIO
-    return "delay" if empty and _grows(sender, "acknowledged_bytes") else "link-rate"
+            return True
+    return False
 
 
-def _by_receiver(copy: TimedCopy) -> str:
+def by_receiver(copy: TimedCopy) -> str:
     own = copy.connection(copy.asking)
     if own is None:
         return "link-rate"
@@ -102,9 +66,9 @@ def _by_receiver(copy: TimedCopy) -> str:
     many = own.growth("out_of_order_segments") > LATE_RATIO * max(1.0, passed)
     trips, least = own.values_of("receive_rtt_seconds"), own.min_rtt_seconds
     full = sockets.is_always_full(trips, least, sockets.FILLED_RECEIVER_RATIO)
-    if many and _lasts(own, "out_of_order_segments") and not full:
+    if many and lasts(own, "out_of_order_segments") and not full:
         return "loss"
-    return "delay" if _grows(own, "received_bytes") else "link-rate"
+    return "delay" if grows(own, "received_bytes") else "link-rate"
 
 
 def _shared(copy: TimedCopy, usage: Usage, moved_bytes: int | None, full: float | None) -> bool:
@@ -121,13 +85,13 @@ def _shared(copy: TimedCopy, usage: Usage, moved_bytes: int | None, full: float 
     return others > FOREIGN_RATIO * (others + own)
 
 
-def _lasts(connection: Connection, name: str) -> bool:
+def lasts(connection: Connection, name: str) -> bool:
     """Whether segments are lost all along, and not only where TCP's start fills the queue."""
     parts = connection.growth_by_parts(name, min(10, len(connection.looks) // 3))
     return len(parts) >= LEAST_PARTS and sum(part > 0 for part in parts) >= LASTS_RATIO * len(parts)
 
 
-def _grows(connection: Connection, name: str) -> bool:
+def grows(connection: Connection, name: str) -> bool:
     parts = connection.growth_by_parts(name, 3)
     if not parts or connection.min_rtt_seconds < GROWS_FROM_SECONDS:
         return False
@@ -137,7 +101,7 @@ def _grows(connection: Connection, name: str) -> bool:
 def pinned(copy: TimedCopy) -> bool:
     """Whether the sender's congestion window holds a copy that has the path to itself."""
     sender = copy.connection(copy.sender)
-    if sender is None or not copy.loss_based:
+    if sender is None or not copy.loss_based or is_path_shared(copy):
         return False
     flights = sorted(sender.values_of("in_flight_bytes")[len(sender.looks) // 3 :])
     if len(flights) < STEADY_LOOKS:
@@ -154,22 +118,7 @@ def pinned(copy: TimedCopy) -> bool:
     return sockets.window_limits(high, rtt, copy.rate)
 
 
-def _cpu(copy: TimedCopy, side: str) -> str:
-    usage = copy.usages.get(side)
-    if usage is None:
-        return "one-core"
-    if (usage.throttled_ratio or 0.0) > THROTTLED_RATIO:
-        return "quota"
-    run, wait = _run_and_wait(copy, side)
-    others = usage.other_cpu_seconds / max(1e-6, usage.wall_seconds)
-    if wait > WAITED_RATIO * run and others > OTHERS_RATIO:
-        return "contention"
-    cores = usage.core_busy_ratios
-    full = len(cores) > 1 and min(cores) >= FULL_CORES_RATIO
-    return "all-cores" if full else "one-core"
-
-
-def _run_and_wait(copy: TimedCopy, side: str) -> tuple[float, float]:
+def run_and_wait(copy: TimedCopy, side: str) -> tuple[float, float]:
     """CPU seconds and run-queue seconds of the threads that carry the copy on a side."""
     host = copy.host(side)
     rows = copy.trace.bins if side == copy.asking else host.threads if host else ()
@@ -178,23 +127,3 @@ def _run_and_wait(copy: TimedCopy, side: str) -> tuple[float, float]:
     first, last = rows[0], rows[-1]
     run = (last.run_seconds or 0.0) - (first.run_seconds or 0.0)
     return run, (last.wait_seconds or 0.0) - (first.wait_seconds or 0.0)
-
-
-def _device_bytes(usage: Usage) -> float:
-    return (usage.device_read_bytes or 0) + (usage.device_written_bytes or 0)
-
-
-def _disk(copy: TimedCopy, side: str) -> str:
-    usage = copy.usages.get(side)
-    reads, writes = copy.thread.mean("read"), copy.thread.mean("write")
-    verb = "read" if (reads >= writes if copy.on_one_host else side == copy.sender) else "write"
-    if usage is not None and usage.device_read_bytes is not None:
-        moved = _device_bytes(usage)
-        # Two hosts with one device are one machine: it reads and writes the copy.
-        other = copy.usages.get(copy.serving if side == copy.asking else copy.asking)
-        same = other is not None and abs(_device_bytes(other) - moved) < SAME_RATIO * moved
-        shared = same or copy.on_one_host
-        others = moved - copy.moved_in(usage) * (2 if shared else 1)
-        if others > SLACK_BYTES and others > FOREIGN_RATIO * moved:
-            return "contention"
-    return "sync" if verb == "write" and side == copy.serving and copy.is_synced else verb

@@ -1,0 +1,279 @@
+"""The table of causes: what may be behind a component, by signs and facts; the first that holds.
+
+A row is asked twice: before the decision, because a cause that is seen in this very copy makes
+figures of other moments void and speaks for its component; and after it, to name the cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bottleneck.analysis.decision.conditions import (
+    OTHERS_RATIO,
+    THROTTLED_RATIO,
+    Holds,
+    always,
+    claim_of,
+    claimed,
+    either,
+    is_lossy,
+    is_lossy_alone,
+    is_reached,
+    is_shared,
+    is_signing_program,
+    is_slow_one_way,
+    is_starting,
+    mtus_differ,
+    receives,
+    sign,
+    stands_still,
+    vanish,
+    was_faster,
+)
+from bottleneck.analysis.facts.record import CopyFacts, Part
+
+Seen = Literal["reached", "passing", "speaks", "alike", ""]
+"""How far a cause speaks for its component: the copy was seen to be at its limit; it is of this
+moment, so that what other steps showed of the component is void; it speaks for it; it looks like
+it; not at all."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cause of a component."""
+
+    words: str
+    """The contract's component and cause: "network/loss"."""
+    label: str
+    holds: Holds
+    side: str = ""
+    """The side to act on: receiver, server, initiator, or that of a sign by this name; empty: the
+    component's own."""
+    speaks: bool = False
+    """Whether the cause speaks for its component, and does not only name what is behind it."""
+    passing: bool = False
+    """The same; and it is of this moment: what other steps showed of the component is void then."""
+    trust: float = 0.98
+    """The most confidence in it."""
+    sign: str = ""
+    """The sign that tells what was seen of it; empty: none has words for it."""
+    remedy: str = ""
+    """What to do where nothing else says it, for a {side}."""
+
+    def side_of(self, copy: CopyFacts, part: Part) -> str | None:
+        """Returns the side to act on in a copy; part: the component that the cause is behind."""
+        known = {"receiver": copy.receiver, "initiator": copy.initiator, "server": "server"}
+        sign = copy.sign(self.side) if self.side not in known else None
+        if sign is not None and sign.side is not None:
+            return sign.side
+        claim = claim_of(copy, self.words, part)
+        return known.get(self.side) or (claim.ceiling.side if claim is not None else part[1])
+
+
+def rows(copy: CopyFacts, part: Part) -> list[Row]:
+    """Returns the rows that hold for a component, the first being its cause."""
+    return [row for row in TABLE.get(part[0], ()) if row.holds(copy, part)]
+
+
+def seen(copy: CopyFacts, part: Part) -> Seen:
+    """Returns how far a cause that is seen in a copy speaks for a component."""
+    # What only may have held the copy for a part of the time is a likeness, and proves nothing.
+    proven = tuple(each for each in copy.claims if each[1].reached or not each[1].partly)
+    held = rows(replace(copy, claims=proven), part)
+    reached = any(of == part and is_reached(claim) for of, claim in copy.claims)
+    if reached:
+        return "reached"
+    if any(row.passing for row in held):
+        return "passing"
+    if any(row.speaks for row in held):
+        return "speaks"
+    alike = any(row.passing or row.speaks for row in rows(copy, part))
+    return "alike" if alike else ""
+
+
+TABLE: dict[str, tuple[Row, ...]] = {
+    "network": (
+        Row(
+            "network/mtu",
+            "large packets are dropped",
+            either(vanish, claimed("network/mtu")),
+            passing=True,
+            trust=0.95,
+        ),
+        Row(
+            "network/mtu",
+            "MTUs differ",
+            mtus_differ,
+            speaks=True,
+            trust=0.65,
+            remedy="Test the path with full packets (`ping -M do -s 8972`), and use one MTU "
+            "on all hops",
+            sign="mtu-differs",
+        ),
+        Row("network/duplex", "half duplex", claimed("network/duplex"), speaks=True),
+        Row("network/wrong-path", "slower path", sign("faster-path")),
+        Row("bus/usb", "USB slower than the card", claimed("bus/usb")),
+        Row("bus/pcie", "slot slower than the card", claimed("bus/pcie")),
+        Row(
+            "network/contention",
+            "other traffic",
+            either(claimed("network/contention"), is_shared),
+            passing=True,
+            sign="others-traffic",
+        ),
+        Row(
+            "network/loss",
+            "packet loss, or a policer",
+            is_lossy_alone,
+            passing=True,
+            trust=0.7,
+            sign="lost",
+        ),
+        Row("network/loss", "packet loss", is_lossy, passing=True, sign="lost"),
+        Row(
+            "network/loss",
+            "slow in one direction only",
+            is_slow_one_way,
+            side="receiver",
+            trust=0.6,
+            remedy="Check the {side} for dropped packets (`ethtool -S`), duplex and cable",
+            sign="one-way",
+        ),
+        Row(
+            "network/link-rate",
+            "Wi-Fi",
+            sign("radio"),
+            side="radio",
+            trust=0.7,
+            remedy="Use a cable at the {side}, or a place nearer to the access point",
+            sign="radio",
+        ),
+        Row(
+            "network/link-rate",
+            "slow at this client's end",
+            sign("other-faster"),
+            side="other-faster",
+            remedy="Find the slow hop at the {side}'s end: cable, switch port, card",
+            sign="other-faster",
+        ),
+        Row(
+            "network/link-rate",
+            "same for all clients",
+            sign("clients-alike"),
+            side="clients-alike",
+            sign="clients-alike",
+        ),
+        Row(
+            "network/link-rate",
+            "below its link's rate",
+            sign("below-link"),
+            trust=0.55,
+            remedy="Check why the path is below its links: USB port or slot of the card (`lsusb "
+            "-t`, `lspci -vv`), rate of each switch port, a full CPU core",
+            sign="below-link",
+        ),
+        Row("network/delay", "TCP's start on a long path", is_starting, trust=0.9),
+        Row(
+            "network/link-rate",
+            "slower than before",
+            was_faster,
+            remedy="Find out what changed on the path: a link that negotiated a lower rate, a "
+            "shaper, or a path that took over. Then repeat the run",
+        ),
+        Row("network/link-rate", "link speed", always, side="slower-end"),
+    ),
+    "tcp": (
+        Row("tcp/receive-window", "receive window", receives),
+        Row("tcp/congestion-control", "congestion window", sign("pinned"), speaks=True),
+        Row("tcp/send-buffer", "send buffer", always),
+    ),
+    "disk": (
+        Row("memory/swap", "swapping", claimed("memory/swap"), passing=True),
+        Row("disk/contention", "others' I/O", claimed("disk/contention")),
+        Row("disk/contention", "others' I/O", sign("others-disk", OTHERS_RATIO), passing=True),
+        Row("disk/seek", "seek time", claimed("disk/seek")),
+        Row("disk/zone", "slow zone", either(claimed("disk/zone"), sign("slow-zone"))),
+        Row("bus/usb", "USB slower than the disk", claimed("bus/usb")),
+        Row("bus/pcie", "slot slower than the disk", claimed("bus/pcie")),
+        Row("disk/sync", "synchronous writes", sign("synced"), passing=True, sign="synced"),
+        Row(
+            "disk/sync",
+            "synchronous writes",
+            claimed("disk/sync"),
+            speaks=True,
+            trust=0.6,
+        ),
+        Row(
+            "memory/cache-size",
+            "the file does not stay in the cache",
+            claimed("memory/cache-size"),
+        ),
+        Row("memory/writeback", "writeback", claimed("memory/writeback"), speaks=True),
+        Row("disk/write", "write", either(receives, sign("writes-most"))),
+        Row("disk/read", "read", always),
+    ),
+    "cpu": (
+        Row("memory/swap", "swapping", claimed("memory/swap"), speaks=True),
+        Row(
+            "cpu/quota",
+            "CPU quota",
+            either(sign("throttled", THROTTLED_RATIO), claimed("cpu/quota")),
+            passing=True,
+        ),
+        Row(
+            "cpu/contention",
+            "another process",
+            either(sign("crowded"), claimed("cpu/contention")),
+            passing=True,
+        ),
+        Row("smb/encryption", "encryption", claimed("smb/encryption")),
+        Row("smb/signing", "signing", claimed("smb/signing")),
+        Row("instrument/ceiling", "this tool", claimed("instrument/ceiling")),
+        Row("cpu/all-cores", "all cores", either(sign("all-full"), claimed("cpu/all-cores"))),
+        Row("cpu/one-core", "one core", always),
+    ),
+    "smb": (
+        Row("smb/server-software", "server software", claimed("smb/server-software"), speaks=True),
+        Row(
+            "smb/server-software",
+            "the server stands still",
+            stands_still,
+            passing=True,
+            trust=0.6,
+        ),
+        Row("smb/dialect", "an old dialect", claimed("smb/dialect"), speaks=True),
+        Row(
+            "smb/dialect",
+            "an old dialect",
+            sign("faster-dialect"),
+            side="server",
+            speaks=True,
+            trust=0.7,
+            remedy="Use SMB 3 for this copy",
+            sign="faster-dialect",
+        ),
+        Row(
+            "smb/signing",
+            "signed packets",
+            either(is_signing_program, claimed("smb/signing")),
+            speaks=True,
+            trust=0.6,
+        ),
+        Row(
+            "smb/encryption", "encrypted packets", claimed("smb/encryption"), speaks=True, trust=0.6
+        ),
+        Row(
+            "smb/round-trips",
+            "the program's requests",
+            sign("faster-program"),
+            side="initiator",
+            speaks=True,
+            trust=0.7,
+            sign="faster-program",
+            remedy="Use the faster program, or let this one ask for more at a time",
+        ),
+        Row("smb/round-trips", "requests in flight", always),
+    ),
+}
+"""By component what may be behind it; the last row of each always holds."""

@@ -1,0 +1,172 @@
+"""When a cause is there, by the facts, signs and claims of a copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, CopyFacts, Part
+from bottleneck.analysis.finding import Claim
+
+SEGMENT_BYTES, EXPLAINED_TIMES = 1448, 4.0
+"""Payload of a usual packet; the rate that losses allow over the copy's, up to which they explain
+it."""
+FULL_RATIO = 0.9
+"""Of what several connections carry: a copy with so much fills the path, whatever is lost."""
+MOSTLY_ALONE_TIMES = 2.0
+SHORT_OF_PATH_RATIO, FAR_BELOW_RATIO = 0.8, 0.1
+SCALED = ("one-core", "all-cores", "ceiling")
+"""Causes whose limit is a load that was scaled up."""
+FITS_RATIOS = 0.75, 1.3
+"""The copy's rate over a limit that it runs at."""
+CHANGED_TIMES = 1.5
+"""What moved over the path at another time, over what the copy found there."""
+SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.8, 1.15
+"""Of what the path carried, from which on a copy and others' traffic together fill it; of a link,
+above which they cannot have shared it."""
+OTHERS_RATIO, THROTTLED_RATIO = 0.25, 0.1
+
+Holds = Callable[[CopyFacts, Part], bool]
+"""Whether a cause is there, by the copy's facts and the component."""
+
+
+def is_reached(claim: Claim) -> bool:
+    """Whether more than a load that was scaled up shows that the copy is at a limit."""
+    return claim.reached is True and claim.ceiling.cause not in SCALED
+
+
+def claim_of(copy: CopyFacts, words: str, part: Part) -> Claim | None:
+    """Returns the first claim of a cause behind a component that fits the copy; None: none.
+
+    It fits where the copy's own load shows it, or where the copy runs at its level.
+    """
+    for of, claim in copy.claims:
+        named = f"{claim.ceiling.component}/{claim.ceiling.cause}" == words
+        is_limit = claim.ceiling.standing != "at-least"
+        if of == part and named and is_limit and _fits(copy, claim):
+            return claim
+    return None
+
+
+def _fits(copy: CopyFacts, claim: Claim) -> bool:
+    if copy.rate is None or claim.reached is not None:
+        return claim.reached is not False or claim.partly
+    low, high = FITS_RATIOS
+    return low <= copy.rate.median / claim.ceiling.bytes_per_second <= high
+
+
+def claimed(words: str) -> Holds:
+    """Returns whether a claim of a cause at the component's side fits the copy."""
+
+    def holds(copy: CopyFacts, part: Part) -> bool:
+        return claim_of(copy, words, part) is not None
+
+    return holds
+
+
+def either(*ways: Holds) -> Holds:
+    """Returns whether any of several ways to see a cause shows it."""
+
+    def holds(copy: CopyFacts, part: Part) -> bool:
+        return any(each(copy, part) for each in ways)
+
+    return holds
+
+
+def sign(name: str, least: float = 0.0) -> Holds:
+    """Returns whether a sign was seen, of the component's side if it has one."""
+
+    def holds(copy: CopyFacts, part: Part) -> bool:
+        fits = (e for e in copy.signs if e.name == name and e.value > least)
+        return any(each.side is None or part[1] in ("path", each.side) for each in fits)
+
+    return holds
+
+
+def is_shared(copy: CopyFacts, part: Part) -> bool:
+    """Whether others' bytes and the copy's are about all that the path is known to carry."""
+    others = max((e.value for e in copy.signs if e.name == "others-traffic"), default=0.0)
+    if others <= OTHERS_RATIO or copy.rate is None:
+        return False
+    total, link = copy.rate.median / (1 - others), copy.least(NETWORK, ALLOWS)
+    # More than one link carries: they took another.
+    if link is not None and total > IMPOSSIBLE_RATIO * link:
+        return False
+    most = max((e.level.median for e in copy.of(NETWORK, ALONE, SHOWN)), default=0.0)
+    return total >= SHARED_FULL_RATIO * most
+
+
+def is_lossy(copy: CopyFacts, part: Part) -> bool:
+    """Whether losses explain the rate: Mathis et al. 1997, of which CUBIC makes a few times more.
+
+    Where several connections get no more than the copy, the path is full: a policer loses, too.
+    """
+    lost, several = copy.sign("lost"), copy.sign("several-carry")
+    if lost is None or copy.rate is None:
+        return False
+    known = several.value if several is not None else copy.least(NETWORK, ALLOWS)
+    if known is not None and copy.rate.median >= FULL_RATIO * known:
+        return False
+    if several is None and copy.sign("ignores-loss"):
+        return False
+    trip = max(1e-6, copy.rtt_seconds or 1.0)
+    mathis = 1.22 * SEGMENT_BYTES / (trip * math.sqrt(lost.value))
+    return mathis < EXPLAINED_TIMES * copy.rate.median
+
+
+def is_lossy_alone(copy: CopyFacts, part: Part) -> bool:
+    return is_lossy(copy, part) and copy.sign("several-carry") is None and not copy.supplied
+
+
+def vanish(copy: CopyFacts, part: Part) -> bool:
+    """Whether large packets vanish: seen in the copy, or by the path's test in one that waited."""
+    waits = copy.rate is None or copy.sign("timeouts") is not None
+    return copy.sign("stalled") is not None or (copy.sign("hole") is not None and waits)
+
+
+def mtus_differ(copy: CopyFacts, part: Part) -> bool:
+    below = copy.sign("below-link")
+    return bool(copy.sign("mtu-differs")) and below is not None and below.value < FAR_BELOW_RATIO
+
+
+def is_slow_one_way(copy: CopyFacts, part: Part) -> bool:
+    return bool(copy.sign("below-link") and copy.sign("one-way"))
+
+
+def was_faster(copy: CopyFacts, part: Part) -> bool:
+    """Whether the path carried much more at another moment of the run."""
+    rate = copy.rate.median if copy.rate is not None else math.inf
+    return copy.most(NETWORK, ALONE, SHOWN) > CHANGED_TIMES * rate
+
+
+def is_starting(copy: CopyFacts, part: Part) -> bool:
+    """Whether the copy ended while TCP still grew, below what else the path carries."""
+    other = [each for each in copy.of(NETWORK, ALONE, SHOWN) if not each.beside]
+    most = max((each.level.median for each in other), default=math.inf)
+    return (
+        copy.sign("grows") is not None
+        and copy.rate is not None
+        and copy.rate.median < SHORT_OF_PATH_RATIO * most
+    )
+
+
+def stands_still(copy: CopyFacts, part: Part) -> bool:
+    """Whether a server pauses, and its disk is not why."""
+    disk: Part = ("disk", part[1])
+    rate = copy.rate.median if copy.rate is not None else math.inf
+    is_quick = copy.most(disk, ALONE) > MOSTLY_ALONE_TIMES * rate
+    if claim_of(copy, "cpu/quota", ("cpu", part[1])) is not None:
+        return False
+    return copy.sign("stalls") is not None and (disk not in copy.chain or is_quick)
+
+
+def receives(copy: CopyFacts, part: Part) -> bool:
+    return part[1] == copy.receiver
+
+
+def is_signing_program(copy: CopyFacts, part: Part) -> bool:
+    return copy.sign("signed") is not None and copy.sign("faster-program") is not None
+
+
+def always(copy: CopyFacts, part: Part) -> bool:
+    return True

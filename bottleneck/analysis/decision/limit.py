@@ -1,0 +1,90 @@
+"""What limits a copy, with the words, figures and steps of whatever is known of that limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bottleneck.analysis import ceilings
+from bottleneck.analysis.attribution.attribution import Attribution, attribute
+from bottleneck.analysis.cap import Cap, settled
+from bottleneck.analysis.claim import claim
+from bottleneck.analysis.decision.causes import Row, rows
+from bottleneck.analysis.decision.conditions import claim_of
+from bottleneck.analysis.decision.reasons import because, limit_fact
+from bottleneck.analysis.decision.verdict import Decision, decide
+from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.facts.gather import gather
+from bottleneck.analysis.facts.record import CopyFacts, Part
+from bottleneck.analysis.finding import Claim, Ladder
+from bottleneck.analysis.rules.registry import BY_WORDS
+from bottleneck.analysis.socket_buffers import limiting
+from bottleneck.analysis.steps import Copy
+from bottleneck.report.report import Report
+from probes.core.records import Spread
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What limits one copy, and what it was decided by."""
+
+    decision: Decision
+    cap: Cap | None
+    """None: nothing is named."""
+    ladder: Ladder
+    time: Attribution | None
+    """None: its time was not looked at."""
+
+
+def limit_of(report: Report, copy: Copy) -> Limit:
+    """Decides what limits a copy that was made."""
+    assert copy.made is not None
+    ladder, time = ceilings.ladder(report, copy), attribute(report, copy)
+    decision = decide(gather(report, copy, ladder.claims))
+    if decision.row is None:
+        return Limit(decision, None, ladder, time)
+    given, rate = Evidence(report, copy), copy.made.rate
+    chosen = _claim(given, rate, ladder, decision.copy, decision.part, decision.row)
+    rival = None
+    if decision.rival is not None:
+        row = rows(decision.copy, decision.rival)[0]
+        rival = _claim(given, rate, ladder, decision.copy, decision.rival, row)
+    cap = Cap(chosen, decision.confidence, rival)
+    return Limit(decision, cap, _spare(settled(ladder, cap), cap), time)
+
+
+def _claim(
+    given: Evidence, rate: Spread, ladder: Ladder, copy: CopyFacts, part: Part, row: Row
+) -> Claim:
+    """Returns what is known of a cause: as a rule claims it, else by the facts that decided."""
+    known = claim_of(copy, row.words, part)
+    if known is not None and not (copy.supplied and row.remedy):
+        return known
+    component, _, word = row.words.partition("/")
+    side, cause = row.side_of(copy, part), BY_WORDS[component, word]
+    setting = limiting(given, word, side or "")
+    fact = limit_fact(copy, part)
+    remedy = cause.remedy.format(side=side)
+    level = rate if fact is None else None
+    return claim(
+        *(cause, side, given.made, because(copy, part, row)),
+        level=None if fact is None else fact.level.median,
+        low=None if fact is None else fact.level.low,
+        high=None if fact is None else fact.level.high,
+        steps=(given.made.index, *(() if fact is None else fact.steps)),
+        standing="estimated" if level is not None else "inferred",
+        remedy=row.remedy.format(side=side) or (remedy if setting is None else setting.remedy),
+        detail=row.label if row.remedy else "" if setting is None else setting.detail,
+    )
+
+
+def _spare(ladder: Ladder, cap: Cap) -> Ladder:
+    """Returns the ladder with the cap; others below it had time to spare: they are lower bounds."""
+    level, part = cap.claim.ceiling.bytes_per_second, cap.claim.ceiling.part
+    claims = [each for each in ladder.claims if each != cap.claim]
+    for at, each in enumerate(claims):
+        is_lower = each.ceiling.bytes_per_second < level
+        if is_lower and each.ceiling.part != part and each != cap.rival:
+            claims[at] = replace(each, ceiling=replace(each.ceiling, standing="at-least"))
+    claims.append(cap.claim)
+    claims.sort(key=lambda each: each.ceiling.bytes_per_second)
+    return replace(ladder, claims=tuple(claims))

@@ -1,0 +1,79 @@
+"""The verdict of a copy: the likeliest component, its cause, and how sure both are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bottleneck.analysis.claim import LIKENESS, SURE
+from bottleneck.analysis.decision.causes import TABLE, Row, rows
+from bottleneck.analysis.decision.conditions import claim_of
+from bottleneck.analysis.decision.weigh import Weighed, weigh
+from bottleneck.analysis.facts.record import UNKNOWN, CopyFacts, Part, View
+
+LEAST = 0.5
+"""Below it nothing is named."""
+TIE_LEAST, TIE_SUM = 0.4, 0.8
+"""Two components that are named together all the same: the least of the first, and of both."""
+ENDS_LEAST, ENDS_SUM = 0.3, 0.6
+"""The same of the two ends of one connection, which are one suspect."""
+RIVAL = 0.3
+"""A second component as likely as that is named beside the first."""
+MOST: dict[View, float] = {"both": 0.98, "hidden": 0.9, "alone": 0.9, "counters": 0.85, "": 0.85}
+MOST_SUPPLIED = 0.7
+"""The most confidence, by view; and in figures that a person told."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What caps one copy."""
+
+    copy: CopyFacts
+    part: Part
+    """UNKNOWN: nothing is named."""
+    row: Row | None
+    confidence: float
+    suspects: tuple[tuple[Part, float], ...] = ()
+    """The likeliest components first."""
+    rival: Part | None = None
+    """As likely as the first."""
+    weighed: Weighed | None = None
+
+    @property
+    def named(self) -> tuple[str, str | None, str]:
+        """Component, side and cause, in the contract's words."""
+        if self.row is None:
+            return "unknown", None, "inconclusive" if self.copy.rate is not None else "not-measured"
+        component, _, cause = self.row.words.partition("/")
+        if self.copy.supplied and self.row.label == "requests in flight":
+            return component, "path", cause  # which end asks for too little was not told
+        return component, self.row.side_of(self.copy, self.part), cause
+
+
+def decide(copy: CopyFacts) -> Decision:
+    """Decides what caps a copy."""
+    tool = next((each for _, each in copy.claims if each.ceiling.tool and each.reached), None)
+    if tool is not None and not copy.is_scattered:
+        part: Part = ("cpu", tool.ceiling.side)
+        row = next(each for each in TABLE["cpu"] if each.words == "instrument/ceiling")
+        return Decision(copy, part, row, min(copy.trust, tool.trust))
+    weighed = weigh(copy)
+    ranked = weighed.ranked
+    (first, likely), (second, less) = ranked[0], ranked[1]
+    rival = second if less >= RIVAL and second != UNKNOWN else None
+    suspects = tuple(ranked[:4])
+    if first == UNKNOWN or likely < LEAST:
+        ends = first[0] == second[0] == "tcp"
+        least, both = (ENDS_LEAST, ENDS_SUM) if ends else (TIE_LEAST, TIE_SUM)
+        if UNKNOWN in (first, second) or likely < least or likely + less < both:
+            return Decision(copy, UNKNOWN, None, 0.0, suspects, weighed=weighed)
+        rival = second
+    row = rows(copy, first)[0]
+    claim = claim_of(copy, row.words, first)
+    is_shown = row.passing or (claim is not None and claim.reached)
+    if copy.is_scattered and copy.view in ("counters", "") and not is_shown:
+        return Decision(copy, UNKNOWN, None, 0.0, suspects, weighed=weighed)
+    most = min(MOST_SUPPLIED if copy.supplied else MOST[copy.view], row.trust, copy.trust)
+    if claim is not None:
+        is_likeness = claim.partly and not claim.reached
+        most = min(most, LIKENESS if is_likeness else claim.trust if claim.trust < SURE else 1.0)
+    return Decision(copy, first, row, round(min(most, likely), 2), suspects, rival, weighed)

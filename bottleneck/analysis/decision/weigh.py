@@ -1,0 +1,175 @@
+"""How likely each component is what caps a copy, by Bayes' rule over its facts.
+
+    P(k caps) ~ prior(k) * time(k) * level(k) * shown(k) * signs(k)
+
+and the same for "something that was not seen". All constants of the decision are here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bottleneck.analysis.decision.causes import Seen, seen
+from bottleneck.analysis.facts.record import (
+    ALLOWS,
+    ALONE,
+    BUSY,
+    SHOWN,
+    UNKNOWN,
+    CopyFacts,
+    Fact,
+    Level,
+    Part,
+    View,
+)
+
+PRIORS = {"disk": 1.0, "network": 1.0, "cpu": 0.6, "smb": 0.5, "tcp": 0.35, "unknown": 0.5}
+RECEIVER_PRIOR = 0.4
+"""Of TCP's two ends the receiver's window is the likelier one."""
+USUAL_DISK, USUAL_CORE = 1e7, 3e8
+"""Bytes per second: a disk that does less by itself is rarer the less it does, and a core that does
+more the more."""
+NEAR_SECONDS, NEAR_PRIOR, NO_TRIP_PRIOR = 2e-3, 0.05, 0.15
+"""Below this round trip neither windows nor requests in flight matter; and where none is known."""
+TEMPERATURE = 0.15
+"""A lead of so much of the time makes a component e times as likely."""
+MISREAD: Mapping[View, float] = {
+    **{"both": 0.1, "hidden": 0.15, "alone": 0.2, "counters": 0.3, "": 0.3}
+}
+"""How often the shares of the time mislead."""
+RANGE = 5.0
+"""Of ln(rate): over so much a copy's rate is spread where a component does not cap it."""
+LEVEL_FLOOR = 0.15
+"""Likelihood ratio where the copy runs far below every limit of a component."""
+WIDTH = 0.10
+"""Standard deviation of ln(copy over limit) beyond the limit's own spread."""
+LESS, MORE = 0.90, 1.04
+"""A copy gets so much of what its component does alone, and not more than that."""
+EXCEEDED = 1.1
+"""A limit that the copy itself exceeds so far was none."""
+SHOWN_SLACK, SHOWN_POWER, SHOWN_FLOOR = 1.06, 4.0, 0.06
+"""What moved more through a component at another time speaks against it; not without end, because
+what a component can do changes."""
+SIGNS: Mapping[Seen, float] = {
+    **{"reached": 4.0, "passing": 4.0, "speaks": 4.0, "alike": 2.0, "": 1.0}
+}
+"""For a component with a cause that was seen in this very copy."""
+IDLE, UNCOUNTED = 0.4, 0.35
+"""Utilization below which no sign counts; and of what counters over the whole copy do not tell."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """How likely each component caps a copy."""
+
+    likely: Mapping[Part, float]
+    """They sum to 1."""
+    factors: Mapping[Part, Mapping[str, float]]
+    """By component the factors of its likelihood, for the evidence."""
+
+    @property
+    def ranked(self) -> list[tuple[Part, float]]:
+        """The components, the likeliest first."""
+        return sorted(self.likely.items(), key=lambda each: -each[1])
+
+
+def weigh(copy: CopyFacts) -> Weighed:
+    """Weighs all components of a copy that has a rate."""
+    assert copy.rate is not None
+    time = _time(copy)
+    factors: dict[Part, dict[str, float]] = {}
+    for part in copy.chain:
+        signs = seen(copy, part) if _had_work(copy, part) else ""
+        level = _level(copy, part, copy.rate)
+        shown = min((_shown(each, copy.rate) for each in copy.of(part, SHOWN)), default=1.0)
+        if signs not in ("", "speaks"):
+            # What is seen in this copy explains why it is slower than at other moments.
+            level, shown = max(1.0, level), 1.0
+        factors[part] = {
+            "prior": _prior(copy, part, copy.rate.median, signs != ""),
+            "time": time[part],
+            "level": level,
+            "shown": shown,
+            "signs": SIGNS[signs],
+        }
+    twins = (_shown(each, copy.rate) for each in copy.facts if each.kind == SHOWN and each.beside)
+    factors[UNKNOWN] = {
+        "prior": PRIORS["unknown"],
+        "time": time[UNKNOWN],
+        "shown": min(twins, default=1.0),
+    }
+    products = {part: math.prod(each.values()) for part, each in factors.items()}
+    total = sum(products.values())
+    return Weighed({part: value / total for part, value in products.items()}, factors)
+
+
+def _prior(copy: CopyFacts, part: Part, rate: float, speaks: bool) -> float:
+    component = part[0]
+    prior = RECEIVER_PRIOR if part == ("tcp", copy.receiver) else PRIORS[component]
+    if component == "disk":
+        return prior * min(1.0, math.sqrt(rate / USUAL_DISK))
+    if component == "cpu":
+        return prior * (1 + rate / USUAL_CORE)
+    if component == "tcp" and copy.rtt_seconds is None:
+        return NO_TRIP_PRIOR
+    is_near = copy.rtt_seconds is not None and copy.rtt_seconds < NEAR_SECONDS
+    if component not in ("tcp", "smb") or not is_near:
+        return prior
+    return prior if speaks else NEAR_PRIOR
+
+
+def _had_work(copy: CopyFacts, part: Part) -> bool:
+    """Whether a sign may speak for a component: not where it was seen to have next to no work."""
+    use = copy.busy(part)
+    return use is None or use > IDLE or part in copy.unseen
+
+
+def _time(copy: CopyFacts) -> dict[Part, float]:
+    """Returns the likelihoods by the copy's time: the busier a component, the likelier the cap."""
+    uses = {part: copy.busy(part) for part in (*copy.chain, UNKNOWN)}
+    hidden = copy.busy(UNKNOWN) or 0.0
+    if all(use is None for use in uses.values()):
+        return dict.fromkeys(uses, 1.0)
+    unseen_use = UNCOUNTED if copy.view in ("counters", "") else 0.0
+    levels = {part: unseen_use if use is None else use for part, use in uses.items()}
+    for part in copy.unseen & levels.keys():
+        # Work that the view cannot see is somewhere in its unknown time.
+        levels[part] = min(1.0, levels[part] + hidden)
+    errors = [each.level.high - each.level.median for each in copy.facts if each.kind == BUSY]
+    scale = math.hypot(TEMPERATURE, max(errors, default=0.0))
+    weights = {part: math.exp(use / scale) for part, use in levels.items()}
+    total, misread = sum(weights.values()), MISREAD[copy.view]
+    even = misread / len(weights)
+    return {part: (1 - misread) * each / total + even for part, each in weights.items()}
+
+
+def _level(copy: CopyFacts, part: Part, rate: Level) -> float:
+    """Returns how well the copy's rate is that of a component's limits; 1: none is known.
+
+    It is the cap if the copy runs at one of its limits; if at none, all of them speak against it.
+    """
+    alone, allows = (
+        max((f for f in (_fit(each, rate) for each in copy.of(part, kind)) if f), default=1.0)
+        for kind in (ALONE, ALLOWS)
+    )
+    first, second = max(alone, allows), min(alone, allows)
+    # Two kinds of limits that both fit are two witnesses, and never quite independent.
+    return first * math.sqrt(max(1.0, second)) if first > 1 else second
+
+
+def _fit(limit: Fact, rate: Level) -> float | None:
+    """Returns how well a rate is that of a limit; None: the copy itself refutes that limit."""
+    low, high = LESS * limit.level.low, MORE * limit.level.high
+    if rate.low > EXCEEDED * high:
+        return None
+    off = max(0.0, math.log(low / rate.high), math.log(rate.low / high))
+    peak = RANGE / (math.log(high / low) + math.sqrt(math.tau) * WIDTH)
+    return max(LEVEL_FLOOR, peak * math.exp(-0.5 * (off / WIDTH) ** 2))
+
+
+def _shown(fact: Fact, rate: Level) -> float:
+    """Returns how likely a component caps a copy beside which it moved so much."""
+    share = SHOWN_SLACK * rate.median / fact.level.median
+    return max(SHOWN_FLOOR, min(1.0, float(share**SHOWN_POWER)))

@@ -1,0 +1,150 @@
+"""BUSY facts: the share of a copy's own time in which each component had work, from its trace.
+
+Looks of both hosts, or of the initiator's host alone, tell it; without a trace counters do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.attribution import patterns
+from bottleneck.analysis.attribution.alone import by_asking, is_without_queue
+from bottleneck.analysis.attribution.attribution import timed_copy
+from bottleneck.analysis.attribution.both import by_both
+from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, Time, ViewResult
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.facts.counters import counted, cpu_counted, memory_wait
+from bottleneck.analysis.facts.record import BUSY, NETWORK, UNKNOWN, Fact, Level, Part, View
+from bottleneck.analysis.rules.cpu.cores import load_of
+from bottleneck.analysis.steps import Copy
+from bottleneck.report.report import Report
+from probes.core.records import SIDES
+
+THROTTLED_RATIO = 0.1
+"""Of its quota's periods in which a copy was stopped, from which on that is its CPU's time."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a view of a copy's time tells."""
+
+    facts: tuple[Fact, ...] = ()
+    view: View = ""
+    unseen: frozenset[Part] = frozenset()
+    exclusive: Mapping[Part, float] = field(default_factory=dict)
+    timed: TimedCopy | None = None
+    """The copy with its trace; None: it has none."""
+
+
+def watched(report: Report, copy: Copy) -> Watched:
+    """Returns the utilizations of a copy's components, by the best view that the report has."""
+    timed = timed_copy(report, copy)
+    result = None if timed is None else by_both(timed) or by_asking(timed)
+    if timed is None or result is None:
+        facts = counted(report, copy)
+        return Watched(facts, "counters" if facts else "", timed=timed)
+    uses = dict(result.time.uses)
+    if patterns.pinned(timed):
+        # The sender's congestion window holds a path that is empty.
+        uses["tcp", timed.sender] = uses.pop(NETWORK, 0.0)
+    _count_host(report, copy, uses)
+    view = _view(result)
+    facts = tuple(_fact(part, use, result.time.looks) for part, use in uses.items())
+    unseen: frozenset[Part] = frozenset()
+    if view == "alone":
+        facts, unseen = _one_end(report, copy, timed, uses, facts, result.time.looks)
+    return Watched(facts, view, unseen, _exclusive(result.time), timed)
+
+
+def _view(result: ViewResult) -> View:
+    return "both" if result.view == BOTH else "hidden" if result.view == HIDDEN else "alone"
+
+
+def _count_host(report: Report, copy: Copy, uses: dict[Part, float]) -> None:
+    """Counts as a CPU's the time in which its quota stopped the copy, or in which it was full.
+
+    No look at a thread that is stopped, or that waits for a core, sees it work.
+    """
+    for side in SIDES if copy.made is not None else ():
+        seen = None if copy.made is None else load_of(report, copy.made, side)
+        if seen is None:
+            continue
+        part: Part = ("cpu", side)
+        if (stopped := seen.throttled_ratio or 0.0) > THROTTLED_RATIO:
+            uses[part] = max(stopped, uses.get(part, 0.0))
+            uses[UNKNOWN] = uses.get(UNKNOWN, 0.0) * (1 - stopped)
+        usage = copy.made.usage(side) if copy.made is not None else None
+        waits = memory_wait(usage) if usage is not None else 0.0
+        if waits > 0:
+            uses[part] = max(min(1.0, waits), uses.get(part, 0.0))
+        if seen.full:
+            uses[part] = max(min(1.0, seen.all_cores_ratio), uses.get(part, 0.0))
+
+
+def _one_end(
+    report: Report,
+    copy: Copy,
+    timed: TimedCopy,
+    uses: Mapping[Part, float],
+    facts: tuple[Fact, ...],
+    looks: int,
+) -> tuple[tuple[Fact, ...], frozenset[Part]]:
+    """Returns the facts of a view that has one end alone, and what it cannot see."""
+    hidden = timed.serving
+    parts: list[Part] = [("disk", hidden), ("cpu", hidden), ("smb", steps.other(copy.initiator))]
+    # Where the other host was too busy to be looked at, its counters still tell of its CPU.
+    other = () if copy.made is None else cpu_counted(report, copy.made, hidden)
+    unseen = frozenset(parts) - {each.part for each in other}
+    facts = (*facts, *other)
+    own = timed.connection(timed.asking)
+    if timed.pull and not timed.on_one_host:
+        return _arriving(timed, uses, facts, looks), unseen
+    if own is not None and is_without_queue(timed, own):
+        # A server that acknowledges late leaves bytes unsent too, as a full path does.
+        late = min(1.0, uses.get(UNKNOWN, 0.0) + uses.get(NETWORK, 0.0))
+        facts = (*(e for e in facts if e.part != UNKNOWN), _fact(UNKNOWN, late, looks))
+    return facts, unseen
+
+
+def _arriving(
+    timed: TimedCopy, uses: Mapping[Part, float], facts: tuple[Fact, ...], looks: int
+) -> tuple[Fact, ...]:
+    """Returns the facts of a pull that its receiver alone watched.
+
+    A reader that has read all that came is fed, however much of a core it takes: the path had work
+    then, or the server. Whether path or windows held the bytes back is not seen from here.
+    """
+    own = timed.connection(timed.asking)
+    looked = own.looks if own is not None else ()
+    ahead = sum(timed.keeps_up(each) for each in looked) / max(1, len(looked))
+    core: Part = ("cpu", timed.asking)
+    fed = ahead * uses.get(core, 0.0)
+    path, hidden = (min(1.0, uses.get(part, 0.0) + fed) for part in (NETWORK, UNKNOWN))
+    ends: tuple[Part, Part] = ("tcp", "client"), ("tcp", "server")
+    again: dict[Part, float] = {core: uses.get(core, 0.0) - fed, NETWORK: path, UNKNOWN: hidden}
+    again |= dict.fromkeys(ends, path)
+    kept = (each for each in facts if each.part not in again)
+    return (*kept, *(_fact(part, use, looks) for part, use in again.items()))
+
+
+def _fact(part: Part, use: float, looks: int) -> Fact:
+    """Returns a sampled share, with the error of its sample (Agresti and Coull)."""
+    ratio = (use * looks + 1) / (looks + 2)
+    error = math.sqrt(ratio * (1 - ratio) / (looks + 2))
+    level = Level(max(0.0, use - error), use, min(1.0, use + error))
+    return Fact(part, BUSY, level, f"had work for {use:.0%} of the time")
+
+
+def _exclusive(time: Time) -> dict[Part, float]:
+    """Returns the share of the time in which each component alone had work."""
+    alone: dict[Part, float] = {}
+    whole = sum(weight for _, instants in time.slices for weight, _ in instants)
+    for _, instants in time.slices:
+        for weight, at_work in instants:
+            if len(at_work) == 1 and whole > 0:
+                part = next(iter(at_work))
+                alone[part] = alone.get(part, 0.0) + weight / whole
+    return alone

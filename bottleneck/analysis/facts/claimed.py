@@ -1,0 +1,80 @@
+"""What the rules beside the model claim of causes, as facts about the components they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, Fact, Kind, Level, Part
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.steps import Copy
+from bottleneck.report.report import Report
+
+Claimed = tuple[Part, Claim]
+"""A component, and what is claimed of it."""
+
+
+def by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Claimed]:
+    """Yields each claim with the component on the copy's way that it is of."""
+    for each in claims:
+        component, side = each.ceiling.part
+        match component:
+            case "memory" if each.ceiling.cause == "swap" and not _is_of_disk(report, each):
+                yield ("cpu", side), each
+            case "memory":
+                yield ("disk", side), each
+            case "bus":
+                yield ("disk", side) if _is_of_disk(report, each) else NETWORK, each
+            case "network":
+                yield NETWORK, each
+            case "instrument":
+                yield ("cpu", side), each
+            case "smb" if each.ceiling.cause in ("signing", "encryption") and not copy.native:
+                yield ("cpu", side), each
+            case "smb":
+                yield ("smb", steps.other(copy.initiator)), each
+            case _:
+                yield (component, side), each
+
+
+def _is_of_disk(report: Report, claim: Claim) -> bool:
+    shown = (steps.found_at(report, index) for index in claim.ceiling.steps)
+    return any(each is not None and each.step.stage == "disk" for each in shown)
+
+
+def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
+    """Yields the limits that were claimed: of disks by themselves, and what settings allow."""
+    claims = tuple(claims)
+    own = -1 if copy.made is None else copy.made.index
+    limited = {part for part, each in claims if _kind(each) == ALONE}
+    for part, claim in claims:
+        ceiling, kind = claim.ceiling, _kind(claim)
+        # What was read off the copy itself is no witness beside it; nor is what a disk would do
+        # without what limits it.
+        is_own = ceiling.component == "disk" and own in ceiling.steps
+        is_freed = kind == SHOWN and part in limited
+        if kind is not None and not is_own and not is_freed:
+            rate, high = ceiling.bytes_per_second, ceiling.high_bytes_per_second
+            level = Level(ceiling.low_bytes_per_second, rate, rate if claim.reached else high)
+            yield Fact(part, kind, level, claim.words, ceiling.steps)
+
+
+def is_path_held(claims: Iterable[Claim]) -> bool:
+    """Whether something else than the path held the tests of TCP by itself."""
+    found = [e.ceiling for e in claims if e.ceiling.component in ("network", "bus")]
+    return bool(found) and all(each.standing == "at-least" for each in found)
+
+
+def _kind(claim: Claim) -> Kind | None:
+    """Returns the kind of fact that a claim is; None: the model has it from elsewhere."""
+    standing, component = claim.ceiling.standing, claim.ceiling.component
+    if component == "disk":
+        return SHOWN if standing == "at-least" else ALONE
+    if standing == "at-least":
+        return None
+    if claim.ceiling.is_link and standing == "measured":
+        return ALONE
+    if component == "memory":
+        return None if claim.reached is False else ALONE
+    is_inferred = claim.ceiling.cause in ("round-trips", "link-rate") and standing == "inferred"
+    return ALLOWS if is_inferred or component in ("tcp", "bus") else None

@@ -1,0 +1,140 @@
+"""BUSY facts of a copy without a trace: from counters over the whole copy.
+
+CPU time and the wait for a core, the last flush, and what the kernels say limits the connection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.facts.record import BUSY, NETWORK, Fact, Level, Part
+from bottleneck.analysis.rules.cpu.cores import load_of
+from bottleneck.analysis.rules.memory.swap import swaps
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report.report import Report
+from probes.core.records import Usage
+
+ERROR_RATIO = 0.15
+"""Of a utilization that counters tell, and not looks at single moments."""
+FAR_SECONDS = 2e-3
+"""Round trip, below which no usual number of bytes in flight is too small."""
+LONG_FLUSH_RATIO = 0.15
+"""Of the copy's time: a last flush so long says that the disk lagged behind before it, too."""
+KERNELS_RATIO = 0.7
+"""Of the time in which a part of the connection has work that both kernels name."""
+UNREAD_RATIO = 0.25
+"""Of a window, and of the looks with much unread, of a reader that is slow."""
+ARRIVED_RATIO = 1.25
+"""Acknowledged over durable rate, from which on the bytes were there and the disk alone was not."""
+LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0
+LITTLE_BYTES = 64 << 10
+SELDOM_RATIO = 0.1
+"""Share of a push's time that its last flush takes, up to which it found nothing to do."""
+IN_TURN = ("network", "receive-window", "send-buffer")
+
+
+def counted(report: Report, copy: Copy) -> tuple[Fact, ...]:
+    """Returns what a step's counters tell; empty: the copy was not made, or nothing was counted."""
+    step = copy.made
+    if step is None:
+        return ()
+    facts = [each for side in ("client", "server") for each in cpu_counted(report, step, side)]
+    facts += _flush(copy, step)
+    return (*facts, *_connection(copy, step), *_idle(copy, step, facts))
+
+
+def cpu_counted(report: Report, step: Found, side: str) -> tuple[Fact, ...]:
+    """Returns the time in which a side's CPU ran the copy or kept it waiting for a core."""
+    usage = step.usage(side)
+    if usage is None or not usage.core_busy_ratios or usage.wall_seconds <= 0:
+        return ()
+    # Of several processes the busiest carries the copy: the wait is shared out by their run time.
+    run = usage.busiest_process_ratio
+    total = usage.copy_cpu_seconds / usage.wall_seconds
+    wait = (usage.run_delay_seconds or 0.0) / usage.wall_seconds
+    share = run + wait * min(1.0, run / total) if total > 0 else run
+    interrupts = usage.softirq_ratio * len(usage.core_busy_ratios)
+    seen = load_of(report, step, side)
+    full = seen.all_cores_ratio if seen is not None and seen.full else 0.0
+    if seen is not None and seen.starved:
+        full = run + (seen.waiting_ratio or 0.0)
+    stopped, swapping = usage.throttled_ratio or 0.0, memory_wait(usage)
+    share = min(1.0, max(share, stopped, interrupts, full, swapping))
+    return (_rough(("cpu", side), share, f"ran or waited for a core for {share:.0%} of the time"),)
+
+
+def memory_wait(usage: Usage) -> float:
+    """Returns the share of the time in which a host that swaps waited for memory."""
+    return min(1.0, usage.memory_waiting_ratio or 0.0) if swaps(usage) else 0.0
+
+
+def _flush(copy: Copy, step: Found) -> Iterator[Fact]:
+    """Yields the receiver's disk by the last flush: those before it wait for the path as well."""
+    flush = step.details.flush_seconds or 0.0
+    # A server that forces each write to its disk has nothing left to flush.
+    came, rate = step.details.acknowledged_bytes_per_second, step.rate.median
+    # Where the bytes had not arrived, the last flush waited for the path as well.
+    has_arrived = (
+        came is None or came >= ARRIVED_RATIO * rate or flush < LONG_FLUSH_RATIO * step.seconds
+    )
+    if step.seconds > 0 and flush and has_arrived and not writes_wait(step):
+        share = min(1.0, flush / step.seconds)
+        use = share if share < LONG_FLUSH_RATIO else (1 + share) / 2
+        yield _rough(("disk", copy.receiver), use, f"its last flush took {share:.0%} of the time")
+
+
+def writes_wait(step: Found) -> bool:
+    """Whether requests of a push wait for the server, whose kernel has all that was sent."""
+    details = step.details
+    is_sent = (details.sockets.unsent_bytes_median or 0.0) <= LITTLE_BYTES
+    wait, trip = details.request_seconds_median or 0.0, details.rtt_seconds or 0.0
+    is_long = wait >= max(LEAST_WAIT_SECONDS, LEAST_TRIPS * trip)
+    is_durable = (details.flush_seconds or 0.0) <= SELDOM_RATIO * step.seconds
+    return details.sockets.by == "sender" and is_sent and is_long and is_durable
+
+
+def _connection(copy: Copy, step: Found) -> Iterator[Fact]:
+    """Yields who limits the connection, as far as the kernels at its ends agree."""
+    by = step.details.sockets.by
+    parts: dict[str | None, tuple[Part, ...]] = {
+        "network": (NETWORK,),
+        "receive-window": (("tcp", copy.receiver),),
+        "send-buffer": (("tcp", copy.sender),),
+        "receiver": (("cpu", copy.receiver), ("disk", copy.receiver)),
+        "sender": (("cpu", copy.sender), ("disk", copy.sender)),
+    }
+    share = KERNELS_RATIO if by in IN_TURN else KERNELS_RATIO / 2
+    if by in ("receiver", "sender"):
+        yield _rough(NETWORK, 0.0, f"was not what the {by} waited for, by its kernels' queues")
+    for part in parts.get(by, ()):
+        yield _rough(part, share, f"limited the connection, by its kernels' queues ({by})")
+
+
+def reads_slowly(step: Found, window_bytes: float) -> bool:
+    """Whether much of what arrived waits to be read."""
+    counts = step.details.sockets
+    unread = counts.unread_bytes_median or 0.0
+    return unread > UNREAD_RATIO * window_bytes or counts.full_ratio > UNREAD_RATIO
+
+
+def _idle(copy: Copy, step: Found, facts: list[Fact]) -> Iterator[Fact]:
+    """Yields, on a far path, the time in which no CPU and no disk worked: a wait for replies.
+
+    What is under way meanwhile may as well be held by the path.
+    """
+    trip = step.details.sockets.min_rtt_seconds or step.details.rtt_seconds or 0.0
+    cores = [each for each in facts if each.part[0] == "cpu"]
+    window = step.details.sockets.peer_window_bytes_median or math.inf
+    is_named = step.details.sockets.by in IN_TURN or reads_slowly(step, window)
+    if trip >= FAR_SECONDS and not is_named and len(cores) == 2:
+        idle = 1 - max(each.level.median for each in facts)
+        words = f"waited for replies for {idle:.0%} of the time"
+        yield _rough(("smb", steps.other(copy.initiator)), idle, words)
+        yield _rough(NETWORK, idle, words)
+
+
+def _rough(part: Part, use: float, words: str) -> Fact:
+    level = Level(max(0.0, use - ERROR_RATIO), use, min(1.0, use + ERROR_RATIO))
+    return Fact(part, BUSY, level, words)

@@ -1,0 +1,98 @@
+"""Collects all facts of a copy from a report: of measurements, with or without a trace, or told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import hardware_limits, steps
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.cap import bounded, scattered
+from bottleneck.analysis.facts.busy import watched
+from bottleneck.analysis.facts.claimed import by_part, claim_facts, is_path_held
+from bottleneck.analysis.facts.path import path_facts, request_facts
+from bottleneck.analysis.facts.record import BUSY, NETWORK, CopyFacts, Fact, Level, Part
+from bottleneck.analysis.facts.signs import signs
+from bottleneck.analysis.facts.transfers import transfer_facts
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.rtt import rtt
+from bottleneck.analysis.steps import Copy
+from bottleneck.report.report import Report
+
+STOPPING = ("server-software", "quota")
+"""Causes by which a file server answers nothing for long, then much at once."""
+
+
+def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFacts:
+    """Returns all that a report tells of one copy."""
+    time = watched(report, copy)
+    chain = tuple(_chain(copy))
+    trip = _rtt(report, copy, time.timed)
+    claimed = tuple(by_part(report, copy, claims))
+    seen = time.facts
+    if time.view == "counters" and any(each.ceiling.cause in STOPPING for each in claims):
+        # A server that stops and goes leaves full queues behind, as a full path does.
+        seen = tuple(each for each in seen if each.part != NETWORK)
+    facts = (
+        *seen,
+        *claim_facts(copy, claimed),
+        *path_facts(report, copy, time, trip, held=is_path_held(claims)),
+        *transfer_facts(report, copy),
+        *request_facts(report, copy, time.timed, trip),
+    )
+    rate = None if copy.made is None else copy.made.rate
+    return CopyFacts(
+        name=copy.name,
+        dialect=copy.dialect,
+        engine=copy.engine,
+        initiator=copy.initiator,
+        sender=copy.sender,
+        receiver=copy.receiver,
+        rate=None if rate is None else Level(rate.low, rate.median, rate.high),
+        chain=chain,
+        facts=tuple(each for each in facts if _counts(each, chain)),
+        signs=tuple(signs(report, copy, time.timed)),
+        claims=claimed,
+        view=time.view,
+        unseen=time.unseen,
+        exclusive=time.exclusive,
+        rtt_seconds=trip,
+        trust=1.0 if copy.made is None else bounded(copy, copy.made, 1.0),
+        is_scattered=rate is not None and scattered(rate),
+        supplied=is_told(report),
+    )
+
+
+def _counts(fact: Fact, chain: tuple[Part, ...]) -> bool:
+    return fact.part in chain or fact.kind == BUSY
+
+
+def _chain(copy: Copy) -> Iterator[Part]:
+    """Yields the components that every byte of a copy passes, in its order."""
+    if copy.cache != "cached" or (copy.made is not None and not steps.from_ram(copy.made)):
+        yield "disk", copy.sender
+    yield "cpu", copy.sender
+    yield "tcp", copy.sender
+    yield NETWORK
+    yield "tcp", copy.receiver
+    yield "smb", steps.other(copy.initiator)
+    yield "cpu", copy.receiver
+    yield "disk", copy.receiver
+
+
+def _rtt(report: Report, copy: Copy, timed: TimedCopy | None) -> float | None:
+    """Returns the shortest round trip between the hosts, seconds; None: not known."""
+    connection = timed.connection(timed.sender) if timed is not None else None
+    if connection is not None and connection.min_rtt_seconds > 0:
+        return connection.min_rtt_seconds
+    if copy.made is not None:
+        details = copy.made.details
+        trip = details.sockets.min_rtt_seconds or details.rtt_seconds
+        if trip:
+            return trip
+    idle = rtt(report, copy.made)
+    if idle is not None and idle.echoed:
+        return idle.seconds
+    tests = (each.details.limits for each in hardware_limits.believed(report, copy.sender))
+    trips = (each.min_rtt_seconds for each in tests if each is not None and each.min_rtt_seconds)
+    return min(trips, default=steps.target_of(report).connect_seconds)

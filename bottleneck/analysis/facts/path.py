@@ -1,0 +1,274 @@
+"""Facts about the path and both ends of TCP: tests of TCP by itself, links, windows, buffers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bottleneck.analysis import hardware_limits, model, steps
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.evidence.copies import alike, host
+from bottleneck.analysis.facts.busy import Watched
+from bottleneck.analysis.facts.counters import FAR_SECONDS, reads_slowly
+from bottleneck.analysis.facts.record import (
+    ALLOWS,
+    ALONE,
+    NETWORK,
+    SHOWN,
+    Fact,
+    Kind,
+    Level,
+    Part,
+    each_part,
+)
+from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report.report import Report
+from bottleneck.text.units import link_text, seconds_text, size_text
+from probes.core.records import HostFacts
+
+FULL_CORE_RATIO, THROTTLED_RATIO = 0.9, 0.1
+"""Of a step that a CPU held: what it reached is less than its component can do."""
+LOST_RATIO = 1e-3
+WINDOW_HELD_RATIOS = 0.6, 1.3
+"""Rate of a TCP test over its window a round trip, where the window held it."""
+WAITED_RATIO = 0.2
+"""Share of the time that a sender waited for the window, from which on it matters."""
+APART_RATIO = 1.3
+"""Several connections over one, from which on each end of TCP had less than the path."""
+CHANGED_RATIO = 1.2
+"""A path that carried so much more at another time has no standard link of the copy's rate."""
+FLIES_RATIOS = 0.4, 0.7, 1.15
+"""Of a send buffer: payload in flight; the kernel counts its own overhead in it."""
+GROWS_TO_BYTES = {"Linux": (6 << 20, 4 << 20), "Windows 7": (256 << 10, 64 << 10)}
+"""By system: how far receive window and send buffer grow by themselves."""
+SIZED_RATIO, FLYING_RATIO, HIGH_RATIO = 0.75, 0.6, 1.1
+"""Of requested bytes a round trip, what a copy gets: of requests of a known size, of what mostly
+was in flight; and at most (Little's law)."""
+ENDS: tuple[Part, Part] = ("tcp", "client"), ("tcp", "server")
+
+
+def path_facts(
+    report: Report, copy: Copy, time: Watched, rtt: float | None, *, held: bool
+) -> Iterator[Fact]:
+    """Yields what is known of the path in a copy's direction, and of TCP at both ends of it.
+
+    held: whether something else than the path held its tests.
+    """
+    yield from _tests(report, copy, rtt, held)
+    yield from _windows(copy, time.timed, rtt)
+    yield from _link(report, copy, time.view not in ("counters", ""))
+    if is_told(report) and rtt:
+        yield from _supplied_windows(report, copy, rtt)
+
+
+# -- TCP by itself ---------------------------------------------------------------------------------
+
+
+def _tests(report: Report, copy: Copy, rtt: float | None, held: bool) -> Iterator[Fact]:
+    """Yields tests of TCP in the copy's direction: of the path, and of one connection's ends."""
+    tests = hardware_limits.believed(report, copy.sender)
+    own = [each for each in tests if is_of_client(report, each)]
+    most = max((each.rate.median for each in own), default=0.0)
+    mtu = steps.mtu_bytes(report)
+    for each in own:
+        streams = each.setting.streams or 1
+        level = Level(each.rate.low, each.rate.median, each.rate.high)
+        words = f"TCP by itself ({streams:.0f} connection{'s' if streams > 1 else ''})"
+        by_window = _is_held_by_window(report, copy, each, rtt)
+        by_cpu = is_held_by_cpu(each) and model.looks_like(level.median, mtu) is None
+        is_held = by_window or by_cpu
+        # Losses slow each connection down by itself: a copy has one of them on such a path.
+        is_lossy = streams == 1 and _is_lossy(report, each)
+        is_whole = (level.median * 1.02 >= most and not held) or is_lossy
+        is_limit = is_whole and not is_held and not steps.on_one_host(report)
+        yield Fact(NETWORK, ALONE if is_limit else SHOWN, level, words, _at(each))
+        if streams == 1 and copy.setting.streams in (None, 1):
+            is_less = most > APART_RATIO * level.median or by_window
+            kind: Kind = ALONE if is_less else SHOWN
+            # A file server may fix its own buffers: of these TCP by itself shows nothing.
+            if (rtt or 0.0) >= FAR_SECONDS if is_less else is_told(report):
+                yield from each_part(ENDS, kind, level, words, each.index)
+    for each in tests:
+        if not is_of_client(report, each) and (each.setting.streams or 1) == 1:
+            # Another host at the client's place: the server's end of the connection is the same.
+            level = Level.around(each.rate.median)
+            words = "TCP by itself from another client"
+            yield Fact(("tcp", "server"), SHOWN, level, words, _at(each))
+
+
+def _at(step: Found) -> tuple[int, ...]:
+    return (step.index,)
+
+
+def is_of_client(report: Report, test: Found) -> bool:
+    """Whether a supplied TCP figure is of the copy's client; one that names nobody is."""
+    name, client = (test.details.client or "").casefold(), report.client
+    if not name or client is None or not (client.name or client.system):
+        return True
+    if name.startswith(("another", "other")):
+        return False
+    return name in f"{client.name} {client.system}".casefold() or (
+        bool(client.name) and client.name.casefold() in name
+    )
+
+
+def is_held_by_cpu(step: Found) -> bool:
+    """Whether a full core or a quota held a step of TCP or of a disk."""
+    usages = filter(None, map(step.usage, ("client", "server")))
+    return any(
+        each.busiest_core_ratio >= FULL_CORE_RATIO
+        or (each.throttled_ratio or 0.0) > THROTTLED_RATIO
+        for each in usages
+    )
+
+
+def _is_held_by_window(report: Report, copy: Copy, test: Found, rtt: float | None) -> bool:
+    limits = test.details.limits
+    if limits is not None and limits.by in ("receive-window", "send-buffer"):
+        return True
+    window: float | None = steps.positive(test.outcome.details, "window_bytes")
+    if window is None and is_told(report):
+        window = _largest(host(report, copy.receiver), "net.ipv4.tcp_rmem")
+    if not window or not rtt:
+        return False
+    share = test.rate.median / ((test.setting.streams or 1) * window / rtt)
+    return WINDOW_HELD_RATIOS[0] <= share <= WINDOW_HELD_RATIOS[1]
+
+
+def _is_lossy(report: Report, test: Found) -> bool:
+    """Whether packets were lost in a TCP test, by its own count or as a person told."""
+    limits = test.details.limits
+    lost = limits.loss_ratio if limits is not None else None
+    return (lost or steps.target_of(report).loss_ratio or 0.0) > LOST_RATIO
+
+
+# -- windows and buffers ---------------------------------------------------------------------------
+
+
+def _windows(copy: Copy, timed: TimedCopy | None, rtt: float | None) -> Iterator[Fact]:
+    """Yields the receiver's window and the sender's buffer of a copy, each over a round trip."""
+    if copy.made is None or not rtt or rtt < FAR_SECONDS:
+        return
+    window, buffer = _sizes(copy, copy.made, timed)
+    trip = seconds_text(rtt)
+    counts = copy.made.details.sockets
+    flying = counts.in_flight_bytes_median or window
+    is_waited_for = not counts.sender_seen or counts.receive_window_limited_ratio >= WAITED_RATIO
+    is_filled = flying >= WINDOW_HELD_RATIOS[0] * window and (is_waited_for or timed is not None)
+    # A reader that is slow fills any window.
+    if window and is_filled and not reads_slowly(copy.made, window):
+        words = f"a window of {size_text(window)} at an RTT of {trip}"
+        level = Level.around(window / rtt, 0.7, 1.1)
+        yield Fact(("tcp", copy.receiver), ALLOWS, level, words, (copy.made.index,))
+    if buffer:
+        low, usual, high = (share * buffer / rtt for share in FLIES_RATIOS)
+        words = f"a send buffer of {size_text(buffer)} at an RTT of {trip}"
+        level = Level(low, usual, high)
+        yield Fact(("tcp", copy.sender), ALLOWS, level, words, (copy.made.index,))
+
+
+def _sizes(copy: Copy, step: Found, timed: TimedCopy | None) -> tuple[float, float]:
+    """Returns receive window and send buffer of a copy's connection, bytes; 0: not known."""
+    if timed is not None:
+        sender, receiver = timed.connection(copy.sender), timed.connection(copy.receiver)
+        windows = sender.values_of("peer_window_bytes") if sender else []
+        windows = windows or (receiver.values_of("own_window_bytes") if receiver else [])
+        return max(windows, default=0.0), (sender.send_buffer_bytes or 0.0) if sender else 0.0
+    counts = step.details.sockets
+    window = counts.peer_window_bytes_median or counts.own_window_bytes_median or 0.0
+    return window, counts.send_buffer_bytes or 0.0
+
+
+# -- links -----------------------------------------------------------------------------------------
+
+
+def _link(report: Report, copy: Copy, is_watched: bool) -> Iterator[Fact]:
+    """Yields what the slower end's link carries, and the standard link that the rate looks like."""
+    if steps.on_one_host(report):
+        return
+    supplied, mtu = is_told(report), steps.mtu_bytes(report)
+    links = [
+        link.rate_bits_per_second
+        for _, link in hardware_limits.interfaces(report)
+        if link.rate_bits_per_second and (supplied or not link.virtual) and link.kind != "wifi"
+    ]
+    if links:
+        payload = min(links) / 8 * model.payload_efficiency(mtu or model.ETHERNET_MTU_BYTES)
+        words = f"the slower end's link ({link_text(min(links))})"
+        yield Fact(NETWORK, ALLOWS, Level.around(payload, 0.97, 1.02), words)
+    step = copy.made
+    if step is None or not is_watched:
+        return
+    match, most = model.looks_like(step.rate.median, mtu), _carried(report, copy)
+    if match is not None and most < CHANGED_RATIO * step.rate.median:
+        level = Level.around(match.payload_bytes_per_second, 0.97, 1.03)
+        words = f"the usable rate of a {link_text(match.bits_per_second)} link"
+        yield Fact(NETWORK, ALLOWS, level, words, _at(step))
+
+
+def _carried(report: Report, copy: Copy) -> float:
+    """Returns the most that anything moved over the path in the copy's direction; 0: nothing."""
+    moved = [
+        *alike(report, copy.sender, copy.initiator),
+        *hardware_limits.believed(report, copy.sender),
+    ]
+    return max((each.rate.median for each in moved), default=0.0)
+
+
+# -- as a person tells them ------------------------------------------------------------------------
+
+
+def _supplied_windows(report: Report, copy: Copy, rtt: float) -> Iterator[Fact]:
+    """Yields windows of TCP tests, and how far each host's buffers grow."""
+    for each in steps.measured(report, "tcp"):
+        window = steps.positive(each.outcome.details, "window_bytes")
+        mine = each.sender == copy.sender and is_of_client(report, each)
+        if copy.made is not None and window and mine:
+            words = f"the window of the TCP test ({size_text(window)})"
+            level = Level.around(window / rtt, 0.8, 1.15)
+            yield from each_part(ENDS, ALLOWS, level, words, each.index)
+    streams = copy.setting.streams or 1
+    for side in ("client", "server"):
+        receives = side == copy.receiver
+        name = "net.ipv4.tcp_rmem" if receives else "net.ipv4.tcp_wmem"
+        size = _largest(host(report, side), name) or _grows_to(host(report, side), receives)
+        if size:
+            words = f"TCP buffers of up to {size_text(size)} on the {side}"
+            level = Level.around(streams * size / rtt, 0.45, 1.1)
+            yield Fact(("tcp", side), ALLOWS, level, words)
+
+
+def _largest(facts: HostFacts | None, name: str) -> int | None:
+    """Returns the third value of a sysctl of TCP's buffers, bytes; None: not told."""
+    values = re.findall(r"\d+", facts.socket_buffers.get(name, "")) if facts is not None else []
+    return int(values[2]) if len(values) == 3 else None
+
+
+def _grows_to(facts: HostFacts | None, receives: bool) -> int | None:
+    system = facts.system if facts is not None else ""
+    sizes = (e for name, e in GROWS_TO_BYTES.items() if system.startswith(name))
+    return next((each[0 if receives else 1] for each in sizes), None)
+
+
+# -- requests --------------------------------------------------------------------------------------
+
+
+def request_facts(
+    report: Report, copy: Copy, timed: TimedCopy | None, rtt: float | None
+) -> Iterator[Fact]:
+    """Yields what the requests in flight, or messages of their size, carry in a round trip."""
+    part: Part = ("smb", steps.other(copy.initiator))
+    flying = timed.in_flight_bytes if timed is not None else 0.0
+    if not flying and copy.made is not None:
+        flying = copy.made.details.in_flight_bytes or 0.0
+    size, depth = copy.setting.request_bytes, copy.setting.depth or 1.0
+    size = size if is_told(report) else None
+    if size:
+        flying = size * depth
+        for each in steps.measured(report, "latency"):
+            rtt = each.details.fit.latency_seconds or rtt
+    if flying and rtt and (size or rtt >= FAR_SECONDS):
+        level = Level.around(flying / rtt, SIZED_RATIO if size else FLYING_RATIO, HIGH_RATIO)
+        words = f"{size_text(flying)} requested at an RTT of {seconds_text(rtt)}"
+        yield Fact(part, ALLOWS, level, words)

@@ -1,0 +1,122 @@
+"""Signs in the words and figures that a person supplied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import hardware_limits, model, steps
+from bottleneck.analysis.evidence.copies import host
+from bottleneck.analysis.facts.record import Sign
+from bottleneck.analysis.link_end import slower_link
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report.report import Report
+from probes.core.records import SIDES
+
+LOST_RATIO = 1e-3
+ODD_FROM_BITS_PER_SECOND = 10_000_000
+SLOW_ZONE_RATIO, BELOW_LINK_RATIO = 0.7, 0.7
+FASTER_RATIO, OTHER_WAY_RATIO = 1.3, 2.0
+MORE_RATIO, ALIKE_RATIO = 1.5, 1.15
+"""The fastest client's TCP over the slowest's: one gets more; all get the same."""
+_RADIO = ("wi-fi", "wifi", "wlan")
+
+
+def supplied_signs(report: Report, copy: Copy) -> Iterator[Sign]:
+    """Yields all signs in a person's figures about one copy."""
+    loss = steps.target_of(report).loss_ratio
+    if loss and loss > LOST_RATIO:
+        yield Sign("lost", None, loss, f"{loss:.2%} of the packets are lost")
+    for side in SIDES:
+        yield from _of_host(report, side)
+    words = copy.engine.casefold()
+    if "sync=always" in words.replace(" ", "") and copy.verb == "push":
+        yield Sign("synced", copy.receiver, words="each write is forced to the disk")
+    if "signed" in words or "signing" in words:
+        yield Sign("signed", words="its packets are signed")
+    yield from _zones(report, copy)
+    yield from _other_copies(report, copy)
+    yield from _paths(report, copy)
+    yield from _clients(report, copy)
+
+
+def _of_host(report: Report, side: str) -> Iterator[Sign]:
+    facts = host(report, side)
+    if facts is None:
+        return
+    text = (facts.system or "").casefold()
+    link = facts.interface.rate_bits_per_second if facts.interface is not None else None
+    standard = link in model.LINK_BITS_PER_SECOND or (link or 0) <= ODD_FROM_BITS_PER_SECOND
+    if any(each in text for each in _RADIO) or not standard:
+        yield Sign("radio", side, words="its link is Wi-Fi")
+
+
+def _zones(report: Report, copy: Copy) -> Iterator[Sign]:
+    """Yields a file that lies where its disk is much slower than elsewhere."""
+    for side, place in (
+        (copy.sender, copy.setting.from_place_ratio),
+        (copy.receiver, copy.setting.to_place_ratio),
+    ):
+        for step in steps.measured(report, "disk"):
+            if place is None or step.setting.side != side or not step.disk.zones:
+                continue
+            best = max(zone.bytes_per_second or 0.0 for zone in step.disk.zones)
+            share = _rate_at(step, place) / best if best else 1.0
+            if share < SLOW_ZONE_RATIO:
+                words = f"the disk does {share:.0%} there of what it does elsewhere"
+                yield Sign("slow-zone", side, share, words)
+
+
+def _other_copies(report: Report, copy: Copy) -> Iterator[Sign]:
+    """Yields a faster copy of the same kind by another program, or over another dialect."""
+    for each in steps.copies(report) if copy.made is not None else ():
+        same = (each.name, each.initiator) == (copy.name, copy.initiator)
+        if each.made is None or copy.made is None or not same:
+            continue
+        if each.made.rate.median > FASTER_RATIO * copy.made.rate.median:
+            both = {each.dialect, copy.dialect}
+            by_dialect = len(both) == 2 and "unknown" not in both
+            name = "faster-dialect" if by_dialect else "faster-program"
+            over = f" over {steps.dialect_name(each.dialect)}" if by_dialect else ""
+            words = f"the same copy with {each.engine}{over} is faster"
+            yield Sign(name, None, each.made.rate.median, words)
+
+
+def _paths(report: Report, copy: Copy) -> Iterator[Sign]:
+    """Yields TCP far below its supplied link, and far below what it carries the other way."""
+    ahead, back = (
+        max((each.rate.median for each in hardware_limits.believed(report, side)), default=0.0)
+        for side in (copy.sender, copy.receiver)
+    )
+    slow, level = slower_link(report), max(ahead, copy.made.rate.median if copy.made else 0.0)
+    if slow is not None and level:
+        mtu_bytes = steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES
+        share = level / (slow.bits_per_second / 8 * model.payload_efficiency(mtu_bytes))
+        if share < BELOW_LINK_RATIO:
+            words = f"the path carries {share:.0%} of what its link does"
+            yield Sign("below-link", None, share, words)
+    if ahead and back > OTHER_WAY_RATIO * ahead:
+        words = f"the other way carries {back / ahead:.1f} times as much"
+        yield Sign("one-way", None, back / ahead, words)
+
+
+def _clients(report: Report, copy: Copy) -> Iterator[Sign]:
+    """Yields several clients of one server that get different rates, or the same."""
+    rates: dict[str, float] = {}
+    for each in hardware_limits.believed(report, copy.sender):
+        if each.details.client:
+            name = each.details.client
+            rates[name] = max(rates.get(name, 0.0), each.rate.median)
+    if len(rates) < 2:
+        return
+    least, most = min(rates.values()), max(rates.values())
+    if copy.made is not None and most > MORE_RATIO * least:
+        yield Sign("other-faster", "client", most, "another client of that server gets more")
+    if most < ALIKE_RATIO * least:
+        yield Sign("clients-alike", "server", most, "every client gets the same")
+
+
+def _rate_at(step: Found, place_ratio: float) -> float:
+    """Returns the rate of the zone that is nearest to a place on a disk, bytes per second."""
+    zones = [each for each in step.disk.zones if each.bytes_per_second]
+    near = min(zones, key=lambda zone: abs((zone.at_ratio or 0.0) - place_ratio), default=None)
+    return step.rate.median if near is None else near.bytes_per_second or step.rate.median

@@ -1,0 +1,97 @@
+"""SHOWN facts: what other transfers moved through the components that they share with a copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from bottleneck.analysis import hardware_limits, steps
+from bottleneck.analysis.evidence.copies import alike
+from bottleneck.analysis.facts.record import NETWORK, SHOWN, Fact, Level, Part, each_part
+from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report.report import Report
+
+OTHER_WAY_RATIO = 0.6
+"""Of what a CPU carries one way, it carries at least the other way."""
+AS_FEW_RATIO = 1.5
+"""Bytes in flight over the copy's, up to which another transfer uses SMB as the copy does."""
+CPUS: tuple[Part, Part] = ("cpu", "client"), ("cpu", "server")
+
+
+def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
+    """Yields what other copies and request tests moved through a copy's components."""
+    own = None if copy.made is None else copy.made.index
+    for step in alike(report, copy.sender, copy.initiator):
+        if step.index == own or hardware_limits.impossible(report, step) is not None:
+            continue
+        name = step.setting.copy or f"{step.step.stage} {step.setting.verb}"
+        ends = " without a disk" if step.setting.end == "memory" else ""
+        by = (
+            f" with {step.setting.engine}" if step.setting.engine not in (None, copy.engine) else ""
+        )
+        level = Level(step.rate.low, step.rate.median, step.rate.high)
+        parts = _shared(report, copy, step)
+        words, beside = f"{name}{ends}{by}", _is_twin(report, copy, step)
+        yield from each_part(parts, SHOWN, level, words, step.index, beside=beside)
+    for step in alike(report, copy.receiver, copy.initiator):
+        if hardware_limits.impossible(report, step) is None and step.setting.end != "memory":
+            name = step.setting.copy or f"{step.step.stage} {step.setting.verb}"
+            level = Level.around(OTHER_WAY_RATIO * step.rate.median)
+            yield from each_part(CPUS, SHOWN, level, f"{name}, the other way", step.index)
+
+
+def _is_twin(report: Report, copy: Copy, step: Found) -> bool:
+    """Whether a transfer differs from a copy in nothing but the parts that it lacks."""
+    if step.step.stage != "smb-copy" or is_told(report):
+        return step.step.stage == "smb-copy"
+    return _is_same_program(copy, step) and (
+        copy.cache == "cached" or "uncached" in step.setting.copy or _is_cold(copy)
+    )
+
+
+def _is_cold(copy: Copy) -> bool:
+    """Whether an uncached copy's source was proven, or is likely, to come from a disk."""
+    cache = None if copy.made is None else copy.made.details.cache
+    return cache is not None and bool(cache.proven or cache.cold_source)
+
+
+def _is_same_program(copy: Copy, step: Found) -> bool:
+    same_engine = (step.setting.engine or steps.OWN) == copy.engine
+    return same_engine and step.setting.dialect in (copy.dialect, None)
+
+
+def _in_flight(step: Found) -> float:
+    """Returns the bytes in flight at a step's best, as far as it tells; 0: unknown."""
+    cells = [each for each in step.details.cells if each.bytes_per_second]
+    best = max(cells, key=lambda cell: cell.bytes_per_second or 0.0, default=None)
+    if best is None:
+        return step.details.in_flight_bytes or 0.0
+    return (best.request_bytes or 0.0) * (best.depth or 0.0)
+
+
+def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
+    """Yields the components that another transfer passes as a copy does.
+
+    Another program or dialect has its own way to use SMB, which is not shared.
+    """
+    supplied, is_copy = is_told(report), step.step.stage == "smb-copy"
+    by_this_tool = (step.setting.engine in (None, steps.OWN)) == (copy.engine == steps.OWN)
+    yield from (*CPUS, NETWORK)
+    if supplied or by_this_tool or _is_same_program(copy, step):
+        yield from (("tcp", copy.sender), ("tcp", copy.receiver))
+    most = (
+        math.inf
+        if copy.made is None
+        else AS_FEW_RATIO * (copy.made.details.in_flight_bytes or math.inf)
+    )
+    if _is_same_program(copy, step) and _in_flight(step) <= most:
+        yield "smb", steps.other(copy.initiator)
+    if not is_copy:
+        return
+    diskless = copy.initiator if step.setting.end == "memory" else None
+    if copy.receiver != diskless and step.details.flushed is not False:
+        yield "disk", copy.receiver
+    is_cold = step.details.cache.proven is not False or supplied
+    if copy.sender != diskless and "uncached" in step.setting.copy and is_cold and not diskless:
+        yield "disk", copy.sender

@@ -1,0 +1,160 @@
+"""How likely each component is the cap: what each kind of fact says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bottleneck.analysis.decision.verdict import decide
+from bottleneck.analysis.decision.weigh import weigh
+from bottleneck.analysis.facts.record import (
+    ALLOWS,
+    ALONE,
+    BUSY,
+    NETWORK,
+    SHOWN,
+    UNKNOWN,
+    CopyFacts,
+    Fact,
+    Kind,
+    Level,
+    Part,
+    Sign,
+)
+from bottleneck.analysis.finding import Part as Component
+
+SENDER: Component = ("disk", "server")
+RECEIVER: Component = ("disk", "client")
+CORE: Component = ("cpu", "server")
+WINDOW: Component = ("tcp", "client")
+REQUESTS: Component = ("smb", "server")
+CHAIN: tuple[Component, ...] = (
+    *(SENDER, CORE, ("tcp", "server"), NETWORK),
+    *(WINDOW, REQUESTS, ("cpu", "client"), RECEIVER),
+)
+
+
+def fact(part: Part, kind: Kind, level: float, beside: bool = False) -> Fact:
+    """A rate in MB/s, or a utilization as looks at it tell it."""
+    if kind == BUSY:
+        return Fact(part, BUSY, Level(level - 0.05, level, level + 0.05), "looks")
+    rate = Level.around(level * 1e6, 0.98, 1.02)
+    return Fact(part, kind, rate, "another step", beside=beside)
+
+
+def copy(rate: float, *facts: Fact, **more: Any) -> CopyFacts:
+    """A pull of so many MB/s over a short path, whose time nobody watched unless told."""
+    level = Level.around(rate * 1e6)
+    base = CopyFacts(
+        *("pull.uncached", "3.1.1", "own", "client", "server", "client", level, CHAIN, facts, ()),
+        rtt_seconds=2e-4,
+    )
+    return replace(base, **more)
+
+
+def likely(part: Part, facts: CopyFacts) -> float:
+    return weigh(facts).likely[part]
+
+
+def test_the_likelihoods_of_all_components_and_of_the_unseen_sum_to_1() -> None:
+    weighed = weigh(copy(50, fact(SENDER, ALONE, 55)))
+    assert sum(weighed.likely.values()) == pytest.approx(1.0)
+    assert set(weighed.likely) == {*CHAIN, UNKNOWN}
+    assert weighed.ranked[0][0] == SENDER
+
+
+def test_a_copy_at_a_limit_is_likelier_held_by_it_the_more_exactly_that_is_known() -> None:
+    exact = copy(50, fact(SENDER, ALONE, 52))
+    wide = replace(exact.facts[0], level=Level(20e6, 50e6, 100e6))
+    apart = copy(50, fact(SENDER, ALONE, 520))
+    assert likely(SENDER, exact) > likely(SENDER, replace(exact, facts=(wide,))) > 0.3
+    assert likely(SENDER, apart) < 0.1
+
+
+def test_a_limit_that_the_copy_exceeds_is_none_and_a_second_witness_counts_less() -> None:
+    assert likely(NETWORK, copy(50, fact(NETWORK, ALLOWS, 30))) == pytest.approx(
+        likely(NETWORK, copy(50))
+    )
+    one, two = fact(NETWORK, ALONE, 52), fact(NETWORK, ALLOWS, 52)
+    alone, both = likely(NETWORK, copy(50, one)), likely(NETWORK, copy(50, one, two))
+    assert alone < both < 1
+
+
+def test_what_moved_more_through_a_component_speaks_against_it_and_not_without_end() -> None:
+    facts = [copy(50, fact(SENDER, SHOWN, rate)) for rate in (40, 80, 8000, 80_000)]
+    least, some, more, most = (likely(SENDER, each) for each in facts)
+    assert least > some > more == most > 0
+
+
+def test_a_twin_clears_what_was_not_seen_too() -> None:
+    """All but the sender's disk moved more: what is left is that disk."""
+    others = [part for part in CHAIN if part != SENDER]
+    shown = [fact(part, SHOWN, 118, beside=True) for part in others]
+    twin = copy(15, *shown)
+    stranger = copy(15, *(replace(each, beside=False) for each in shown))
+    assert likely(SENDER, twin) > likely(SENDER, stranger)
+    assert likely(UNKNOWN, twin) < 0.1 and decide(twin).named == ("disk", "server", "read")
+
+
+def test_the_busiest_component_is_the_likeliest() -> None:
+    facts = (fact(SENDER, BUSY, 0.95), fact(NETWORK, BUSY, 0.3), fact(UNKNOWN, BUSY, 0.05))
+    watched = copy(50, *facts, view="both")
+    assert decide(watched).part == SENDER
+    assert decide(watched).confidence > 0.9
+
+
+def test_work_that_a_view_cannot_see_lies_in_its_unknown_time() -> None:
+    facts = (fact(NETWORK, BUSY, 0.2), fact(UNKNOWN, BUSY, 0.8))
+    blind = copy(50, *facts, view="alone", unseen=frozenset({SENDER}))
+    assert likely(SENDER, blind) > likely(NETWORK, blind)
+    assert likely(SENDER, blind) > likely(SENDER, replace(blind, unseen=frozenset()))
+
+
+def test_what_is_seen_in_this_copy_voids_what_other_moments_showed() -> None:
+    """Others came to the path after a test of it."""
+    facts = (fact(NETWORK, SHOWN, 118), fact(NETWORK, BUSY, 0.9))
+    before = copy(20, *facts, view="both")
+    shared = replace(before, signs=(Sign("others-traffic", "server", 0.8),))
+    assert likely(NETWORK, shared) > likely(NETWORK, before)
+    assert decide(shared).named == ("network", "path", "contention")
+
+
+def test_a_sign_of_a_component_that_rested_counts_for_nothing() -> None:
+    facts = (fact(CORE, BUSY, 0.1), fact(NETWORK, BUSY, 0.9))
+    rested = copy(50, *facts, view="both")
+    crowded = replace(rested, signs=(Sign("crowded", "server", 0.9),))
+    assert likely(CORE, crowded) == likely(CORE, rested)
+
+
+def test_neither_windows_nor_requests_matter_on_a_short_path() -> None:
+    near = copy(50, fact(WINDOW, ALLOWS, 52))
+    far = replace(near, rtt_seconds=0.02)
+    assert likely(WINDOW, near) < 0.2 and likely(WINDOW, far) > 0.4
+
+
+def test_below_one_half_nothing_is_named_but_two_in_a_tie_are_named_together() -> None:
+    tie = copy(50, fact(SENDER, ALONE, 52), fact(NETWORK, ALONE, 52))
+    decision = decide(tie)
+    assert {decision.part, decision.rival} == {SENDER, NETWORK}
+    assert decision.confidence < 0.5
+    nothing = decide(copy(50))
+    assert nothing.named == ("unknown", None, "inconclusive") and len(nothing.suspects) == 4
+
+
+def test_no_verdict_is_surer_than_its_view_allows() -> None:
+    facts = (fact(SENDER, BUSY, 1.0), fact(SENDER, ALONE, 52))
+    seen = {view: copy(50, *facts, view=view) for view in ("both", "hidden", "alone", "counters")}
+    found = [decide(each).confidence for each in seen.values()]
+    assert found == sorted(found, reverse=True) and found[0] <= 0.98
+    assert decide(replace(seen["both"], supplied=True)).confidence <= 0.7
+    assert decide(replace(seen["both"], trust=0.6)).confidence == 0.6
+
+
+def test_scattered_runs_name_only_what_the_copys_own_time_shows() -> None:
+    facts = (fact(SENDER, ALONE, 52),)
+    assert decide(copy(50, *facts)).part == SENDER
+    assert decide(copy(50, *facts, is_scattered=True, view="counters")).part == UNKNOWN
+    watched = copy(50, *facts, fact(SENDER, BUSY, 0.95), is_scattered=True, view="both")
+    assert decide(watched).part == SENDER
