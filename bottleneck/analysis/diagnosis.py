@@ -17,6 +17,7 @@ from bottleneck.analysis import (
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.decision.limit import limit_of
+from bottleneck.analysis.decision.verdict import Decision
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import shapers
@@ -44,6 +45,8 @@ NO_DIALECT = "unknown"
 LEAST_BITS_PER_SECOND = 1e9
 """Of a link that nobody has to excuse today."""
 HEALTHY_CONFIDENCE = 0.7
+FULL_RATIO = 0.8
+"""Of a link's payload, which each copy gets where all of them use the whole link."""
 OFFERS_RATIO = 1.1
 """An interface above this share of the link offers more than the path gives."""
 
@@ -89,7 +92,9 @@ def _healthy(report: Report, headline: CopyDiagnosis, found: Sequence[CopyDiagno
         if verdict.named != ("network", "path", "link-rate") or limit is None:
             return ""
         match = looks_like(limit, mtu)
-        if match is None or verdict.confidence < HEALTHY_CONFIDENCE:
+        rate = own[name].bytes_per_second or 0.0
+        fills = match is not None and rate >= FULL_RATIO * match.payload_bytes_per_second
+        if match is None or not fills or verdict.confidence < HEALTHY_CONFIDENCE:
             return ""
         links.add(match.bits_per_second)
     offered = [link.rate_bits_per_second or 0 for _, link in interfaces(report) if not link.virtual]
@@ -154,7 +159,8 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         return mtu.stopped(report, copy) or _not_made(report, copy)
     rate = made.rate.median
     limit = limit_of(report, copy)
-    cap, ladder, went = limit.cap, limit.ladder, limit.time
+    decision, cap, ladder, went = limit.decision, limit.cap, limit.ladder, limit.time
+    suspects = decision.suspects_named()
     void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
     unstable = unknown.unstable(copy, made)
     cap = None if void is not None else cap
@@ -168,13 +174,14 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             cap.claim.ceiling.bytes_per_second,
             f"{sentences.runs(copy, rate)} because {_why(cap, rate)}.",
             _detail(cap),
+            next((each for each in suspects if each.part != cap.claim.ceiling.part), None),
         )
         advice = _advice(report, cap, then, rate)
     else:
         alone = steps.target_of(report).copy_alone
-        told = unknown.alone(copy, made) if alone else unknown.inconclusive(copy, made, ladder)
+        told = unknown.alone(copy, made) if alone else unknown.inconclusive(copy, made, decision)
         verdict = void or unstable or told
-        advice = () if alone else _what_to_try(report, copy, made, ladder)
+        advice = () if alone else _what_to_try(report, copy, made, decision)
     wanted = report.target_rate_bytes_per_second
     return CopyDiagnosis(
         copy=copy.name,
@@ -191,6 +198,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),
         time=went.shares if went else (),
         view=went.view if went else "",
+        suspects=suspects,
     )
 
 
@@ -245,14 +253,12 @@ def _detail(cap: Cap) -> str:
     return f"or {sentences.name_with_verb(cap.rival.ceiling)}"
 
 
-def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> tuple[str, ...]:
+def _what_to_try(report: Report, copy: Copy, made: Found, decision: Decision) -> tuple[str, ...]:
     if copy.running:
         return (running.what_to_try(report, copy, made), *shapers(report))
     same = (each for each in steps.copies(report) if each.dialect == copy.dialect)
     waiting = unknown.left_out(same)
-    if report.server is None:
-        return (unknown.without_agent(report, copy, ladder), *filter(None, [waiting]))
-    return unknown.next_steps(copy, made, ladder, report.status, waiting)
+    return unknown.next_steps(report, decision, waiting)
 
 
 def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:

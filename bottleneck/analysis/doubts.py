@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from bottleneck.analysis import steps
 from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
-from bottleneck.analysis.sentences import name_with_verb
+from bottleneck.analysis.sentences import part_name
 from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
 CLEAR_CONFIDENCE, CLEAR_BY_LIMITS = 0.8, 0.6
 """From here on a verdict is clear; and that of a copy whose time was not looked at."""
-SUSPECT_RATIO = 2.0
-"""A ceiling so far above a copy is no suspect of it."""
+KNOWN = 0.5
+"""Sum of the likelihoods of all that has a name, below which the limit is something else."""
 Words = tuple[str, str | None]
 """A component and a cause; None: any cause."""
 
@@ -145,20 +145,18 @@ def _named(copy: CopyDiagnosis) -> Words:
 
 
 def _suspects(copy: CopyDiagnosis) -> frozenset[Words]:
-    """What is near enough to be the cap; nothing where no ceiling is: then all of it may be."""
-    if copy.verdict.component == "unknown":
+    """Returns the two likeliest limits of a copy; empty: any may be, known or not."""
+    if copy.verdict.component == "unknown" and sum(e.confidence for e in copy.suspects) < KNOWN:
         return frozenset()
-    level = SUSPECT_RATIO * (copy.bytes_per_second or 0.0)
-    near = {(e.component, e.cause) for e in copy.ceilings if e.bytes_per_second <= level}
-    return frozenset(near | {(copy.verdict.component, copy.verdict.cause)})
+    return frozenset((each.component, each.cause) for each in copy.suspects[:2])
 
 
 def _reason(copy: CopyDiagnosis) -> str:
-    suspects = _suspects(copy)
-    if not suspects:
+    suspects = copy.suspects[:2]
+    if not suspects or not _suspects(copy):
         return f"the bottleneck of {copy.copy} is not clear"
-    named = (e for e in copy.ceilings if (e.component, e.cause) in suspects)
-    return f"{copy.copy} may be limited by {' or '.join(dict.fromkeys(map(name_with_verb, named)))}"
+    named = dict.fromkeys(part_name(each.part) for each in suspects)
+    return f"{copy.copy} may be limited by {' or '.join(named)}"
 
 
 def next_look(found: Iterable[Doubt], speaking: Speaking) -> Look | None:

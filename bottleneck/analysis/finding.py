@@ -130,6 +130,14 @@ class Ladder:
 
 
 @dataclass(frozen=True)
+class Suspect(Words):
+    """What may limit one copy."""
+
+    confidence: float
+    """How likely it does, 0 to 1."""
+
+
+@dataclass(frozen=True)
 class Verdict(Words):
     """What caps one copy."""
 
@@ -139,6 +147,8 @@ class Verdict(Words):
     sentence: str
     detail: str = ""
     """As that of its claim."""
+    rival: Suspect | None = None
+    """The next likeliest; None: nothing else is likely, or nothing is named."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +223,8 @@ class CopyDiagnosis:
     """Where its time went, the largest first; they sum to 1. Empty: nothing watched it."""
     view: str = ""
     """By what that was seen: attribution.VIEWS."""
+    suspects: tuple[Suspect, ...] = ()
+    """What may limit it, the likeliest first; empty: nothing is known of it."""
 
 
 @dataclass(frozen=True)

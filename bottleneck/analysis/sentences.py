@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import model
 from bottleneck.analysis.evidence.details import Cache
-from bottleneck.analysis.finding import Ceiling, Claim, Next, Part
+from bottleneck.analysis.finding import Ceiling, Claim, Next, Part, Words
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
@@ -53,7 +53,7 @@ def cold_source(cache: Cache) -> Iterator[str]:
         yield f"A cached file was read at {rate} or more, before and after this copy."
 
 
-def name(ceiling: Ceiling | Next) -> str:
+def name(ceiling: Words) -> str:
     """A component as a person calls it: "the server's disk"."""
     title = BY_WORDS[ceiling.component, ceiling.cause].title
     if title:
@@ -80,7 +80,7 @@ def part_name(part: tuple[str, str | None]) -> str:
             return f"the {part[1]}'s {part[0]}"
 
 
-def name_with_verb(ceiling: Ceiling | Next) -> str:
+def name_with_verb(ceiling: Words) -> str:
     """The name, with what a disk does: "the server's disk (write)"."""
     does = f" ({ceiling.cause})" if ceiling.component == "disk" else ""
     return f"{name(ceiling)}{does}"

@@ -9,18 +9,20 @@ from collections.abc import Iterable
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.cap import scattered
-from bottleneck.analysis.finding import Ceiling, Ladder, Verdict
+from bottleneck.analysis.decision.verdict import Decision
+from bottleneck.analysis.facts.record import ALONE, BUSY, UNKNOWN, CopyFacts
+from bottleneck.analysis.finding import Part, Verdict
 from bottleneck.analysis.rules import running
-from bottleneck.analysis.sentences import name_with_verb, part_name, runs
+from bottleneck.analysis.sentences import name, part_name, runs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
-from bottleneck.text.units import rate_text, seconds_text, size_text
+from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 from probes.core.records import Failed, Run, Sample, Skipped
 
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 FAILED, OUT_OF_TIME = "The copy failed", "out of time"
-FAR_RATIO = 2.0
-"""Of a copy's rate: a limit from there on is nothing to look at."""
+SUSPECTS = 2
+"""Likeliest limits that the next test should tell apart."""
 FLUSH_RATIO = 0.1
 """Of a copy's time, from which on its flush is worth a sentence."""
 
@@ -96,60 +98,21 @@ def alone(copy: Copy, made: Found) -> Verdict:
     return _inconclusive(f"{runs(copy, made.rate.median)}. {words}")
 
 
-def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
-    """The verdict of a copy that reaches no known ceiling."""
+def inconclusive(copy: Copy, made: Found, decision: Decision) -> Verdict:
+    """Returns the verdict of a copy that may be limited by several components."""
     rate = made.rate.median
     if copy.running:
         return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, made)}.")
-    known = nearest(ladder, rate)
-    if not known:
-        return _inconclusive(
-            f"{runs(copy, rate)}. No measured component is near its limit, so no bottleneck can be "
-            "named."
-        )
-    lowest = known[0]
-    if far(lowest, rate):
-        return _inconclusive(
-            f"{runs(copy, rate)}, at most half of each known limit.{_unknown_limit(ladder, rate)}"
-        )
-    beyond = next((each for each in known if each.part != lowest.part), None)
-    rest = (
-        ""
-        if beyond is None
-        else f" All other measured limits are {rate_text(beyond.bytes_per_second)} or more."
-    )
+    first, second = (_likely(decision, *each) for each in decision.suspects[:2])
     return _inconclusive(
-        f"{runs(copy, rate)}, below every measured limit. The nearest limit is "
-        f"{name_with_verb(lowest)}, {rate_text(lowest.bytes_per_second)}.{rest}"
+        f"{runs(copy, rate)}. What limits it is not clear: most likely {first}, then {second}."
     )
 
 
-def nearest(ladder: Ladder, rate: float) -> list[Ceiling]:
-    """The limits above a rate that were measured, lowest first; estimates where there is no other.
-
-    A load that was scaled up may come to the copy's own rate: that is no limit to look at.
-    """
-    above = [each.ceiling for each in ladder.valid if each.ceiling.bytes_per_second >= rate]
-    known = [each for each in above if each.standing != "estimated"]
-    # One that is estimated is named before one that is far.
-    return known if known and (far(above[0], rate) or not far(known[0], rate)) else above
-
-
-def _unknown_limit(ladder: Ladder, rate: float) -> str:
-    """What is said of a lower bound that is near the rate; empty: there is none."""
-    least = [each.ceiling for each in ladder.claims if each.ceiling.standing == "at-least"]
-    near = [e for e in least if e.bytes_per_second >= rate and not far(e, rate)]
-    if not near:
-        return ""
-    return (
-        f" The limit of {part_name(near[0].part)} is unknown: "
-        f"{rate_text(near[0].bytes_per_second)} or more."
-    )
-
-
-def far(ceiling: Ceiling, rate: float) -> bool:
-    """Whether a limit is so far above a rate that it is no suspect."""
-    return ceiling.bytes_per_second >= FAR_RATIO * rate
+def _likely(decision: Decision, part: Part, likelihood: float) -> str:
+    seen = part != UNKNOWN
+    what = name(decision.suspect(part, likelihood)) if seen else "something that was not measured"
+    return f"{what} ({percent_text(likelihood)})"
 
 
 def left_out(copies: Iterable[Copy]) -> str:
@@ -165,24 +128,30 @@ def left_out(copies: Iterable[Copy]) -> str:
     return f"Use a larger --budget: {', '.join(names)} {were} skipped and may be slower still."
 
 
-def next_steps(
-    copy: Copy, made: Found, ladder: Ladder, status: str, waiting: str
-) -> tuple[str, ...]:
-    """What decides it, where both hosts were measured and nothing is named.
+def next_steps(report: Report, decision: Decision, waiting: str) -> tuple[str, ...]:
+    """Returns what tells the likeliest limits of a copy apart: the facts that these lack.
 
     waiting: what left_out() says.
     """
-    if status == "interrupted":
+    if report.status == "interrupted":
         return ("Run again: the run was interrupted before the tests that decide.",)
-    again = waiting or "Repeat with --thorough: more runs of each copy, about 5 times as long."
-    rate, late = made.rate.median, flushed_late(copy, made)
-    disk = next((e for e in nearest(ladder, rate) if e.part == ("disk", copy.receiver)), None)
-    if late and not (disk and far(disk, rate)):
-        return (f"Check the {copy.receiver}'s disk first: {late[0].lower()}{late[1:]}", again)
-    known = [e for e in nearest(ladder, rate) if e.component != "instrument"]
-    if not known or far(known[0], rate):
-        return (again,)
-    return (f"Check {name_with_verb(known[0])} first: its limit is the nearest.", again)
+    named = [part for part, _ in decision.suspects if part != UNKNOWN][:SUSPECTS]
+    lacking = tuple(filter(None, (_lacks(decision.copy, part) for part in named)))
+    if lacking:
+        how = "a larger --budget" if report.server else steps.with_agent(report)
+        test = f"Run again with {how}. It measures {' and '.join(lacking)}."
+    else:
+        test = waiting or "Repeat with --thorough: more runs of each copy, about 5 times as long."
+    return tuple(dict.fromkeys(filter(None, (test, waiting))))
+
+
+def _lacks(copy: CopyFacts, part: Part) -> str:
+    """Returns what was not measured of a component, as a test; empty: nothing that there is."""
+    if part[0] == "cpu":
+        return "" if copy.of(part, BUSY) else f"the load of {part_name(part)}"
+    if part[0] in ("disk", "network") and not copy.of(part, ALONE):
+        return f"{part_name(part)} by itself"
+    return ""
 
 
 def flushed_late(copy: Copy, made: Found) -> str:
@@ -195,23 +164,4 @@ def flushed_late(copy: Copy, made: Found) -> str:
     return (
         f"The {copy.receiver} {did} the data at {rate_text(acknowledged)}, then needed "
         f"{seconds_text(flush)} more to flush it to disk."
-    )
-
-
-def without_agent(report: Report, copy: Copy, ladder: Ladder) -> str:
-    """What an agent on the server would add to a copy that nobody is named for."""
-    known = {each.ceiling.part for each in ladder.valid}
-    missing = [
-        what
-        for part, what in (
-            (("network", "path"), "TCP by itself"),
-            (("disk", "server"), "the server's disk"),
-            (("cpu", "server"), "the server's CPU"),
-        )
-        if part not in known
-    ]
-    missing.append("its time for each WRITE" if copy.verb == "push" else "its cache")
-    return (
-        f"Run again with {steps.with_agent(report)}. The agent measures "
-        f"{len(missing)} more parts of this copy: {', '.join(missing)}."
     )

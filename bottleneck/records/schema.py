@@ -42,8 +42,8 @@ NAMED: dict[type, str] = {
 """Records that stand among the definitions; others stand where they are used."""
 LATER: dict[type, tuple[str, ...]] = {
     finding.Diagnosis: ("summary", "comparisons", "altered", "healthy"),
-    finding.CopyDiagnosis: ("ladder", "target", "time", "view"),
-    finding.Verdict: ("detail",),
+    finding.CopyDiagnosis: ("ladder", "target", "time", "view", "suspects"),
+    finding.Verdict: ("detail", "rival"),
     finding.Ceiling: ("low_bytes_per_second", "high_bytes_per_second", "standing"),
     finding.Rung: ("assumed_link_bytes_per_second",),
 }

@@ -34,25 +34,30 @@ def test_the_newest_dialect_leads_and_smb1_only_where_it_is_alone(world):
     assert "over SMB1" in alone.summary
 
 
-@pytest.mark.parametrize(("disk", "near"), [(89, False), (87, True)])
-def test_what_is_twice_as_fast_as_a_copy_is_neither_called_near_nor_advised(between, disk, near):
-    world = between(118, disk=disk)
+def test_a_copy_that_several_may_limit_names_the_two_likeliest_and_what_tells_them_apart(between):
+    world = between(118, disk=89)
     world.copy("pull.cached", 44)
     found = world.diagnosed()
-    assert ("The nearest limit is the client's disk" in found.verdict.sentence) == near
-    assert any("first: its limit is the nearest" in each for each in found.advice) == near
-    assert near or found.verdict.sentence.endswith("44.0 MB/s, at most half of each known limit.")
+    assert found.verdict.words == "unknown/inconclusive"
+    names = " and then ".join(found.verdict.sentence.partition("most likely ")[2].split(", then "))
+    assert "something that was not measured (" in names and "the SMB window (" in names
+    assert [each.confidence for each in found.suspects] == sorted(
+        (each.confidence for each in found.suspects), reverse=True
+    )
+    assert found.advice == (
+        "Repeat with --thorough: more runs of each copy, about 5 times as long.",
+    )
 
 
 def test_copies_that_got_no_time_are_no_sign_of_health(between):
-    world = between(118)
-    world.copy("push.uncached", 7)
+    world = between(118, disk=89)
+    world.copy("push.cached", 44)
     world.skip("pull.cached", "out of time (use a larger --budget)")
     world.skip("pull.uncached", "no agent")
     told = "Use a larger --budget: pull.cached was skipped and may be slower still."
-    assert world.diagnosed().advice == (told,)
+    assert told in world.diagnosed().advice
     world.server = None
-    assert world.diagnosed().advice[1:] == (told,)
+    assert told in world.diagnosed().advice
 
 
 def test_altered_bytes_of_any_stage_come_first(world):
@@ -194,11 +199,11 @@ def test_an_interrupted_run_is_to_be_made_again(world):
     assert found.advice == ("Run again: the run was interrupted before the tests that decide.",)
 
 
-def test_without_any_limit_more_runs_are_all_that_can_be_advised(empty_world):
+def test_what_the_likeliest_limits_lack_is_advised(empty_world):
     world, idle = empty_world(), {"core_busy_ratios": (0.0, 0.0), "busiest_process_ratio": 0.0}
     world.copy("pull.cached", 30, client=idle, server=idle)
     (advice,) = world.diagnosed().advice
-    assert advice.startswith("Repeat with --thorough")
+    assert advice == "Run again with a larger --budget. It measures the client's disk by itself."
 
 
 def test_of_a_copy_that_was_asked_for_alone_its_rate_is_told_and_nothing_advised(empty_world):

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from bottleneck.analysis.doubts import Doubt, disks_to_measure, doubts, next_look, refining
-from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, TimeShare, Verdict
+from bottleneck.analysis.finding import (
+    Ceiling,
+    CopyDiagnosis,
+    Diagnosis,
+    Suspect,
+    TimeShare,
+    Verdict,
+)
 from bottleneck.report.report import Report, Step
 from probes.core.records import Measured, Sample, Usage
 from probes.core.stage import described
@@ -72,16 +79,16 @@ def test_copies_that_are_not_the_clients_own_of_this_dialect_or_were_not_made_ar
     assert found(copy(None, 0.0, **other)) == ()
 
 
-def test_a_near_tie_suspects_both_and_nothing_that_is_far_above() -> None:
-    ceilings = (ceiling(READ, RATE), ceiling(LINK, 1.05 * RATE), ceiling(CORE, 3 * RATE))
-    (doubt,) = found(copy(READ, 0.5, *ceilings))
+def test_the_two_likeliest_are_suspected_and_no_other() -> None:
+    likely = tuple(Suspect(*each, p) for each, p in ((READ, 0.5), (LINK, 0.4), (CORE, 0.05)))
+    (doubt,) = found(copy(READ, 0.5, suspects=likely))
     assert doubt.suspects == {("disk", "read"), ("network", "link-rate")}
-    assert doubt.reason == "pull.uncached may be limited by the server's disk (read) or the network"
+    assert doubt.reason == "pull.uncached may be limited by the server's disk or the network"
     assert not doubt.unstable
 
 
 def test_where_nothing_is_named_everything_is_suspected() -> None:
-    (doubt,) = found(copy(None, 0.0, ceiling(LINK, 3 * RATE)))
+    (doubt,) = found(copy(None, 0.0, suspects=(Suspect(*LINK, 0.2),)))
     assert doubt.suspects == frozenset()
     assert "not clear" in doubt.reason
 

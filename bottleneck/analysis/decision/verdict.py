@@ -9,6 +9,7 @@ from bottleneck.analysis.decision.causes import TABLE, Row, rows
 from bottleneck.analysis.decision.conditions import claim_of
 from bottleneck.analysis.decision.weigh import Weighed, weigh
 from bottleneck.analysis.facts.record import UNKNOWN, CopyFacts, Part, View
+from bottleneck.analysis.finding import Named, Suspect
 
 LEAST = 0.5
 """Below it nothing is named."""
@@ -19,6 +20,7 @@ ENDS_LEAST, ENDS_SUM = 0.3, 0.6
 RIVAL = 0.3
 """A second component as likely as that is named beside the first."""
 MOST: dict[View, float] = {"both": 0.98, "hidden": 0.9, "alone": 0.9, "counters": 0.85, "": 0.85}
+LEAST_LIKELY = 0.01
 MOST_SUPPLIED = 0.7
 """The most confidence, by view; and in figures that a person told."""
 
@@ -38,15 +40,28 @@ class Decision:
     """As likely as the first."""
     weighed: Weighed | None = None
 
+    def suspects_named(self) -> tuple[Suspect, ...]:
+        """Returns the likeliest components that have a name, each with its cause."""
+        known = (each for each in self.suspects if each[0] != UNKNOWN and each[1] >= LEAST_LIKELY)
+        return tuple(self.suspect(*each) for each in known)
+
+    def suspect(self, part: Part, likelihood: float) -> Suspect:
+        """Returns a component with the cause that is behind it."""
+        words = self._words(part, rows(self.copy, part)[0])
+        return Suspect(*words, round(likelihood, 2))
+
     @property
-    def named(self) -> tuple[str, str | None, str]:
+    def named(self) -> Named:
         """Component, side and cause, in the contract's words."""
         if self.row is None:
             return "unknown", None, "inconclusive" if self.copy.rate is not None else "not-measured"
-        component, _, cause = self.row.words.partition("/")
-        if self.copy.supplied and self.row.label == "requests in flight":
+        return self._words(self.part, self.row)
+
+    def _words(self, part: Part, row: Row) -> Named:
+        component, _, cause = row.words.partition("/")
+        if self.copy.supplied and row.label == "requests in flight":
             return component, "path", cause  # which end asks for too little was not told
-        return component, self.row.side_of(self.copy, self.part), cause
+        return component, row.side_of(self.copy, part), cause
 
 
 def decide(copy: CopyFacts) -> Decision:

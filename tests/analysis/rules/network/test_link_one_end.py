@@ -125,4 +125,4 @@ def test_an_inconclusive_copy_says_what_an_agent_would_tell_of_it(alone, name, m
     """What is known already is not asked for."""
     alone.copy(name, (50, 51, 52), memory=memory)
     says(alone, NOBODY)
-    assert ("TCP by itself" in alone.diagnosed().advice[0]) == (memory is None)
+    assert "It measures" in alone.diagnosed().advice[0]
