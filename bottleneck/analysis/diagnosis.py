@@ -6,17 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import (
-    observed,
-    outlook,
-    sentences,
-    steps,
-    target,
-    unknown,
-)
+from bottleneck.analysis import observed, outlook, sentences, steps, target, unknown
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.decision.limit import limit_of
+from bottleneck.analysis.decision.reasons import weights
 from bottleneck.analysis.decision.verdict import Decision
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
 from bottleneck.analysis.hardware_limits import interfaces
@@ -192,7 +186,10 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         ceilings=tuple(each.ceiling for each in ladder.claims),
         next=then.next,
         predicted_bytes_per_second=then.predicted,
-        evidence=tuple(_evidence(copy, made, ladder, cap)),
+        evidence=(
+            *(weights(decision) if void is None else ()),
+            *_evidence(copy, made, ladder, cap),
+        ),
         advice=advice,
         ladder=then.rungs,
         target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),

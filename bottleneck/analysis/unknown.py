@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.cap import scattered
+from bottleneck.analysis.decision.reasons import NOT_MEASURED
 from bottleneck.analysis.decision.verdict import Decision
 from bottleneck.analysis.facts.record import ALONE, BUSY, UNKNOWN, CopyFacts
 from bottleneck.analysis.finding import Part, Verdict
@@ -111,7 +112,7 @@ def inconclusive(copy: Copy, made: Found, decision: Decision) -> Verdict:
 
 def _likely(decision: Decision, part: Part, likelihood: float) -> str:
     seen = part != UNKNOWN
-    what = name(decision.suspect(part, likelihood)) if seen else "something that was not measured"
+    what = name(decision.suspect(part, likelihood)) if seen else NOT_MEASURED
     return f"{what} ({percent_text(likelihood)})"
 
 

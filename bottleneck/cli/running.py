@@ -23,14 +23,7 @@ from bottleneck.run import plan
 from bottleneck.run.bench import Bench, Event
 from bottleneck.run.session import measure
 from bottleneck.target import credentials
-from bottleneck.target.target import (
-    Target,
-    of_folder,
-    parse,
-    parse_device,
-    parse_file,
-    parse_peer,
-)
+from bottleneck.target.target import Target, of_folder, parse, parse_device, parse_file, parse_peer
 from bottleneck.text import units
 from probes.core.records import DIALECTS, Access
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused

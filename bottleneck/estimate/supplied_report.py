@@ -10,15 +10,7 @@ from datetime import date
 from typing import Any
 
 from bottleneck import __version__
-from bottleneck.estimate.observations import (
-    SCHEMA,
-    Copy,
-    Disk,
-    Host,
-    Latency,
-    Observations,
-    Tcp,
-)
+from bottleneck.estimate.observations import SCHEMA, Copy, Disk, Host, Latency, Observations, Tcp
 from bottleneck.report.report import Report, ReportError, Step
 from bottleneck.text import units
 from probes.core import typed

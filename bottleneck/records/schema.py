@@ -16,14 +16,7 @@ from bottleneck.analysis import finding
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.report.report import SCHEMA, STATUSES
-from probes.core.records import (
-    SIDES,
-    FolderFacts,
-    HostFacts,
-    InterfaceFacts,
-    Spread,
-    Usage,
-)
+from probes.core.records import SIDES, FolderFacts, HostFacts, InterfaceFacts, Spread, Usage
 
 Schema = dict[str, Any]
 NULL = {"type": "null"}

@@ -19,13 +19,7 @@ from probes.core import typed
 from probes.core.records import SMB_PORTS, Details, Endpoint
 from probes.sockets import limits
 from probes.watch.connection_track import Connection
-from probes.watch.look_rows import (
-    COUNT_COLUMNS,
-    SOCKET_COLUMNS,
-    THREAD_COLUMNS,
-    Row,
-    thinned,
-)
+from probes.watch.look_rows import COUNT_COLUMNS, SOCKET_COLUMNS, THREAD_COLUMNS, Row, thinned
 from probes.watch.socket_watch import Observed, Setting
 
 if TYPE_CHECKING:

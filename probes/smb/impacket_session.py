@@ -17,23 +17,10 @@ from impacket import smb
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files.free_space import credible_room
-from probes.smb.facts import (
-    CAPABILITIES_1,
-    Interface,
-    SessionFacts,
-    moment,
-    names,
-    security_mode,
-)
+from probes.smb.facts import CAPABILITIES_1, Interface, SessionFacts, moment, names, security_mode
 from probes.smb.frames import Broken, Late, Wire
 from probes.smb.pipe import Pipe
-from probes.smb.pipe1 import (
-    CAP_LARGE_READX,
-    CAP_LARGE_WRITEX,
-    LARGE_BYTES,
-    Link1,
-    Pipe1,
-)
+from probes.smb.pipe1 import CAP_LARGE_READX, CAP_LARGE_WRITEX, LARGE_BYTES, Link1, Pipe1
 from probes.smb.protection import Md5
 from probes.smb.session import (
     DialectMissing,

@@ -17,12 +17,7 @@ from collections.abc import Callable, Iterator
 from probes.core.records import DIALECTS, Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import payload
-from probes.smb import (
-    facts,
-    leftovers,
-    offered,
-    transfer,
-)
+from probes.smb import facts, leftovers, offered, transfer
 from probes.smb import session as sessions
 from probes.smb.frames import Broken, Wire
 from probes.smb.impacket_session import Smb1Session

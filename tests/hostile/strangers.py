@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from behaviour import (
-    ACCESS_DENIED,
-    ACCOUNT_LOCKED,
-    LATE,
-    LOGON_FAILURE,
-    NO_SMB,
-    Terms,
-    attacks,
-)
+from behaviour import ACCESS_DENIED, ACCOUNT_LOCKED, LATE, LOGON_FAILURE, NO_SMB, Terms, attacks
 from middle import framed
 from server import (
     TARGET_INFO,

@@ -12,14 +12,7 @@ from bottleneck.agents.bootstrap import STARTER
 from tests.conftest import PASSWORD, target_of
 from tests.living import until
 from tests.windows import bed, ssh_exe
-from tests.windows.test_worlds import (
-    INTERRUPTED_SECONDS,
-    SECONDS,
-    ended,
-    kept,
-    running,
-    under_way,
-)
+from tests.windows.test_worlds import INTERRUPTED_SECONDS, SECONDS, ended, kept, running, under_way
 
 pytestmark = pytest.mark.long
 

@@ -7,13 +7,7 @@ from functools import cached_property
 from statistics import mean
 
 from bottleneck.analysis.attribution import sockets
-from bottleneck.analysis.attribution.shares import (
-    NETWORK,
-    UNKNOWN,
-    Instant,
-    Slice,
-    split_by_chance,
-)
+from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Instant, Slice, split_by_chance
 from bottleneck.analysis.attribution.thread import Shares
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection, HostLooks, SocketLook, nearest

@@ -8,13 +8,7 @@ from functools import cached_property
 from statistics import median
 
 from bottleneck.analysis.attribution.thread import MovingThread
-from bottleneck.analysis.attribution.trace import (
-    Connection,
-    Count,
-    HostLooks,
-    SocketLook,
-    Trace,
-)
+from bottleneck.analysis.attribution.trace import Connection, Count, HostLooks, SocketLook, Trace
 from probes.core.records import Usage
 
 BACKLOG_RATIO = 0.1

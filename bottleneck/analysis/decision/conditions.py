@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, CopyFacts, Part
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.network.loss import bracket
 
-SEGMENT_BYTES, EXPLAINED_TIMES = 1448, 4.0
-"""Payload of a usual packet; the rate that losses allow over the copy's, up to which they explain
-it."""
+SEGMENT_BYTES = 1448
+"""Payload of a usual packet."""
 FULL_RATIO = 0.9
 """Of what several connections carry: a copy with so much fills the path, whatever is lost."""
 MOSTLY_ALONE_TIMES = 2.0
@@ -97,7 +97,7 @@ def is_shared(copy: CopyFacts, part: Part) -> bool:
 
 
 def is_lossy(copy: CopyFacts, part: Part) -> bool:
-    """Whether losses explain the rate: Mathis et al. 1997, of which CUBIC makes a few times more.
+    """Whether the law of losses explains the rate.
 
     Where several connections get no more than the copy, the path is full: a policer loses, too.
     """
@@ -110,8 +110,7 @@ def is_lossy(copy: CopyFacts, part: Part) -> bool:
     if several is None and copy.sign("ignores-loss"):
         return False
     trip = max(1e-6, copy.rtt_seconds or 1.0)
-    mathis = 1.22 * SEGMENT_BYTES / (trip * math.sqrt(lost.value))
-    return mathis < EXPLAINED_TIMES * copy.rate.median
+    return bracket(SEGMENT_BYTES, trip, lost.value, "cubic").fits(copy.rate.median)
 
 
 def is_lossy_alone(copy: CopyFacts, part: Part) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import ceilings
+from bottleneck.analysis import ceilings, steps
 from bottleneck.analysis.attribution.attribution import Attribution, attribute
 from bottleneck.analysis.cap import Cap, settled
 from bottleneck.analysis.claim import claim
@@ -16,8 +16,10 @@ from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.facts.gather import gather
 from bottleneck.analysis.facts.record import CopyFacts, Part
 from bottleneck.analysis.finding import Claim, Ladder
+from bottleneck.analysis.interface_facts import NOTHING, Behind, behind
+from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules.registry import BY_WORDS
-from bottleneck.analysis.socket_buffers import limiting
+from bottleneck.analysis.socket_buffers import Fixed, limiting
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from probes.core.records import Spread
@@ -61,19 +63,23 @@ def _claim(
         return known
     component, _, word = row.words.partition("/")
     side, cause = row.side_of(copy, part), BY_WORDS[component, word]
-    setting = limiting(given, word, side or "")
+    setting: Fixed | Behind = limiting(given, word, side or "") or NOTHING
     fact = limit_fact(copy, part)
-    remedy = cause.remedy.format(side=side)
+    remedy, words = cause.remedy.format(side=side), because(copy, part, row)
     level = rate if fact is None else None
+    if word == "link-rate":
+        about = rate.median if fact is None else fact.level.median
+        setting = behind(given, about, looks_like(about, steps.mtu_bytes(given.report)))
+        words = "; ".join(filter(None, (words, setting.words)))
     return claim(
-        *(cause, side, given.made, because(copy, part, row)),
+        *(cause, side, given.made, words),
         level=None if fact is None else fact.level.median,
         low=None if fact is None else fact.level.low,
         high=None if fact is None else fact.level.high,
         steps=(given.made.index, *(() if fact is None else fact.steps)),
         standing="estimated" if level is not None else "inferred",
-        remedy=row.remedy.format(side=side) or (remedy if setting is None else setting.remedy),
-        detail=row.label if row.remedy else "" if setting is None else setting.detail,
+        remedy=setting.remedy or row.remedy.format(side=side) or remedy,
+        detail=setting.detail or (row.label if row.remedy else ""),
     )
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from bottleneck.analysis.decision.causes import Row
-from bottleneck.analysis.facts.record import (
-    ALLOWS,
-    ALONE,
-    CopyFacts,
-    Fact,
-    Part,
-)
+from bottleneck.analysis.decision.verdict import Decision
+from bottleneck.analysis.decision.weigh import IDLE
+from bottleneck.analysis.facts.record import ALLOWS, ALONE, SHOWN, UNKNOWN, CopyFacts, Fact, Part
 from bottleneck.analysis.sentences import part_name
 from bottleneck.text.units import percent_text, rate_text
 
 NEAR_RATIOS = 0.7, 1.15
 """The copy's rate over a limit that is worth a sentence beside it."""
+CARRIED_TIMES = 1.1
+"""What went through a component at another time, over the copy's rate, to speak against it."""
+WEIGHED, LEAST_LIKELY, SUREST = 3, 0.05, 0.99
+"""So many components are told of at most, none that is less likely, and none as certain."""
+NOT_MEASURED = "something that was not measured"
 
 
 def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
@@ -29,13 +31,43 @@ def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
 
 
 def because(copy: CopyFacts, part: Part, row: Row) -> str:
-    """Returns why a component caps a copy, as what follows "because"."""
+    """Returns why a component caps a copy, as what follows "because": the two facts that decided.
+
+    These are its share of the time, and what was seen of the cause or a limit near the rate.
+    """
     name, use, limit = part_name(part), copy.busy(part), limit_fact(copy, part)
-    if copy.view not in ("counters", "") and use is not None:
-        return f"it was limited by {name} ({row.label}) for {percent_text(use)} of the time"
     sign = copy.sign(row.sign) if row.sign else None
-    if sign is not None and sign.words:
-        return sign.words
+    seen = sign.words if sign is not None else ""
+    if not seen and limit is not None:
+        seen = f"{limit.words} gives {rate_text(limit.level.median)}"
+    if use is not None and use > IDLE and copy.view not in ("counters", ""):
+        went = f"it was limited by {name} ({row.label}) for {percent_text(use)} of the time"
+        return "; ".join(filter(None, (went, seen)))
+    return seen or f"{name} ({row.label}) is the likeliest limit: no other explains this rate"
+
+
+def weights(decision: Decision) -> Iterator[str]:
+    """Yields how likely each of the likeliest components is, and the facts for and against it."""
+    for part, likely in decision.suspects[:WEIGHED]:
+        if likely < LEAST_LIKELY:
+            return
+        name = NOT_MEASURED if part == UNKNOWN else part_name(part)
+        known = "; ".join(_known(decision.copy, part)).replace(name, "by itself")
+        if not known and part != UNKNOWN:
+            known = "not measured by itself"
+        yield f"{percent_text(min(likely, SUREST))} likely: {name}{known and f' ({known})'}."
+
+
+def _known(copy: CopyFacts, part: Part) -> Iterator[str]:
+    use, limit = copy.busy(part), limit_fact(copy, part)
+    if use and part == UNKNOWN:
+        yield f"for {percent_text(use)} of the copy's time nothing was seen at work"
+    elif use:
+        yield f"at work for {percent_text(use)} of the copy's time"
     if limit is not None:
-        return f"{limit.words} gives at most {rate_text(limit.level.median)}"
-    return f"{name} ({row.label}) is the likeliest limit: no other explains this rate"
+        yield f"{limit.words}: {rate_text(limit.level.median)}, close to the copy's rate"
+    others = (each for each in copy.of(part, ALONE, SHOWN, ALLOWS) if each != limit)
+    most = max(others, key=lambda each: each.level.median, default=None)
+    rate = math.inf if copy.rate is None else copy.rate.median
+    if most is not None and most.level.median >= CARRIED_TIMES * rate:
+        yield f"{most.words}: {rate_text(most.level.median)}, more than the copy's rate"

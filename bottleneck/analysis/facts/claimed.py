@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from bottleneck.analysis import steps
 from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, Fact, Kind, Level, Part
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 
@@ -56,7 +57,7 @@ def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
         if kind is not None and not is_own and not is_freed:
             rate, high = ceiling.bytes_per_second, ceiling.high_bytes_per_second
             level = Level(ceiling.low_bytes_per_second, rate, rate if claim.reached else high)
-            yield Fact(part, kind, level, claim.words, ceiling.steps)
+            yield Fact(part, kind, level, name_with_verb(ceiling), ceiling.steps)
 
 
 def is_path_held(claims: Iterable[Claim]) -> bool:

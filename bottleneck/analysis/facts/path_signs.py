@@ -54,7 +54,7 @@ def _of_sender(timed: TimedCopy, sender: Connection) -> Iterator[Sign]:
     is_empty = sockets.queue_ratio(sender) < sockets.EMPTY_QUEUE_RATIO
     recurs = patterns.lasts(sender, "retransmitted_bytes") or (is_empty and _recurs(sender))
     if ratio > LOST_RATIO and recurs and not is_full:
-        words = f"{ratio:.2%} of the bytes were sent again, with no standing queue"
+        words = f"{ratio:.2%} of the bytes were retransmitted, with no standing queue"
         yield Sign("lost", None, ratio, words)
     if is_empty and patterns.grows(sender, "acknowledged_bytes"):
         yield Sign("grows", words="TCP still grew when the copy ended")

@@ -38,7 +38,9 @@ def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
         if hardware_limits.impossible(report, step) is None and step.setting.end != "memory":
             name = step.setting.copy or f"{step.step.stage} {step.setting.verb}"
             level = Level.around(OTHER_WAY_RATIO * step.rate.median)
-            yield from each_part(CPUS, SHOWN, level, f"{name}, the other way", step.index)
+            yield from each_part(
+                CPUS, SHOWN, level, f"{OTHER_WAY_RATIO:.0%} of {name} the other way", step.index
+            )
 
 
 def _is_twin(report: Report, copy: Copy, step: Found) -> bool:

@@ -16,17 +16,9 @@ from bottleneck.analysis.rules.disk import alone, read, seek, sync, write, zone
 from bottleneck.analysis.rules.disk import contention as disk_contention
 from bottleneck.analysis.rules.instrument import ceiling
 from bottleneck.analysis.rules.memory import cache_size, swap, writeback
-from bottleneck.analysis.rules.network import (
-    contention,
-    delay,
-    duplex,
-    link_rate,
-    loss,
-    mtu,
-    wrong_path,
-)
+from bottleneck.analysis.rules.network import contention, duplex, link_rate, loss, mtu, wrong_path
 from bottleneck.analysis.rules.smb import dialect, mount, round_trips, server_software, signing
-from bottleneck.analysis.rules.tcp import congestion_control, receive_window, send_buffer
+from bottleneck.analysis.rules.tcp import receive_window, send_buffer
 from probes.core.records import SIDES
 
 Rule = Callable[[Evidence], Iterator[Claim | str]]
@@ -55,13 +47,25 @@ REFINEMENTS: tuple[Refine, ...] = (
 """Each takes all claims of a copy, and puts the cause behind a finding in the finding's place, or
 adds what only follows from all of them."""
 
+DELAY = Cause(
+    *("network", "delay", "delay"),
+    stays=True,
+    remedy="Copy small files in parallel or as one archive, or shorten the path",
+)
+PINNED_WINDOW = Cause(
+    *("tcp", "congestion-control", "congestion control"),
+    remedy="Look for a limit on the {side}: `cwnd` in `ip route show`, or its congestion control "
+    "(`sysctl net.ipv4.tcp_congestion_control`)",
+)
+"""What a copy's time alone tells: no rule claims these."""
+
 BY_WORDS: dict[tuple[str, str], Cause] = {
     (each.component, each.word): each
     for each in (
         *(read.CAUSE, write.CAUSE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
-        *(link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, delay.CAUSE),
+        *(link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, DELAY),
         wrong_path.CAUSE,
-        *(receive_window.CAUSE, send_buffer.CAUSE, congestion_control.CAUSE),
+        *(receive_window.CAUSE, send_buffer.CAUSE, PINNED_WINDOW),
         *(round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION),
         *(server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, quota.CONTENTION),
         *(cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, ceiling.CAUSE),

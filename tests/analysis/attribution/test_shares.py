@@ -7,15 +7,8 @@ import math
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bottleneck.analysis.attribution.shares import (
-    UNKNOWN,
-    Instant,
-    Time,
-    split_by_chance,
-)
-from bottleneck.analysis.attribution.shares import (
-    shares_of_time as shares_of_slices,
-)
+from bottleneck.analysis.attribution.shares import UNKNOWN, Instant, Time, split_by_chance
+from bottleneck.analysis.attribution.shares import shares_of_time as shares_of_slices
 
 STAGES = (("disk", "client"), ("disk", "server"), ("cpu", "server"), ("network", "path"))
 instants = st.lists(

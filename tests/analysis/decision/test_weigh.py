@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bottleneck.analysis.decision.causes import TABLE
+from bottleneck.analysis.decision.reasons import weights
 from bottleneck.analysis.decision.verdict import decide
 from bottleneck.analysis.decision.weigh import weigh
 from bottleneck.analysis.facts.record import (
@@ -24,6 +26,7 @@ from bottleneck.analysis.facts.record import (
     Sign,
 )
 from bottleneck.analysis.finding import Part as Component
+from bottleneck.analysis.rules.registry import BY_WORDS
 
 SENDER: Component = ("disk", "server")
 RECEIVER: Component = ("disk", "client")
@@ -158,3 +161,19 @@ def test_scattered_runs_name_only_what_the_copys_own_time_shows() -> None:
     assert decide(copy(50, *facts, is_scattered=True, view="counters")).part == UNKNOWN
     watched = copy(50, *facts, fact(SENDER, BUSY, 0.95), is_scattered=True, view="both")
     assert decide(watched).part == SENDER
+
+
+def test_the_evidence_weighs_the_suspects_with_what_speaks_for_and_against_each() -> None:
+    facts = (fact(SENDER, ALONE, 52), fact(SENDER, BUSY, 0.9), fact(NETWORK, SHOWN, 118))
+    lines = list(weights(decide(copy(50, *facts, view="both"))))
+    assert lines[0].endswith(
+        "% likely: the server's disk (at work for 90% of the copy's time; another step: 52.0 MB/s, "
+        "close to the copy's rate)."
+    )
+    open_case = list(weights(decide(copy(50, fact(NETWORK, SHOWN, 118)))))
+    assert not any("100%" in line or "the network" in line for line in lines[1:] + open_case)
+
+
+def test_each_cause_that_a_verdict_can_name_has_a_row_and_each_row_is_a_cause() -> None:
+    rows = {row.words for rows in TABLE.values() for row in rows}
+    assert rows == {"/".join(words) for words in BY_WORDS}

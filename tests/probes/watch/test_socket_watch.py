@@ -15,11 +15,7 @@ import pytest
 from probes.sockets.sock_diag import Sockets
 from probes.system.proc import ProcessStat
 from probes.watch import socket_watch
-from probes.watch.connection_track import (
-    LEAST_LOOKS,
-    Connection,
-    Track,
-)
+from probes.watch.connection_track import LEAST_LOOKS, Connection, Track
 from probes.watch.look_rows import THREAD_COLUMNS
 from probes.watch.socket_watch import OWNER_SEARCHES, Setting, Watch, observe
 from probes.watch.thread_states import Threads

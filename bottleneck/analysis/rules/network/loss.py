@@ -13,11 +13,7 @@ import math
 from dataclasses import dataclass
 
 from bottleneck.analysis.claim import Cause
-from bottleneck.analysis.evidence.copies import (
-    Connection,
-    streams,
-    streams_gain,
-)
+from bottleneck.analysis.evidence.copies import Connection, streams, streams_gain
 from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
 

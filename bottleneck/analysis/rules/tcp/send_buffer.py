@@ -19,10 +19,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Connection, Evidence
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rules.smb import round_trips
-from bottleneck.analysis.rules.tcp.receive_window import (
-    CARRIES_MORE_RATIO,
-    MOSTLY_RATIO,
-)
+from bottleneck.analysis.rules.tcp.receive_window import CARRIES_MORE_RATIO, MOSTLY_RATIO
 from bottleneck.text.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause(
