@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -200,3 +201,24 @@ def _spans(told: PlaceDetails, size_bytes: float) -> Iterator[Span]:
 
 def _ratio(value: float) -> float:
     return min(1.0, max(0.0, value))
+
+
+def rates_by_place(found: Found) -> Iterator[tuple[float, float]]:
+    """Yields each zone's place, from 0 at the outer edge to 1, and its bytes per second."""
+    for each in found.disk.zones:
+        if each.at_ratio is not None and each.bytes_per_second is not None:
+            yield each.at_ratio, each.bytes_per_second
+
+
+def rate_at(zones: list[tuple[float, float]], place: float) -> float:
+    """Returns the rate at a place of a disk, bytes per second; zones: in order of their place.
+
+    Between two zones rate^2 falls with the address, see disc.py; beyond them it is theirs.
+    """
+    below = [zone for zone in zones if zone[0] <= place]
+    above = [zone for zone in zones if zone[0] >= place]
+    if not below or not above:
+        return (below or above)[-1 if below else 0][1]
+    (begin, first), (end, last) = below[-1], above[0]
+    share = 0.0 if end <= begin else (place - begin) / (end - begin)
+    return math.sqrt(first**2 + share * (last**2 - first**2))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import Sockets
 from bottleneck.text.units import size_text
+from probes.core.records import HostFacts
 
 PINNED_RATIO = 0.5
 """A buffer below this share of what the kernel would let it grow to was fixed by its program."""
@@ -122,6 +123,10 @@ def limiting(given: Evidence, cause: str, side: str) -> Fixed | None:
 
 def largest(given: Evidence, side: str, kind: Kind) -> int | None:
     """The most that a host's kernel lets the buffer grow to, bytes; None: not told."""
-    host = given.host(side)
+    return grows_to(given.host(side), kind)
+
+
+def grows_to(host: HostFacts | None, kind: Kind) -> int | None:
+    """Returns the third value of a host's sysctl of a buffer, bytes; None: not told."""
     told = (host.socket_buffers.get(kind.sysctl, "") if host is not None else "").split()
     return int(told[2]) if len(told) == 3 and told[2].isdecimal() else None

@@ -6,13 +6,12 @@ that this tool measured by itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import Cause, claim
-from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.disk_zones import disk_steps, rate_at, rates_by_place
 from bottleneck.analysis.estimate import Missing, link, loss, receiver_disk, sender_disk
 from bottleneck.analysis.estimate.envelope import Envelope, disk_of
 from bottleneck.analysis.evidence.copies import Evidence
@@ -25,7 +24,6 @@ from bottleneck.analysis.rules.disk.alone import DOES
 from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.rules.tcp import receive_window, send_buffer
 from bottleneck.analysis.socket_buffers import RECEIVE, SEND, Kind, largest
-from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
 
@@ -168,10 +166,10 @@ def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
     best = steps.fastest(disk_steps(given.report, side, verb, "told"))
     if best is None:
         return
-    zones = sorted(_zones(best))
+    zones = sorted(rates_by_place(best))
     place = setting.from_place_ratio if reads else setting.to_place_ratio
     outer = zones[0][1] if zones else best.rate.median
-    rate = outer if place is None or not zones else _rate_at(zones, min(1.0, place))
+    rate = outer if place is None or not zones else rate_at(zones, min(1.0, place))
     if zones and place is not None and rate <= INSIDE_RATIO * outer:
         yield claim(
             zone.CAUSE,
@@ -195,20 +193,3 @@ def place_text(place: float) -> str:
     if OUTER_EDGE_RATIO < place < INNER_EDGE_RATIO:
         return f"{percent_text(place)} of the way to the inner tracks"
     return "the inner tracks" if place >= INNER_EDGE_RATIO else "the outer tracks"
-
-
-def _zones(found: Found) -> Iterator[tuple[float, float]]:
-    for each in found.disk.zones:
-        if each.at_ratio is not None and each.bytes_per_second is not None:
-            yield each.at_ratio, each.bytes_per_second
-
-
-def _rate_at(zones: list[tuple[float, float]], place: float) -> float:
-    """Between two zones rate^2 falls with the address, see disc.py; beyond them it is theirs."""
-    below = [zone for zone in zones if zone[0] <= place]
-    above = [zone for zone in zones if zone[0] >= place]
-    if not below or not above:
-        return (below or above)[-1 if below else 0][1]
-    (begin, first), (end, last) = below[-1], above[0]
-    share = 0.0 if end <= begin else (place - begin) / (end - begin)
-    return math.sqrt(first**2 + share * (last**2 - first**2))

@@ -68,6 +68,17 @@ def test_packets_that_never_leave_the_host_prove_no_link(empty_world, agent):
     assert standings(world) == ["at-least"] * agent
 
 
+@pytest.mark.parametrize("interface", ["lo", "eth0"])
+def test_on_one_host_what_the_server_writes_is_no_others_io(empty_world, interface):
+    world = empty_world(agent=False)
+    world.client = replace(world.client, interface=replace(world.client.interface, name=interface))
+    world.disk("client", "read", 63)
+    passed = {"device_read_bytes": 240_000_000, "device_written_bytes": 240_000_000}
+    world.copy("push.uncached", 60, client=passed)
+    cause = "read" if interface == "lo" else "contention"
+    assert world.diagnosed("push.uncached").verdict.words == f"disk/client/{cause}"
+
+
 @pytest.mark.parametrize(("same_host", "named"), [(True, LINK), (False, NOBODY)])
 def test_a_peer_on_another_host_says_nothing_of_the_copies_path(empty_world, same_host, named):
     world = empty_world(agent=False)
@@ -117,12 +128,7 @@ def test_other_traffic_is_named_where_the_link_is_full(pulled, named, rate, more
         (24, 25, 80, "network", "disk/client/write"),
         (20, 500, 320, "network", NOBODY),
     ],
-    ids=[
-        "it does not wait",
-        "room",
-        "a disk",
-        "on another card",
-    ],
+    ids=["it does not wait", "room", "a disk", "on another card"],
 )
 def test_a_full_link_is_shared_by_who_waits_for_it(
     pulled, sockets, rate, disk, total, by, named, says

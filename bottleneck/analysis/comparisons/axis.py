@@ -78,14 +78,14 @@ class Group:
 
     @cached_property
     def why(self) -> Why | None:
-        """What makes the slower copy slower; None: the two do not differ, or are no copies."""
+        """Returns why the slower is slower; None: the two do not differ, or are no copies."""
         if not self.significant or not isinstance(self.slow.source, Copy):
             return None
         return why_slower(self.report, self.slow.source, self.slow.result, self.fast.rate)
 
     @property
     def figures(self) -> Row:
-        """What sentences of any axis may tell of it: the ends, and how they differ."""
+        """Returns the figures of any axis: both ends, and how they differ."""
         first, second, verb = self.ends[0], self.ends[-1], self.ends[0].row.get("verb")
         loads = {f"full_{side}": load(first.result.usage(side)) for side in SIDES}
         return {

@@ -11,7 +11,6 @@ from typing import Literal
 
 from bottleneck.analysis.decision.conditions import (
     OTHERS_RATIO,
-    THROTTLED_RATIO,
     Holds,
     always,
     claim_of,
@@ -31,7 +30,7 @@ from bottleneck.analysis.decision.conditions import (
     vanish,
     was_faster,
 )
-from bottleneck.analysis.facts.record import CopyFacts, Part
+from bottleneck.analysis.facts.record import THROTTLED_RATIO, CopyFacts, Part
 
 Seen = Literal["reached", "passing", "speaks", "alike", ""]
 """How far a cause speaks for its component: the copy was seen to be at its limit; it is of this

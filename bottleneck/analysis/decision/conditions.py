@@ -24,7 +24,7 @@ CHANGED_TIMES = 1.5
 SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.8, 1.15
 """Of what the path carried, from which on a copy and others' traffic together fill it; of a link,
 above which they cannot have shared it."""
-OTHERS_RATIO, THROTTLED_RATIO = 0.25, 0.1
+OTHERS_RATIO = 0.25
 
 Holds = Callable[[CopyFacts, Part], bool]
 """Whether a cause is there, by the copy's facts and the component."""

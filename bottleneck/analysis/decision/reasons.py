@@ -17,7 +17,7 @@ NEAR_RATIOS = 0.7, 1.15
 CARRIED_TIMES = 1.1
 """What went through a component at another time, over the copy's rate, to speak against it."""
 WEIGHED, LEAST_LIKELY, SUREST = 3, 0.05, 0.99
-"""So many components are told of at most, none that is less likely, and none as certain."""
+"""Most lines of suspects, the least likelihood worth one, and the most that a line claims."""
 NOT_MEASURED = "something that was not measured"
 
 
@@ -40,7 +40,7 @@ def because(copy: CopyFacts, part: Part, row: Row) -> str:
     seen = sign.words if sign is not None else ""
     if not seen and limit is not None:
         seen = f"{limit.words} gives {rate_text(limit.level.median)}"
-    if use is not None and use > IDLE and copy.view not in ("counters", ""):
+    if use is not None and use > IDLE and copy.is_watched:
         went = f"it was limited by {name} ({row.label}) for {percent_text(use)} of the time"
         return "; ".join(filter(None, (went, seen)))
     return seen or f"{name} ({row.label}) is the likeliest limit: no other explains this rate"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bottleneck.analysis.claim import LIKENESS, SURE
 from bottleneck.analysis.decision.causes import TABLE, Row, rows
 from bottleneck.analysis.decision.conditions import claim_of
-from bottleneck.analysis.decision.weigh import Weighed, weigh
+from bottleneck.analysis.decision.weigh import weigh
 from bottleneck.analysis.facts.record import UNKNOWN, CopyFacts, Part, View
 from bottleneck.analysis.finding import Named, Suspect
 
@@ -22,7 +22,7 @@ RIVAL = 0.3
 MOST: dict[View, float] = {"both": 0.98, "hidden": 0.9, "alone": 0.9, "counters": 0.85, "": 0.85}
 LEAST_LIKELY = 0.01
 MOST_SUPPLIED = 0.7
-"""The most confidence, by view; and in figures that a person told."""
+"""The most confidence, by view; and in figures that a person supplied."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,6 @@ class Decision:
     """The likeliest components first."""
     rival: Part | None = None
     """As likely as the first."""
-    weighed: Weighed | None = None
 
     def suspects_named(self) -> tuple[Suspect, ...]:
         """Returns the likeliest components that have a name, each with its cause."""
@@ -71,8 +70,7 @@ def decide(copy: CopyFacts) -> Decision:
         part: Part = ("cpu", tool.ceiling.side)
         row = next(each for each in TABLE["cpu"] if each.words == "instrument/ceiling")
         return Decision(copy, part, row, min(copy.trust, tool.trust))
-    weighed = weigh(copy)
-    ranked = weighed.ranked
+    ranked = weigh(copy).ranked
     (first, likely), (second, less) = ranked[0], ranked[1]
     rival = second if less >= RIVAL and second != UNKNOWN else None
     suspects = tuple(ranked[:4])
@@ -80,15 +78,15 @@ def decide(copy: CopyFacts) -> Decision:
         ends = first[0] == second[0] == "tcp"
         least, both = (ENDS_LEAST, ENDS_SUM) if ends else (TIE_LEAST, TIE_SUM)
         if UNKNOWN in (first, second) or likely < least or likely + less < both:
-            return Decision(copy, UNKNOWN, None, 0.0, suspects, weighed=weighed)
+            return Decision(copy, UNKNOWN, None, 0.0, suspects)
         rival = second
     row = rows(copy, first)[0]
     claim = claim_of(copy, row.words, first)
     is_shown = row.passing or (claim is not None and claim.reached)
-    if copy.is_scattered and copy.view in ("counters", "") and not is_shown:
-        return Decision(copy, UNKNOWN, None, 0.0, suspects, weighed=weighed)
+    if copy.is_scattered and not copy.is_watched and not is_shown:
+        return Decision(copy, UNKNOWN, None, 0.0, suspects)
     most = min(MOST_SUPPLIED if copy.supplied else MOST[copy.view], row.trust, copy.trust)
     if claim is not None:
         is_likeness = claim.partly and not claim.reached
         most = min(most, LIKENESS if is_likeness else claim.trust if claim.trust < SURE else 1.0)
-    return Decision(copy, first, row, round(min(most, likely), 2), suspects, rival, weighed)
+    return Decision(copy, first, row, round(min(most, likely), 2), suspects, rival)

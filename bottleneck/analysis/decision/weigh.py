@@ -66,8 +66,6 @@ class Weighed:
 
     likely: Mapping[Part, float]
     """They sum to 1."""
-    factors: Mapping[Part, Mapping[str, float]]
-    """By component the factors of its likelihood, for the evidence."""
 
     @property
     def ranked(self) -> list[tuple[Part, float]]:
@@ -79,30 +77,23 @@ def weigh(copy: CopyFacts) -> Weighed:
     """Weighs all components of a copy that has a rate."""
     assert copy.rate is not None
     time = _time(copy)
-    factors: dict[Part, dict[str, float]] = {}
+    products: dict[Part, float] = {}
     for part in copy.chain:
-        signs = seen(copy, part) if _had_work(copy, part) else ""
-        level = _level(copy, part, copy.rate)
+        worked = _had_work(copy, part)
+        signs, level = seen(copy, part) if worked else "", _level(copy, part, copy.rate)
+        if part[0] == "disk" and not worked and copy.is_watched:
+            # A rate that happens to be that of a disk at rest is no limit of it.
+            level = min(1.0, level)
         shown = min((_shown(each, copy.rate) for each in copy.of(part, SHOWN)), default=1.0)
         if signs not in ("", "speaks"):
             # What is seen in this copy explains why it is slower than at other moments.
             level, shown = max(1.0, level), 1.0
-        factors[part] = {
-            "prior": _prior(copy, part, copy.rate.median, signs != ""),
-            "time": time[part],
-            "level": level,
-            "shown": shown,
-            "signs": SIGNS[signs],
-        }
+        prior = _prior(copy, part, copy.rate.median, signs != "")
+        products[part] = prior * time[part] * level * shown * SIGNS[signs]
     twins = (_shown(each, copy.rate) for each in copy.facts if each.kind == SHOWN and each.beside)
-    factors[UNKNOWN] = {
-        "prior": PRIORS["unknown"],
-        "time": time[UNKNOWN],
-        "shown": min(twins, default=1.0),
-    }
-    products = {part: math.prod(each.values()) for part, each in factors.items()}
+    products[UNKNOWN] = PRIORS["unknown"] * time[UNKNOWN] * min(twins, default=1.0)
     total = sum(products.values())
-    return Weighed({part: value / total for part, value in products.items()}, factors)
+    return Weighed({part: value / total for part, value in products.items()})
 
 
 def _prior(copy: CopyFacts, part: Part, rate: float, speaks: bool) -> float:
@@ -132,7 +123,7 @@ def _time(copy: CopyFacts) -> dict[Part, float]:
     hidden = copy.busy(UNKNOWN) or 0.0
     if all(use is None for use in uses.values()):
         return dict.fromkeys(uses, 1.0)
-    unseen_use = UNCOUNTED if copy.view in ("counters", "") else 0.0
+    unseen_use = 0.0 if copy.is_watched else UNCOUNTED
     levels = {part: unseen_use if use is None else use for part, use in uses.items()}
     for part in copy.unseen & levels.keys():
         # Work that the view cannot see is somewhere in its unknown time.

@@ -7,24 +7,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.attribution import patterns
 from bottleneck.analysis.attribution.alone import by_asking, is_without_queue
 from bottleneck.analysis.attribution.attribution import timed_copy
 from bottleneck.analysis.attribution.both import by_both
-from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, Time, ViewResult
+from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.facts.counters import counted, cpu_counted, memory_wait
-from bottleneck.analysis.facts.record import BUSY, NETWORK, UNKNOWN, Fact, Level, Part, View
+from bottleneck.analysis.facts.record import (
+    BUSY,
+    NETWORK,
+    THROTTLED_RATIO,
+    UNKNOWN,
+    Fact,
+    Level,
+    Part,
+    View,
+)
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from probes.core.records import SIDES
-
-THROTTLED_RATIO = 0.1
-"""Of its quota's periods in which a copy was stopped, from which on that is its CPU's time."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,6 @@ class Watched:
     facts: tuple[Fact, ...] = ()
     view: View = ""
     unseen: frozenset[Part] = frozenset()
-    exclusive: Mapping[Part, float] = field(default_factory=dict)
     timed: TimedCopy | None = None
     """The copy with its trace; None: it has none."""
 
@@ -56,7 +61,7 @@ def watched(report: Report, copy: Copy) -> Watched:
     unseen: frozenset[Part] = frozenset()
     if view == "alone":
         facts, unseen = _one_end(report, copy, timed, uses, facts, result.time.looks)
-    return Watched(facts, view, unseen, _exclusive(result.time), timed)
+    return Watched(facts, view, unseen, timed)
 
 
 def _view(result: ViewResult) -> View:
@@ -136,15 +141,3 @@ def _fact(part: Part, use: float, looks: int) -> Fact:
     error = math.sqrt(ratio * (1 - ratio) / (looks + 2))
     level = Level(max(0.0, use - error), use, min(1.0, use + error))
     return Fact(part, BUSY, level, f"had work for {use:.0%} of the time")
-
-
-def _exclusive(time: Time) -> dict[Part, float]:
-    """Returns the share of the time in which each component alone had work."""
-    alone: dict[Part, float] = {}
-    whole = sum(weight for _, instants in time.slices for weight, _ in instants)
-    for _, instants in time.slices:
-        for weight, at_work in instants:
-            if len(at_work) == 1 and whole > 0:
-                part = next(iter(at_work))
-                alone[part] = alone.get(part, 0.0) + weight / whole
-    return alone

@@ -55,7 +55,6 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
         claims=claimed,
         view=time.view,
         unseen=time.unseen,
-        exclusive=time.exclusive,
         rtt_seconds=trip,
         trust=1.0 if copy.made is None else bounded(copy, copy.made, 1.0),
         is_scattered=rate is not None and scattered(rate),

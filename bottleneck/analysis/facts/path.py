@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
-from bottleneck.analysis.evidence.copies import alike, host
+from bottleneck.analysis.evidence.copies import alike, hindered, host
 from bottleneck.analysis.facts.busy import Watched
 from bottleneck.analysis.facts.counters import FAR_SECONDS, reads_slowly
 from bottleneck.analysis.facts.record import (
@@ -22,13 +21,12 @@ from bottleneck.analysis.facts.record import (
     each_part,
 )
 from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.socket_buffers import RECEIVE, SEND, grows_to
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, seconds_text, size_text
-from probes.core.records import HostFacts
+from probes.core.records import SIDES, HostFacts
 
-FULL_CORE_RATIO, THROTTLED_RATIO = 0.9, 0.1
-"""Of a step that a CPU held: what it reached is less than its component can do."""
 LOST_RATIO = 1e-3
 WINDOW_HELD_RATIOS = 0.6, 1.3
 """Rate of a TCP test over its window a round trip, where the window held it."""
@@ -76,8 +74,8 @@ def _tests(report: Report, copy: Copy, rtt: float | None, held: bool) -> Iterato
         level = Level(each.rate.low, each.rate.median, each.rate.high)
         words = f"TCP by itself ({streams:.0f} connection{'s' if streams > 1 else ''})"
         by_window = _is_held_by_window(report, copy, each, rtt)
-        by_cpu = is_held_by_cpu(each) and model.looks_like(level.median, mtu) is None
-        is_held = by_window or by_cpu
+        by_cpu = any(hindered(each, side) for side in SIDES)
+        is_held = by_window or (by_cpu and model.looks_like(level.median, mtu) is None)
         # Losses slow each connection down by itself: a copy has one of them on such a path.
         is_lossy = streams == 1 and _is_lossy(report, each)
         is_whole = (level.median * 1.02 >= most and not held) or is_lossy
@@ -113,23 +111,13 @@ def is_of_client(report: Report, test: Found) -> bool:
     )
 
 
-def is_held_by_cpu(step: Found) -> bool:
-    """Whether a full core or a quota held a step of TCP or of a disk."""
-    usages = filter(None, map(step.usage, ("client", "server")))
-    return any(
-        each.busiest_core_ratio >= FULL_CORE_RATIO
-        or (each.throttled_ratio or 0.0) > THROTTLED_RATIO
-        for each in usages
-    )
-
-
 def _is_held_by_window(report: Report, copy: Copy, test: Found, rtt: float | None) -> bool:
     limits = test.details.limits
     if limits is not None and limits.by in ("receive-window", "send-buffer"):
         return True
     window: float | None = steps.positive(test.outcome.details, "window_bytes")
     if window is None and is_told(report):
-        window = _largest(host(report, copy.receiver), "net.ipv4.tcp_rmem")
+        window = grows_to(host(report, copy.receiver), RECEIVE)
     if not window or not rtt:
         return False
     share = test.rate.median / ((test.setting.streams or 1) * window / rtt)
@@ -231,21 +219,15 @@ def _supplied_windows(report: Report, copy: Copy, rtt: float) -> Iterator[Fact]:
     streams = copy.setting.streams or 1
     for side in ("client", "server"):
         receives = side == copy.receiver
-        name = "net.ipv4.tcp_rmem" if receives else "net.ipv4.tcp_wmem"
-        size = _largest(host(report, side), name) or _grows_to(host(report, side), receives)
+        facts, kind = host(report, side), RECEIVE if receives else SEND
+        size = grows_to(facts, kind) or _usual(facts, receives)
         if size:
             words = f"TCP buffers of up to {size_text(size)} on the {side}"
             level = Level.around(streams * size / rtt, 0.45, 1.1)
             yield Fact(("tcp", side), ALLOWS, level, words)
 
 
-def _largest(facts: HostFacts | None, name: str) -> int | None:
-    """Returns the third value of a sysctl of TCP's buffers, bytes; None: not told."""
-    values = re.findall(r"\d+", facts.socket_buffers.get(name, "")) if facts is not None else []
-    return int(values[2]) if len(values) == 3 else None
-
-
-def _grows_to(facts: HostFacts | None, receives: bool) -> int | None:
+def _usual(facts: HostFacts | None, receives: bool) -> int | None:
     system = facts.system if facts is not None else ""
     sizes = (e for name, e in GROWS_TO_BYTES.items() if system.startswith(name))
     return next((each[0 if receives else 1] for each in sizes), None)

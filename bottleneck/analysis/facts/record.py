@@ -10,8 +10,8 @@ Whoever told it (a trace, a counter, another copy, a setting, a person), it is o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN
@@ -25,6 +25,8 @@ ALLOWS: Kind = "allows"
 View = Literal["both", "hidden", "alone", "counters", ""]
 """Who watched the copy's time: both hosts; both without the server's threads; the initiator's host;
 nobody, but counters over the whole copy; nobody at all."""
+THROTTLED_RATIO = 0.1
+"""Of its quota's periods in which a copy was stopped, from which on that is its CPU's time."""
 
 __all__ = ["NETWORK", "UNKNOWN", "Part"]
 
@@ -93,8 +95,6 @@ class CopyFacts:
     view: View = ""
     unseen: frozenset[Part] = frozenset()
     """Components whose work the view cannot see: it is part of the unknown time."""
-    exclusive: Mapping[Part, float] = field(default_factory=dict)
-    """Share of the time in which a component alone had work."""
     rtt_seconds: float | None = None
     trust: float = 1.0
     """The most confidence that the copy's own measurement allows: its source was not proven to be
@@ -103,6 +103,11 @@ class CopyFacts:
     """Whether its runs lie too far apart to tell."""
     supplied: bool = False
     """Whether a person told the figures."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether looks at single moments tell where its time went, and not counters over it."""
+        return self.view not in ("counters", "")
 
     def of(self, part: Part, *kinds: Kind) -> list[Fact]:
         """Returns the facts of some kinds about a component."""

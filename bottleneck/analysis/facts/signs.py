@@ -31,9 +31,10 @@ def traffic_signs(
     report: Report, copy: Copy, step: Found, timed: TimedCopy | None
 ) -> Iterator[Sign]:
     """Yields others' shares of the bytes at interfaces (others-traffic) and disks (others-disk)."""
-    if not (copy.on_one_host or steps.on_one_host(report)):
+    on_one_host = copy.on_one_host or steps.on_one_host(report)
+    if not on_one_host:
         yield from _at_interfaces(copy, step, timed)
-    yield from _at_disks(copy, step)
+    yield from _at_disks(step, on_one_host)
 
 
 def _at_interfaces(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
@@ -54,7 +55,7 @@ def _at_interfaces(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator
             yield Sign("others-traffic", side, share, words)
 
 
-def _at_disks(copy: Copy, step: Found) -> Iterator[Sign]:
+def _at_disks(step: Found, on_one_host: bool) -> Iterator[Sign]:
     totals: dict[str, int] = {}
     for side in SIDES:
         usage = step.usage(side)
@@ -64,7 +65,7 @@ def _at_disks(copy: Copy, step: Found) -> Iterator[Sign]:
         other = totals.get(steps.other(side))
         # Two hosts that count the same on one device are one machine: it reads and writes the copy.
         is_same = other is not None and abs(other - moved) < SAME_RATIO * moved
-        others = moved - step.moved_bytes * (2 if is_same or copy.on_one_host else 1)
+        others = moved - step.moved_bytes * (2 if is_same or on_one_host else 1)
         if others > SLACK_BYTES:
             share = others / moved
             words = f"{share:.0%} of the bytes at the {side}'s disk were others'"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, model, steps
+from bottleneck.analysis.disk_zones import rate_at, rates_by_place
 from bottleneck.analysis.evidence.copies import host
 from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.link_end import slower_link
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
@@ -57,10 +58,10 @@ def _zones(report: Report, copy: Copy) -> Iterator[Sign]:
         (copy.receiver, copy.setting.to_place_ratio),
     ):
         for step in steps.measured(report, "disk"):
-            if place is None or step.setting.side != side or not step.disk.zones:
+            zones = sorted(rates_by_place(step))
+            if place is None or step.setting.side != side or not zones:
                 continue
-            best = max(zone.bytes_per_second or 0.0 for zone in step.disk.zones)
-            share = _rate_at(step, place) / best if best else 1.0
+            share = rate_at(zones, place) / max(rate for _, rate in zones)
             if share < SLOW_ZONE_RATIO:
                 words = f"the disk does {share:.0%} there of what it does elsewhere"
                 yield Sign("slow-zone", side, share, words)
@@ -113,10 +114,3 @@ def _clients(report: Report, copy: Copy) -> Iterator[Sign]:
         yield Sign("other-faster", "client", most, "another client of that server gets more")
     if most < ALIKE_RATIO * least:
         yield Sign("clients-alike", "server", most, "every client gets the same")
-
-
-def _rate_at(step: Found, place_ratio: float) -> float:
-    """Returns the rate of the zone that is nearest to a place on a disk, bytes per second."""
-    zones = [each for each in step.disk.zones if each.bytes_per_second]
-    near = min(zones, key=lambda zone: abs((zone.at_ratio or 0.0) - place_ratio), default=None)
-    return step.rate.median if near is None else near.bytes_per_second or step.rate.median

@@ -65,15 +65,9 @@ PLANTED: dict[str, tuple[TimedCopy, str, str]] = {
         pull(WAITS, threads=DISK, uncached=True, cached_rate=1e8),
         *("disk/server", "unknown/None"),
     ),
-    "the server's CPU, pulled": (
-        pull(WAITS, threads=FULL),
-        *("cpu/server", "unknown/None"),
-    ),
+    "the server's CPU, pulled": (pull(WAITS, threads=FULL), *("cpu/server", "unknown/None")),
     "the path, pulled": (pull(far=SENDING), "network/path", "network/path"),
-    "the client's disk, pulled": (
-        pull(bins(0.05, write=0.94)),
-        *("disk/client", "disk/client"),
-    ),
+    "the client's disk, pulled": (pull(bins(0.05, write=0.94)), *("disk/client", "disk/client")),
     "the client's CPU, pulled": (
         pull(bins(0.98), near={"unread_bytes": 400 << 10}),
         *("cpu/client", "cpu/client"),
@@ -97,11 +91,7 @@ PLANTED: dict[str, tuple[TimedCopy, str, str]] = {
         pull(bins(0.02, reply=0.7), near=FAR, far=FAR),
         *("smb/server", "unknown/None"),
     ),
-    "the server's disk, pushed": (
-        push(WAITS, threads=DISK),
-        "disk/server",
-        "unknown/None",
-    ),
+    "the server's disk, pushed": (push(WAITS, threads=DISK), "disk/server", "unknown/None"),
     "the server's disk at the last flush": (
         push(WAITS, flush_seconds=3.0),
         *("disk/server", "disk/server"),
@@ -119,11 +109,7 @@ PLANTED: dict[str, tuple[TimedCopy, str, str]] = {
         *("unknown/None", "tcp/server"),
     ),
     "the path, pushed": (push(near=SENDING), "network/path", "network/path"),
-    "the client's disk, pushed": (
-        push(bins(0.05, read=0.94)),
-        "disk/client",
-        "disk/client",
-    ),
+    "the client's disk, pushed": (push(bins(0.05, read=0.94)), "disk/client", "disk/client"),
     "the client's CPU, pushed": (push(bins(0.98)), "cpu/client", "cpu/client"),
     "the server's receive window": (
         push(near={**SENDING, **FAR, "in_flight_bytes": 512 << 10, "peer_window_bytes": 512 << 10}),

@@ -37,13 +37,7 @@ def test_a_spinning_disc_is_told_by_its_edges_and_its_weak_zone(bare, says):
 
 
 @pytest.mark.parametrize(
-    "rates",
-    [
-        [500, 505, 498, 510, 502],
-        [60, 30],
-        [500, 90, 400, 60, 300, 510, 80],
-        disc(92, 180),
-    ],
+    "rates", [[500, 505, 498, 510, 502], [60, 30], [500, 90, 400, 60, 300, 510, 80], disc(92, 180)]
 )
 def test_what_is_no_spinning_disc_is_said_to_be_none(bare, rates, says):
     step(bare, "read", 100, "zones", zones=zones(rates))

@@ -131,6 +131,11 @@ def test_a_sign_of_a_component_that_rested_counts_for_nothing() -> None:
     assert likely(CORE, crowded) == likely(CORE, rested)
 
 
+def test_a_rate_like_that_of_a_disk_at_rest_is_not_its_limit() -> None:
+    facts = (fact(SENDER, ALONE, 52), fact(SENDER, BUSY, 0.1), fact(CORE, BUSY, 0.8))
+    assert decide(copy(50, *facts, view="both")).part == CORE
+
+
 def test_neither_windows_nor_requests_matter_on_a_short_path() -> None:
     near = copy(50, fact(WINDOW, ALLOWS, 52))
     far = replace(near, rtt_seconds=0.02)

@@ -37,10 +37,6 @@ from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
 from probes.core.records import SIDES
 
 CAUSE = Cause("network", "link-rate", "link speed")
-CHANGED = (
-    "Find out what changed on the path: a link that negotiated a lower rate, a shaper, or a path "
-    "that took over. Then repeat the run"
-)
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
 BOUND_RATIO = 0.85
