@@ -6,16 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import observed, outlook, sentences, steps, target, unknown
+from bottleneck.analysis import observed, sentences, steps, target, unknown
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.comparisons.registry import compared
+from bottleneck.analysis.decision.capability import Fix, likely_ceiling
+from bottleneck.analysis.decision.gain import Gain, gain, rungs
 from bottleneck.analysis.decision.limit import limit_of
 from bottleneck.analysis.decision.reasons import weights
 from bottleneck.analysis.decision.verdict import Decision
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
+from bottleneck.analysis.facts.record import CopyFacts
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import shapers
-from bottleneck.analysis.model import looks_like
+from bottleneck.analysis.model import Band, looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
@@ -158,10 +161,9 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
     unstable = unknown.unstable(copy, made)
     cap = None if void is not None else cap
-    then = outlook.Outlook()
+    then, facts = Gain(), decision.copy
     if cap is not None:
-        then = outlook.outlook(report, copy, made, cap, ladder)
-        ladder = then.ladder or ladder
+        then = gain(facts, limit.fixes[:1])
         verdict = Verdict(
             *cap.claim.ceiling.named,
             cap.confidence,
@@ -170,7 +172,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             _detail(cap),
             next((each for each in suspects if each.part != cap.claim.ceiling.part), None),
         )
-        advice = _advice(report, cap, then, rate)
+        advice = _advice(report, cap, then, _with_rival(facts, limit.fixes, then), rate)
     else:
         alone = steps.target_of(report).copy_alone
         told = unknown.alone(copy, made) if alone else unknown.inconclusive(copy, made, decision)
@@ -183,7 +185,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         dialect=copy.dialect,
         bytes_per_second=rate,
         verdict=verdict,
-        ceilings=tuple(each.ceiling for each in ladder.claims),
+        ceilings=tuple(_ceilings(ladder, facts, limit.fixes)),
         next=then.next,
         predicted_bytes_per_second=then.predicted,
         evidence=(
@@ -191,12 +193,17 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             *_evidence(copy, made, ladder, cap),
         ),
         advice=advice,
-        ladder=then.rungs,
-        target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),
+        ladder=() if cap is None else tuple(rungs(facts, limit.fixes[0])),
+        target=None if wanted is None else target.target(wanted, facts, limit.fixes),
         time=went.shares if went else (),
         view=went.view if went else "",
         suspects=suspects,
     )
+
+
+def _ceilings(ladder: Ladder, copy: CopyFacts, fixes: tuple[Fix, ...]) -> list[Ceiling]:
+    found = (likely_ceiling(copy, each.ceiling, fixes) for each in ladder.claims)
+    return sorted(found, key=lambda each: each.bytes_per_second)
 
 
 def _not_made(report: Report, copy: Copy) -> CopyDiagnosis:
@@ -204,7 +211,16 @@ def _not_made(report: Report, copy: Copy) -> CopyDiagnosis:
     return CopyDiagnosis(copy.name, copy.initiator, copy.dialect, None, verdict, evidence=reasons)
 
 
-def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
+def _with_rival(copy: CopyFacts, fixes: tuple[Fix, ...], then: Gain) -> Gain:
+    """Returns what comes after the cap and another that is as likely."""
+    both = gain(copy, fixes)
+    if both.predicted is None or then.predicted is None:
+        return both
+    # Lifting more slows nothing down.
+    return replace(both, predicted=Band.over(max, both.predicted, then.predicted))
+
+
+def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tuple[str, ...]:
     missing = (
         ""
         if not then.missing
@@ -218,12 +234,12 @@ def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tup
         todo = f"{again} first. Then {told[0][0].lower()}{told[0][1:]}"
         set_there = cap.claim.remedy or cap.claim.ceiling.cause == "quota"
         told = (todo if set_there else f"{again} before you change hardware.", *told[1:])
-    if cap.rival is None or then.both is None:
+    if cap.rival is None:
         return told
-    both = (then.both.next, then.both.predicted, rate, then.both.link_bits)
+    after = (both.next, both.predicted, rate, both.link_bits)
     if sentences.gains_little(then.predicted, rate):
-        return sentences.both_at_once(cap.claim, cap.rival, *both)
-    return (*told, sentences.or_else(cap.rival, *both))
+        return sentences.both_at_once(cap.claim, cap.rival, *after)
+    return (*told, sentences.or_else(cap.rival, *after))
 
 
 def _how(report: Report, part: Part) -> str:

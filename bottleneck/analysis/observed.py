@@ -23,7 +23,6 @@ from bottleneck.text.units import count_text, link_text, percent_text, rate_text
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.7, 0.6, 0.5
 """Of what bounds a copy that was not made: where the next is far, near, as near as the same."""
 NEAR_RATIO, CLEAR_RATIO = 1.1, 1.5
-REACHED_RATIO = 0.8
 JUMBO_BYTES = 9000
 JUMBO_RATIO = 0.8
 """Of what the slower link claims, from which on longer frames are worth a word."""
@@ -122,42 +121,8 @@ def _told(
     verdict = found.verdict
     if verdict.component == "unknown":
         return _unexplained(report, copies, copy, found)
-    found = _no_further(report, copy, found)
     more = _jumbo(report, verdict, verdict.ceiling_bytes_per_second)
     return replace(found, advice=(*found.advice, *more))
-
-
-def _no_further(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
-    """Without the sender's disk it runs as its cached twin: what holds that comes next, and not the
-    lowest ceiling that is known, where the twin does not come near to it.
-    """
-    twin, following, rate = copy.twin, found.next, found.bytes_per_second
-    if twin is None or following is None or rate is None:
-        return found
-    ladder = ceilings.ladder(report, copy)
-    named = found.verdict.named
-    claim = next(
-        (
-            each
-            for each in ladder.claims
-            if each.ceiling.part == ("disk", copy.sender) and each.ceiling.named == named
-        ),
-        None,
-    )
-    if claim is None or twin.rate.median >= REACHED_RATIO * following.ceiling_bytes_per_second:
-        return found
-    sentence = (
-        f"{sentences.runs(copy, rate)} because {claim.words}. What limits it without that disk was "
-        "not identified."
-    )
-    lifted = found.predicted_bytes_per_second
-    return replace(
-        found,
-        verdict=replace(found.verdict, sentence=sentence),
-        next=None,
-        ladder=found.ladder[:1],
-        advice=sentences.advice(claim, None, lifted, rate),
-    )
 
 
 def _jumbo(report: Report, ceiling: Ceiling | Verdict, level: float | None) -> Iterator[str]:

@@ -160,7 +160,10 @@ def not_predicted(part: Part, least_bytes_per_second: float, how: str = "") -> s
 
 def _gain(predicted: Band, following: Next | None, rate: float, where: str = "") -> str:
     # Beyond the next limit lies only the noise of what was measured.
-    beyond = predicted.high if following is None else following.ceiling_bytes_per_second
+    is_exact = following is not None and following.component not in ("cpu", "instrument")
+    beyond = predicted.high
+    if following is not None and is_exact:
+        beyond = following.ceiling_bytes_per_second
     most = min(predicted.high, max(predicted.median, beyond))
     gain = times_text(predicted.median / rate)
     if most >= WIDE_RATIO * predicted.low:

@@ -157,6 +157,28 @@ KINDS: dict[str, Callable[[Dice], Lines]] = {
 }
 
 
+LIFTED = ("reads", "writes", "foreign", "foreign_streams", "quota", "hog", "loss")
+NOT_LIFTED = ("hole", "late-reader", "late-busy", "falling", "disk-and-link", "nothing")
+
+
+def lift(kind: str, plant: str) -> str:
+    """What takes a drawn cap away and leaves the rest of its world; empty: it is not lifted."""
+    words, _, samba = plant.partition("smb: ")
+    gone = []
+    for word in words.split():
+        key = word.partition("=")[0]
+        side, _, cap = key.rpartition(".")
+        if cap in ("rmem", "wmem"):
+            key = f"{side}.sysctls"
+        if cap in (*LIFTED, "rmem", "wmem"):
+            gone.append(f"{key}=none")
+    if kind == "sync":
+        gone.append("frees=push.cached,push.uncached")
+    if samba:
+        gone.append("smb: none")
+    return "" if kind in NOT_LIFTED else " ".join(gone)
+
+
 def drawn(count: int, seed: str) -> tuple[LabWorld, ...]:
     """So many worlds of a seed; each kind comes before one comes again. More begin with fewer."""
     order = random.Random(seed)
@@ -169,4 +191,5 @@ def drawn(count: int, seed: str) -> tuple[LabWorld, ...]:
         told.append(
             f"{seed}-{at:02}-{kind}: {plant or 'nothing'}\n  plant {plant}\n  true {true}\n"
         )
+        told += [f"  lift {gone}\n"] if (gone := lift(kind, plant)) else []
     return parsed("".join(told))

@@ -2,6 +2,7 @@
 """Lift a planted cap for real, and hold what the diagnosis predicted against what comes.
 
 Usage: python tests/lab/lift.py [WORLD ...] [--from DIR] [--after DIR] [--json F]
+[--draw N --seed S]
 
 In each world the product is run (or its report taken from DIR, as run.py --reports keeps it), the
 cap and nothing else is taken away, and the same copies are made again, three times each, with files
@@ -24,6 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from draw import drawn
 from experiment import Terms, diagnosed, experiment, product
 from judge import RIGHT, verdicts
 from truth import MB, WORLDS, LabWorld
@@ -33,7 +35,7 @@ MEDIAN_RATIO, WORST_RATIO = 0.05, 0.15
 HOLDS, FAILS, NO_LAB = 0, 1, 69
 COPY_SECONDS = 1.7
 """What the product gives a copy of a run of 60 s."""
-LEAST_BYTES, MOST_BYTES, UNPREDICTED_BYTES = 8 << 20, 1 << 30, 256 << 20
+LEAST_BYTES, MOST_BYTES, UNPREDICTED_BYTES = 8 << 20, 1 << 30, 64 << 20
 PROBE_SECONDS = 60
 
 
@@ -171,8 +173,9 @@ def _report(chosen: LabWorld, saved: Path | None) -> dict[str, Any]:
     if saved is not None and (saved / f"{chosen.name}.json").exists():
         return diagnosed(saved / f"{chosen.name}.json")
     with TemporaryDirectory() as folder:
-        experiment(chosen, replace(Terms(), beside=False, reports=Path(folder)))
-        return diagnosed(Path(folder, f"{chosen.name}.json"))
+        kept = saved or Path(folder)
+        experiment(chosen, replace(Terms(), beside=False, reports=kept))
+        return diagnosed(kept / f"{chosen.name}.json")
 
 
 def lines(pairs: Sequence[Pair]) -> list[str]:
@@ -205,10 +208,17 @@ def main() -> int:
     liftable = {name: each for name, each in WORLDS.items() if each.lifted is not None}
     parser = argparse.ArgumentParser(description="Predicted against actual, the cap taken away.")
     parser.add_argument("worlds", nargs="*", metavar="WORLD", help=" ".join(liftable))
-    parser.add_argument("--from", dest="saved", type=Path, metavar="DIR", help="reports to take")
+    parser.add_argument(
+        "--from", dest="saved", type=Path, metavar="DIR", help="reports to take, and to keep"
+    )
     parser.add_argument("--after", type=Path, metavar="DIR", help="keep the copies made again")
     parser.add_argument("--json", type=Path, metavar="F", help="also write the pairs there")
+    parser.add_argument("--draw", type=int, default=0, metavar="N", help="N worlds of --seed")
+    parser.add_argument("--seed", default="", metavar="S", help="by which they are drawn")
     options = parser.parse_args()
+    if options.draw:
+        found = drawn(options.draw, options.seed)
+        liftable = {each.name: each for each in found if each.lifted is not None}
     strange = [name for name in options.worlds if name not in liftable]
     if strange:
         parser.error(f"nothing to lift: {' '.join(strange)}; there are {' '.join(liftable)}")

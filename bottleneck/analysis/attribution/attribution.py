@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.attribution.alone import by_asking
-from bottleneck.analysis.attribution.both import by_both
 from bottleneck.analysis.attribution.shares import Time
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
+from bottleneck.analysis.attribution.views import by_asking, by_both
 from bottleneck.analysis.evidence.copies import LOSS_BASED
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.analysis.hardware_limits import interfaces

@@ -8,6 +8,7 @@ from bottleneck.analysis import ceilings, steps
 from bottleneck.analysis.attribution.attribution import Attribution, attribute
 from bottleneck.analysis.cap import Cap, settled
 from bottleneck.analysis.claim import claim
+from bottleneck.analysis.decision.capability import Fix
 from bottleneck.analysis.decision.causes import Row, rows
 from bottleneck.analysis.decision.conditions import claim_of
 from bottleneck.analysis.decision.reasons import because, limit_fact
@@ -35,6 +36,8 @@ class Limit:
     ladder: Ladder
     time: Attribution | None
     """None: its time was not looked at."""
+    fixes: tuple[Fix, ...] = ()
+    """The cap, and another that is as likely, as what can be taken away."""
 
 
 def limit_of(report: Report, copy: Copy) -> Limit:
@@ -46,12 +49,17 @@ def limit_of(report: Report, copy: Copy) -> Limit:
         return Limit(decision, None, ladder, time)
     given, rate = Evidence(report, copy), copy.made.rate
     chosen = _claim(given, rate, ladder, decision.copy, decision.part, decision.row)
-    rival = None
+    rival, fixes = None, [_fix(decision.part, chosen)]
     if decision.rival is not None:
         row = rows(decision.copy, decision.rival)[0]
         rival = _claim(given, rate, ladder, decision.copy, decision.rival, row)
+        fixes.append(_fix(decision.rival, rival))
     cap = Cap(chosen, decision.confidence, rival)
-    return Limit(decision, cap, _spare(settled(ladder, cap), cap), time)
+    return Limit(decision, cap, _spare(settled(ladder, cap), cap), time, tuple(fixes))
+
+
+def _fix(part: Part, claim: Claim) -> Fix:
+    return Fix(part, claim.ceiling.named, claim.ceiling.bytes_per_second)
 
 
 def _claim(

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.attribution import patterns
-from bottleneck.analysis.attribution.alone import by_asking, is_without_queue
 from bottleneck.analysis.attribution.attribution import timed_copy
-from bottleneck.analysis.attribution.both import by_both
 from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.attribution.views import by_asking, by_both, is_without_queue
 from bottleneck.analysis.facts.counters import counted, cpu_counted, memory_wait
 from bottleneck.analysis.facts.record import (
     BUSY,

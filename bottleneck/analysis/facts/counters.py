@@ -6,15 +6,15 @@ CPU time and the wait for a core, the last flush, and what the kernels say limit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.facts.record import BUSY, NETWORK, Fact, Level, Part
+from bottleneck.analysis.facts.record import BUSY, COSTS, NETWORK, Fact, Level, Part
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.rules.memory.swap import swaps
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
-from probes.core.records import Usage
+from probes.core.records import SIDES, Usage
 
 ERROR_RATIO = 0.15
 """Of a utilization that counters tell, and not looks at single moments."""
@@ -30,6 +30,9 @@ ARRIVED_RATIO = 1.25
 """Acknowledged over durable rate, from which on the bytes were there and the disk alone was not."""
 LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0
 LITTLE_BYTES = 64 << 10
+MOSTLY_OTHERS_RATIO = 0.5
+LEAST_COST_RATIO = 0.02
+"""Of a CPU: less tells nothing of where it would be full."""
 SELDOM_RATIO = 0.1
 """Share of a push's time that its last flush takes, up to which it found nothing to do."""
 IN_TURN = ("network", "receive-window", "send-buffer")
@@ -63,6 +66,29 @@ def cpu_counted(report: Report, step: Found, side: str) -> tuple[Fact, ...]:
     stopped, swapping = usage.throttled_ratio or 0.0, memory_wait(usage)
     share = min(1.0, max(share, stopped, interrupts, full, swapping))
     return (_rough(("cpu", side), share, f"ran or waited for a core for {share:.0%} of the time"),)
+
+
+def cost_facts(report: Report, step: Found, others: Mapping[str | None, float]) -> Iterator[Fact]:
+    """Yields the rate at which each CPU would be full, by the time that the copy takes of it.
+
+    others: others' share of the bytes at each side's interface, of its interrupts as well.
+    """
+    for side in SIDES:
+        seen, usage = load_of(report, step, side), step.usage(side)
+        if seen is None or usage is None:
+            continue
+        foreign = others.get(side, 0.0)
+        interrupts = (1 - foreign) * usage.softirq_ratio
+        one_core = max(seen.process_ratio, min(seen.one_core_ratio, interrupts * seen.cores))
+        own = max(one_core, seen.copy_ratio - foreign * usage.softirq_ratio)
+        if not seen.taken and not foreign and seen.others_ratio < MOSTLY_OTHERS_RATIO:
+            # What nobody counted, as a kernel's threads, is the copy's; what others use is not.
+            free = max(LEAST_COST_RATIO, 1 - seen.others_ratio)
+            own = max(own, (seen.all_cores_ratio - seen.others_ratio) / free)
+        if own > LEAST_COST_RATIO:
+            scale, rate = 1 / min(1.0, own), step.rate
+            level = Level(rate.low * scale, rate.median * scale, rate.high * scale)
+            yield Fact(("cpu", side), COSTS, level, "its load scaled up", (step.index,))
 
 
 def memory_wait(usage: Usage) -> float:

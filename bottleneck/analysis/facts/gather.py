@@ -9,10 +9,12 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.cap import bounded, scattered
 from bottleneck.analysis.facts.busy import watched
 from bottleneck.analysis.facts.claimed import by_part, claim_facts, is_path_held
+from bottleneck.analysis.facts.counters import cost_facts
 from bottleneck.analysis.facts.path import path_facts, request_facts
 from bottleneck.analysis.facts.record import BUSY, NETWORK, CopyFacts, Fact, Level, Part
 from bottleneck.analysis.facts.signs import signs
 from bottleneck.analysis.facts.transfers import transfer_facts
+from bottleneck.analysis.facts.without import without
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.rtt import rtt
@@ -33,12 +35,15 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
     if time.view == "counters" and any(each.ceiling.cause in STOPPING for each in claims):
         # A server that stops and goes leaves full queues behind, as a full path does.
         seen = tuple(each for each in seen if each.part != NETWORK)
+    seen_signs = tuple(signs(report, copy, time.timed))
+    others = {each.side: each.value for each in seen_signs if each.name == "others-traffic"}
     facts = (
         *seen,
         *claim_facts(copy, claimed),
         *path_facts(report, copy, time, trip, held=is_path_held(claims)),
         *transfer_facts(report, copy),
         *request_facts(report, copy, time.timed, trip),
+        *(() if copy.made is None else cost_facts(report, copy.made, others)),
     )
     rate = None if copy.made is None else copy.made.rate
     return CopyFacts(
@@ -51,8 +56,9 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
         rate=None if rate is None else Level(rate.low, rate.median, rate.high),
         chain=chain,
         facts=tuple(each for each in facts if _counts(each, chain)),
-        signs=tuple(signs(report, copy, time.timed)),
+        signs=seen_signs,
         claims=claimed,
+        without=tuple(without(report, copy)),
         view=time.view,
         unseen=time.unseen,
         rtt_seconds=trip,

@@ -8,7 +8,7 @@ from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.attribution import patterns, sockets
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
-from bottleneck.analysis.evidence.copies import BACKLOG_SEGMENTS, LOSS_BASED
+from bottleneck.analysis.evidence.copies import BACKLOG_SEGMENTS, LOSS_BASED, alike
 from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.link_end import is_told, slower_link
 from bottleneck.analysis.rules.network import mtu
@@ -104,6 +104,10 @@ def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     several = [each.rate.median for each in tests if (each.setting.streams or 1) > 1]
     if several:
         yield Sign("several-carry", None, max(several))
+    back = [each.rate.median for each in hardware_limits.believed(report, copy.receiver)]
+    back += [each.rate.median for each in alike(report, copy.receiver, copy.initiator)]
+    if back:
+        yield Sign("other-way", None, max(back))
     for side, link in hardware_limits.interfaces(report):
         if link.kind == "wifi" or link.wifi:
             yield Sign("radio", side, words="it is on Wi-Fi")

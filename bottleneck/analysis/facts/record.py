@@ -6,6 +6,10 @@ Whoever told it (a trace, a counter, another copy, a setting, a person), it is o
     ALONE    rate that the component reached by itself, in this direction
     SHOWN    rate that something moved through the component: it can do that at least
     ALLOWS   rate that a setting or physics lets through at most
+
+and of a CPU, for what comes after another limit, one more:
+
+    COSTS    rate at which it would be full, by the time that this copy takes of it
 """
 
 from __future__ import annotations
@@ -17,11 +21,12 @@ from typing import Literal
 from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN
 from bottleneck.analysis.finding import Claim, Part
 
-Kind = Literal["busy", "alone", "shown", "allows"]
+Kind = Literal["busy", "alone", "shown", "allows", "costs"]
 BUSY: Kind = "busy"
 ALONE: Kind = "alone"
 SHOWN: Kind = "shown"
 ALLOWS: Kind = "allows"
+COSTS: Kind = "costs"
 View = Literal["both", "hidden", "alone", "counters", ""]
 """Who watched the copy's time: both hosts; both without the server's threads; the initiator's host;
 nobody, but counters over the whole copy; nobody at all."""
@@ -75,6 +80,19 @@ class Sign:
 
 
 @dataclass(frozen=True)
+class Without:
+    """A measurement of the same copy without one cause."""
+
+    cause: str
+    """The contract's word, or its component."""
+    side: str | None
+    """Where the cause is; None: anywhere."""
+    level: Level
+    is_diskless: bool = False
+    """Whether its bytes come from memory and go to memory."""
+
+
+@dataclass(frozen=True)
 class CopyFacts:
     """All that the decision knows of one copy."""
 
@@ -92,6 +110,7 @@ class CopyFacts:
     signs: tuple[Sign, ...]
     claims: tuple[tuple[Part, Claim], ...] = ()
     """What is known of causes, by component, with the words that a person reads."""
+    without: tuple[Without, ...] = ()
     view: View = ""
     unseen: frozenset[Part] = frozenset()
     """Components whose work the view cannot see: it is part of the unknown time."""

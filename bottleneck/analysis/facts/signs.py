@@ -78,7 +78,7 @@ FULL_CORES_RATIO = 0.92
 
 
 def host_signs(report: Report, step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
-    """Yields throttled, crowded and all-full of both hosts."""
+    """Yields throttled, quota (what it allows, bytes per second), crowded and all-full."""
     for side in SIDES:
         usage, seen = step.usage(side), load_of(report, step, side)
         if usage is None or seen is None:
@@ -87,6 +87,8 @@ def host_signs(report: Report, step: Found, timed: TimedCopy | None) -> Iterator
         if stopped:
             words = f"its quota stopped the copy in {stopped:.0%} of the periods"
             yield Sign("throttled", side, stopped, words)
+        if used := seen.quota_used_ratio or 0.0:
+            yield Sign("quota", side, step.rate.median / min(1.0, used))
         run, wait = usage.copy_cpu_seconds, usage.run_delay_seconds or 0.0
         if timed is not None and any(looked := run_and_wait(timed, side)):
             run, wait = looked

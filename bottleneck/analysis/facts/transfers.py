@@ -47,6 +47,9 @@ def _is_twin(report: Report, copy: Copy, step: Found) -> bool:
     """Whether a transfer differs from a copy in nothing but the parts that it lacks."""
     if step.step.stage != "smb-copy" or is_told(report):
         return step.step.stage == "smb-copy"
+    is_second = step.setting.end == "memory" and "uncached" in step.setting.copy
+    if is_second and not step.details.cache.proven:
+        return False  # the second copy of its file may come from the cache
     return _is_same_program(copy, step) and (
         copy.cache == "cached" or "uncached" in step.setting.copy or _is_cold(copy)
     )
@@ -94,6 +97,6 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     diskless = copy.initiator if step.setting.end == "memory" else None
     if copy.receiver != diskless and step.details.flushed is not False:
         yield "disk", copy.receiver
-    is_cold = step.details.cache.proven is not False or supplied
+    is_cold = supplied or step.details.cache.proven is not False
     if copy.sender != diskless and "uncached" in step.setting.copy and is_cold and not diskless:
         yield "disk", copy.sender

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -19,42 +18,12 @@ from bottleneck.analysis.facts.record import (
     SHOWN,
     UNKNOWN,
     CopyFacts,
-    Fact,
-    Kind,
     Level,
     Part,
     Sign,
 )
-from bottleneck.analysis.finding import Part as Component
 from bottleneck.analysis.rules.registry import BY_WORDS
-
-SENDER: Component = ("disk", "server")
-RECEIVER: Component = ("disk", "client")
-CORE: Component = ("cpu", "server")
-WINDOW: Component = ("tcp", "client")
-REQUESTS: Component = ("smb", "server")
-CHAIN: tuple[Component, ...] = (
-    *(SENDER, CORE, ("tcp", "server"), NETWORK),
-    *(WINDOW, REQUESTS, ("cpu", "client"), RECEIVER),
-)
-
-
-def fact(part: Part, kind: Kind, level: float, beside: bool = False) -> Fact:
-    """A rate in MB/s, or a utilization as looks at it tell it."""
-    if kind == BUSY:
-        return Fact(part, BUSY, Level(level - 0.05, level, level + 0.05), "looks")
-    rate = Level.around(level * 1e6, 0.98, 1.02)
-    return Fact(part, kind, rate, "another step", beside=beside)
-
-
-def copy(rate: float, *facts: Fact, **more: Any) -> CopyFacts:
-    """A pull of so many MB/s over a short path, whose time nobody watched unless told."""
-    level = Level.around(rate * 1e6)
-    base = CopyFacts(
-        *("pull.uncached", "3.1.1", "own", "client", "server", "client", level, CHAIN, facts, ()),
-        rtt_seconds=2e-4,
-    )
-    return replace(base, **more)
+from tests.analysis.decision.planted import CHAIN, CORE, SENDER, WINDOW, copy, fact
 
 
 def likely(part: Part, facts: CopyFacts) -> float:

@@ -1,0 +1,239 @@
+"""What a fix gains: the next limit of a copy, and its rate without what caps it.
+
+A copy of this report that lacks what is gone is believed. Else the least of what is left sets the
+rate of the transfer, and a disk works beside the transfer from some time on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bottleneck.analysis import model
+from bottleneck.analysis.decision.capability import (
+    SLOW_BYTES_PER_SECOND,
+    Fix,
+    capability,
+    carried,
+    slotted,
+)
+from bottleneck.analysis.decision.causes import rows
+from bottleneck.analysis.facts.counters import FAR_SECONDS
+from bottleneck.analysis.facts.record import ALONE, NETWORK, SHOWN, CopyFacts, Level, Part
+from bottleneck.analysis.finding import Named, Next, Rung
+from bottleneck.analysis.model import Band
+from bottleneck.analysis.steps import OWN
+
+READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
+"""Share of the transfer's own time that passes before a disk works beside it."""
+AWAKE_BYTES_PER_SECOND, LATEST_RATIO, LATE_DOUBT = 2e7, 0.9, 0.15
+"""Of pushes, whose first flush wakes the disk: measured at disks of 12 to 100 MB/s."""
+TWIN_DOUBT, LINK_DOUBT, FAR_DOUBT = 0.04, 0.05, 0.15
+"""How far a copy may be off its twin, and off a link times its usual share, near and far."""
+SHARE, SLOW_SHARE, OTHERS_SHARE = 0.975, 0.99, 0.9
+"""Of what TCP carries: a copy by this tool, on slow links more; and by another program, less."""
+FILLS_RATIO = 0.85
+"""Of a link: a copy that gets so much shows the share that copies get of it."""
+REACHED_RATIO = 0.8
+"""Of the next known limit: a copy that ran without the cap and below that is held by another."""
+TENFOLD = 10.5
+"""As far as a link is exchanged where nothing was measured beyond it: the next kind of link."""
+AGAIN_TIMES = 1.5
+"""What the path carried at another time, over a link's limit: it carries that again."""
+UNBOUNDED_TIMES = 2.0
+"""The highest rate that is expected, over the median, where nothing bounds it from above."""
+ENDS = ("low", "median", "high")
+Bands = Mapping[Part, Band]
+"""What each component can do; those that are unknown are left out."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What comes after limits of a copy."""
+
+    next: Next | None = None
+    predicted: Band | None = None
+    missing: tuple[Part, float] | None = None
+    """Where nothing is predicted: what is not known, and what it carries at least; 0: unknown."""
+    link_bits: int | None = None
+    """The standard link that the prediction exchanges a link for."""
+
+
+def gain(copy: CopyFacts, fixes: Sequence[Fix]) -> Gain:
+    """Returns the next limit of a copy, and its rate once some limits are gone."""
+    part, found = _gain(copy, fixes)
+    return found
+
+
+def rungs(copy: CopyFacts, cap: Fix) -> Iterator[Rung]:
+    """Yields the cap, what comes after it, and so on, until nothing more is known."""
+    assert copy.rate is not None
+    rate: Band | None = Band.of(copy.rate)
+    yield Rung(*cap.named, cap.level, rate, None)
+    fixes, bits = [cap], 0
+    while True:
+        part, after = _gain(copy, fixes)
+        if part is None or after.next is None:
+            return
+        # Lifting more slows nothing down.
+        known = None if rate is None else after.predicted
+        rate = None if known is None or rate is None else Band.over(max, known, rate)
+        bits = max(bits, after.link_bits or 0)
+        link = payload(bits) if bits else None
+        level = after.next.ceiling_bytes_per_second
+        yield Rung(*after.next.named, level, rate, link)
+        fixes.append(Fix(part, after.next.named, level))
+
+
+def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
+    if any(each.named[0] == "instrument" for each in fixes):
+        return None, Gain()
+    assert copy.rate is not None
+    bands = {part: band for part in copy.chain if (band := capability(copy, part, fixes))}
+    part = _lowest(copy, bands)
+    level = math.inf if part is None else bands[part].median
+    reference = _reference(copy, fixes)
+    if reference is not None and reference.level.median < REACHED_RATIO * level:
+        part = None  # something else holds it, and it is not known
+    after = None if part is None else Next(*named(copy, part, level), level)
+    bits = _exchange(copy, fixes, None if part is None else bands[part])
+    if bits is not None:
+        link = Band(payload(bits), payload(bits), payload(bits))
+        bands[NETWORK] = slotted(copy, link, fixes) or link
+    rates = [_composed(copy, bands, reference, end) for end in ENDS]
+    missing = _missing(copy, bands, reference, rates[1])
+    if missing is not None or math.isinf(rates[1]):
+        return part, Gain(after, missing=missing, link_bits=None if after is None else bits)
+    # Taking a limit away slows nothing down.
+    low, median, high = (max(each, copy.rate.median) for each in rates)
+    band = Band(low, median, max(median, min(high, UNBOUNDED_TIMES * median))).widened()
+    return part, Gain(after, replace(band, low=max(band.low, copy.rate.median)), link_bits=bits)
+
+
+def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
+    """Returns the component with the lowest limit; None: unknown, or the path's may be lower."""
+    limits = [(band.median, part) for part, band in bands.items() if math.isfinite(band.median)]
+    if not limits:
+        return None
+    level, part = min(limits, key=lambda each: each[0])
+    return part if NETWORK in bands or carried(copy, NETWORK) >= level else None
+
+
+def named(copy: CopyFacts, part: Part, level: float) -> Named:
+    """Returns the words of a component's own limit: no fault that passes, and that is not seen."""
+    loads = [e.ceiling for of, e in copy.claims if of == part and e.ceiling.standing == "estimated"]
+    if loads:
+        return min(loads, key=lambda each: abs(math.log(level / each.bytes_per_second))).named
+    row = next(each for each in rows(copy, part) if not each.passing and not each.speaks)
+    component, _, cause = row.words.partition("/")
+    return component, row.side_of(copy, part), cause
+
+
+def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> int | None:
+    """Returns the standard link that a link is exchanged for, bits per second; None: none is."""
+    link = next((each for each in fixes if each.is_link), None)
+    if link is None:
+        return None
+    level = min(TENFOLD * link.level, math.inf if following is None else following.low)
+    before = copy.most(NETWORK, SHOWN, ALONE)
+    if before > AGAIN_TIMES * link.level:
+        level = min(level, before)
+    # One step more for the last tenth of what the next component allows is not advice.
+    return model.faster_link(max(0.9 * level, 1.1 * link.level))
+
+
+def payload(bits_per_second: int) -> float:
+    return bits_per_second / 8 * model.payload_efficiency()
+
+
+# -- what is not known -----------------------------------------------------------------------------
+
+
+def _missing(
+    copy: CopyFacts, bands: Bands, reference: Reference | None, rate: float
+) -> tuple[Part, float] | None:
+    """Returns the component of which too little is known, and what it carries at least."""
+    for part in (NETWORK, ("disk", copy.receiver), ("disk", copy.sender)):
+        if part in bands or part not in copy.chain:
+            continue
+        is_passed = reference is None or part in reference.lacks
+        if is_passed and carried(copy, part) < rate:
+            return part, copy.most(part, SHOWN)
+    return None
+
+
+# -- the rate --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A measurement of the same copy without some components, or without a cause."""
+
+    level: Level
+    lacks: frozenset[Part]
+
+
+def _reference(copy: CopyFacts, fixes: Sequence[Fix]) -> Reference | None:
+    """Returns the one that lacks all that is gone and as little else as can be; None: none does."""
+    if len(fixes) == 1:
+        for each in copy.without:
+            component, side, cause = fixes[0].named
+            if each.cause in (component, cause) and each.side in (None, side):
+                disks = {part for part in copy.chain if part[0] == "disk" and each.is_diskless}
+                return Reference(each.level, frozenset(disks))
+    if any(each.part[0] != "disk" for each in fixes):
+        return None
+    twins: dict[tuple[int, ...], set[Part]] = {}
+    for fact in copy.facts:
+        if fact.kind == SHOWN and fact.beside:
+            twins.setdefault(fact.steps, set(copy.chain)).discard(fact.part)
+    levels = {each.steps: each.level for each in copy.facts if each.beside}
+    fits = [at for at, lacks in twins.items() if {each.part for each in fixes} <= lacks]
+    at = min(fits, key=lambda each: len(twins[each]), default=None)
+    return None if at is None else Reference(levels[at], frozenset(twins[at]))
+
+
+def _composed(copy: CopyFacts, bands: Bands, reference: Reference | None, end: str) -> float:
+    """Returns the rate at one end of the range: the transfer's, with the disks that work beside."""
+    if reference is None:
+        limits = (_transferred(copy, part, band, end) for part, band in bands.items())
+        rate = min(limits, default=math.inf)
+    else:
+        wide = Band.of(reference.level).widened(TWIN_DOUBT)
+        rate = float(getattr(wide, end))
+    for part, band in bands.items():
+        is_passed = reference is None or part in reference.lacks
+        if part[0] == "disk" and is_passed and math.isfinite(band.median):
+            late = READ_LATE if part[1] == copy.sender else _late(copy, band.median)
+            rate = model.behind(rate, getattr(band, end), getattr(late, end))
+    return rate
+
+
+def _transferred(copy: CopyFacts, part: Part, band: Band, end: str) -> float:
+    level = float(getattr(band, end))
+    if part != NETWORK:
+        return math.inf if part[0] == "disk" else level
+    ratio = share(copy, band.median)
+    # On a far path a copy begins slowly, and ends with replies that it waits for.
+    is_far = (copy.rtt_seconds or 0.0) >= FAR_SECONDS
+    low = ratio * (1 - (FAR_DOUBT if is_far else LINK_DOUBT))
+    high = min(1.0, ratio + LINK_DOUBT)
+    return {"low": low, "median": ratio, "high": high}[end] * level
+
+
+def share(copy: CopyFacts, path: float) -> float:
+    """Returns the share of a path's rate that a copy gets: as others of this run, or as usual."""
+    shares = [e.level.median / path for e in copy.of(NETWORK, SHOWN) if e.beside]
+    if full := [each for each in shares if each >= FILLS_RATIO]:
+        return min(1.0, max(full))
+    usual = SLOW_SHARE if path < SLOW_BYTES_PER_SECOND else SHARE
+    return usual if copy.engine == OWN else min(usual, OTHERS_SHARE)
+
+
+def _late(copy: CopyFacts, disk: float) -> Band:
+    """Returns the share of a transfer before its first flush wakes a disk: for a slow one all."""
+    if copy.receiver == copy.initiator:
+        return WRITE_LATE
+    late = min(LATEST_RATIO, AWAKE_BYTES_PER_SECOND / disk)
+    return Band(min(1.0, late + LATE_DOUBT), late, max(0.0, late - LATE_DOUBT))

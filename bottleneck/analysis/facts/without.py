@@ -1,0 +1,56 @@
+"""The same copy without a cause, as this report measured it: what mending the cause gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.facts.record import Level, Without
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report.report import Report
+
+LESSER = {"signing": ("plain",), "encryption": ("signed", "plain")}
+"""By what costs CPU time: sessions without it, the nearest first."""
+
+
+def without(report: Report, copy: Copy) -> Iterator[Without]:
+    """Yields it without a disk, by this tool, in a newer dialect, less secure, and well placed."""
+    if copy.twin is not None:
+        yield Without("disk", copy.sender, _level(copy.twin))
+    if copy.memory is not None:
+        yield Without("disk", copy.initiator, _level(copy.memory))
+    if copy.beside is not None:
+        # A mount's requests are small: this tool's own copy has as many as it needs.
+        yield Without("round-trips", copy.initiator, _level(copy.beside))
+    likes = [each for each in steps.copies(report) if _is_alike(copy, each)]
+    newer = (each.made for each in likes if steps.age(each.dialect) > steps.age(copy.dialect))
+    rates = [each for each in newer if each is not None and each.intact]
+    if rates:
+        best = max(rates, key=lambda each: each.rate.median)
+        yield Without("dialect", None, _level(best))
+    taxes = [each for each in steps.measured(report, "smb-tax") if _is_same_session(copy, each)]
+    for cause, kinds in LESSER.items():
+        lesser = (each for kind in kinds for each in taxes if each.setting.security == kind)
+        if (tax := next(lesser, None)) is not None:
+            yield Without(cause, None, _level(tax), is_diskless=True)
+    if copy.of_file:
+        plain = copy.name.removeprefix(steps.OF_FILE)
+        for each in steps.copies(report):
+            if each.name == plain and each.dialect == copy.dialect and each.made is not None:
+                if each.made.intact:
+                    yield from (Without(e, None, _level(each.made)) for e in ("seek", "zone"))
+                return
+
+
+def _level(step: Found) -> Level:
+    return Level(step.rate.low, step.rate.median, step.rate.high)
+
+
+def _is_alike(copy: Copy, other: Copy) -> bool:
+    """Whether another copy differs in nothing but its dialect."""
+    keys = ((each.name, each.initiator, each.engine) for each in (copy, other))
+    return len(set(keys)) == 1 and not other.native
+
+
+def _is_same_session(copy: Copy, tax: Found) -> bool:
+    return tax.sender == copy.sender and tax.intact and tax.setting.dialect == copy.dialect
