@@ -15,11 +15,6 @@ from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from bottleneck.text.units import range_text, rate_text
 
-NOT_REACHED_RATIO = 0.75
-"""Copy's rate over a limit, below which the limit was not reached."""
-LEAST_RATIO, MOST_RATIO = 0.5, 1.6
-"""Copy's rate over window / RTT, between which the window may be what limits it."""
-
 LIGHT_LOAD_RATIO = 5.0
 """A CPU's limit over the copy's rate, from which on the copy's load does not tell where it is."""
 
@@ -42,7 +37,7 @@ def ladder(report: Report, copy: Copy) -> Ladder:
     claims = _lawful(everything, copy, claims, dropped)
     for refine in REFINEMENTS:
         claims = _lawful(everything, copy, refine(given, claims), dropped)
-    claims = [_as_lower_bound(copy, each) for each in claims if _possible(copy, each)]
+    claims = [_as_lower_bound(copy, each) for each in claims]
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return Ladder(tuple(claims), tuple(dict.fromkeys((*remarks, *_ignored(dropped)))))
 
@@ -62,17 +57,6 @@ def _lawful(
         elif each.ceiling.standing != "at-least":
             dropped.append((each.ceiling, against))
     return kept
-
-
-def _possible(copy: Copy, claim: Claim) -> bool:
-    """Whether a window may be what limits the copy: that moves one window in each round trip of its
-    own connection. A copy far below or above that has another reason."""
-    trip = None if copy.made is None else copy.made.details.sockets.rtt_seconds_median
-    if copy.made is None or not trip or not claim.window_bytes:
-        return True
-    rate, level = copy.made.rate.median, claim.window_bytes / trip
-    limits = claim.reached or rate >= NOT_REACHED_RATIO * claim.ceiling.bytes_per_second
-    return not limits or LEAST_RATIO * level <= rate <= MOST_RATIO * level
 
 
 def _as_lower_bound(copy: Copy, claim: Claim) -> Claim:

@@ -51,7 +51,6 @@ def claim(
     evidence: tuple[str, ...] = (),
     remedy: str = "",
     detail: str = "",
-    window_bytes: float = 0.0,
 ) -> Claim:
     """The ceiling that a step shows, with the reasons for it.
 
@@ -69,4 +68,4 @@ def claim(
     if steps is None:
         steps = () if shown is None else (shown.index,)
     found = Ceiling(cause.component, side, cause.word, level, low, high, steps, standing)
-    return Claim(found, words, reached, trust, partly, evidence, remedy, detail, window_bytes)
+    return Claim(found, words, reached, trust, partly, evidence, remedy, detail)

@@ -111,8 +111,6 @@ class Claim:
     """What to do, in imperative sentences without the last full stop; empty: its component's."""
     detail: str = ""
     """What is behind it, for the first line of an answer: "limited by a cgroup"."""
-    window_bytes: float = 0.0
-    """The payload that may be in flight, which it is a limit by; 0: it is none by that."""
 
 
 @dataclass(frozen=True)

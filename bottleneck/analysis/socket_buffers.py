@@ -48,18 +48,19 @@ class Fixed:
     """Where it is set, as the part of a line; empty: not known."""
 
 
-def fixed(
-    given: Evidence,
-    side: str,
-    kind: Kind,
-    sockets: Sockets,
-    trip: float | None,
-    held: float | None,
-) -> Fixed:
-    """The setting behind the limit, with its number.
+def limiting(given: Evidence, cause: str, side: str) -> Fixed | None:
+    """Returns the setting behind a buffer, with its number; None: the cause is no buffer.
 
-    held: what the buffer holds now, bytes; a path that needs no more than that gets no number.
+    A path that needs no more than the buffer holds now gets no number.
     """
+    kind, sockets = KINDS.get(cause), given.details.sockets
+    if kind is None:
+        return None
+    if given.connection is not None and not sockets.sender_seen:
+        sockets = given.connection.sockets
+    window = sockets.peer_window_bytes_median or sockets.own_window_bytes_median
+    held = sockets.send_buffer_bytes if kind is SEND else window
+    trip = sockets.min_rtt_seconds or given.details.rtt_seconds
     needed = None if trip is None else _needed_bytes(given, trip)
     if needed is None or (held is not None and needed <= held):
         return _where(given, side, kind, sockets, None)
@@ -108,17 +109,6 @@ def _where(given: Evidence, side: str, kind: Kind, sockets: Sockets, wanted: int
     number = "" if wanted is None else f" to {wanted} bytes or more"
     now, detail = (f" (now {most})", f"limited by {kind.sysctl}") if most is not None else ("", "")
     return Fixed(f"Raise the third value of `{kind.sysctl}` on the {side}{number}{now}", detail)
-
-
-def limiting(given: Evidence, cause: str, side: str) -> Fixed | None:
-    """The setting behind a buffer that a copy's own time names; None: the cause is no buffer."""
-    kind, sockets = KINDS.get(cause), given.details.sockets
-    if kind is None:
-        return None
-    window = sockets.own_window_bytes_median or sockets.peer_window_bytes_median
-    held = sockets.send_buffer_bytes if kind is SEND else window
-    trip = sockets.min_rtt_seconds or given.details.rtt_seconds
-    return fixed(given, side, kind, sockets, trip, held)
 
 
 def largest(given: Evidence, side: str, kind: Kind) -> int | None:

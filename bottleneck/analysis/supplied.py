@@ -21,8 +21,8 @@ from bottleneck.analysis.link_end import is_told, slower_link
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.disk import zone
 from bottleneck.analysis.rules.disk.alone import DOES
+from bottleneck.analysis.rules.registry import RECEIVE_WINDOW, SEND_BUFFER
 from bottleneck.analysis.rules.smb import round_trips
-from bottleneck.analysis.rules.tcp import receive_window, send_buffer
 from bottleneck.analysis.socket_buffers import RECEIVE, SEND, Kind, largest
 from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
@@ -47,8 +47,8 @@ def rule(given: Evidence) -> Iterator[Claim]:
         found += link(figures)
     yield from _claims(found)
     for side, kind, cause in (
-        (given.receiver, RECEIVE, receive_window.CAUSE),
-        (given.sender, SEND, send_buffer.CAUSE),
+        (given.receiver, RECEIVE, RECEIVE_WINDOW),
+        (given.sender, SEND, SEND_BUFFER),
     ):
         size = largest(given, side, kind)
         if size and figures.rtt_seconds is not None:

@@ -45,7 +45,7 @@ CAPS = {
     "largest": "largest_bytes",
 }
 KERNEL = {"rmem": "net.ipv4.tcp_rmem", "wmem": "net.ipv4.tcp_wmem"}
-KERNEL |= {"probing": "net.ipv4.tcp_mtu_probing"}
+KERNEL |= {"probing": "net.ipv4.tcp_mtu_probing", "scaling": "net.ipv4.tcp_window_scaling"}
 PATH = {
     "rtt": "round_trip_seconds",
     "mtu": "mtu_bytes",

@@ -33,6 +33,8 @@ PACED = ("network", "tcp", "smb")
 """Caps that let bytes trickle in, so that a core wakes up for few of them at a time."""
 LEAST_BUSY = 0.05
 """A component that had less work tells nothing of its own limit."""
+DISKLESS_TIMES = 2.0
+"""What a host moves more, at most, where it neither reads nor writes a file."""
 LIGHT_LOAD_RATIO = 0.2
 """Of a CPU: a copy that takes less does not tell where it would be full."""
 TAKEN_DOUBT = 0.3
@@ -41,7 +43,7 @@ SAME_RATIO = 1.01
 EXCEEDED = 0.95
 """Of the copy's rate: what a component reached below it was held by something else."""
 MET_BY_TESTS = ("loss", "mtu", "pcie", "usb")
-MOST_OTHERS_RATIO = 0.95
+MOST_OTHERS_RATIO = 0.99
 """Others' share of a link's bytes, beyond which what the link carries is not told by it."""
 UNLIMITED = Band(math.inf, math.inf, math.inf)
 
@@ -119,6 +121,11 @@ def _use(copy: CopyFacts, part: Part) -> Level | None:
     # A view of both hosts sees each component that has work.
     idle = Level(0.0, 0.0, 0.0) if copy.view == "both" else None
     return next((each.level for each in copy.of(part, BUSY)), idle)
+
+
+def is_too_small(copy: CopyFacts, part: Part) -> bool:
+    """Whether an end's window or buffer was seen to be kept small."""
+    return any(copy.sign(name, part[1]) is not None for name in ("small-window", "small-buffer"))
 
 
 def _above(least: float, low: float, median: float, high: float) -> Band:
@@ -206,6 +213,14 @@ def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
     if costs is None or copy.rate is None:
         return UNLIMITED
     cap = fixes[0].part[0] if fixes else ""
+    if cap == "cpu" and fixes[0].named[2] == "contention":
+        # Beside a neighbour a load tells little: between what was moved, some of it without a disk,
+        # and that load scaled up.
+        least, high = carried(copy, part), costs.high * (1 + BATCHING_DOUBT)
+        if all(each.part != part for each in fixes):
+            return Band(least, math.inf, math.inf)
+        low = max(copy.rate.median, least / DISKLESS_TIMES)
+        return _above(low, low, math.sqrt(low * max(low, high)), high)
     rate, batching = copy.rate.median, _batching(copy, fixes)
     doubt = BATCHING_DOUBT if cap in (*PACED, "cpu") else 0.0
     ratio = min(1.0, rate / costs.median)
@@ -228,6 +243,8 @@ def _window(copy: CopyFacts, part: Part) -> Band:
     """Returns what TCP's windows and buffers, or the requests in flight, let through."""
     least = carried(copy, part)
     levels = [Band.of(each.level) for each in copy.of(part, ALLOWS)]
+    if part[0] == "tcp" and not copy.supplied and not is_too_small(copy, part):
+        return UNLIMITED  # the kernel makes it larger as the copy speeds up
     if part[0] == "smb":
         # Requests that are in flight at a full link are not all that are allowed.
         limits = [e.ceiling for of, e in copy.claims if of == part]

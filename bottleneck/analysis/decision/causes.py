@@ -183,6 +183,20 @@ TABLE: dict[str, tuple[Row, ...]] = {
         Row("network/link-rate", "link speed", always, side="slower-end"),
     ),
     "tcp": (
+        Row(
+            "tcp/receive-window",
+            "receive window",
+            sign("small-window"),
+            passing=True,
+            sign="small-window",
+        ),
+        Row(
+            "tcp/send-buffer",
+            "send buffer",
+            sign("small-buffer"),
+            passing=True,
+            sign="small-buffer",
+        ),
         Row("tcp/receive-window", "receive window", receives),
         Row("tcp/congestion-control", "congestion window", sign("pinned"), speaks=True),
         Row("tcp/send-buffer", "send buffer", always),

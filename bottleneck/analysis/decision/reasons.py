@@ -27,7 +27,10 @@ def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
         return None
     rate, (low, high) = copy.rate.median, NEAR_RATIOS
     near = [e for e in copy.of(part, ALONE, ALLOWS) if low <= rate / e.level.median <= high]
-    return min(near, key=lambda each: abs(math.log(rate / each.level.median)), default=None)
+    # What a window allows says more than that TCP by itself met it, too.
+    by_kind = {ALLOWS: 0, ALONE: 1 if part[0] == "tcp" else 0}
+    apart = {each: abs(math.log(rate / each.level.median)) for each in near}
+    return min(near, key=lambda each: (by_kind[each.kind], apart[each]), default=None)
 
 
 def because(copy: CopyFacts, part: Part, row: Row) -> str:
@@ -38,12 +41,12 @@ def because(copy: CopyFacts, part: Part, row: Row) -> str:
     name, use, limit = part_name(part), copy.busy(part), limit_fact(copy, part)
     sign = copy.sign(row.sign) if row.sign else None
     seen = sign.words if sign is not None else ""
-    if not seen and limit is not None:
-        seen = f"{limit.words} gives {rate_text(limit.level.median)}"
+    at = "" if limit is None else f"{limit.words} gives {rate_text(limit.level.median)}"
     if use is not None and use > IDLE and copy.is_watched:
         went = f"it was limited by {name} ({row.label}) for {percent_text(use)} of the time"
-        return "; ".join(filter(None, (went, seen)))
-    return seen or f"{name} ({row.label}) is the likeliest limit: no other explains this rate"
+        return "; ".join(filter(None, (went, seen or at)))
+    both = "; ".join(filter(None, (at, seen)))
+    return both or f"{name} ({row.label}) is the likeliest limit: no other explains this rate"
 
 
 def weights(decision: Decision) -> Iterator[str]:

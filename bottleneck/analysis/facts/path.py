@@ -8,7 +8,7 @@ from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.evidence.copies import alike, hindered, host
 from bottleneck.analysis.facts.busy import Watched
-from bottleneck.analysis.facts.counters import FAR_SECONDS, reads_slowly
+from bottleneck.analysis.facts.counters import FAR_SECONDS
 from bottleneck.analysis.facts.record import (
     ALLOWS,
     ALONE,
@@ -20,30 +20,24 @@ from bottleneck.analysis.facts.record import (
     Part,
     each_part,
 )
+from bottleneck.analysis.facts.windows import ENDS, supplied_windows, window_facts
 from bottleneck.analysis.link_end import is_told
-from bottleneck.analysis.socket_buffers import RECEIVE, SEND, grows_to
+from bottleneck.analysis.socket_buffers import RECEIVE, grows_to
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, seconds_text, size_text
-from probes.core.records import SIDES, HostFacts
+from probes.core.records import SIDES
 
 LOST_RATIO = 1e-3
 WINDOW_HELD_RATIOS = 0.6, 1.3
 """Rate of a TCP test over its window a round trip, where the window held it."""
-WAITED_RATIO = 0.2
-"""Share of the time that a sender waited for the window, from which on it matters."""
 APART_RATIO = 1.3
 """Several connections over one, from which on each end of TCP had less than the path."""
 CHANGED_RATIO = 1.2
 """A path that carried so much more at another time has no standard link of the copy's rate."""
-FLIES_RATIOS = 0.4, 0.7, 1.15
-"""Of a send buffer: payload in flight; the kernel counts its own overhead in it."""
-GROWS_TO_BYTES = {"Linux": (6 << 20, 4 << 20), "Windows 7": (256 << 10, 64 << 10)}
-"""By system: how far receive window and send buffer grow by themselves."""
 SIZED_RATIO, FLYING_RATIO, HIGH_RATIO = 0.75, 0.6, 1.1
 """Of requested bytes a round trip, what a copy gets: of requests of a known size, of what mostly
 was in flight; and at most (Little's law)."""
-ENDS: tuple[Part, Part] = ("tcp", "client"), ("tcp", "server")
 
 
 def path_facts(
@@ -54,10 +48,12 @@ def path_facts(
     held: whether something else than the path held its tests.
     """
     yield from _tests(report, copy, rtt, held)
-    yield from _windows(copy, time.timed, rtt)
+    yield from window_facts(report, copy, time.timed, rtt)
     yield from _link(report, copy, time.view not in ("counters", ""))
     if is_told(report) and rtt:
-        yield from _supplied_windows(report, copy, rtt)
+        tests = (e for e in steps.measured(report, "tcp") if e.sender == copy.sender)
+        own = (each for each in tests if is_of_client(report, each))
+        yield from supplied_windows(report, copy, rtt, own)
 
 
 # -- TCP by itself ---------------------------------------------------------------------------------
@@ -131,43 +127,6 @@ def _is_lossy(report: Report, test: Found) -> bool:
     return (lost or steps.target_of(report).loss_ratio or 0.0) > LOST_RATIO
 
 
-# -- windows and buffers ---------------------------------------------------------------------------
-
-
-def _windows(copy: Copy, timed: TimedCopy | None, rtt: float | None) -> Iterator[Fact]:
-    """Yields the receiver's window and the sender's buffer of a copy, each over a round trip."""
-    if copy.made is None or not rtt or rtt < FAR_SECONDS:
-        return
-    window, buffer = _sizes(copy, copy.made, timed)
-    trip = seconds_text(rtt)
-    counts = copy.made.details.sockets
-    flying = counts.in_flight_bytes_median or window
-    is_waited_for = not counts.sender_seen or counts.receive_window_limited_ratio >= WAITED_RATIO
-    is_filled = flying >= WINDOW_HELD_RATIOS[0] * window and (is_waited_for or timed is not None)
-    # A reader that is slow fills any window.
-    if window and is_filled and not reads_slowly(copy.made, window):
-        words = f"a window of {size_text(window)} at an RTT of {trip}"
-        level = Level.around(window / rtt, 0.7, 1.1)
-        yield Fact(("tcp", copy.receiver), ALLOWS, level, words, (copy.made.index,))
-    if buffer:
-        low, usual, high = (share * buffer / rtt for share in FLIES_RATIOS)
-        words = f"a send buffer of {size_text(buffer)} at an RTT of {trip}"
-        level = Level(low, usual, high)
-        yield Fact(("tcp", copy.sender), ALLOWS, level, words, (copy.made.index,))
-
-
-def _sizes(copy: Copy, step: Found, timed: TimedCopy | None) -> tuple[float, float]:
-    """Returns receive window and send buffer of a copy's connection, bytes; 0: not known."""
-    if timed is not None:
-        sender, receiver = timed.connection(copy.sender), timed.connection(copy.receiver)
-        windows = sender.values_of("peer_window_bytes") if sender else []
-        windows = windows or (receiver.values_of("own_window_bytes") if receiver else [])
-        return max(windows, default=0.0), (sender.send_buffer_bytes or 0.0) if sender else 0.0
-    counts = step.details.sockets
-    window = counts.peer_window_bytes_median or counts.own_window_bytes_median or 0.0
-    return window, counts.send_buffer_bytes or 0.0
-
-
 # -- links -----------------------------------------------------------------------------------------
 
 
@@ -202,35 +161,6 @@ def _carried(report: Report, copy: Copy) -> float:
         *hardware_limits.believed(report, copy.sender),
     ]
     return max((each.rate.median for each in moved), default=0.0)
-
-
-# -- as a person tells them ------------------------------------------------------------------------
-
-
-def _supplied_windows(report: Report, copy: Copy, rtt: float) -> Iterator[Fact]:
-    """Yields windows of TCP tests, and how far each host's buffers grow."""
-    for each in steps.measured(report, "tcp"):
-        window = steps.positive(each.outcome.details, "window_bytes")
-        mine = each.sender == copy.sender and is_of_client(report, each)
-        if copy.made is not None and window and mine:
-            words = f"the window of the TCP test ({size_text(window)})"
-            level = Level.around(window / rtt, 0.8, 1.15)
-            yield from each_part(ENDS, ALLOWS, level, words, each.index)
-    streams = copy.setting.streams or 1
-    for side in ("client", "server"):
-        receives = side == copy.receiver
-        facts, kind = host(report, side), RECEIVE if receives else SEND
-        size = grows_to(facts, kind) or _usual(facts, receives)
-        if size:
-            words = f"TCP buffers of up to {size_text(size)} on the {side}"
-            level = Level.around(streams * size / rtt, 0.45, 1.1)
-            yield Fact(("tcp", side), ALLOWS, level, words)
-
-
-def _usual(facts: HostFacts | None, receives: bool) -> int | None:
-    system = facts.system if facts is not None else ""
-    sizes = (e for name, e in GROWS_TO_BYTES.items() if system.startswith(name))
-    return next((each[0 if receives else 1] for each in sizes), None)
 
 
 # -- requests --------------------------------------------------------------------------------------

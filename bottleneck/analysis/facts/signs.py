@@ -13,6 +13,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.facts.path_signs import connection_signs, link_signs
 from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.facts.supplied_signs import supplied_signs
+from bottleneck.analysis.facts.windows import window_signs
 from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Copy, Found
@@ -132,6 +133,7 @@ def signs(report: Report, copy: Copy, timed: TimedCopy | None) -> Iterator[Sign]
         yield from host_signs(report, step, timed)
         yield from connection_signs(step, timed)
         yield from server_signs(copy, step, timed)
+        yield from window_signs(report, copy)
     yield from link_signs(report, copy)
     if supplied:
         yield from supplied_signs(report, copy)

@@ -18,7 +18,6 @@ from bottleneck.analysis.rules.instrument import ceiling
 from bottleneck.analysis.rules.memory import cache_size, swap, writeback
 from bottleneck.analysis.rules.network import contention, duplex, link_rate, loss, mtu, wrong_path
 from bottleneck.analysis.rules.smb import dialect, mount, round_trips, server_software, signing
-from bottleneck.analysis.rules.tcp import receive_window, send_buffer
 from probes.core.records import SIDES
 
 Rule = Callable[[Evidence], Iterator[Claim | str]]
@@ -34,7 +33,6 @@ OF_ANY_COPY: tuple[Rule, ...] = (
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
     *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
-    *(receive_window.rule, send_buffer.rule),
     *(mtu.rule, running.rule, read.rule, cache_size.rule, writeback.rule, swap.rule),
     *(write.rule, sync.rule, quota.rule, quota.shared, server_software.rule),
 )
@@ -52,6 +50,16 @@ DELAY = Cause(
     stays=True,
     remedy="Copy small files in parallel or as one archive, or shorten the path",
 )
+RECEIVE_WINDOW = Cause(
+    *("tcp", "receive-window", "receive window"),
+    remedy="Raise the receive buffer on the {side} (`net.ipv4.tcp_rmem`, or SO_RCVBUF in Samba's "
+    "`socket options`)",
+)
+SEND_BUFFER = Cause(
+    *("tcp", "send-buffer", "send buffer"),
+    remedy="Raise the send buffer on the {side} (`net.ipv4.tcp_wmem`, or SO_SNDBUF in Samba's "
+    "`socket options`)",
+)
 PINNED_WINDOW = Cause(
     *("tcp", "congestion-control", "congestion control"),
     remedy="Look for a limit on the {side}: `cwnd` in `ip route show`, or its congestion control "
@@ -65,7 +73,7 @@ BY_WORDS: dict[tuple[str, str], Cause] = {
         *(read.CAUSE, write.CAUSE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
         *(link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, DELAY),
         wrong_path.CAUSE,
-        *(receive_window.CAUSE, send_buffer.CAUSE, PINNED_WINDOW),
+        *(RECEIVE_WINDOW, SEND_BUFFER, PINNED_WINDOW),
         *(round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION),
         *(server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, quota.CONTENTION),
         *(cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, ceiling.CAUSE),

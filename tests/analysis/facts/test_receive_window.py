@@ -1,4 +1,4 @@
-"""Rules tcp/receive-window and network/delay: right where planted, silent where not."""
+"""The causes tcp/receive-window and network/delay: right where planted, silent where not."""
 
 from __future__ import annotations
 

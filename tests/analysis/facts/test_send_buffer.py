@@ -1,4 +1,4 @@
-"""Rule tcp/send-buffer: right where a small buffer was planted, silent where none was."""
+"""The cause tcp/send-buffer: right where a small buffer was planted, silent where none was."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def test_a_buffer_that_was_seen_full_is_named_beside_a_crowded_cpu(near, sockets
     crowded = {"core_busy_ratios": (1.0, 1.0), "other_cpu_seconds": 6.0, "run_delay_seconds": 2.0}
     details = {"sockets": sockets(**told)}
     world.copy("push.uncached", (5.2, 5.3, 5.4), details=details, server=crowded)
-    says(world, "tcp/client/send-buffer")
+    says(world, "cpu/server/contention")
+    assert world.diagnosed().verdict.detail == "or the client's TCP"
 
 
 def test_the_option_in_smb_conf_is_named(near, sockets, says):

@@ -1,0 +1,207 @@
+"""Facts and signs of TCP's windows and buffers: what fits into a round trip, and who waited for it.
+
+A receiver's window that is too small is its own affair where the sender waited for it while the
+receiver read all data at once: a slow reader fills the same window. A kernel that tunes a send
+buffer keeps it well above the congestion window (tcp_sndbuf_expand: more than 3 times); one that is
+smaller was fixed (SO_SNDBUF), or is at the end of tcp_wmem. A program that writes long blocks, as
+smbd does, waits until it is nearly empty, so that bursts go out once a round trip.
+Source: tcp_info's tcpi_rwnd_limited, tcpi_sndbuf_limited, tcpi_snd_wnd (include/uapi/linux/tcp.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.evidence.copies import Connection, Evidence, host
+from bottleneck.analysis.facts.counters import FAR_SECONDS, reads_slowly
+from bottleneck.analysis.facts.record import ALLOWS, Fact, Level, Part, Sign, each_part
+from bottleneck.analysis.rules.smb.round_trips import starved
+from bottleneck.analysis.socket_buffers import RECEIVE, SEND, grows_to
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report.report import Report
+from bottleneck.text.units import percent_text, seconds_text, size_text
+from probes.core.records import HostFacts
+
+FILLED_RATIO = 0.6
+"""In flight over a window or a buffer, from which on it is full."""
+WAITED_RATIO, MOSTLY_RATIO = 0.2, 0.5
+"""Share of the time that a sender waited for the window, from which on it matters, and is most."""
+CARRIES_MORE_RATIO = 1.3
+"""TCP alone over the copy's rate, from which on the path is not what holds the copy."""
+ALIKE_RATIOS = 0.75, 1.3
+"""The copy's rate over that of TCP alone, where the same may hold both."""
+FLIES_RATIOS = 0.4, 0.7, 1.15
+"""Of a send buffer: payload in flight; the kernel counts its own overhead in it."""
+TUNED_RATIO, EMPTY_RATIO, BURSTS_RATIO = 2.0, 0.5, 0.7
+"""Send buffer over congestion window, above which the kernel tunes it; unsent over in flight, above
+which there was more to send; a copy's rate over that of its longest bursts."""
+LINK_RATIO = 0.85
+"""Of what TCP alone moves: a copy with so much is held by the path."""
+SHORT_SECONDS, DELAYED_SECONDS, DELAYED_RATIO = 1e-3, 5e-3, 10.0
+"""Of a tiny buffer's trap: the idle round trip, and what delayed acknowledgements make of it."""
+TINY_BYTES = 64 << 10
+GROWS_TO_BYTES = {"Linux": (6 << 20, 4 << 20), "Windows 7": (256 << 10, 64 << 10)}
+"""By system: how far receive window and send buffer grow by themselves."""
+ENDS: tuple[Part, Part] = ("tcp", "client"), ("tcp", "server")
+
+
+def window_facts(
+    report: Report, copy: Copy, timed: TimedCopy | None, rtt: float | None
+) -> Iterator[Fact]:
+    """Yields what the receiver's window and the sender's buffer allow, each over a round trip."""
+    if copy.made is None:
+        return
+    if (bursts := _bursts(Evidence(report, copy))) is not None:
+        yield Fact(("tcp", copy.sender), ALLOWS, bursts.level, bursts.words, (copy.made.index,))
+    if not rtt or rtt < FAR_SECONDS:
+        return
+    window, buffer = _sizes(copy, copy.made, timed)
+    trip = seconds_text(rtt)
+    counts = copy.made.details.sockets
+    flying = counts.in_flight_bytes_median or window
+    is_waited_for = not counts.sender_seen or counts.receive_window_limited_ratio >= WAITED_RATIO
+    is_filled = flying >= FILLED_RATIO * window and (is_waited_for or timed is not None)
+    # A reader that is slow fills any window.
+    if window and is_filled and not reads_slowly(copy.made, window):
+        words = f"the {copy.receiver}'s receive window of {size_text(window)} at an RTT of {trip}"
+        level = Level.around(window / rtt, 0.7, 1.1)
+        yield Fact(("tcp", copy.receiver), ALLOWS, level, words, (copy.made.index,))
+    if buffer:
+        low, usual, high = (share * buffer / rtt for share in FLIES_RATIOS)
+        words = f"the {copy.sender}'s send buffer of {size_text(buffer)} at an RTT of {trip}"
+        level = Level(low, usual, high)
+        yield Fact(("tcp", copy.sender), ALLOWS, level, words, (copy.made.index,))
+
+
+def _sizes(copy: Copy, step: Found, timed: TimedCopy | None) -> tuple[float, float]:
+    """Returns receive window and send buffer of a copy's connection, bytes; 0: not known."""
+    if timed is not None:
+        sender, receiver = timed.connection(copy.sender), timed.connection(copy.receiver)
+        windows = sender.values_of("peer_window_bytes") if sender else []
+        windows = windows or (receiver.values_of("own_window_bytes") if receiver else [])
+        return max(windows, default=0.0), (sender.send_buffer_bytes or 0.0) if sender else 0.0
+    counts = step.details.sockets
+    window = counts.peer_window_bytes_median or counts.own_window_bytes_median or 0.0
+    return window, counts.send_buffer_bytes or 0.0
+
+
+# -- signs -----------------------------------------------------------------------------------------
+
+
+def window_signs(report: Report, copy: Copy) -> Iterator[Sign]:
+    """Yields small-window and small-buffer: an end of the copy's connection that the other, or its
+    own program, waited for; where the copy's was not seen, of TCP alone at the same rate.
+    """
+    given = Evidence(report, copy)
+    seen = given.connection
+    if seen is None or not (seen.own or _is_alike(given, seen)):
+        return
+    if _waits_for_window(given, seen):
+        share = min(1.0, seen.sockets.receive_window_limited_ratio)
+        whose = "the copy's connection" if seen.own else "TCP by itself"
+        waited = (
+            f"{whose} waited for the {copy.receiver}'s window {percent_text(share)} of the time"
+        )
+        words = f"{waited}, although the {copy.receiver} read all data at once"
+        yield Sign("small-window", copy.receiver, share, words)
+    if (bursts := _bursts(given)) is not None and bursts.is_reached:
+        yield Sign("small-buffer", copy.sender, 1.0, bursts.sign)
+
+
+def _is_alike(given: Evidence, test: Connection) -> bool:
+    low, high = ALIKE_RATIOS
+    return low <= given.rate.median / test.found.rate.median <= high
+
+
+def _waits_for_window(given: Evidence, seen: Connection) -> bool:
+    """Whether the sender waited for a window that is full, and that the path could empty faster."""
+    sockets, share = seen.sockets, seen.sockets.receive_window_limited_ratio
+    window, rtt = sockets.peer_window_bytes_median, sockets.min_rtt_seconds
+    if window is None or rtt is None or share < MOSTLY_RATIO or not seen.reader_waits:
+        return False
+    if (sockets.in_flight_bytes_median or window) < FILLED_RATIO * window:
+        return False
+    # What lies in a queue on the path would make any window look too small.
+    if not seen.own:
+        return FILLED_RATIO <= seen.found.rate.median * rtt / window <= 1 / FILLED_RATIO
+    rate, usual = given.rate.median, window / max(rtt, sockets.rtt_seconds_median or rtt)
+    return (given.path_rate or 0.0) >= CARRIES_MORE_RATIO * rate >= FILLED_RATIO * usual
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """What goes out once a round trip from a send buffer that is too small."""
+
+    level: Level
+    """What they carry, bytes per second."""
+    is_reached: bool
+    """Whether the copy's connection runs so."""
+    words: str
+    sign: str
+    """What was seen of it, as a sentence."""
+
+
+def _bursts(given: Evidence) -> Bursts | None:
+    """Returns the bursts of a buffer that is smaller than the kernel's tuning makes it."""
+    seen = given.connection
+    # Where the server's credits run out, the buffer holds what they let go, and has room for more.
+    if seen is None or starved(given):
+        return None
+    told, carried, rate = seen.sockets, given.path_rate, seen.found.rate.median
+    size, window = told.send_buffer_bytes, told.congestion_window_bytes_median
+    high, rtt = told.in_flight_bytes_high, told.min_rtt_seconds
+    if not size or window is None or high is None or rtt is None or carried is None:
+        return None
+    is_small = size < TUNED_RATIO * window and high >= FILLED_RATIO * size
+    is_empty = (told.unsent_bytes_median or 0.0) <= EMPTY_RATIO * high
+    if not is_small or not is_empty or rate >= LINK_RATIO * carried:
+        return None
+    usual, name = told.rtt_seconds_median or rtt, f"the {given.sender}'s send buffer of "
+    sign = f"the kernel's own tuning makes it larger for a congestion window of {size_text(window)}"
+    is_tiny = size <= TINY_BYTES and high <= size and rtt < SHORT_SECONDS
+    is_delayed = usual >= max(DELAYED_SECONDS, DELAYED_RATIO * rtt)
+    if is_tiny and is_delayed and carried >= CARRIES_MORE_RATIO * rate:
+        sign = f"{name}{size_text(size)} waits for delayed acknowledgements ({seconds_text(usual)} "
+        level = Level.around(2 * high / usual, 0.5, 2.0)
+        name = f"{name}{size_text(size)}, with one acknowledgement for a few bursts,"
+        return Bursts(level, True, name, f"{sign}instead of {seconds_text(rtt)})")
+    most, full = high / (rtt + high / carried), told.send_queue_full_ratio
+    is_seen = told.by == "send-buffer" and full >= MOSTLY_RATIO
+    # A buffer that was full most of the time leaves what it left, scaled up.
+    most = max(rate, min(most, rate / full) if is_seen else most)
+    level = Level(most, most, max(most, min(carried, high / rtt)))
+    name = f"{name}{size_text(size)}, empty once per RTT of {seconds_text(rtt)},"
+    return Bursts(level, is_seen or rate >= BURSTS_RATIO * most, name, sign)
+
+
+# -- as a person tells them ------------------------------------------------------------------------
+
+
+def supplied_windows(
+    report: Report, copy: Copy, rtt: float, tests: Iterator[Found]
+) -> Iterator[Fact]:
+    """Yields windows of TCP tests of the copy's client, and how far each host's buffers grow."""
+    for each in tests:
+        window = steps.positive(each.outcome.details, "window_bytes")
+        if copy.made is not None and window:
+            words = f"the window of the TCP test ({size_text(window)})"
+            level = Level.around(window / rtt, 0.8, 1.15)
+            yield from each_part(ENDS, ALLOWS, level, words, each.index)
+    streams = copy.setting.streams or 1
+    for side in ("client", "server"):
+        receives = side == copy.receiver
+        facts, kind = host(report, side), RECEIVE if receives else SEND
+        size = grows_to(facts, kind) or _usual(facts, receives)
+        if size:
+            words = f"TCP buffers of up to {size_text(size)} on the {side}"
+            level = Level.around(streams * size / rtt, 0.45, 1.1)
+            yield Fact(("tcp", side), ALLOWS, level, words)
+
+
+def _usual(facts: HostFacts | None, receives: bool) -> int | None:
+    system = facts.system if facts is not None else ""
+    sizes = (e for name, e in GROWS_TO_BYTES.items() if system.startswith(name))
+    return next((each[0 if receives else 1] for each in sizes), None)

@@ -1,1 +1,0 @@
-"""TCP: what the sockets of both ends let through."""
