@@ -37,7 +37,7 @@ def _needs(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[Nee
     carries, ratio = _transfer(wanted, copy)
     for part in copy.chain:
         cap = next((each for each in fixes[:1] if each.part == part), None)
-        band = capability(copy, part, fixes[1:]) if cap is None else None
+        band = capability(copy, part, fixes[:1]) if cap is None else None
         level = cap.level if cap is not None else math.inf if band is None else band.median
         to = _needed(wanted, copy, part, carries, ratio)
         if cap is not None:
@@ -78,7 +78,7 @@ def _unknown(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[s
         )
     needed = [part for part in copy.chain if part[0] in ("disk", "network")]
     bare = [e for e in needed if not any(e == each.part for each in fixes)]
-    bare = [e for e in bare if capability(copy, e, fixes) is None and carried(copy, e) < wanted]
+    bare = [e for e in bare if capability(copy, e, fixes[:1]) is None and carried(copy, e) < wanted]
     if bare:
         names = " and ".join(sentences.part_name(part) for part in bare)
         yield f"Not measured: whether {names} would allow {rate}."

@@ -62,11 +62,6 @@ def test_a_copy_whose_cap_is_not_found_has_no_ladder(chain, says):
 # -- disks and links -----------------------------------------------------------------------------
 
 
-def test_a_near_tie_promises_hardly_more(pulled, says):
-    """Both that fit are spoken of, and neither is sure."""
-    says(pulled(114, disk=119), LINK)
-
-
 # -- processors ----------------------------------------------------------------------------------
 
 

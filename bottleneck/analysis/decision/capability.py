@@ -180,10 +180,12 @@ def _disk(copy: CopyFacts, part: Part, fix: Fix | None) -> Band | None:
     least = carried(copy, part)
     if alone := _alone(copy, part):
         band = alone[0 if fix is None else -1]
+        if fix is not None and band.median < EXCEEDED * least:
+            return None  # by itself it was disturbed, too: it does what moved through it at least
         return _above(least, band.low, band.median, band.high)
     use = _use(copy, part)
-    if use is None or use.median < LEAST_BUSY or copy.rate is None:
-        return None
+    if fix is not None or use is None or use.median < LEAST_BUSY or copy.rate is None:
+        return None  # with others its work was theirs, too
     rate = copy.rate.median
     return _above(least, *(rate / max(LEAST_BUSY, e) for e in (use.high, use.median, use.low)))
 

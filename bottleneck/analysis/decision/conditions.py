@@ -14,6 +14,8 @@ SEGMENT_BYTES = 1448
 FULL_RATIO = 0.9
 """Of what several connections carry: a copy with so much fills the path, whatever is lost."""
 MOSTLY_ALONE_TIMES = 2.0
+AT_WORK_RATIO = 0.4
+"""Of the time: a disk with so much work may be why its server pauses."""
 SHORT_OF_PATH_RATIO, FAR_BELOW_RATIO = 0.8, 0.1
 SCALED = ("one-core", "all-cores", "ceiling")
 """Causes whose limit is a load that was scaled up."""
@@ -154,6 +156,7 @@ def stands_still(copy: CopyFacts, part: Part) -> bool:
     disk: Part = ("disk", part[1])
     rate = copy.rate.median if copy.rate is not None else math.inf
     is_quick = copy.most(disk, ALONE) > MOSTLY_ALONE_TIMES * rate
+    is_quick = is_quick and (copy.busy(disk) or 0.0) < AT_WORK_RATIO
     if claim_of(copy, "cpu/quota", ("cpu", part[1])) is not None:
         return False
     return copy.sign("stalls") is not None and (disk not in copy.chain or is_quick)

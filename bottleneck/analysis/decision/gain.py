@@ -62,8 +62,7 @@ class Gain:
 
 def gain(copy: CopyFacts, fixes: Sequence[Fix]) -> Gain:
     """Returns the next limit of a copy, and its rate once some limits are gone."""
-    part, found = _gain(copy, fixes)
-    return found
+    return _gain(copy, fixes)[1]
 
 
 def rungs(copy: CopyFacts, cap: Fix) -> Iterator[Rung]:
@@ -180,8 +179,9 @@ def _reference(copy: CopyFacts, fixes: Sequence[Fix]) -> Reference | None:
         for each in copy.without:
             component, side, cause = fixes[0].named
             if each.cause in (component, cause) and each.side in (None, side):
-                disks = {part for part in copy.chain if part[0] == "disk" and each.is_diskless}
-                return Reference(each.level, frozenset(disks))
+                lacks = [part for part in copy.chain if part[0] == "disk" and each.is_diskless]
+                lacks += [fixes[0].part] if each.cause == component else []
+                return Reference(each.level, frozenset(lacks))
     if any(each.part[0] != "disk" for each in fixes):
         return None
     twins: dict[tuple[int, ...], set[Part]] = {}

@@ -15,7 +15,7 @@ from bottleneck.analysis.decision.reasons import because, limit_fact
 from bottleneck.analysis.decision.verdict import Decision, decide
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.facts.gather import gather
-from bottleneck.analysis.facts.record import CopyFacts, Part
+from bottleneck.analysis.facts.record import SHOWN, CopyFacts, Part
 from bottleneck.analysis.finding import Claim, Ladder
 from bottleneck.analysis.interface_facts import NOTHING, Behind, behind
 from bottleneck.analysis.model import looks_like
@@ -74,18 +74,19 @@ def _claim(
     setting: Fixed | Behind = limiting(given, word, side or "") or NOTHING
     fact = limit_fact(copy, part)
     remedy, words = cause.remedy.format(side=side), because(copy, part, row)
-    level = rate if fact is None else None
+    # Without a limit that is known, it is what moved through the component at its best.
+    shown = 0.0 if row.passing else copy.most(part, SHOWN)
+    level = max(rate.median, shown if fact is None else fact.level.median)
     if word == "link-rate":
-        about = rate.median if fact is None else fact.level.median
-        setting = behind(given, about, looks_like(about, steps.mtu_bytes(given.report)))
+        setting = behind(given, level, looks_like(level, steps.mtu_bytes(given.report)))
         words = "; ".join(filter(None, (words, setting.words)))
     return claim(
         *(cause, side, given.made, words),
-        level=None if fact is None else fact.level.median,
+        level=level,
         low=None if fact is None else fact.level.low,
         high=None if fact is None else fact.level.high,
         steps=(given.made.index, *(() if fact is None else fact.steps)),
-        standing="estimated" if level is not None else "inferred",
+        standing="estimated" if fact is None else "inferred",
         remedy=setting.remedy or row.remedy.format(side=side) or remedy,
         detail=setting.detail or (row.label if row.remedy else ""),
     )

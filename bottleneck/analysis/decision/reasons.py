@@ -44,7 +44,8 @@ def because(copy: CopyFacts, part: Part, row: Row) -> str:
     at = "" if limit is None else f"{limit.words} gives {rate_text(limit.level.median)}"
     if use is not None and use > IDLE and copy.is_watched:
         went = f"it was limited by {name} ({row.label}) for {percent_text(use)} of the time"
-        return "; ".join(filter(None, (went, seen or at)))
+        # That a window was waited for is said by the time: its size is the news.
+        return "; ".join(filter(None, (went, at if part[0] == "tcp" and at else seen or at)))
     both = "; ".join(filter(None, (at, seen)))
     return both or f"{name} ({row.label}) is the likeliest limit: no other explains this rate"
 

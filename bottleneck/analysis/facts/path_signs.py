@@ -19,6 +19,8 @@ from bottleneck.report.report import Report
 LOST_RATIO = 1e-3
 LEAST_WAIT_RATIO = 0.1
 """Of the copy's time that its sender waited for retransmission timers."""
+WINDOW_RATIO = 0.5
+"""Share of the time that a sender waited for the receiver's window, from which on it is most."""
 FULL_TRIP_RATIO, FULL_TRIP_SECONDS = 1.17, 5e-4
 """Median round trip over the shortest, and beyond it, where a queue stands on the path."""
 NEAR_SECONDS = 1e-3
@@ -88,6 +90,8 @@ def _counted(step: Found) -> Iterator[Sign]:
     )
     # A sender that has nothing more to send does not wait for what was lost.
     has_backlog = unsent is None or unsent >= least_unsent
+    # Nor does one that waits for the receiver's window, which is smaller than its own.
+    has_backlog = has_backlog and counts.receive_window_limited_ratio < WINDOW_RATIO
     if lost > LOST_RATIO and has_backlog and trip is not None and most is not None and trip <= most:
         words = f"{lost:.2%} of the segments were lost, with no standing queue"
         yield Sign("lost", None, lost, words)

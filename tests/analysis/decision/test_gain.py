@@ -34,6 +34,7 @@ DISK = Fix(SENDER, ("disk", "server", "read"), 25e6)
 LINK = Fix(NETWORK, ("network", "path", "link-rate"), 11.8e6)
 LOSS = Fix(NETWORK, ("network", "path", "loss"), 5e6)
 OTHERS = Fix(NETWORK, ("network", "path", "contention"), 5e6)
+OTHERS_IO = Fix(SENDER, ("disk", "server", "contention"), 20e6)
 NARROW = Fix(WINDOW, ("tcp", "client", "receive-window"), 4e6)
 NEIGHBOUR = Fix(CORE, ("cpu", "server", "contention"), 20e6)
 MOUNT = Fix(REQUESTS, ("smb", "client", "round-trips"), 20e6)
@@ -62,8 +63,7 @@ def test_what_is_left_sets_the_rate_and_is_the_next_limit() -> None:
 
 def test_a_copy_that_lacks_what_is_gone_is_believed_before_any_arithmetic() -> None:
     twin = [fact(part, SHOWN, 90, beside=True) for part in CHAIN if part != SENDER]
-    found = gain(copy(24, *twin, fact(NETWORK, ALONE, 117.6)), [DISK])
-    assert predicted(found) == pytest.approx(90)
+    assert predicted(gain(copy(24, *twin, fact(NETWORK, ALONE, 117.6)), [DISK])) == 90
     diskless = [each for each in twin if each.part != RECEIVER]
     slow = copy(24, *diskless, fact(NETWORK, ALONE, 117.6), fact(RECEIVER, ALONE, 40))
     assert 30 < predicted(gain(slow, [DISK])) < 40
@@ -71,9 +71,14 @@ def test_a_copy_that_lacks_what_is_gone_is_believed_before_any_arithmetic() -> N
     assert predicted(gain(copy(20, READS, WRITES, without=(beside,)), [MOUNT])) == 110
 
 
-def test_a_disk_works_beside_the_transfer_from_some_time_on() -> None:
-    facts = (fact(NETWORK, ALONE, 117.6), fact(RECEIVER, ALONE, 60))
-    assert 45 < predicted(gain(copy(24, *facts), [DISK])) < 60
+def test_a_disk_works_beside_the_transfer_and_is_still_one_without_others() -> None:
+    """Its share of the time was others', too: where nothing was measured nothing is predicted."""
+    path, without = fact(NETWORK, ALONE, 117.6), (Without("disk", "server", Level.around(110e6)),)
+    assert 45 < predicted(gain(copy(24, path, fact(RECEIVER, ALONE, 60)), [DISK])) < 60
+    facts = (fact(SENDER, BUSY, 1.0), path, WRITES)
+    alone = copy(20, fact(SENDER, ALONE, 60), *facts, without=without, view="both")
+    assert 45 < predicted(gain(alone, [OTHERS_IO])) < 60
+    assert gain(copy(20, *facts, view="both"), [OTHERS_IO]).missing == (SENDER, 0.0)
 
 
 def test_an_unknown_stage_is_named_unless_the_copys_time_shows_that_it_carries_the_rate() -> None:
