@@ -1,11 +1,8 @@
 """What comes after the cap, rung by rung, and the rate that is expected on each."""
 
-from pathlib import Path
-
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.report.report import load
 from tests.analysis.conftest import World
 
 LINK, READ, CORES = "network/path/link-rate", "disk/server/read", "cpu/server/all-cores"
@@ -54,11 +51,6 @@ def test_each_rung_is_the_next_ceiling_with_all_before_it_lifted(chain, says):
         assert found.predicted_bytes_per_second == second.predicted_bytes_per_second
 
 
-def test_a_copy_whose_cap_is_not_found_has_no_ladder(chain, says):
-    chain.copy("pull.cached", (29, 30, 31))
-    says(chain, "unknown/inconclusive")
-
-
 # -- disks and links -----------------------------------------------------------------------------
 
 
@@ -88,17 +80,3 @@ def test_a_core_that_is_full_of_what_nobody_counted_is_named_with_doubt(pulled, 
     """The copy waits for it, which is sure; whose work fills it is not."""
     load = {**UNCOUNTED, "copy_cpu_seconds": own_seconds}
     says(pulled(60, link=1170, server=load, client=IDLE), CORES)
-
-
-RECORDED = sorted((Path(__file__).parents[1] / "data").glob("report-v1-*.json"))
-
-
-@pytest.mark.parametrize("file", RECORDED, ids=lambda each: each.stem)
-def test_every_cap_of_a_recorded_run_has_a_prediction_or_the_reason_for_none(file):
-    """And the links that its ladder takes for exchanged only get faster."""
-    for found in diagnose(load(file)).copies:
-        links = [each.assumed_link_bytes_per_second for each in found.ladder]
-        assert [each for each in links if each] == sorted(filter(None, links))
-        if found.verdict.component not in ("unknown", "instrument"):
-            told = any("Not predicted:" in line for line in found.advice)
-            assert told is (found.predicted_bytes_per_second is None)

@@ -102,7 +102,9 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
         bands[NETWORK] = slotted(copy, link, fixes) or link
     rates = [_composed(copy, bands, reference, end) for end in ENDS]
     missing = _missing(copy, bands, reference, rates[1])
-    if missing is not None or math.isinf(rates[1]):
+    if missing is None and math.isinf(rates[1]):
+        missing = NETWORK, copy.most(NETWORK, SHOWN)  # all that is known are lower bounds
+    if missing is not None:
         return part, Gain(after, missing=missing, link_bits=None if after is None else bits)
     # Taking a limit away slows nothing down.
     low, median, high = (max(each, copy.rate.median) for each in rates)
