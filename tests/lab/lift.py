@@ -217,8 +217,8 @@ def main() -> int:
     parser.add_argument("--seed", default="", metavar="S", help="by which they are drawn")
     options = parser.parse_args()
     if options.draw:
-        found = drawn(options.draw, options.seed)
-        liftable = {each.name: each for each in found if each.lifted is not None}
+        worlds = drawn(options.draw, options.seed)
+        liftable = {each.name: each for each in worlds if each.lifted is not None}
     strange = [name for name in options.worlds if name not in liftable]
     if strange:
         parser.error(f"nothing to lift: {' '.join(strange)}; there are {' '.join(liftable)}")
