@@ -20,7 +20,7 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "62, in mid-way", "lines": 2260, "lines of tests": 2540, "modules": 38}
+ALLOWANCE = {"issue": "62, in mid-way", "lines": 2240, "lines of tests": 2540, "modules": 38}
 """What these may lie above them while the one model stands beside the rules that it replaces: each
 of its next steps takes some away, and its last one all of them."""
 

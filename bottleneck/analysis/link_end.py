@@ -77,7 +77,7 @@ def slower_link(report: Report) -> SlowLink | None:
 def claimed_payload(report: Report) -> float:
     """Payload of the slower link of both ends; 0: none was told."""
     slow = slower_link(report)
-    return 0.0 if slow is None else slow.bits_per_second / 8 * model.payload_efficiency()
+    return 0.0 if slow is None else model.link_payload(slow.bits_per_second)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _of_slower(report: Report, bytes_per_second: float) -> End | None:
     slow = slower_link(report)
     if slow is None or slow.side == "path":
         return None
-    payload = slow.bits_per_second / 8 * model.payload_efficiency()
+    payload = model.link_payload(slow.bits_per_second)
     if not FILLED_LOW_RATIO <= bytes_per_second / payload <= FILLED_HIGH_RATIO:
         return None
     return End(

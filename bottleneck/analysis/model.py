@@ -44,6 +44,11 @@ def payload_efficiency(
     return payload_bytes(mtu_bytes, ipv6=ipv6, timestamps=timestamps) / wire
 
 
+def link_payload(bits_per_second: float) -> float:
+    """Returns the payload that an Ethernet link carries at the usual MTU, bytes per second."""
+    return bits_per_second / 8 * payload_efficiency()
+
+
 def counted_efficiency(mtu_bytes: int = ETHERNET_MTU_BYTES) -> float:
     """Share of an interface's byte counter that is TCP payload: it counts the Ethernet header."""
     return payload_bytes(mtu_bytes) / (mtu_bytes + _HEADER_BYTES)

@@ -180,7 +180,7 @@ def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) 
             yield f"The {copy.sender}'s disk is not either: the source was in that host's cache."
     slow = _looks_like(rate)
     most = max(alone, claimed_payload(report))
-    if slow is not None and most >= SINGLE_RATIO * slow / 8 * model.payload_efficiency():
+    if slow is not None and most >= SINGLE_RATIO * model.link_payload(slow):
         link = link_text(slow)
         yield (
             f"The rate is about that of a {link} link. Check whether the copy took a slower path "
@@ -191,7 +191,7 @@ def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) 
 def _looks_like(rate: float) -> int | None:
     """The standard link that a rate told in round figures may be the payload of."""
     for bits in model.LINK_BITS_PER_SECOND:
-        if ROUND_LOW_RATIO <= rate / (bits / 8 * model.payload_efficiency()) <= ROUND_HIGH_RATIO:
+        if ROUND_LOW_RATIO <= rate / model.link_payload(bits) <= ROUND_HIGH_RATIO:
             return bits
     return None
 

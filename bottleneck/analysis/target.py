@@ -1,4 +1,4 @@
-"""What a wanted rate needs: every limit of a copy that has to rise, and by how much."""
+"""Limits of a copy that have to rise for a wanted rate, and by how much."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bottleneck.analysis import model, sentences
-from bottleneck.analysis.decision.capability import Fix, capability, carried
-from bottleneck.analysis.decision.gain import READ_LATE, WRITE_LATE, named, payload, share
+from bottleneck.analysis.decision.capability import Fix, capability, demonstrated
+from bottleneck.analysis.decision.gain import READ_LATE, WRITE_LATE, share, words_of
 from bottleneck.analysis.facts.record import NETWORK, CopyFacts, Part
 from bottleneck.analysis.finding import Named, Need, Target, Words
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.text.units import link_text, rate_text, times_text
 
 TOOL_SHARE = 2 / 3
-"""Of its own ceiling, up to which this tool's results speak of the path."""
+"""Share of its own ceiling up to which this tool measures the path."""
 
 
 def target(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Target:
@@ -32,7 +32,7 @@ def target(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Target:
 def _needs(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[Need]:
     """Yields each limit below what its component has to allow, the cap's in any case."""
     assert copy.rate is not None
-    if any(each.named[0] == "instrument" for each in fixes):
+    if any(each.words[0] == "instrument" for each in fixes):
         return
     carries, ratio = _transfer(wanted, copy)
     for part in copy.chain:
@@ -44,7 +44,7 @@ def _needs(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[Nee
             # It is what holds the copy, however far the copy stays below it.
             to = max(to, wanted * level / copy.rate.median)
         if to > level:
-            words = named(copy, part, level) if cap is None else cap.named
+            words = words_of(copy, part, level) if cap is None else cap.words
             yield Need(*words, level, to, _sentence(words, level, to))
 
 
@@ -56,7 +56,7 @@ def _transfer(wanted: float, copy: CopyFacts) -> tuple[float, float]:
     if level * ratio < wanted:
         # Another link may give another share: what is usual for the one that is needed.
         ratio = share(copy, wanted / ratio)
-        level = payload(model.faster_link(wanted / ratio))
+        level = model.link_payload(model.faster_link(wanted / ratio))
     return max(wanted, level * ratio), ratio
 
 
@@ -77,17 +77,17 @@ def _unknown(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[s
             f"changes may not be enough for {rate}."
         )
     needed = [part for part in copy.chain if part[0] in ("disk", "network")]
-    bare = [e for e in needed if not any(e == each.part for each in fixes)]
-    bare = [e for e in bare if capability(copy, e, fixes[:1]) is None and carried(copy, e) < wanted]
-    if bare:
-        names = " and ".join(sentences.part_name(part) for part in bare)
+    others = [part for part in needed if all(part != each.part for each in fixes)]
+    unmeasured = [part for part in others if capability(copy, part, fixes[:1]) is None]
+    if parts := [part for part in unmeasured if demonstrated(copy, part) < wanted]:
+        names = " and ".join(sentences.part_name(part) for part in parts)
         yield f"Not measured: whether {names} would allow {rate}."
     tools = [each.ceiling for _, each in copy.claims if each.ceiling.tool]
-    least = min(tools, key=lambda each: each.bytes_per_second, default=None)
-    if least is not None and wanted > TOOL_SHARE * least.bytes_per_second:
+    lowest = min(tools, key=lambda each: each.bytes_per_second, default=None)
+    if lowest is not None and wanted > TOOL_SHARE * lowest.bytes_per_second:
         yield (
-            f"This tool itself moves at most {rate_text(least.bytes_per_second)} on the "
-            f"{least.side}, too little to measure {rate}."
+            f"This tool itself moves at most {rate_text(lowest.bytes_per_second)} on the "
+            f"{lowest.side}, too little to measure {rate}."
         )
 
 

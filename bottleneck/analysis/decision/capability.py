@@ -1,7 +1,7 @@
-"""What each component of a copy can do once limits are gone: the lower bound of what comes next.
+"""Rates that each component of a copy allows once some limits are lifted.
 
-A component can do what moved through it, and what it reached by itself. Of others the utilization
-law tells: the copy's rate over the share of the time in which the component had work.
+A component allows what moved through it, and what it reached by itself. Without such a measurement
+the utilization law gives it: the copy's rate over the share of the time in which it had work.
 """
 
 from __future__ import annotations
@@ -29,22 +29,25 @@ from bottleneck.analysis.rules.registry import BY_WORDS
 BATCHING, SLOW_BATCHING, BATCHING_DOUBT = 1.5, 2.0, 0.5
 """Exponent by which a core's cost for each byte falls as a paced copy speeds up."""
 SLOW_BYTES_PER_SECOND = 50e6
+"""Rate below which a copy leaves a core idle between its packets."""
 PACED = ("network", "tcp", "smb")
-"""Caps that let bytes trickle in, so that a core wakes up for few of them at a time."""
+"""Components whose limit lets bytes trickle in, a few for each wake-up of a core."""
 LEAST_BUSY = 0.05
-"""A component that had less work tells nothing of its own limit."""
+"""Least share of the time with work that shows where a component would be full."""
 DISKLESS_TIMES = 2.0
-"""What a host moves more, at most, where it neither reads nor writes a file."""
+"""Gain of a host that neither reads nor writes a file, at most."""
 LIGHT_LOAD_RATIO = 0.2
-"""Of a CPU: a copy that takes less does not tell where it would be full."""
+"""Least share of a CPU that a copy takes, to show where that CPU would be full."""
 TAKEN_DOUBT = 0.3
-"""How far off a whole CPU may be, of which others or a quota took a part."""
+"""Error of a CPU's limit where others or a quota took a part of it, as a ratio."""
 SAME_RATIO = 1.01
-EXCEEDED = 0.95
-"""Of the copy's rate: what a component reached below it was held by something else."""
+"""Distance of two figures of one limit."""
+REFUTED_RATIO = 0.95
+"""Share of the copy's rate below which a measurement is not the component's limit."""
 MET_BY_TESTS = ("loss", "mtu", "pcie", "usb")
+"""Causes that slow down the tests of TCP by itself as well."""
 MOST_OTHERS_RATIO = 0.99
-"""Others' share of a link's bytes, beyond which what the link carries is not told by it."""
+"""Largest share of other traffic that is believed."""
 UNLIMITED = Band(math.inf, math.inf, math.inf)
 
 
@@ -53,7 +56,7 @@ class Fix:
     """A limit that is taken away."""
 
     part: Part
-    named: Named
+    words: Named
     """Component, side and cause, in the contract's words."""
     level: float
     """The limit, bytes per second."""
@@ -61,28 +64,28 @@ class Fix:
     @property
     def stays(self) -> bool:
         """Whether its component is still there without it: a path has a link beside its faults."""
-        is_slot = self.named[0] == "bus" and self.part == NETWORK
-        return is_slot or BY_WORDS[self.named[0], self.named[2]].stays
+        is_slot = self.words[0] == "bus" and self.part == NETWORK
+        return is_slot or BY_WORDS[self.words[0], self.words[2]].stays
 
     @property
     def is_link(self) -> bool:
         """Whether it is a link, which is exchanged for a faster one."""
-        return (self.named[0], self.named[2]) == ("network", "link-rate")
+        return (self.words[0], self.words[2]) == ("network", "link-rate")
 
 
 def capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | None:
     """Returns what a component can do without some limits, bytes per second; None: unknown."""
     band = _capability(copy, part, fixes)
     # What comes after a limit is no lower than that.
-    least = max((each.level for each in fixes), default=0.0)
-    return None if band is None else Band.over(max, band, Band(least, least, least))
+    floor = max((each.level for each in fixes), default=0.0)
+    return None if band is None else Band.over(max, band, Band(floor, floor, floor))
 
 
 def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | None:
     assert copy.rate is not None
-    own = [each for each in fixes if each.part == part]
-    fix = own[0] if own else None
-    if len(own) > 1 or (fix is not None and not fix.stays):
+    here = [each for each in fixes if each.part == part]
+    fix = here[0] if here else None
+    if len(here) > 1 or (fix is not None and not fix.stays):
         return UNLIMITED
     match part[0]:
         case "network":
@@ -96,22 +99,22 @@ def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | Non
     if not any(each.part[0] == "cpu" for each in fixes):
         return band
     # The test of it by itself may have waited for the same CPU: it does so much at least.
-    least = carried(copy, part)
+    floor = demonstrated(copy, part)
     if band is None:
-        return Band(least, math.inf, math.inf) if least > copy.rate.median else None
+        return Band(floor, math.inf, math.inf) if floor > copy.rate.median else None
     is_link = part == NETWORK and model.looks_like(band.median) is not None
     return band if is_link else replace(band, high=math.inf)
 
 
-def carried(copy: CopyFacts, part: Part) -> float:
+def demonstrated(copy: CopyFacts, part: Part) -> float:
     """Returns what a component can do at least, bytes per second: what moved through it.
 
     Of a disk that was watched: what it would do at work all the time, by the utilization law.
     """
     assert copy.rate is not None
-    least = max(copy.rate.median, copy.most(part, SHOWN))
+    floor = max(copy.rate.median, copy.most(part, SHOWN))
     use = _use(copy, part) if part[0] == "disk" else None
-    return least if use is None else max(least, copy.rate.median / max(LEAST_BUSY, use.high))
+    return floor if use is None else max(floor, copy.rate.median / max(LEAST_BUSY, use.high))
 
 
 def _use(copy: CopyFacts, part: Part) -> Level | None:
@@ -128,66 +131,66 @@ def is_too_small(copy: CopyFacts, part: Part) -> bool:
     return any(copy.sign(name, part[1]) is not None for name in ("small-window", "small-buffer"))
 
 
-def _above(least: float, low: float, median: float, high: float) -> Band:
-    return Band(max(least, low), max(least, median), max(least, high))
+def _above(floor: float, low: float, median: float, high: float) -> Band:
+    return Band(max(floor, low), max(floor, median), max(floor, high))
 
 
-def _alone(copy: CopyFacts, part: Part) -> list[Band]:
+def _tests(copy: CopyFacts, part: Part) -> list[Band]:
     """Returns what a component reached by itself, the least first, as far as the copy fits in."""
     assert copy.rate is not None
     levels = [each.level for each in copy.of(part, ALONE)]
-    bands = (Band.of(each) for each in levels if each.median >= EXCEEDED * copy.rate.median)
+    bands = (Band.of(each) for each in levels if each.median >= REFUTED_RATIO * copy.rate.median)
     return sorted(bands, key=lambda each: each.median)
 
 
 def _path(copy: CopyFacts, fix: Fix | None) -> Band | None:
-    least = carried(copy, NETWORK)
+    floor = demonstrated(copy, NETWORK)
     assert copy.rate is not None
-    if fix is not None and fix.named[2] == "contention":
+    if fix is not None and fix.words[2] == "contention":
         others = max((e.value for e in copy.signs if e.name == "others-traffic"), default=0.0)
         total = copy.rate.median / (1 - min(MOST_OTHERS_RATIO, others))
-        return _above(least, total, total, total)
-    alone = _alone(copy, NETWORK)
+        return _above(floor, total, total, total)
+    tests = _tests(copy, NETWORK)
     # Tests of TCP meet the same losses and the same slot: without these the path may carry more.
-    if alone and (fix is None or fix.named[2] not in MET_BY_TESTS):
-        return _above(least, alone[-1].low, alone[-1].median, alone[-1].high)
-    gone = fix.level if fix is not None else 0.0
+    if tests and (fix is None or fix.words[2] not in MET_BY_TESTS):
+        return _above(floor, tests[-1].low, tests[-1].median, tests[-1].high)
+    lifted_level = fix.level if fix is not None else 0.0
     levels = (each.level.median for each in copy.of(NETWORK, ALLOWS))
-    link = min((each for each in levels if each > SAME_RATIO * gone), default=None)
-    if link is not None and link >= EXCEEDED * least:
-        return _above(least, link, link, link)
+    link = min((each for each in levels if each > SAME_RATIO * lifted_level), default=None)
+    if link is not None and link >= REFUTED_RATIO * floor:
+        return _above(floor, link, link, link)
     back = copy.sign("other-way") if fix is None else None
-    if back is not None and back.value > least:
+    if back is not None and back.value > floor:
         # Most links carry as much both ways.
-        return Band(least, back.value, back.value)
+        return Band(floor, back.value, back.value)
     return None
 
 
 def slotted(copy: CopyFacts, path: Band | None, fixes: Sequence[Fix]) -> Band | None:
     """Returns what a path can do with the slots and buses of its cards."""
     limits = [e.ceiling for of, e in copy.claims if of == NETWORK and e.ceiling.component == "bus"]
-    left = [
-        e for e in limits if e.standing != "at-least" and e.named not in [f.named for f in fixes]
+    remaining = [
+        e for e in limits if e.standing != "at-least" and e.named not in [f.words for f in fixes]
     ]
-    if not left:
+    if not remaining:
         return path
-    most = min(each.bytes_per_second for each in left)
-    bus = _above(carried(copy, NETWORK), most, most, most)
+    level = min(each.bytes_per_second for each in remaining)
+    bus = _above(demonstrated(copy, NETWORK), level, level, level)
     return bus if path is None else Band.over(min, path, bus)
 
 
 def _disk(copy: CopyFacts, part: Part, fix: Fix | None) -> Band | None:
-    least = carried(copy, part)
-    if alone := _alone(copy, part):
-        band = alone[0 if fix is None else -1]
-        if fix is not None and band.median < EXCEEDED * least:
+    floor = demonstrated(copy, part)
+    if tests := _tests(copy, part):
+        band = tests[0 if fix is None else -1]
+        if fix is not None and band.median < REFUTED_RATIO * floor:
             return None  # by itself it was disturbed, too: it does what moved through it at least
-        return _above(least, band.low, band.median, band.high)
+        return _above(floor, band.low, band.median, band.high)
     use = _use(copy, part)
     if fix is not None or use is None or use.median < LEAST_BUSY or copy.rate is None:
         return None  # with others its work was theirs, too
     rate = copy.rate.median
-    return _above(least, *(rate / max(LEAST_BUSY, e) for e in (use.high, use.median, use.low)))
+    return _above(floor, *(rate / max(LEAST_BUSY, e) for e in (use.high, use.median, use.low)))
 
 
 def _batching(copy: CopyFacts, fixes: Sequence[Fix]) -> float:
@@ -201,11 +204,11 @@ def _batching(copy: CopyFacts, fixes: Sequence[Fix]) -> float:
 def likely_ceiling(copy: CopyFacts, ceiling: Ceiling, fixes: Sequence[Fix]) -> Ceiling:
     """Returns a CPU's ceiling, read off its load, as it is once the copy waits for less."""
     is_load = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
-    if copy.rate is None or not is_load or any(ceiling.named == each.named for each in fixes):
+    if copy.rate is None or not is_load or any(ceiling.named == each.words for each in fixes):
         return ceiling
     rate, batching = copy.rate.median, _batching(copy, fixes)
-    least, level = max((each.level for each in fixes), default=0.0), ceiling.bytes_per_second
-    level = max(least, model.scaled_by_load(rate, min(1.0, rate / level), batching))
+    floor, level = max((each.level for each in fixes), default=0.0), ceiling.bytes_per_second
+    level = max(floor, model.scaled_by_load(rate, min(1.0, rate / level), batching))
     high = max(level, ceiling.high_bytes_per_second)
     return replace(ceiling, bytes_per_second=level, high_bytes_per_second=high)
 
@@ -215,19 +218,19 @@ def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
     if costs is None or copy.rate is None:
         return UNLIMITED
     cap = fixes[0].part[0] if fixes else ""
-    if cap == "cpu" and fixes[0].named[2] == "contention":
+    if cap == "cpu" and fixes[0].words[2] == "contention":
         # Beside a neighbour a load tells little: between what was moved, some of it without a disk,
         # and that load scaled up.
-        least, high = carried(copy, part), costs.high * (1 + BATCHING_DOUBT)
+        floor, high = demonstrated(copy, part), costs.high * (1 + BATCHING_DOUBT)
         if all(each.part != part for each in fixes):
-            return Band(least, math.inf, math.inf)
-        low = max(copy.rate.median, least / DISKLESS_TIMES)
+            return Band(floor, math.inf, math.inf)
+        low = max(copy.rate.median, floor / DISKLESS_TIMES)
         return _above(low, low, math.sqrt(low * max(low, high)), high)
     rate, batching = copy.rate.median, _batching(copy, fixes)
     doubt = BATCHING_DOUBT if cap in (*PACED, "cpu") else 0.0
     ratio = min(1.0, rate / costs.median)
     # A CPU that is stopped again and again finds its caches cold.
-    low = max(carried(copy, part), costs.low * (1 - TAKEN_DOUBT if cap == "cpu" else 1.0))
+    low = max(demonstrated(copy, part), costs.low * (1 - TAKEN_DOUBT if cap == "cpu" else 1.0))
     median, high = (model.scaled_by_load(rate, ratio, batching + e) for e in (0.0, doubt))
     band = _above(low, low, median, max(high, costs.high))
     if ratio < LIGHT_LOAD_RATIO:
@@ -237,13 +240,13 @@ def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
     quota = copy.sign("quota", part[1])
     if quota is not None and not any(each.part == part for each in fixes):
         tools.append(quota.value)
-    most = min(tools, default=math.inf)
-    return Band.over(min, band, Band(most, most, most))
+    ceiling = min(tools, default=math.inf)
+    return Band.over(min, band, Band(ceiling, ceiling, ceiling))
 
 
 def _window(copy: CopyFacts, part: Part) -> Band:
     """Returns what TCP's windows and buffers, or the requests in flight, let through."""
-    least = carried(copy, part)
+    floor = demonstrated(copy, part)
     levels = [Band.of(each.level) for each in copy.of(part, ALLOWS)]
     if part[0] == "tcp" and not copy.supplied and not is_too_small(copy, part):
         return UNLIMITED  # the kernel makes it larger as the copy speeds up
@@ -255,8 +258,8 @@ def _window(copy: CopyFacts, part: Part) -> Band:
             for each in limits
             if each.cause == "round-trips" and each.standing != "at-least"
         ]
-    levels = [each for each in levels if each.high >= least]
+    levels = [each for each in levels if each.high >= floor]
     if not levels:
         return UNLIMITED
     lowest = min(levels, key=lambda each: each.median)
-    return _above(least, lowest.low, lowest.median, lowest.high)
+    return _above(floor, lowest.low, lowest.median, lowest.high)

@@ -15,7 +15,7 @@ FULL_RATIO = 0.9
 """Of what several connections carry: a copy with so much fills the path, whatever is lost."""
 MOSTLY_ALONE_TIMES = 2.0
 AT_WORK_RATIO = 0.4
-"""Of the time: a disk with so much work may be why its server pauses."""
+"""Share of the time with work, from which on a disk may be why its server pauses."""
 SHORT_OF_PATH_RATIO, FAR_BELOW_RATIO = 0.8, 0.1
 SCALED = ("one-core", "all-cores", "ceiling")
 """Causes whose limit is a load that was scaled up."""

@@ -1,7 +1,7 @@
-"""What a fix gains: the next limit of a copy, and its rate without what caps it.
+"""Gain of a fix: the next limit of a copy, and its rate without its cap.
 
-A copy of this report that lacks what is gone is believed. Else the least of what is left sets the
-rate of the transfer, and a disk works beside the transfer from some time on.
+A copy of this report that lacks the cap is believed. Otherwise the lowest of the other components
+sets the rate of the transfer, and a disk works in parallel with it from some time on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bottleneck.analysis.decision.capability import (
     SLOW_BYTES_PER_SECOND,
     Fix,
     capability,
-    carried,
+    demonstrated,
     slotted,
 )
 from bottleneck.analysis.decision.causes import rows
@@ -28,36 +28,36 @@ from bottleneck.analysis.steps import OWN
 READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
 """Share of the transfer's own time that passes before a disk works beside it."""
 AWAKE_BYTES_PER_SECOND, LATEST_RATIO, LATE_DOUBT = 2e7, 0.9, 0.15
-"""Of pushes, whose first flush wakes the disk: measured at disks of 12 to 100 MB/s."""
+"""Start of a disk in a push, at its first flush: measured at disks of 12 to 100 MB/s."""
 TWIN_DOUBT, LINK_DOUBT, FAR_DOUBT = 0.04, 0.05, 0.15
-"""How far a copy may be off its twin, and off a link times its usual share, near and far."""
+"""Error of a rate predicted from a twin, and from a link, near and far, as ratios."""
 SHARE, SLOW_SHARE, OTHERS_SHARE = 0.975, 0.99, 0.9
-"""Of what TCP carries: a copy by this tool, on slow links more; and by another program, less."""
+"""Share of TCP's rate that a copy by this tool gets, on a slow link, and by another program."""
 FILLS_RATIO = 0.85
-"""Of a link: a copy that gets so much shows the share that copies get of it."""
+"""Least share of a path that a copy has to get, to show the share that copies get of it."""
 REACHED_RATIO = 0.8
-"""Of the next known limit: a copy that ran without the cap and below that is held by another."""
+"""Share of the next known limit that a copy without the cap reaches, if that limits it."""
 TENFOLD = 10.5
-"""As far as a link is exchanged where nothing was measured beyond it: the next kind of link."""
+"""Largest step to a faster link: the next kind of link."""
 AGAIN_TIMES = 1.5
-"""What the path carried at another time, over a link's limit: it carries that again."""
+"""Rate at another time over a link's limit, from which on the path carries that again."""
 UNBOUNDED_TIMES = 2.0
-"""The highest rate that is expected, over the median, where nothing bounds it from above."""
+"""Highest expected rate over the median where no limit is known above it."""
 ENDS = ("low", "median", "high")
 Bands = Mapping[Part, Band]
-"""What each component can do; those that are unknown are left out."""
+"""Rates that components allow; unknown ones are left out."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What comes after limits of a copy."""
+    """Outcome of a fix."""
 
     next: Next | None = None
     predicted: Band | None = None
     missing: tuple[Part, float] | None = None
-    """Where nothing is predicted: what is not known, and what it carries at least; 0: unknown."""
+    """Component that prevents a prediction, and what it carries at least; 0: unknown."""
     link_bits: int | None = None
-    """The standard link that the prediction exchanges a link for."""
+    """Standard link that replaces a link, bits per second."""
 
 
 def gain(copy: CopyFacts, fixes: Sequence[Fix]) -> Gain:
@@ -69,24 +69,24 @@ def rungs(copy: CopyFacts, cap: Fix) -> Iterator[Rung]:
     """Yields the cap, what comes after it, and so on, until nothing more is known."""
     assert copy.rate is not None
     rate: Band | None = Band.of(copy.rate)
-    yield Rung(*cap.named, cap.level, rate, None)
+    yield Rung(*cap.words, cap.level, rate, None)
     fixes, bits = [cap], 0
     while True:
         part, after = _gain(copy, fixes)
         if part is None or after.next is None:
             return
         # Lifting more slows nothing down.
-        known = None if rate is None else after.predicted
-        rate = None if known is None or rate is None else Band.over(max, known, rate)
+        predicted = after.predicted
+        rate = None if rate is None or predicted is None else Band.over(max, predicted, rate)
         bits = max(bits, after.link_bits or 0)
-        link = payload(bits) if bits else None
+        link = model.link_payload(bits) if bits else None
         level = after.next.ceiling_bytes_per_second
         yield Rung(*after.next.named, level, rate, link)
         fixes.append(Fix(part, after.next.named, level))
 
 
 def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
-    if any(each.named[0] == "instrument" for each in fixes):
+    if any(each.words[0] == "instrument" for each in fixes):
         return None, Gain()
     assert copy.rate is not None
     bands = {part: band for part in copy.chain if (band := capability(copy, part, fixes))}
@@ -95,10 +95,11 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
     reference = _reference(copy, fixes)
     if reference is not None and reference.level.median < REACHED_RATIO * level:
         part = None  # something else holds it, and it is not known
-    after = None if part is None else Next(*named(copy, part, level), level)
+    after = None if part is None else Next(*words_of(copy, part, level), level)
     bits = _exchange(copy, fixes, None if part is None else bands[part])
     if bits is not None:
-        link = Band(payload(bits), payload(bits), payload(bits))
+        carries = model.link_payload(bits)
+        link = Band(carries, carries, carries)
         bands[NETWORK] = slotted(copy, link, fixes) or link
     rates = [_composed(copy, bands, reference, end) for end in ENDS]
     missing = _missing(copy, bands, reference, rates[1])
@@ -118,10 +119,10 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
     if not limits:
         return None
     level, part = min(limits, key=lambda each: each[0])
-    return part if NETWORK in bands or carried(copy, NETWORK) >= level else None
+    return part if NETWORK in bands or demonstrated(copy, NETWORK) >= level else None
 
 
-def named(copy: CopyFacts, part: Part, level: float) -> Named:
+def words_of(copy: CopyFacts, part: Part, level: float) -> Named:
     """Returns the words of a component's own limit: no fault that passes, and that is not seen."""
     loads = [e.ceiling for of, e in copy.claims if of == part and e.ceiling.standing == "estimated"]
     if loads:
@@ -144,10 +145,6 @@ def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> 
     return model.faster_link(max(0.9 * level, 1.1 * link.level))
 
 
-def payload(bits_per_second: int) -> float:
-    return bits_per_second / 8 * model.payload_efficiency()
-
-
 # -- what is not known -----------------------------------------------------------------------------
 
 
@@ -159,7 +156,7 @@ def _missing(
         if part in bands or part not in copy.chain:
             continue
         is_passed = reference is None or part in reference.lacks
-        if is_passed and carried(copy, part) < rate:
+        if is_passed and demonstrated(copy, part) < rate:
             return part, copy.most(part, SHOWN)
     return None
 
@@ -176,24 +173,14 @@ class Reference:
 
 
 def _reference(copy: CopyFacts, fixes: Sequence[Fix]) -> Reference | None:
-    """Returns the one that lacks all that is gone and as little else as can be; None: none does."""
-    if len(fixes) == 1:
-        for each in copy.without:
-            component, side, cause = fixes[0].named
-            if each.cause in (component, cause) and each.side in (None, side):
-                lacks = [part for part in copy.chain if part[0] == "disk" and each.is_diskless]
-                lacks += [fixes[0].part] if each.cause == component else []
-                return Reference(each.level, frozenset(lacks))
-    if any(each.part[0] != "disk" for each in fixes):
-        return None
-    twins: dict[tuple[int, ...], set[Part]] = {}
-    for fact in copy.facts:
-        if fact.kind == SHOWN and fact.beside:
-            twins.setdefault(fact.steps, set(copy.chain)).discard(fact.part)
-    levels = {each.steps: each.level for each in copy.facts if each.beside}
-    fits = [at for at, lacks in twins.items() if {each.part for each in fixes} <= lacks]
-    at = min(fits, key=lambda each: len(twins[each]), default=None)
-    return None if at is None else Reference(levels[at], frozenset(twins[at]))
+    """Returns a measurement without the one limit that is lifted; None: there is none."""
+    for each in copy.without if len(fixes) == 1 else ():
+        component, side, cause = fixes[0].words
+        if each.cause in (component, cause) and each.side in (None, side):
+            lacks = [part for part in copy.chain if part[0] == "disk" and each.is_diskless]
+            lacks += [fixes[0].part] if each.cause == component else []
+            return Reference(each.level, frozenset(lacks))
+    return None
 
 
 def _composed(copy: CopyFacts, bands: Bands, reference: Reference | None, end: str) -> float:

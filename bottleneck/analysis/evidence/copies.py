@@ -51,11 +51,6 @@ class Connection:
     """Whether it is the copy's own connection."""
 
     @property
-    def whose(self) -> str:
-        """As the subject of a sentence."""
-        return "The copy's connection" if self.own else "TCP by itself"
-
-    @property
     def control(self) -> str:
         """Name of the congestion control of its sender; empty: not known."""
         return self.sockets.congestion_control or self.found.details.congestion_control or ""

@@ -10,6 +10,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
 from bottleneck.analysis.evidence.copies import BACKLOG_SEGMENTS, LOSS_BASED, alike
 from bottleneck.analysis.facts.record import Sign
+from bottleneck.analysis.facts.windows import MOSTLY_RATIO
 from bottleneck.analysis.link_end import is_told, slower_link
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.rules.network.wrong_path import faster
@@ -19,8 +20,6 @@ from bottleneck.report.report import Report
 LOST_RATIO = 1e-3
 LEAST_WAIT_RATIO = 0.1
 """Of the copy's time that its sender waited for retransmission timers."""
-WINDOW_RATIO = 0.5
-"""Share of the time that a sender waited for the receiver's window, from which on it is most."""
 FULL_TRIP_RATIO, FULL_TRIP_SECONDS = 1.17, 5e-4
 """Median round trip over the shortest, and beyond it, where a queue stands on the path."""
 NEAR_SECONDS = 1e-3
@@ -91,7 +90,7 @@ def _counted(step: Found) -> Iterator[Sign]:
     # A sender that has nothing more to send does not wait for what was lost.
     has_backlog = unsent is None or unsent >= least_unsent
     # Nor does one that waits for the receiver's window, which is smaller than its own.
-    has_backlog = has_backlog and counts.receive_window_limited_ratio < WINDOW_RATIO
+    has_backlog = has_backlog and counts.receive_window_limited_ratio < MOSTLY_RATIO
     if lost > LOST_RATIO and has_backlog and trip is not None and most is not None and trip <= most:
         words = f"{lost:.2%} of the segments were lost, with no standing queue"
         yield Sign("lost", None, lost, words)

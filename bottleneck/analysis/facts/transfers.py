@@ -97,6 +97,6 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     diskless = copy.initiator if step.setting.end == "memory" else None
     if copy.receiver != diskless and step.details.flushed is not False:
         yield "disk", copy.receiver
-    is_cold = supplied or step.details.cache.proven is not False
+    is_cold = step.details.cache.proven is not False or supplied
     if copy.sender != diskless and "uncached" in step.setting.copy and is_cold and not diskless:
         yield "disk", copy.sender

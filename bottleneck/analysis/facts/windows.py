@@ -26,25 +26,25 @@ from bottleneck.text.units import percent_text, seconds_text, size_text
 from probes.core.records import HostFacts
 
 FILLED_RATIO = 0.6
-"""In flight over a window or a buffer, from which on it is full."""
+"""Bytes in flight over a window or a buffer, from which on it is full."""
 WAITED_RATIO, MOSTLY_RATIO = 0.2, 0.5
 """Share of the time that a sender waited for the window, from which on it matters, and is most."""
 CARRIES_MORE_RATIO = 1.3
-"""TCP alone over the copy's rate, from which on the path is not what holds the copy."""
+"""TCP by itself over the copy's rate, from which on the path is not the copy's limit."""
 ALIKE_RATIOS = 0.75, 1.3
-"""The copy's rate over that of TCP alone, where the same may hold both."""
+"""Copy's rate over that of TCP by itself, where both may have the same limit."""
 FLIES_RATIOS = 0.4, 0.7, 1.15
-"""Of a send buffer: payload in flight; the kernel counts its own overhead in it."""
+"""Payload in flight over the send buffer, in which the kernel counts its own overhead."""
 TUNED_RATIO, EMPTY_RATIO, BURSTS_RATIO = 2.0, 0.5, 0.7
 """Send buffer over congestion window, above which the kernel tunes it; unsent over in flight, above
 which there was more to send; a copy's rate over that of its longest bursts."""
 LINK_RATIO = 0.85
-"""Of what TCP alone moves: a copy with so much is held by the path."""
+"""Copy's rate over TCP by itself, from which on the path limits the copy."""
 SHORT_SECONDS, DELAYED_SECONDS, DELAYED_RATIO = 1e-3, 5e-3, 10.0
-"""Of a tiny buffer's trap: the idle round trip, and what delayed acknowledgements make of it."""
+"""Idle RTT, and RTT with delayed acknowledgements, of a sender with a tiny buffer."""
 TINY_BYTES = 64 << 10
 GROWS_TO_BYTES = {"Linux": (6 << 20, 4 << 20), "Windows 7": (256 << 10, 64 << 10)}
-"""By system: how far receive window and send buffer grow by themselves."""
+"""Largest receive window and send buffer that a kernel tunes by itself, by system."""
 ENDS: tuple[Part, Part] = ("tcp", "client"), ("tcp", "server")
 
 
@@ -133,15 +133,15 @@ def _waits_for_window(given: Evidence, seen: Connection) -> bool:
 
 @dataclass(frozen=True)
 class Bursts:
-    """What goes out once a round trip from a send buffer that is too small."""
+    """Bursts of a send buffer that is too small: one in each round trip."""
 
     level: Level
-    """What they carry, bytes per second."""
+    """Rate of the bursts, bytes per second."""
     is_reached: bool
     """Whether the copy's connection runs so."""
     words: str
     sign: str
-    """What was seen of it, as a sentence."""
+    """Observation behind it, as a sentence without its full stop."""
 
 
 def _bursts(given: Evidence) -> Bursts | None:
@@ -150,31 +150,31 @@ def _bursts(given: Evidence) -> Bursts | None:
     # Where the server's credits run out, the buffer holds what they let go, and has room for more.
     if seen is None or starved(given):
         return None
-    told, carried, rate = seen.sockets, given.path_rate, seen.found.rate.median
-    size, window = told.send_buffer_bytes, told.congestion_window_bytes_median
-    high, rtt = told.in_flight_bytes_high, told.min_rtt_seconds
-    if not size or window is None or high is None or rtt is None or carried is None:
+    sockets, path, rate = seen.sockets, given.path_rate, seen.found.rate.median
+    size, window = sockets.send_buffer_bytes, sockets.congestion_window_bytes_median
+    high, rtt = sockets.in_flight_bytes_high, sockets.min_rtt_seconds
+    if not size or window is None or high is None or rtt is None or path is None:
         return None
     is_small = size < TUNED_RATIO * window and high >= FILLED_RATIO * size
-    is_empty = (told.unsent_bytes_median or 0.0) <= EMPTY_RATIO * high
-    if not is_small or not is_empty or rate >= LINK_RATIO * carried:
+    is_empty = (sockets.unsent_bytes_median or 0.0) <= EMPTY_RATIO * high
+    if not is_small or not is_empty or rate >= LINK_RATIO * path:
         return None
-    usual, name = told.rtt_seconds_median or rtt, f"the {given.sender}'s send buffer of "
+    usual, name = sockets.rtt_seconds_median or rtt, f"the {given.sender}'s send buffer of "
     sign = f"the kernel's own tuning makes it larger for a congestion window of {size_text(window)}"
     is_tiny = size <= TINY_BYTES and high <= size and rtt < SHORT_SECONDS
     is_delayed = usual >= max(DELAYED_SECONDS, DELAYED_RATIO * rtt)
-    if is_tiny and is_delayed and carried >= CARRIES_MORE_RATIO * rate:
+    if is_tiny and is_delayed and path >= CARRIES_MORE_RATIO * rate:
         sign = f"{name}{size_text(size)} waits for delayed acknowledgements ({seconds_text(usual)} "
-        level = Level.around(2 * high / usual, 0.5, 2.0)
+        band = Level.around(2 * high / usual, 0.5, 2.0)
         name = f"{name}{size_text(size)}, with one acknowledgement for a few bursts,"
-        return Bursts(level, True, name, f"{sign}instead of {seconds_text(rtt)})")
-    most, full = high / (rtt + high / carried), told.send_queue_full_ratio
-    is_seen = told.by == "send-buffer" and full >= MOSTLY_RATIO
+        return Bursts(band, True, name, f"{sign}instead of {seconds_text(rtt)})")
+    level, full = high / (rtt + high / path), sockets.send_queue_full_ratio
+    is_seen = sockets.by == "send-buffer" and full >= MOSTLY_RATIO
     # A buffer that was full most of the time leaves what it left, scaled up.
-    most = max(rate, min(most, rate / full) if is_seen else most)
-    level = Level(most, most, max(most, min(carried, high / rtt)))
+    level = max(rate, min(level, rate / full) if is_seen else level)
+    band = Level(level, level, max(level, min(path, high / rtt)))
     name = f"{name}{size_text(size)}, empty once per RTT of {seconds_text(rtt)},"
-    return Bursts(level, is_seen or rate >= BURSTS_RATIO * most, name, sign)
+    return Bursts(band, is_seen or rate >= BURSTS_RATIO * level, name, sign)
 
 
 # -- as a person tells them ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The same copy without a cause, as this report measured it: what mending the cause gives."""
+"""Measurements of a copy without one cause: the rate once that cause is removed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 
 LESSER = {"signing": ("plain",), "encryption": ("signed", "plain")}
-"""By what costs CPU time: sessions without it, the nearest first."""
+"""Sessions without signing and without encryption, the most secure first."""
 
 
 def without(report: Report, copy: Copy) -> Iterator[Without]:

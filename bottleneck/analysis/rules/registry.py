@@ -50,16 +50,8 @@ DELAY = Cause(
     stays=True,
     remedy="Copy small files in parallel or as one archive, or shorten the path",
 )
-RECEIVE_WINDOW = Cause(
-    *("tcp", "receive-window", "receive window"),
-    remedy="Raise the receive buffer on the {side} (`net.ipv4.tcp_rmem`, or SO_RCVBUF in Samba's "
-    "`socket options`)",
-)
-SEND_BUFFER = Cause(
-    *("tcp", "send-buffer", "send buffer"),
-    remedy="Raise the send buffer on the {side} (`net.ipv4.tcp_wmem`, or SO_SNDBUF in Samba's "
-    "`socket options`)",
-)
+RECEIVE_WINDOW = Cause("tcp", "receive-window", "receive window")
+SEND_BUFFER = Cause("tcp", "send-buffer", "send buffer")
 PINNED_WINDOW = Cause(
     *("tcp", "congestion-control", "congestion control"),
     remedy="Look for a limit on the {side}: `cwnd` in `ip route show`, or its congestion control "

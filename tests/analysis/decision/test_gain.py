@@ -37,6 +37,7 @@ OTHERS = Fix(NETWORK, ("network", "path", "contention"), 5e6)
 OTHERS_IO = Fix(SENDER, ("disk", "server", "contention"), 20e6)
 NARROW = Fix(WINDOW, ("tcp", "client", "receive-window"), 4e6)
 NEIGHBOUR = Fix(CORE, ("cpu", "server", "contention"), 20e6)
+SIGNING = Fix(CORE, ("smb", "server", "signing"), 24e6)
 MOUNT = Fix(REQUESTS, ("smb", "client", "round-trips"), 20e6)
 WRITES = fact(RECEIVER, ALONE, 500)
 READS = fact(SENDER, ALONE, 400)
@@ -62,11 +63,11 @@ def test_what_is_left_sets_the_rate_and_is_the_next_limit() -> None:
 
 
 def test_a_copy_that_lacks_what_is_gone_is_believed_before_any_arithmetic() -> None:
-    twin = [fact(part, SHOWN, 90, beside=True) for part in CHAIN if part != SENDER]
-    assert predicted(gain(copy(24, *twin, fact(NETWORK, ALONE, 117.6)), [DISK])) == 90
-    diskless = [each for each in twin if each.part != RECEIVER]
-    slow = copy(24, *diskless, fact(NETWORK, ALONE, 117.6), fact(RECEIVER, ALONE, 40))
-    assert 30 < predicted(gain(slow, [DISK])) < 40
+    path, twin = fact(NETWORK, ALONE, 117.6), Without("disk", "server", Level.around(90e6))
+    assert predicted(gain(copy(24, path, without=(twin,)), [DISK])) == 90
+    tax = Without("signing", None, Level.around(110e6), is_diskless=True)
+    slow = copy(24, path, READS, fact(RECEIVER, ALONE, 40), without=(tax,))
+    assert 30 < predicted(gain(slow, [SIGNING])) < 40
     beside = Without("round-trips", "client", Level.around(110e6))
     assert predicted(gain(copy(20, READS, WRITES, without=(beside,)), [MOUNT])) == 110
 
