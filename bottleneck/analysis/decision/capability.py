@@ -85,7 +85,8 @@ def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | Non
     assert copy.rate is not None
     here = [each for each in fixes if each.part == part]
     fix = here[0] if here else None
-    if len(here) > 1 or (fix is not None and not fix.stays):
+    is_inside = part == NETWORK and copy.sign("one-host") is not None
+    if is_inside or len(here) > 1 or (fix is not None and not fix.stays):
         return UNLIMITED
     match part[0]:
         case "network":

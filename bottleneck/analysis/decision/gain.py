@@ -153,10 +153,8 @@ def _missing(
 ) -> tuple[Part, float] | None:
     """Returns the component of which too little is known, and what it carries at least."""
     for part in (NETWORK, ("disk", copy.receiver), ("disk", copy.sender)):
-        if part in bands or part not in copy.chain:
-            continue
-        is_passed = reference is None or part in reference.lacks
-        if is_passed and demonstrated(copy, part) < rate:
+        is_passed = part in copy.chain and (reference is None or part in reference.lacks)
+        if is_passed and part not in bands and demonstrated(copy, part) < rate:
             return part, copy.most(part, SHOWN)
     return None
 

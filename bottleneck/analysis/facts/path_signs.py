@@ -107,6 +107,8 @@ def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     several = [each.rate.median for each in tests if (each.setting.streams or 1) > 1]
     if several:
         yield Sign("several-carry", None, max(several))
+    if steps.on_one_host(report):
+        yield Sign("one-host", words="both ends are on one host")
     back = [each.rate.median for each in hardware_limits.believed(report, copy.receiver)]
     back += [each.rate.median for each in alike(report, copy.receiver, copy.initiator)]
     if back:

@@ -86,6 +86,8 @@ def test_an_unknown_stage_is_named_unless_the_copys_time_shows_that_it_carries_t
     """A disk with work for 4% of the time does 20 times the rate at least."""
     bare = gain(copy(24, fact(NETWORK, ALONE, 117.6)), [DISK])
     assert bare.predicted is None and bare.missing == (RECEIVER, 0.0)
+    inside = copy(24, READS, WRITES, signs=(Sign("one-host"),))  # where no path limits anything
+    assert following(gain(inside, [DISK])) == "disk/client/write"
     idle = (fact(NETWORK, ALONE, 117.6), fact(RECEIVER, BUSY, 0.04))
     assert predicted(gain(copy(24, *idle, view="both"), [DISK])) == pytest.approx(0.975 * 117.6)
 
@@ -128,9 +130,7 @@ def test_a_cpu_is_scaled_by_its_load_and_less_is_sure_beside_a_neighbour() -> No
 def test_rungs_end_and_never_fall() -> None:
     facts = (fact(CORE, COSTS, 60), fact(NETWORK, ALONE, 117.6), READS, WRITES)
     steps = list(rungs(copy(24, *facts), DISK))
-    assert [each.words for each in steps][:3] == [
-        *("disk/server/read", "cpu/server/one-core", "network/path/link-rate")
-    ]
+    assert [each.named[0] for each in steps][:3] == ["disk", "cpu", "network"]
     rates = [each.predicted_bytes_per_second for each in steps]
     medians = [each.median for each in rates if each is not None]
     assert medians == sorted(medians) and len(steps) < len(CHAIN) + 2
