@@ -1,4 +1,4 @@
-"""What a run itself moved over a part in a direction: no ceiling of that part lies below it.
+"""What a run moved over the path in a direction.
 
 A figure that no link carries shows nothing: a whole step's by the hosts' hardware, and a short
 cell's by what the stage and TCP by itself carried for longer.
@@ -6,13 +6,12 @@ cell's by what the stage and TCP by itself carried for longer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.copies import alike, foreign_rate, transfers
 from bottleneck.analysis.evidence.details import Cell, Details
-from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
@@ -22,12 +21,6 @@ REFUTED_RATIO = 1.1
 """Bytes that moved this far above a ceiling show that it was none."""
 REPEATED_RATIO = 1.5
 """A stage's best cell is measured once more: one so far above that was a burst."""
-DISKLESS_RATIO = 1.5
-"""What a host moves more, at most, where it neither reads nor writes a file."""
-PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync"))
-"""Causes of one time, length or place: what another step moved at another says nothing of them."""
-ANY_STREAMS = frozenset(("link-rate", "duplex", "wrong-path"))
-"""Of the network, what several connections meet together."""
 
 
 @dataclass(frozen=True)
@@ -96,44 +89,6 @@ def through_disk(report: Report, copy: Copy, side: str) -> float:
     """The most that a copy moved through a side's disk on the same way, bytes per second."""
     same = (e.found for e in moved(report, copy.sender) if _same_disk(copy, e.found, side))
     return max((each.rate.median for each in same), default=0.0)
-
-
-def refuting(everything: Sequence[Moved], copy: Copy, claim: Claim) -> Moved | None:
-    """The fastest move that shows a claim's ceiling of a copy to be none; None: nothing does.
-
-    The copy itself, and whatever else took as much of its way through that component at least.
-    """
-    ceiling, made = claim.ceiling, copy.made
-    least = ceiling.standing == "at-least"
-    level = ceiling.bytes_per_second * (1 if least else REFUTED_RATIO)
-    found = [] if made is None else [Moved(made.rate.median, made, 0.0, "the copy")]
-    if not least and ceiling.cause not in PASSING:
-        found += (each for each in everything if _passes(copy, each, claim))
-    most = max(found, key=lambda each: each.bytes_per_second, default=None)
-    return most if most is not None and most.bytes_per_second > level else None
-
-
-def _passes(copy: Copy, each: Moved, claim: Claim) -> bool:
-    ceiling = claim.ceiling
-    match ceiling.component:
-        case "network" if ceiling.cause in ANY_STREAMS:
-            made = copy.made
-            # What the copy itself saw of its path, nothing refutes that was moved before it.
-            seen = made is not None and claim.reached and ceiling.steps == (made.index,)
-            return not seen or each.found.index > ceiling.steps[0]
-        case "network" | "tcp":
-            return _same_ends(copy, each.found)
-        case "smb" if ceiling.cause == "round-trips":
-            return with_as_few(copy, each)
-        case "cpu" | "instrument" if ceiling.standing == "estimated":
-            # Without a disk of its own the initiator has less to do for each byte; a copy that was
-            # seen to fill its cores may have been beside others.
-            alike = ceiling.side != copy.initiator or each.found.setting.end == "folder"
-            clearly = each.bytes_per_second > DISKLESS_RATIO * ceiling.bytes_per_second
-            return (clearly or (alike and not claim.reached)) and as_secure(copy, each)
-        case "disk":
-            return _same_disk(copy, each.found, str(ceiling.side))
-    return False
 
 
 def as_secure(copy: Copy, each: Moved) -> bool:

@@ -19,6 +19,7 @@ from bottleneck.analysis.decision.capability import (
     slotted,
 )
 from bottleneck.analysis.decision.causes import rows
+from bottleneck.analysis.facts.claimed import PASSING
 from bottleneck.analysis.facts.counters import FAR_SECONDS
 from bottleneck.analysis.facts.record import ALONE, NETWORK, SHOWN, CopyFacts, Level, Part
 from bottleneck.analysis.finding import Named, Next, Rung
@@ -93,8 +94,10 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
     part = _lowest(copy, bands)
     level = math.inf if part is None else bands[part].median
     reference = _reference(copy, fixes)
-    if reference is not None and reference.level.median < REACHED_RATIO * level:
-        part = None  # something else holds it, and it is not known
+    if reference is not None:
+        if reference.level.median < REACHED_RATIO * level:
+            part = None  # something else holds it, and it is not known
+        level = max(level, reference.level.median)
     after = None if part is None else Next(*words_of(copy, part, level), level)
     bits = _exchange(copy, fixes, None if part is None else bands[part])
     if bits is not None:
@@ -124,7 +127,8 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
 
 def words_of(copy: CopyFacts, part: Part, level: float) -> Named:
     """Returns the words of a component's own limit: no fault that passes, and that is not seen."""
-    loads = [e.ceiling for of, e in copy.claims if of == part and e.ceiling.standing == "estimated"]
+    limits = (each.ceiling for of, each in copy.claims if of == part)
+    loads = [e for e in limits if e.standing == "estimated" and e.cause not in PASSING]
     if loads:
         return min(loads, key=lambda each: abs(math.log(level / each.bytes_per_second))).named
     row = next(each for each in rows(copy, part) if not each.passing and not each.speaks)

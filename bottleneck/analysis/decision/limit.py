@@ -44,7 +44,9 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     """Decides what limits a copy that was made."""
     assert copy.made is not None
     ladder, time = ceilings.ladder(report, copy), attribute(report, copy)
-    decision = decide(gather(report, copy, ladder.claims))
+    facts = gather(report, copy, ladder.claims)
+    remarks = (*ladder.remarks, *facts.ignored)
+    ladder, decision = Ladder(tuple(each for _, each in facts.claims), remarks), decide(facts)
     if decision.row is None:
         return Limit(decision, None, ladder, time)
     given, rate = Evidence(report, copy), copy.made.rate

@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, Fact, Kind, Level, Part
+from bottleneck.analysis.facts.record import (
+    ALLOWS,
+    ALONE,
+    NETWORK,
+    SHOWN,
+    Fact,
+    Kind,
+    Level,
+    Part,
+)
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
+from bottleneck.text.units import rate_text
 
 Claimed = tuple[Part, Claim]
 """A component, and what is claimed of it."""
+REFUTED_RATIO = 1.1
+"""What moved through a component over a limit of it, to show that it is none."""
+DISKLESS_RATIO = 1.5
+"""The same of a CPU's limit by its load: a host that neither reads nor writes a file moves more."""
+PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync"))
+"""Causes of one time, length or place, of which other steps say nothing."""
+REFUTABLE = frozenset(("network", "tcp", "disk"))
+"""Components whose limits other steps refute; and CPUs' by their load, and round trips."""
 
 
 def by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Claimed]:
@@ -58,6 +76,36 @@ def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
             rate, high = ceiling.bytes_per_second, ceiling.high_bytes_per_second
             level = Level(ceiling.low_bytes_per_second, rate, rate if claim.reached else high)
             yield Fact(part, kind, level, name_with_verb(ceiling), ceiling.steps)
+
+
+def refuting(copy: Copy, each: Claimed, shown: Iterable[Fact]) -> Fact | None:
+    """Returns the fastest that moved through a component beyond its claimed limit; None: nothing.
+
+    The copy itself refutes any limit; another transfer no limit of one time or place.
+    """
+    part, ceiling = each[0], each[1].ceiling
+    is_bound = ceiling.standing == "at-least"
+    level = ceiling.bytes_per_second * (1 if is_bound else REFUTED_RATIO)
+    facts = []
+    if copy.made is not None:
+        rate = Level.around(copy.made.rate.median)
+        facts.append(Fact(part, SHOWN, rate, "the copy"))
+    if not is_bound and ceiling.cause not in PASSING:
+        is_load = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
+        times = DISKLESS_RATIO / REFUTED_RATIO if is_load else 1.0
+        if is_load or ceiling.component in REFUTABLE or ceiling.cause == "round-trips":
+            facts += (e for e in shown if e.part == part and e.level.median > times * level)
+    fastest = max(facts, key=lambda each: each.level.median, default=None)
+    return fastest if fastest is not None and fastest.level.median > level else None
+
+
+def ignored(claim: Claim, fact: Fact) -> str:
+    """Returns what is said of a claimed limit that something moved beyond."""
+    level, most = claim.ceiling.bytes_per_second, fact.level.median
+    return (
+        f"Ignored: a limit of {rate_text(level)} for {name_with_verb(claim.ceiling)}, because "
+        f"{fact.words} ran at {rate_text(most)}."
+    )
 
 
 def is_path_held(claims: Iterable[Claim]) -> bool:

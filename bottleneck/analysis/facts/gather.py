@@ -8,7 +8,13 @@ from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.cap import bounded, scattered
 from bottleneck.analysis.facts.busy import watched
-from bottleneck.analysis.facts.claimed import by_part, claim_facts, is_path_held
+from bottleneck.analysis.facts.claimed import (
+    by_part,
+    claim_facts,
+    ignored,
+    is_path_held,
+    refuting,
+)
 from bottleneck.analysis.facts.counters import cost_facts
 from bottleneck.analysis.facts.path import path_facts, request_facts
 from bottleneck.analysis.facts.record import BUSY, NETWORK, CopyFacts, Fact, Level, Part
@@ -30,7 +36,14 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
     time = watched(report, copy)
     chain = tuple(_chain(copy))
     trip = _rtt(report, copy, time.timed)
-    claimed = tuple(by_part(report, copy, claims))
+    transfers = tuple(transfer_facts(report, copy))
+    claimed, refuted = [], []
+    for each in by_part(report, copy, claims):
+        fact = refuting(copy, each, transfers)
+        if fact is None:
+            claimed.append(each)
+        elif each[1].ceiling.standing != "at-least":
+            refuted.append(ignored(each[1], fact))
     seen = time.facts
     if time.view == "counters" and any(each.ceiling.cause in STOPPING for each in claims):
         # A server that stops and goes leaves full queues behind, as a full path does.
@@ -41,7 +54,7 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
         *seen,
         *claim_facts(copy, claimed),
         *path_facts(report, copy, time, trip, held=is_path_held(claims)),
-        *transfer_facts(report, copy),
+        *transfers,
         *request_facts(report, copy, time.timed, trip),
         *(() if copy.made is None else cost_facts(report, copy.made, others)),
     )
@@ -57,7 +70,8 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
         chain=chain,
         facts=tuple(each for each in facts if _counts(each, chain)),
         signs=seen_signs,
-        claims=claimed,
+        claims=tuple(claimed),
+        ignored=tuple(dict.fromkeys(refuted)),
         without=tuple(without(report, copy)),
         view=time.view,
         unseen=time.unseen,

@@ -110,6 +110,8 @@ class CopyFacts:
     signs: tuple[Sign, ...]
     claims: tuple[tuple[Part, Claim], ...] = ()
     """What is known of causes, by component, with the words that a person reads."""
+    ignored: tuple[str, ...] = ()
+    """What was claimed too, and refuted by what moved."""
     without: tuple[Without, ...] = ()
     view: View = ""
     unseen: frozenset[Part] = frozenset()

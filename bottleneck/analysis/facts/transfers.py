@@ -66,6 +66,10 @@ def _is_same_program(copy: Copy, step: Found) -> bool:
     return same_engine and step.setting.dialect in (copy.dialect, None)
 
 
+def _is_as_secure(copy_step: Found, step: Found) -> bool:
+    return steps.security(step) == steps.security(copy_step)
+
+
 def _in_flight(step: Found) -> float:
     """Returns the bytes in flight at a step's best, as far as it tells; 0: unknown."""
     cells = [each for each in step.details.cells if each.bytes_per_second]
@@ -82,7 +86,10 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     """
     supplied, is_copy = is_told(report), step.step.stage == "smb-copy"
     by_this_tool = (step.setting.engine in (None, steps.OWN)) == (copy.engine == steps.OWN)
-    yield from (*CPUS, NETWORK)
+    yield NETWORK
+    # What is signed or encrypted takes more of a CPU.
+    if step.step.stage != "smb-tax" or copy.made is None or _is_as_secure(copy.made, step):
+        yield from CPUS
     if supplied or by_this_tool or _is_same_program(copy, step):
         yield from (("tcp", copy.sender), ("tcp", copy.receiver))
     most = (
@@ -92,7 +99,7 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     )
     if _is_same_program(copy, step) and _in_flight(step) <= most:
         yield "smb", steps.other(copy.initiator)
-    if not is_copy:
+    if not is_copy or step.setting.copy.startswith(steps.OF_FILE) != copy.of_file:
         return
     diskless = copy.initiator if step.setting.end == "memory" else None
     if copy.receiver != diskless and step.details.flushed is not False:
