@@ -20,9 +20,15 @@ CEILINGS = {
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
-ALLOWANCE = {"issue": "62, in mid-way", "lines": 2240, "lines of tests": 2540, "modules": 38}
-"""What these may lie above them while the one model stands beside the rules that it replaces: each
-of its next steps takes some away, and its last one all of them."""
+ALLOWANCE = {
+    "issue": "62 and 63",
+    "lines": 2240 + 1000,
+    "lines of tests": 2540 + 165,
+    "modules": 38 + 13,
+}
+"""What these may lie above them: the debt of the one model, whose rules were to go and stand (the
+first figures, which only fall), and the readers of other tools' outputs, for which 1,300 lines were
+granted. Each rule that goes takes its lines off both."""
 
 
 def above(found, allowance=ALLOWANCE):

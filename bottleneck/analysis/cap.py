@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from bottleneck.analysis.claim import GAP
 from bottleneck.analysis.finding import Claim, Ladder, Part
 from bottleneck.analysis.steps import Copy, Found
 from probes.core.records import Spread
@@ -38,8 +39,9 @@ def bounded(copy: Copy, made: Found, confidence: float) -> float:
 
 def proof(copy: Copy, made: Found) -> float:
     """An uncached copy whose cold source was not proven may have come from RAM."""
-    proven = made.details.cache.proven
-    return 0.7 if copy.cache == "uncached" and not proven else 1.0
+    cache = made.details.cache
+    unproven = GAP if cache.cold_source else 0.7
+    return unproven if copy.cache == "uncached" and not cache.proven else 1.0
 
 
 def stolen_ratio(made: Found) -> float:

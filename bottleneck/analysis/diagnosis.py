@@ -18,6 +18,7 @@ from bottleneck.analysis.facts.record import CopyFacts
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import shapers
+from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.model import Band, looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
@@ -59,7 +60,7 @@ def diagnose(report: Report) -> Diagnosis:
     found = [_diagnose(report, copy) for copy in copies]
     found += _untried(report, copies)
     found = observed.refined(report, copies, found)
-    headline, beside = _headline(found), tuple(compared(report))
+    headline, beside = _headline(report, found), tuple(compared(report))
     if headline is not None:
         summary = headline.verdict.sentence
     elif beside:
@@ -114,10 +115,14 @@ def _altered(report: Report) -> Iterator[str]:
             yield f"{step.stage} {what}".rstrip()
 
 
-def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
+def _headline(report: Report, found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
     """The slowest of the user's own copies: through the mount, else in the newest dialect; where
-    nothing is known of it one with a fault."""
+    nothing is known of it one with a fault. Of copies that were told the slowest is complained of.
+    """
     own = [each for each in found if each.copy in OWN_COPIES + FILE_COPIES] or found
+    told = [each for each in found if each.bytes_per_second is not None]
+    if told and is_told(report):
+        return min(told, key=lambda each: each.bytes_per_second or 0.0)
     made = [each for each in own if each.bytes_per_second is not None]
     if not made:
         return min(own, key=lambda each: each.verdict.component == "unknown", default=None)
@@ -228,7 +233,7 @@ def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tu
     )
     told = sentences.advice(cap.claim, then.next, then.predicted, rate, then.link_bits, missing)
     inferred = cap.claim.ceiling.standing == "inferred" and not cap.claim.detail
-    if report.server is None and inferred:
+    if report.server is None and inferred and not is_told(report):
         # What only follows from one end is no reason to buy anything yet.
         again = f"Confirm with {steps.with_agent(report)}"
         todo = f"{again} first. Then {told[0][0].lower()}{told[0][1:]}"

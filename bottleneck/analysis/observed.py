@@ -11,13 +11,26 @@ from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import ceilings, hardware_limits, model, sentences, steps
+from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.estimate import likely
-from bottleneck.analysis.finding import Ceiling, Claim, CopyDiagnosis, Ladder, Next, Verdict
+from bottleneck.analysis.evidence.copies import host
+from bottleneck.analysis.facts.record import NETWORK
+from bottleneck.analysis.finding import (
+    Ceiling,
+    Claim,
+    CopyDiagnosis,
+    Ladder,
+    Next,
+    Suspect,
+    Verdict,
+)
 from bottleneck.analysis.link_end import claimed_payload, is_told, slower_link
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
+from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.analysis.supplied import place_text
 from bottleneck.report.report import Report
+from bottleneck.text.safe import safe
 from bottleneck.text.units import count_text, link_text, percent_text, rate_text, size_text
 
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.7, 0.6, 0.5
@@ -155,11 +168,12 @@ def _unexplained(
     sentence = found.verdict.sentence
     if told:
         sentence = f"{sentences.runs(copy, rate)}. {' '.join(told)}"
+    tests = list(_lacking(report, copy, found.suspects))
     return replace(
         found,
         verdict=replace(found.verdict, sentence=sentence),
         evidence=(*told, *found.evidence),
-        advice=tuple(_what_would_tell(report, copies, copy)),
+        advice=tuple(tests[:MOST_TESTS]) or tuple(_what_would_tell(report, copies, copy)),
     )
 
 
@@ -209,11 +223,7 @@ def _opposite(copies: Sequence[Copy], copy: Copy) -> Found | None:
 
 
 def _what_would_tell(report: Report, copies: Sequence[Copy], copy: Copy) -> Iterator[str]:
-    if not hardware_limits.believed(report, copy.sender):
-        yield (
-            f"Run iperf3 from the {copy.sender} to the {copy.receiver} with 1 and with 4 streams. "
-            "It shows whether the network or SMB and the disks are slow."
-        )
+    """Yields what to start elsewhere, where the figures that could be measured are all known."""
     started = {each.initiator for each in copies if each.sender == copy.sender}
     if len(started) == 1:
         other = steps.other(copy.initiator)
@@ -221,7 +231,46 @@ def _what_would_tell(report: Report, copies: Sequence[Copy], copy: Copy) -> Iter
             f"Start the same copy at the {other}. It shows whether the direction or the initiator "
             "matters."
         )
-    yield (
-        f"Measure the disk of the {copy.receiver} by itself, written and flushed. `bottleneck "
-        "diagnose` measures all components in 60 s."
-    )
+    yield "`bottleneck diagnose` measures all components in 60 s."
+
+
+MOST_TESTS = 2
+FIO = "`fio --name=test --rw={} --bs=1M --size=4G {} --unlink=1`"
+DISKSPD = "`diskspd -c4G -b1M -d20 -o8 {} -Sh test.dat`, then delete test.dat"
+
+
+def _lacking(report: Report, copy: Copy, suspects: Sequence[Suspect]) -> Iterator[str]:
+    """Yields the tests whose figures the likeliest suspects lack, the likeliest first."""
+    parts = [each.part for each in suspects]
+    if not hardware_limits.believed(report, copy.sender):
+        parts.insert(0, NETWORK)  # it tells the path from all else
+    for part in dict.fromkeys(parts):
+        component, side = part[0], str(part[1])
+        match component:
+            case "disk":
+                verb = "read" if side == copy.sender else "write"
+                if not any(disk_steps(report, side, verb, "told")):
+                    yield f"On the {side}, in the folder of the copy: {_test(report, side, verb)}."
+            case "network" if not hardware_limits.believed(report, copy.sender):
+                way = " -R" if copy.sender == "server" else ""
+                server = host(report, "server")
+                name = server.name if server is not None and server.name else "SERVER"
+                yield (
+                    f"Run `iperf3 -s` on the server and `iperf3 -c {safe(name)}{way}` on the "
+                    "client."
+                )
+            case "tcp" | "smb" if rtt(report) is None:
+                yield "Run `ping` from the client to the server: 20 packets."
+            case "cpu":
+                yield (
+                    f"Note the busiest core of the {side} during the copy (`top` and 1 on Linux, "
+                    "Task Manager on Windows)."
+                )
+
+
+def _test(report: Report, side: str, verb: str) -> str:
+    """Returns the command that measures a disk on a host's system."""
+    facts = host(report, side)
+    if facts is not None and "windows" in (facts.system or "").casefold():
+        return DISKSPD.format("-w0" if verb == "read" else "-w100")
+    return FIO.format(verb, "--direct=1" if verb == "read" else "--end_fsync=1")

@@ -24,6 +24,7 @@ class Kind:
     """One direction of a socket's buffer."""
 
     name: str
+    cause: str
     option: str
     sysctl: str
 
@@ -32,9 +33,9 @@ class Kind:
         return sockets.send_buffer_bytes if self is SEND else sockets.receive_buffer_bytes
 
 
-RECEIVE = Kind("receive window", "SO_RCVBUF", "net.ipv4.tcp_rmem")
-SEND = Kind("send buffer", "SO_SNDBUF", "net.ipv4.tcp_wmem")
-KINDS = {"receive-window": RECEIVE, "send-buffer": SEND}
+RECEIVE = Kind("receive window", "receive-window", "SO_RCVBUF", "net.ipv4.tcp_rmem")
+SEND = Kind("send buffer", "send-buffer", "SO_SNDBUF", "net.ipv4.tcp_wmem")
+KINDS = {each.cause: each for each in (RECEIVE, SEND)}
 """By the cause that one is."""
 
 

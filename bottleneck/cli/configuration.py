@@ -31,8 +31,12 @@ LARGEST_BYTES = 64 << 10
 SECRETS = frozenset(("password", "passwd", "pass", "pw", "token", "agent-token", "secret"))
 ON_THE_LINE = frozenset((*KINDS, "output", "redact"))
 """Told there alone: documents are owed in every ending, also in those before a file is read."""
-ON_THE_LINE_OF = {"cleanup": frozenset(("yes", "older-than"))}
-"""Told there alone for a command: what removes is asked for each time, and by whoever runs it."""
+ON_THE_LINE_OF = {
+    "cleanup": frozenset(("yes", "older-than")),
+    "explain": frozenset(("copy", "link", "rtt", "from", "template")),
+}
+"""Told there alone for a command: what removes is asked for each time, and by whoever runs it; and
+figures are those of one case."""
 OF_ONE_COMMAND = frozenset(("format",))
 """Options that mean something else for each command."""
 _BUDGETS = frozenset(("budget", "quick", "thorough"))

@@ -52,13 +52,14 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
     """
     with interrupts.held():
         from bottleneck.analysis.estimate import estimate as estimated
-        from bottleneck.analysis.estimate.envelope import Envelope
+        from bottleneck.analysis.estimate.envelope import Envelope, Window
         from bottleneck.cli import documents
         from bottleneck.documents import terminal
         from bottleneck.documents.estimate import blocks, estimate_json
         from probes.core.records import DIALECTS
 
     link_rate = _read("--link", figures.link, units.parse_rate)
+    window = _read("--window", figures.window, units.parse_size)
     given = Envelope(
         verb=checked("estimate", verb, ("pull", "push")),
         cached=figures.cached,
@@ -68,7 +69,7 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
         ipv6=checked("--ip", figures.ip, ("4", "6")) == "6",
         vlan_tags=int(figures.vlan),
         rtt_seconds=_read("--rtt", figures.rtt, units.parse_seconds),
-        window_bytes=_read("--window", figures.window, units.parse_size),
+        windows=() if window is None else (Window(window),),
         streams=_within("--streams", figures.streams, 1, 10_000),
         request_bytes=_read("--request", figures.request, units.parse_size),
         depth=None if figures.depth is None else _within("--depth", figures.depth, 1, 65_535),

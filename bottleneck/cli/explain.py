@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,12 +17,13 @@ if TYPE_CHECKING:
     from bottleneck.cli.documents import Output
     from bottleneck.report.report import Report
 
-File = Annotated[
-    Path | None,
+Files = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="[REPORT.json]",
-        help="Report written by --json, ticket, or observations file with your own figures "
-        "[default: the last diagnosis].",
+        metavar="[FILES]",
+        help="Report, ticket, observations, or outputs of iperf3, fio, ping, smbclient, rsync, "
+        "robocopy, dd, diskspd or ss, all of one case. server:FILE and client:FILE say where it "
+        "was measured [default: the last diagnosis].",
     ),
 ]
 Format = Annotated[
@@ -35,39 +35,62 @@ Format = Annotated[
 ]
 
 
+@options.group("Figures")
+class Figures:
+    """What a user tells beside the files."""
+
+    copy: list[str] | None = options.value("COPY", "A copy, as 'pull 38MB/s' (repeatable).")
+    link: str | None = options.value("RATE", "Rate of both hosts' links, such as 1Gbit/s.")
+    rtt: str | None = options.value("TIME", "RTT, such as 2ms.")
+    from_: str | None = options.value("SIDE", "Where FILE was measured: client or server.")
+    template: bool = options.flag("Print an observations file to fill in.")
+
+
 def explain(
-    file: File = None,
+    files: Files = None,
     format: Format = "text",
     *,
+    figures: Figures,
     wanted: options.Wanted,
     shown: options.Documents,
     screen: options.Screen,
 ) -> int:
-    """Diagnose a saved report again, offline, or as a ticket.
+    """Diagnose a saved report again, or figures that you have.
 
     Contacts no host and measures nothing.
     """
     with interrupts.held():
         from bottleneck.cli import documents, loading
+        from bottleneck.cli.completion import checked
         from bottleneck.documents.plots.zones import zone_curves_svg
+        from bottleneck.estimate.template import TEMPLATE
         from bottleneck.report import last_report
+        from probes.core.records import SIDES
         from probes.core.stage import Refused
 
+    if figures.template:
+        print(TEMPLATE, end="")
+        return exits.DONE
     output = documents.output(documents.in_format(format, shown), screen)
-    file = file or last_report.path()
-    if file is None or not file.exists():
-        named = "no diagnosis is kept" if file is None or file == last_report.path() else file
-        raise Refused("usage", f"{named}: not found; run bottleneck diagnose or name a report")
-    loaded, rate = loading.load(file), loading.target_rate(wanted.target_rate)
+    side = None if figures.from_ is None else checked("--from", figures.from_, SIDES)
+    told = loading.Told(tuple(figures.copy or ()), figures.link, figures.rtt, side)
+    names = list(files or ())
+    if not names and told == loading.Told():
+        last = last_report.path()
+        if last is None or not last.exists():
+            raise Refused("usage", "no diagnosis is kept; run bottleneck diagnose or name a report")
+        names = [str(last)]
+    loaded, rate = loading.explained(names, told), loading.target_rate(wanted.target_rate)
     if rate is not None and loaded.ticket_diagnosis is not None:
-        raise Refused("usage", f"--target-rate: {file} is a ticket; use the report of its run")
+        what = f"--target-rate: {names[0]} is a ticket; use the report of its run"
+        raise Refused("usage", what)
     if rate is not None:
         loaded = replace(loaded, target_rate_bytes_per_second=rate)
     loaded = output.showable(loaded)
     if format == "svg":
         drawing = zone_curves_svg(loaded)
         if drawing is None:
-            raise Refused("usage", f"{file}: no disk zones measured; cannot plot")
+            raise Refused("usage", f"{names[0]}: no disk zones measured; cannot plot")
         done = documents.shown(lambda: documents.to_stdout(drawing))
     else:
         done = documents.written(loaded, documents.diagnosed(loaded)[0], output)
@@ -76,7 +99,7 @@ def explain(
 
 LONGEST_NOTE = 600
 MOST_COMPARED = 100
-Files = Annotated[
+Reports = Annotated[
     list[str],
     typer.Argument(
         metavar="REPORTS",
@@ -86,7 +109,7 @@ Files = Annotated[
 
 
 def compare(
-    files: Files,
+    files: Reports,
     format: options.TextOrJson = "text",
     *,
     shown: options.Shown,

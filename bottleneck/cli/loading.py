@@ -5,16 +5,21 @@ from __future__ import annotations
 import glob
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bottleneck.estimate import observations, supplied_report
+from bottleneck.estimate.observations import Observations
+from bottleneck.readers import case, registry
+from bottleneck.readers.figure import NotTold, Output
 from bottleneck.records import ticket_figures
 from bottleneck.records.trend import began
 from bottleneck.report import report
 from bottleneck.report.report import Report
 from bottleneck.text import units
+from probes.core.records import SIDES
 from probes.core.stage import Refused
 
 MOST_LOADED = 32
@@ -22,25 +27,94 @@ MOST_LOADED = 32
 _PATTERN = frozenset("*?[")
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a user tells of a case beside its files."""
+
+    copies: tuple[str, ...] = ()
+    """Each in words: `pull 38MB/s`."""
+    link: str | None = None
+    rtt: str | None = None
+    side: str | None = None
+    """Host that the files' figures are of: client, server; None: each file's name tells."""
+
+
 def load(file: Path) -> Report:
-    """The report in a file, or the one that observations or a ticket's figures amount to.
+    """The report in a file, or the one that observations, other tools' or a ticket's figures make.
 
     Errors: Refused, "usage": it cannot be read, or it is none of them.
     """
+    return explained((str(file),), Told())
+
+
+def explained(names: Sequence[str], told: Told) -> Report:
+    """Returns the report of one case: of a file as it is, of several and of words all together.
+
+    Errors: Refused, "usage", one line: what cannot be read, or what is asked for.
+    """
+    today = datetime.now(UTC).date().isoformat()
+    parts: list[Observations] = []
+    questions: list[str] = []
+    for name in names:
+        side, path = _named(name, told.side)
+        try:
+            part = _read(path, side, today)
+        except NotTold as question:
+            questions.append(f"{path}: {question}".replace("FILE", str(path)))
+            continue
+        except report.ReportError as error:
+            raise Refused("usage", f"{path}: {error}") from None
+        except OSError as error:
+            raise Refused("usage", f"{path}: {error.strerror}") from None
+        if isinstance(part, Report):
+            if len(names) == 1 and told == Told():
+                return part
+            raise Refused("usage", f"{path} is a report: explain it alone, without other figures")
+        parts.append(part)
+    if questions:
+        raise Refused("usage", "; ".join(questions))
     try:
-        content = report.read(file)
-        if observations.is_toml(content):
-            return supplied_report.report_of(observations.loads(content))
-        if ticket_figures.is_ticket(content):
-            return ticket_figures.report_of(content)
-        document = report.document(content)
-        if observations.is_one(document):
-            return supplied_report.report_of(observations.loads(content, document))
-        return ticket_figures.with_diagnosis(report.from_elsewhere(document), document)
-    except report.ReportError as error:
-        raise Refused("usage", f"{file}: {error}") from None
-    except OSError as error:
-        raise Refused("usage", f"{file}: {error.strerror}") from None
+        parts.append(_in_words(told, today))
+        return supplied_report.report_of(case.joined(parts))
+    except (report.ReportError, units.UnitError) as error:
+        raise Refused("usage", f"{names[0] if names else 'figures'}: {error}") from None
+
+
+def _named(name: str, side: str | None) -> tuple[str | None, Path]:
+    """Returns the host and the file of `server:fio.json`."""
+    before, _, after = name.partition(":")
+    return (before, Path(after)) if before in SIDES and after else (side, Path(name))
+
+
+def _in_words(told: Told, date: str) -> Observations:
+    """Returns what options tell. Errors: ReportError, UnitError."""
+    copies = tuple(map(case.copy_of, told.copies))
+    trip = None if told.rtt is None else units.parse_seconds(told.rtt)
+    words = case.of_figures((*copies, observations.Path(trip)), "Figures", date)
+    return words if told.link is None else case.with_link(words, units.parse_rate(told.link))
+
+
+def _read(file: Path, side: str | None, date: str) -> Report | Observations:
+    """Returns what a file holds. Errors: ReportError, NotTold, OSError."""
+    content = report.read(file)
+    text = registry.text_of(content)
+    if content.startswith(registry.UTF16):
+        content = text.encode()
+    if observations.is_toml(content):
+        return observations.loads(content, None, date)
+    if ticket_figures.is_ticket(content):
+        return ticket_figures.report_of(content)
+    if registry.reader_of(text) is not None:
+        return case.of_figures(registry.figures(Output(text, side)), file.name, date)
+    if not text.lstrip().startswith("{"):
+        return observations.loads(content, None, date)
+    document = report.document(content)
+    if observations.is_one(document):
+        return observations.loads(content, document, date)
+    if "schema" not in document:
+        keys = ", ".join(list(document)[:4])
+        raise report.ReportError(f"JSON of another program (keys: {keys[:80]}); {registry.KNOWN}")
+    return ticket_figures.with_diagnosis(report.from_elsewhere(document), document)
 
 
 def target_rate(text: str | None) -> float | None:

@@ -382,7 +382,7 @@ def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]
                 else:
                     yield group.replace(**named, default=False, annotation=Annotated[bool, option])
             continue
-        name = f"--{each.name.replace('_', '-')}"
+        name = f"--{each.name.rstrip('_').replace('_', '-')}"
         option = typer.Option(name, *each.metadata["short"], **{**below, **each.metadata["option"]})
         hint = Annotated[hints[each.name], option]  # type: ignore[valid-type,name-defined]
         yield group.replace(name=each.name, default=each.default, annotation=hint)

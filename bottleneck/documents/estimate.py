@@ -106,6 +106,7 @@ def _given(found: Estimate) -> dict[str, Any]:
     told = {
         **asdict(given),
         "ip_version": 6 if given.ipv6 else 4,
+        "window_bytes": given.window_bytes,
         "request_bytes": size,
         "depth": depth,
         "read_bytes_per_second": None if given.read is None else given.read.usual,

@@ -51,6 +51,7 @@ Side = Annotated[str, str, _one_of(*SIDES)]
 
 _KIND = "copy-bottleneck/observations/"
 SCHEMA = f"{_KIND}1"
+CURLY = re.compile(r"=\s*[\u201c\u201d\u201e\u00ab\u2018\u2019]")
 _MARK = re.compile(rf"""^[ \t]*["']?schema["']?\s*=\s*["']{_KIND}""".encode(), re.M)
 
 
@@ -58,26 +59,26 @@ _MARK = re.compile(rf"""^[ \t]*["']?schema["']?\s*=\s*["']{_KIND}""".encode(), r
 class Host:
     """One of the two hosts, as far as it was told."""
 
-    name: str | None
-    system: str | None
-    link: Rate | None
+    name: str | None = None
+    system: str | None = None
+    link: Rate | None = None
     """Rate of its network card."""
-    duplex: str | None
-    mtu: int | None
-    memory: Size | None
-    cores: int | None
-    tcp_rmem: str | None
+    duplex: str | None = None
+    mtu: int | None = None
+    memory: Size | None = None
+    cores: int | None = None
+    tcp_rmem: str | None = None
     """As net.ipv4.tcp_rmem: three sizes, the last ends the kernel's own tuning."""
-    tcp_wmem: str | None
-    congestion_control: str | None
+    tcp_wmem: str | None = None
+    congestion_control: str | None = None
 
 
 @dataclass(frozen=True)
 class Path:
     """Between the hosts."""
 
-    rtt: Seconds | None
-    loss: Ratio | None
+    rtt: Seconds | None = None
+    loss: Ratio | None = None
     """Loss events per packet."""
 
 
@@ -87,11 +88,11 @@ class Tcp:
 
     sender: Side
     rate: Rate
-    streams: int | None
-    buffer: Size | None
-    window: Size | None
-    tool: str | None
-    client: str | None
+    streams: int | None = None
+    buffer: Size | None = None
+    window: Size | None = None
+    tool: str | None = None
+    client: str | None = None
     """Which client, where several were tried."""
 
 
@@ -109,8 +110,8 @@ class Disk:
 
     side: Side
     verb: Annotated[str, str, _one_of("read", "write")]
-    rate: Rate | None
-    tool: str | None
+    rate: Rate | None = None
+    tool: str | None = None
     zones: tuple[Zone, ...] = ()
 
 
@@ -119,17 +120,17 @@ class Copy:
     """A copy that was made, or is asked about."""
 
     copy: Annotated[str, str, _one_of(*SUPPLIED_COPIES)]
-    rate: Rate | None
+    rate: Rate | None = None
     """None: not told; what bounds it is told all the same."""
-    dialect: Annotated[str, str, _one_of(*DIALECTS)] | None
-    size: Size | None
-    request: SizeText | None
-    depth: int | None
-    streams: int | None
-    from_place: Ratio | None
+    dialect: Annotated[str, str, _one_of(*DIALECTS)] | None = None
+    size: Size | None = None
+    request: SizeText | None = None
+    depth: int | None = None
+    streams: int | None = None
+    from_place: Ratio | None = None
     """Of the source on the sender's disk, as a zone's."""
-    to_place: Ratio | None
-    tool: str | None
+    to_place: Ratio | None = None
+    tool: str | None = None
 
 
 @dataclass(frozen=True)
@@ -169,10 +170,10 @@ class Observations:
     title: str
     date: str
     """YYYY-MM-DD: when they were taken."""
-    source: str | None
-    client: Host | None
-    server: Host | None
-    path: Path | None
+    source: str | None = None
+    client: Host | None = None
+    server: Host | None = None
+    path: Path | None = None
     notes: tuple[str, ...] = ()
     """What the figures stand for, and what their author found."""
     tcp: tuple[Tcp, ...] = ()
@@ -193,16 +194,20 @@ def is_toml(content: bytes) -> bool:
     return not content.lstrip().startswith(b"{") and _MARK.search(content) is not None
 
 
-def loads(content: bytes, document: dict[str, Any] | None = None) -> Observations:
+def loads(
+    content: bytes, document: dict[str, Any] | None = None, date: str | None = None
+) -> Observations:
     """The observations in a file.
 
-    document: what the file holds, where it was parsed already.
+    document: what the file holds, where it was parsed already; date: of figures without one.
     Errors: ReportError, one line that says where and what.
     """
     if len(content) > bounded.LARGEST_TOML_BYTES:
         raise ReportError(f"larger than {bounded.LARGEST_TOML_BYTES} bytes")
     document = _document(content) if document is None else document
-    schema = document.get("schema")
+    usual = {"schema": SCHEMA, "title": "Figures", "date": date}
+    document = {**{key: value for key, value in usual.items() if value}, **document}
+    schema = document["schema"]
     if schema != SCHEMA:
         # By its type alone: a number may be too long to be made text.
         told = repr(schema[:80]) if isinstance(schema, str) else type(schema).__name__
@@ -216,10 +221,13 @@ def loads(content: bytes, document: dict[str, Any] | None = None) -> Observation
 def _document(content: bytes) -> dict[str, Any]:
     if content.lstrip().startswith(b"{"):
         return report.document(content)
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        if CURLY.search(line):
+            raise ReportError(f'line {number}: curly quotes, as a mail makes them; write "..."')
     try:
         return bounded.loads_toml(content)
     except bounded.NotBounded as error:
-        raise ReportError(str(error)) from None
+        raise ReportError(f"{error}; `bottleneck explain --template` prints a form") from None
 
 
 def _read(kind: Any, document: dict[str, Any], where: str = "") -> dict[str, Any]:

@@ -27,7 +27,8 @@ _BYTE_MULTIPLES = {
 }
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>(?:[kKmMgGtT][iI]?)?)"
 _SIZE = re.compile(_NUMBER + r"(?P<unit>B|bytes)?", re.ASCII)
-_RATE = re.compile(_NUMBER + r"(?:(?P<unit>B|bytes|bit|bits)(?:/s|ps)|bits?)", re.ASCII)
+_RATE = re.compile(_NUMBER + r"(?:(?P<unit>B|[bB]ytes|bit|bits)(?:/s|ps|/sec)|bits?)", re.ASCII)
+_COMMA = re.compile(r"(\d+),(\d{1,2}(?!\d)|\d{4,})(.*)", re.ASCII)
 _SECONDS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>us|\u00b5s|ms|s|min)", re.ASCII)
 _SECONDS_OF = {"us": 1e-6, "\u00b5s": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 Style = Literal["si", "iec", "bits"]
@@ -42,6 +43,7 @@ _UNITS: dict[Style, tuple[tuple[str, float], ...]] = {
 _style: ContextVar[Style] = ContextVar("style", default="si")
 _GREAT, _USUAL = 999.5, 0.9995
 """Figures of the usual unit from which on the greatest, and below which the least, is taken."""
+RATE_EXAMPLE = "write for example 100MB/s or 1Gbit/s"
 _MOST = 10**18
 _LEAST_SECONDS = 1e-9
 LEAST_RATE, MOST_RATE = 1e-3, 1e15
@@ -242,7 +244,8 @@ def parse_size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise UnitError(f"{_shown(text)} is not a size: write for example 256MiB or 1GB")
+        example = "write for example 256MiB or 1GB"
+        raise UnitError(_comma(text) or f"{_shown(text)} is not a size: {example}")
     prefix = match["prefix"]
     if prefix and match["unit"] is None:
         raise UnitError(_ambiguous(text, match["number"], prefix, ""))
@@ -253,30 +256,40 @@ def parse_size(text: str) -> int:
 
 
 def parse_rate(text: str) -> float:
-    """Bytes per second from `100MB/s`, `110 MiB/s`, `1Gbit/s`, `1Gbit`.
+    """Bytes per second from `100MB/s`, `110 MiB/s`, `1Gbit/s`, `1Gbit`; as iperf3 prints them too:
+    `941 Mbits/sec`, `112 MBytes/sec`.
 
     Errors: UnitError for anything else; `100M`, `100Mb/s` and `100Mbps` do not say bits or bytes.
     """
     match = _RATE.fullmatch(text.strip())
     if match is not None:
-        bits = match["unit"] not in ("B", "bytes")
-        rate = _scaled(match["number"], match["prefix"]) / (8 if bits else 1)
+        bits, prefix = match["unit"] not in ("B", "bytes", "Bytes"), match["prefix"]
+        if match["unit"] == "Bytes" and len(prefix) == 1:
+            prefix += "i"  # as iperf3 counts, and not its bits
+        rate = _scaled(match["number"], prefix) / (8 if bits else 1)
         return _within(text, rate, LEAST_RATE, MOST_RATE)
     loose = re.fullmatch(_NUMBER + r"(?P<unit>b?)(?:/s|ps)?", text.strip(), re.ASCII)
     if loose is not None:
         # A bare number is most likely meant as the MB/s or Mbit/s that tools print.
         prefix = loose["prefix"] or ("" if loose["unit"] else "M")
         raise UnitError(_ambiguous(text, loose["number"], prefix, "/s"))
-    raise UnitError(f"{_shown(text)} is not a rate: write for example 100MB/s or 1Gbit/s")
+    raise UnitError(_comma(text) or f"{_shown(text)} is not a rate: {RATE_EXAMPLE}")
 
 
 def parse_seconds(text: str) -> float:
     """Seconds from `0.5ms`, `149 ms`, `250us`, `2s`, `10 min`. Errors: UnitError for the rest."""
     match = _SECONDS.fullmatch(text.strip())
     if match is None:
-        raise UnitError(f"{_shown(text)} is not a time: write for example 0.5ms or 2s")
+        example = "write for example 0.5ms or 2s"
+        raise UnitError(_comma(text) or f"{_shown(text)} is not a time: {example}")
     seconds = float(match["number"]) * _SECONDS_OF[match["unit"]]
     return _within(text, seconds, _LEAST_SECONDS, _MOST)
+
+
+def _comma(text: str) -> str:
+    """Returns what to write for a decimal comma; empty: there is none."""
+    match = _COMMA.fullmatch(text.strip())
+    return f"{_shown(text)} has a decimal comma: write {match[1]}.{match[2]}" if match else ""
 
 
 def _ambiguous(text: str, number: str, prefix: str, per: str) -> str:

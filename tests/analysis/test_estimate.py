@@ -7,11 +7,11 @@ import json
 import pytest
 
 from bottleneck.analysis.estimate import estimate, likely
-from bottleneck.analysis.estimate.envelope import KINDS, Envelope, disk_of
+from bottleneck.analysis.estimate.envelope import KINDS, Envelope, Window, disk_of
 from bottleneck.documents.estimate import estimate_json
 
 GIGABIT = {"link_bits_per_second": 1e9}
-FAR = {**GIGABIT, "rtt_seconds": 0.149, "window_bytes": 65536}
+FAR = {**GIGABIT, "rtt_seconds": 0.149, "windows": (Window(65536),)}
 OUTGROWN = {"cached": True, "read": disk_of(60e6), "ram_bytes": 4e9, "size_bytes": 8e9}
 STAGES = {**GIGABIT, "read": disk_of(100e6), "write": disk_of(50e6), "size_bytes": 1e9}
 
@@ -27,9 +27,12 @@ ENVELOPES = {
     "a window carries itself in each round trip": FAR,
     "four windows carry four times that": {**FAR, "streams": 4},
     "a window of the product asks for no larger one": {
-        **{**GIGABIT, "rtt_seconds": 0.01, "window_bytes": 64 << 20}
+        **{**GIGABIT, "rtt_seconds": 0.01, "windows": (Window(64 << 20),)}
     },
-    "a window without a link fills nothing known": {"rtt_seconds": 0.01, "window_bytes": 65536},
+    "a window without a link fills nothing known": {
+        "rtt_seconds": 0.01,
+        "windows": (Window(65536),),
+    },
     **{
         f"{dialect} keeps its usual requests in flight": {"dialect": dialect, "rtt_seconds": 0.05}
         for dialect in ("smb1", "2.0.2", "2.1", "3.1.1")
@@ -49,10 +52,18 @@ ENVELOPES = {
     "unless it outgrows the RAM": OUTGROWN,
     "which is the RAM's matter over USB too": {**OUTGROWN, "read": KINDS["usb2"]},
     "what is not given is asked for": {},
-    "the round trip is asked for by each that needs it": {"window_bytes": 65536, "loss_ratio": 0.1},
+    "the round trip is asked for by each that needs it": {
+        "windows": (Window(65536),),
+        "loss_ratio": 0.1,
+    },
     "stages work at once or one after the other": STAGES,
     "a window takes no turn": {
-        **{"rtt_seconds": 0.1, "window_bytes": 65536, "read": disk_of(1e8), "write": disk_of(1e8)}
+        **{
+            "rtt_seconds": 0.1,
+            "windows": (Window(65536),),
+            "read": disk_of(1e8),
+            "write": disk_of(1e8),
+        }
     },
     "a path is one stage though two ceilings are its": {
         **{**GIGABIT, "rtt_seconds": 0.01, "loss_ratio": 1e-6, "cached": True}

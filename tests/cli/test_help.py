@@ -16,7 +16,7 @@ COLUMNS, MOST_WORDS = 80, 25
 METAVARS = {"FILE", "DIR", "N", "SECONDS", "NAME", "SHARE", "RATE", "BYTES", "TIME", "AGE", "LIST"}
 METAVARS |= {"SPEC", "URL", "DEV", "DISK", "EXPR", "VERDICT", "4|6", "ADDRESS:PORT"}
 METAVARS |= {"link|disk|window|cpu", "on|off", "COMMAND", "sequential|random", "push|pull"}
-METAVARS |= {"read|write"}
+METAVARS |= {"read|write", "COPY", "SIDE"}
 COINED = re.compile(
     r"(?<!-)\b(caps?|capped|ceilings?|ladder|lies|told|tells|so many|nobody|somebody|no right|"
     r"none of|speaks?|coordinator|instrument|left out|give|broke off|rung|alone|blamed?)\b",

@@ -51,10 +51,11 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8-sig")
     assert load(path) == told(copy=[copy])
-    for content, complaint in ((text.encode("utf-16"), "not UTF-8 text"), (b"", "empty")):
-        path.write_bytes(content)
-        with pytest.raises(Refused, match=complaint):
-            load(path)
+    path.write_bytes(text.encode("utf-16"))
+    assert load(path) == told(copy=[copy])
+    path.write_bytes(b"")
+    with pytest.raises(Refused, match="empty"):
+        load(path)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_what_is_wrong_is_said_in_one_line(tables, complaint):
         (b"schema = 'copy-bottleneck/observations/1'\nrate = ", "not TOML"),
         (b"a = " + b"[" * 5000, "not TOML: nested too deep"),
         (b"a." * 60_000 + b"a = 1", "not TOML: a line has more than 200 dots"),
-        (b"a." * 200 + b"a = 1", "schema is NoneType, this program reads"),
+        (b"a." * 200 + b"a = 1", "unknown key 'a'"),
         (b"schema = 0x" + b"f" * 6000, "schema is int, this program reads"),
         (b'{"schema": ', "not JSON"),
         (b'{"schema": 1' + b"0" * 6000 + b"}", "a number of 6001 characters"),

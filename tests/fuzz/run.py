@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).parent
-TARGETS = ("fio_output", "names", "smb_replies", "agent_frames", "reports")
+TARGETS = ("fio_output", "names", "smb_replies", "agent_frames", "reports", "outputs")
 TIMEOUT_SECONDS = 60
 """Of the clock, for what waits; what computes for more than 5 s is a finding too."""
 MEMORY_MIB = 256

@@ -247,7 +247,14 @@ TABLE: dict[str, tuple[Row, ...]] = {
         Row("cpu/one-core", "one core", always),
     ),
     "smb": (
-        Row("smb/server-software", "server software", claimed("smb/server-software"), speaks=True),
+        Row(
+            "smb/server-software",
+            "server software",
+            sign("server-waits"),
+            speaks=True,
+            trust=0.7,
+            sign="server-waits",
+        ),
         Row(
             "smb/server-software",
             "the server stands still",

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, CopyFacts, Part
+from bottleneck.analysis.facts.record import (
+    ALLOWS,
+    ALONE,
+    NETWORK,
+    SHOWN,
+    CopyFacts,
+    Fact,
+    Part,
+)
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.network.loss import bracket
 
@@ -28,8 +36,34 @@ SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.8, 1.15
 above which they cannot have shared it."""
 OTHERS_RATIO = 0.25
 
+NEAR_RATIOS = 0.7, 1.15
+"""The copy's rate over a limit that is worth a sentence beside it."""
+CARRIED_TIMES = 1.1
+"""What went through a component at another time, over the copy's rate, to speak against it."""
+
 Holds = Callable[[CopyFacts, Part], bool]
 """Whether a cause is there, by the copy's facts and the component."""
+
+
+def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
+    """Returns the limit of a component that the copy runs at; None: at none."""
+    if copy.rate is None:
+        return None
+    rate, (low, high) = copy.rate.median, NEAR_RATIOS
+    near = [e for e in copy.of(part, ALONE, ALLOWS) if low <= rate / e.level.median <= high]
+    # What a window allows says more than that TCP by itself met it, too.
+    by_kind = {ALLOWS: 0, ALONE: 1 if part[0] == "tcp" else 0}
+    apart = {each: abs(math.log(rate / each.level.median)) for each in near}
+    return min(near, key=lambda each: (by_kind[each.kind], apart[each]), default=None)
+
+
+def faster_twin(copy: CopyFacts, part: Part) -> Fact | None:
+    """Returns the fastest copy of the run that does not pass a component; None: none is faster."""
+    own = {each.words for each in copy.of(part, SHOWN)}
+    twins = [each for each in copy.of(NETWORK, SHOWN) if each.words not in own]
+    twin = max(twins, key=lambda each: each.level.median, default=None)
+    rate = math.inf if copy.rate is None else copy.rate.median
+    return twin if twin is not None and twin.level.median >= CARRIED_TIMES * rate else None
 
 
 def is_reached(claim: Claim) -> bool:

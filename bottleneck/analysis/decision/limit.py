@@ -10,8 +10,8 @@ from bottleneck.analysis.cap import Cap, settled
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.decision.capability import Fix
 from bottleneck.analysis.decision.causes import Row, rows
-from bottleneck.analysis.decision.conditions import claim_of
-from bottleneck.analysis.decision.reasons import because, limit_fact
+from bottleneck.analysis.decision.conditions import claim_of, limit_fact
+from bottleneck.analysis.decision.reasons import because
 from bottleneck.analysis.decision.verdict import Decision, decide
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.facts.gather import gather
@@ -20,6 +20,7 @@ from bottleneck.analysis.finding import Claim, Ladder
 from bottleneck.analysis.interface_facts import NOTHING, Behind, behind
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules.registry import BY_WORDS
+from bottleneck.analysis.rules.smb.server_software import setting_behind
 from bottleneck.analysis.socket_buffers import Fixed, limiting
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
@@ -73,7 +74,9 @@ def _claim(
         return known
     component, _, word = row.words.partition("/")
     side, cause = row.side_of(copy, part), BY_WORDS[component, word]
-    setting: Fixed | Behind = limiting(given, word, side or "") or NOTHING
+    setting: Fixed | Behind = (
+        limiting(given, word, side or "") or setting_behind(given, word, side or "") or NOTHING
+    )
     fact = limit_fact(copy, part)
     remedy, words = cause.remedy.format(side=side), because(copy, part, row)
     # Without a limit that is known, it is what moved through the component at its best.

@@ -6,31 +6,16 @@ import math
 from collections.abc import Iterator
 
 from bottleneck.analysis.decision.causes import Row
+from bottleneck.analysis.decision.conditions import CARRIED_TIMES, faster_twin, limit_fact
 from bottleneck.analysis.decision.verdict import Decision
 from bottleneck.analysis.decision.weigh import IDLE
-from bottleneck.analysis.facts.record import ALLOWS, ALONE, SHOWN, UNKNOWN, CopyFacts, Fact, Part
+from bottleneck.analysis.facts.record import ALLOWS, ALONE, SHOWN, UNKNOWN, CopyFacts, Part
 from bottleneck.analysis.sentences import part_name
 from bottleneck.text.units import percent_text, rate_text
 
-NEAR_RATIOS = 0.7, 1.15
-"""The copy's rate over a limit that is worth a sentence beside it."""
-CARRIED_TIMES = 1.1
-"""What went through a component at another time, over the copy's rate, to speak against it."""
 WEIGHED, LEAST_LIKELY, SUREST = 3, 0.05, 0.99
 """Most lines of suspects, the least likelihood worth one, and the most that a line claims."""
 NOT_MEASURED = "something that was not measured"
-
-
-def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
-    """Returns the limit of a component that the copy runs at; None: at none."""
-    if copy.rate is None:
-        return None
-    rate, (low, high) = copy.rate.median, NEAR_RATIOS
-    near = [e for e in copy.of(part, ALONE, ALLOWS) if low <= rate / e.level.median <= high]
-    # What a window allows says more than that TCP by itself met it, too.
-    by_kind = {ALLOWS: 0, ALONE: 1 if part[0] == "tcp" else 0}
-    apart = {each: abs(math.log(rate / each.level.median)) for each in near}
-    return min(near, key=lambda each: (by_kind[each.kind], apart[each]), default=None)
 
 
 def because(copy: CopyFacts, part: Part, row: Row) -> str:
@@ -47,7 +32,15 @@ def because(copy: CopyFacts, part: Part, row: Row) -> str:
         # That a window was waited for is said by the time: its size is the news.
         return "; ".join(filter(None, (went, at if part[0] == "tcp" and at else seen or at)))
     both = "; ".join(filter(None, (at, seen)))
-    return both or f"{name} ({row.label}) is the likeliest limit: no other explains this rate"
+    return both or f"{name} ({row.label}) is the likeliest limit: {_no_other(copy, part)}"
+
+
+def _no_other(copy: CopyFacts, part: Part) -> str:
+    """Returns what leaves a component alone: a twin without it that is faster, or nothing else."""
+    twin = faster_twin(copy, part)
+    if twin is None:
+        return "no other explains this rate"
+    return f"{twin.words}, which does not use it, runs at {rate_text(twin.level.median)}"
 
 
 def weights(decision: Decision) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bottleneck.analysis.claim import LIKENESS, SURE
-from bottleneck.analysis.decision.causes import TABLE, Row, rows
-from bottleneck.analysis.decision.conditions import claim_of
-from bottleneck.analysis.decision.weigh import weigh
+from bottleneck.analysis.decision.causes import TABLE, Row, rows, seen
+from bottleneck.analysis.decision.conditions import claim_of, faster_twin, limit_fact
+from bottleneck.analysis.decision.weigh import IDLE, weigh
 from bottleneck.analysis.facts.record import UNKNOWN, CopyFacts, Part, View
 from bottleneck.analysis.finding import Named, Suspect
 
@@ -63,6 +63,12 @@ class Decision:
         return component, row.side_of(self.copy, part), cause
 
 
+def is_supported(copy: CopyFacts, part: Part) -> bool:
+    """Whether any fact speaks for a component, and not only that nothing speaks against it."""
+    is_busy = (copy.busy(part) or 0.0) > IDLE
+    return is_busy or bool(limit_fact(copy, part) or seen(copy, part) or faster_twin(copy, part))
+
+
 def decide(copy: CopyFacts) -> Decision:
     """Decides what caps a copy."""
     tool = next((each for _, each in copy.claims if each.ceiling.tool and each.reached), None)
@@ -74,6 +80,8 @@ def decide(copy: CopyFacts) -> Decision:
     (first, likely), (second, less) = ranked[0], ranked[1]
     rival = second if less >= RIVAL and second != UNKNOWN else None
     suspects = tuple(ranked[:4])
+    if first != UNKNOWN and not is_supported(copy, first):
+        return Decision(copy, UNKNOWN, None, 0.0, suspects)
     if first == UNKNOWN or likely < LEAST:
         ends = first[0] == second[0] == "tcp"
         least, both = (ENDS_LEAST, ENDS_SUM) if ends else (TIE_LEAST, TIE_SUM)

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bottleneck.analysis.decision.causes import Seen, seen
+from bottleneck.analysis.decision.conditions import stands_still
 from bottleneck.analysis.facts.record import (
     ALLOWS,
     ALONE,
     BUSY,
+    NETWORK,
     SHOWN,
     UNKNOWN,
     CopyFacts,
@@ -128,12 +130,28 @@ def _time(copy: CopyFacts) -> dict[Part, float]:
     for part in copy.unseen & levels.keys():
         # Work that the view cannot see is somewhere in its unknown time.
         levels[part] = min(1.0, levels[part] + hidden)
+    levels = _standing_still(copy, levels)
     errors = [each.level.high - each.level.median for each in copy.facts if each.kind == BUSY]
     scale = math.hypot(TEMPERATURE, max(errors, default=0.0))
     weights = {part: math.exp(use / scale) for part, use in levels.items()}
     total, misread = sum(weights.values()), MISREAD[copy.view]
     even = misread / len(weights)
     return {part: (1 - misread) * each / total + even for part, each in weights.items()}
+
+
+def _standing_still(copy: CopyFacts, levels: dict[Part, float]) -> dict[Part, float]:
+    """Returns the utilizations; the silence of a server that stands still is its own time.
+
+    It leaves full queues on the path behind, as a full path does, and nobody is seen at work.
+    """
+    sign = copy.sign("stalls")
+    part: Part = ("smb", sign.side if sign is not None else None)
+    if sign is None or part not in levels or not copy.is_watched:
+        return levels
+    if not stands_still(copy, part):
+        return levels
+    rest = {each: max(0.0, levels[each] - sign.value) for each in (NETWORK, UNKNOWN)}
+    return {**levels, **rest, part: max(levels[part], sign.value)}
 
 
 def _level(copy: CopyFacts, part: Part, rate: Level) -> float:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis import model
-from bottleneck.analysis.estimate.envelope import DiskKind, Envelope
+from bottleneck.analysis.estimate.envelope import DiskKind, Envelope, Window
 from bottleneck.analysis.finding import Ceiling, Claim, Verdict
 from bottleneck.analysis.sentences import name_with_verb
+from bottleneck.analysis.socket_buffers import RECEIVE
 from bottleneck.analysis.steps import dialect_name
 from bottleneck.text.units import (
     count_text,
@@ -37,6 +38,8 @@ HISTORY = {10_000_000: 1e6, 100_000_000: 10e6, 1_000_000_000: 30e6}
 HISTORY_YEAR = 2005
 MATHIS_LOW, MATHIS_HIGH = 0.7, math.sqrt(1.5)
 """The constant of Mathis et al. 1997: 1.22 without delayed acknowledgements; 0.7 by pathdiag."""
+MOSTLY_BYTES_RATIO = 0.8
+"""Of the bandwidth of messages: requests that reach it wait for the link and not for replies."""
 TRUST = 0.75
 """Figures that nobody measured in this run."""
 
@@ -217,31 +220,45 @@ def link(given: Envelope) -> Found:
 
 
 def window(given: Envelope) -> Found:
-    """At most the receiver's window arrives in a round trip."""
-    if given.window_bytes is None or given.rtt_seconds is None:
-        figures = (("--window", given.window_bytes), ("--rtt", given.rtt_seconds))
-        lacks = " and ".join(name for name, told in figures if told is None)
+    """At most the window of an end is in flight in a round trip."""
+    if not given.windows or given.rtt_seconds is None:
+        figures = (("--window", given.windows), ("--rtt", given.rtt_seconds))
+        lacks = " and ".join(name for name, figure in figures if not figure)
         yield Missing("tcp", given.receiver, lacks)
         return
-    level = given.streams * given.window_bytes / given.rtt_seconds
-    trip, size = seconds_text(given.rtt_seconds), size_text(given.window_bytes)
-    fills, needs = "", None
-    if given.link_payload is not None:
-        needs = given.link_payload * given.rtt_seconds / given.streams
-        fills = (
-            f"; {link_text(given.link_bits_per_second or 0)} needs {size_text(needs)}{_each(given)}"
+    trip = seconds_text(given.rtt_seconds)
+    for each in given.windows:
+        side = given.receiver if each.kind is RECEIVE else given.sender
+        size, name = size_text(each.size_bytes), each.kind.name
+        level = given.streams * each.size_bytes / given.rtt_seconds
+        fills, needs = "", None
+        if given.link_payload is not None:
+            needs = given.link_payload * given.rtt_seconds / given.streams
+            link = link_text(given.link_bits_per_second or 0)
+            fills = f"; {link} needs {size_text(needs)}{_each(given)}"
+        many = "" if given.streams == 1 else f"{count_text(given.streams)} x "
+        yield _claim(
+            *("tcp", side, each.kind.cause, level),
+            f"a {name} of {size}{_each(given)} on the {side} allows at most {rate_text(level)} at "
+            f"an RTT of {trip}{fills if each.is_kernels else ''}",
+            f"window / RTT: {many}{size} / {trip} = {rate_text(level)}{fills}",
+            detail=f"{name} of {size}",
+            remedy=_larger(given, side, each, needs),
         )
-    many = "" if given.streams == 1 else f"{count_text(given.streams)} x "
-    yield _claim(
-        *("tcp", given.receiver, "receive-window", level),
-        f"a TCP receive window of {size}{_each(given)} allows at most {rate_text(level)} at an RTT "
-        f"of {trip}",
-        f"window / RTT: {many}{size} / {trip} = {rate_text(level)}{fills}",
-        detail=f"receive window of {size}",
-        remedy=""
-        if needs is None or needs <= given.window_bytes
-        else f"Set a TCP receive window of {size_text(needs)} or more on the {given.receiver}"
-        f"{_each(given)} (rate x RTT)",
+
+
+def _larger(given: Envelope, side: str, window: Window, needs: float | None) -> str:
+    """Returns what window to set; empty: the link is not known, or needs no more."""
+    if needs is None or needs <= window.size_bytes:
+        return ""
+    name, size = window.kind.name, size_text(needs)
+    if not window.is_kernels:
+        return f"Set a TCP {name} of {size} or more on the {side}{_each(given)} (rate x RTT)"
+    one = "The" if given.streams == 1 else "Each"
+    return (
+        f"Set the third value of {window.kind.sysctl} on the {side} to {round(2 * needs)} or more "
+        f"(now {window.size_bytes:.0f}). {one} connection needs a {name} of {size}, the "
+        "bandwidth-delay product"
     )
 
 
@@ -251,31 +268,35 @@ def _each(given: Envelope) -> str:
 
 def round_trips(given: Envelope) -> Found:
     """Requests that wait for their replies: bytes in flight over the time that each takes."""
-    if given.rtt_seconds is None:
+    if given.request_bytes is None and not given.assumes_requests:
+        return
+    if given.rtt_seconds is None and given.response_seconds is None:
         yield Missing("smb", "path", "--rtt")
         return
     size, depth = given.shape
-    payload = given.link_payload
-    own = 0.0 if payload is None else size / payload
-    level = size * depth / (given.rtt_seconds + own)
-    trip = seconds_text(given.rtt_seconds)
-    assumed = given.request_bytes is None or given.depth is None
-    whose = f" (usual for {dialect_name(given.dialect)})" if assumed else ""
-    one = depth == 1
-    many = f"{count_text(depth)} request{'' if one else 's'} of {size_text(size)}"
-    time = f"({trip} + {seconds_text(own)} on the link)" if own else trip
-    half = ""
-    if payload is not None:
-        need = given.rtt_seconds * payload
-        half = f"; with 1 in flight, {size_text(need)} reach half of the link rate"
+    payload, trip = given.link_payload, given.rtt_seconds or 0.0
+    own = 0.0 if payload is None or given.response_seconds else size / payload
+    taken = given.response_seconds or trip + own
+    level = size * depth / taken
+    bandwidth, half_size = given.fit.bandwidth_bytes_per_second, given.fit.n_half_bytes
+    if bandwidth is not None and level >= MOSTLY_BYTES_RATIO * bandwidth:
+        return
+    is_usual = given.request_bytes is None or given.depth is None
+    whose = f" (usual for {dialect_name(given.dialect)})" if is_usual else ""
+    many = f"{count_text(depth)} request{'' if depth == 1 else 's'} of {size_text(size)}"
+    time = f"({seconds_text(trip)} + {seconds_text(own)} on the link)" if own else ""
+    half, enough = "", "longer requests or more of them"
+    if half_size is not None and bandwidth is not None:
+        enough = f"requests of {size_text(half_size)} reach half of {rate_text(bandwidth)}"
+    elif payload is not None:
+        half = f"; with 1 in flight, {size_text(trip * payload)} reach half of the link rate"
     yield _claim(
         *("smb", "path", "round-trips", level),
-        f"{many} in flight {'carries' if one else 'carry'} at most {rate_text(level)} at an RTT of "
-        f"{trip}",
-        f"{many}{whose} / {time} = {rate_text(level)}{half}",
+        f"{many} in flight {'carries' if depth == 1 else 'carry'} at most {rate_text(level)} where "
+        f"each takes {seconds_text(taken)}",
+        f"{many}{whose} / {time or seconds_text(taken)} = {rate_text(level)}{half}",
         detail=f"{many} in flight",
-        remedy=f"Keep more than {size_text(size * depth)} in flight (longer requests or more of "
-        "them)",
+        remedy=f"Keep more than {size_text(size * depth)} in flight ({enough})",
     )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bottleneck.analysis import model, steps
+from bottleneck.analysis.evidence.details import Fit
+from bottleneck.analysis.socket_buffers import RECEIVE, Kind
 from bottleneck.text.units import range_text
 
 USUAL_SHAPES: dict[str, tuple[int, int]] = {"smb1": (60 << 10, 1), "2.0.2": (64 << 10, 8)}
@@ -63,8 +65,18 @@ KINDS: dict[str, DiskKind] = {
 
 
 @dataclass(frozen=True)
+class Window:
+    """Bytes that one end of a connection lets be in flight."""
+
+    size_bytes: float
+    kind: Kind = RECEIVE
+    is_kernels: bool = False
+    """Whether it is the largest that the host's kernel gives a socket."""
+
+
+@dataclass(frozen=True)
 class Envelope:
-    """One copy, started by the client: the back of its envelope."""
+    """One copy: the back of its envelope."""
 
     verb: str = "pull"
     cached: bool = False
@@ -77,11 +89,17 @@ class Envelope:
     ipv6: bool = False
     vlan_tags: int = 0
     rtt_seconds: float | None = None
-    window_bytes: float | None = None
-    """The receive window of one connection."""
+    windows: tuple[Window, ...] = ()
+    """Those of one connection."""
     streams: int = 1
     request_bytes: float | None = None
     depth: float | None = None
+    assumes_requests: bool = True
+    """Whether requests that were not given are the dialect's usual ones."""
+    response_seconds: float | None = None
+    """Time of a request and its response, as measured; None: the RTT, and the data on the link."""
+    fit: Fit = Fit()
+    """Times by size of message."""
     loss_ratio: float | None = None
     """Loss events per packet."""
     read: DiskKind | None = None
@@ -118,6 +136,11 @@ class Envelope:
         """Payload that the link carries, bytes per second."""
         bits = self.link_bits_per_second
         return None if bits is None else bits / 8 * self.link_efficiency
+
+    @property
+    def window_bytes(self) -> float | None:
+        """Receive window of one connection."""
+        return next((each.size_bytes for each in self.windows if each.kind is RECEIVE), None)
 
     @property
     def shape(self) -> tuple[float, float]:

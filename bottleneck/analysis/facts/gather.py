@@ -27,9 +27,6 @@ from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 
-STOPPING = ("server-software", "quota")
-"""Causes by which a file server answers nothing for long, then much at once."""
-
 
 def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFacts:
     """Returns all that a report tells of one copy."""
@@ -44,11 +41,12 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
             claimed.append(each)
         elif each[1].ceiling.standing != "at-least":
             refuted.append(ignored(each[1], fact))
-    seen = time.facts
-    if time.view == "counters" and any(each.ceiling.cause in STOPPING for each in claims):
+    seen, seen_signs = time.facts, tuple(signs(report, copy, time.timed))
+    stops = [each.name for each in seen_signs if each.name == "stalls"]
+    stops += [each.ceiling.cause for each in claims if each.ceiling.cause == "quota"]
+    if time.view == "counters" and stops:
         # A server that stops and goes leaves full queues behind, as a full path does.
         seen = tuple(each for each in seen if each.part != NETWORK)
-    seen_signs = tuple(signs(report, copy, time.timed))
     others = {each.side: each.value for each in seen_signs if each.name == "others-traffic"}
     facts = (
         *seen,

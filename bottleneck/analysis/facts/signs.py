@@ -16,6 +16,7 @@ from bottleneck.analysis.facts.supplied_signs import supplied_signs
 from bottleneck.analysis.facts.windows import window_signs
 from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.rules.cpu.cores import load_of
+from bottleneck.analysis.rules.smb.server_software import software_signs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 from probes.core.records import SIDES
@@ -133,6 +134,7 @@ def signs(report: Report, copy: Copy, timed: TimedCopy | None) -> Iterator[Sign]
         yield from host_signs(report, step, timed)
         yield from connection_signs(step, timed)
         yield from server_signs(copy, step, timed)
+        yield from software_signs(report, copy)
         yield from window_signs(report, copy)
     yield from link_signs(report, copy)
     if supplied:

@@ -12,7 +12,7 @@ from bottleneck.analysis.finding import Claim, WordError
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.bus import links
 from bottleneck.analysis.rules.cpu import cores, quota
-from bottleneck.analysis.rules.disk import alone, read, seek, sync, write, zone
+from bottleneck.analysis.rules.disk import alone, seek, sync, write, zone
 from bottleneck.analysis.rules.disk import contention as disk_contention
 from bottleneck.analysis.rules.instrument import ceiling
 from bottleneck.analysis.rules.memory import cache_size, swap, writeback
@@ -33,13 +33,13 @@ OF_ANY_COPY: tuple[Rule, ...] = (
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
     *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
-    *(mtu.rule, running.rule, read.rule, cache_size.rule, writeback.rule, swap.rule),
-    *(write.rule, sync.rule, quota.rule, quota.shared, server_software.rule),
+    *(mtu.rule, running.rule, cache_size.rule, writeback.rule, swap.rule),
+    *(write.rule, sync.rule, quota.rule, quota.shared),
 )
 """Each yields ceilings of a copy, and remarks for its evidence."""
 
 REFINEMENTS: tuple[Refine, ...] = (
-    *(signing.refine, dialect.refine, server_software.refine, link_end.refine),
+    *(signing.refine, dialect.refine, link_end.refine),
     wrong_path.refine,
 )
 """Each takes all claims of a copy, and puts the cause behind a finding in the finding's place, or
@@ -62,7 +62,7 @@ PINNED_WINDOW = Cause(
 BY_WORDS: dict[tuple[str, str], Cause] = {
     (each.component, each.word): each
     for each in (
-        *(read.CAUSE, write.CAUSE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
+        *(alone.READ, write.CAUSE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
         *(link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, DELAY),
         wrong_path.CAUSE,
         *(RECEIVE_WINDOW, SEND_BUFFER, PINNED_WINDOW),

@@ -94,18 +94,7 @@ def _pulls_stop(report: Report) -> bool:
 
 
 def shared(given: Evidence) -> Iterator[Claim]:
-    """The copy's own rate, where the server's replies pause as beside other processes."""
-    words = "pauses before some replies: they take {:.1f} times their median on average, as where "
-    words += "other processes use its CPU"
-    seen = "The client cannot see the server's CPU. A file server that pauses looks the same."
-    remedy = FIND_OTHERS.format("server")
-    return paused(given, (PAUSES_RATIO, STOPS_RATIO), CONTENTION, words, seen, remedy)
-
-
-def paused(
-    given: Evidence, ratios: tuple[float, float], cause: Cause, words: str, seen: str, remedy: str
-) -> Iterator[Claim]:
-    """The copy's own rate, where small requests take so many times their median on average.
+    """The copy's own rate, where small requests take much longer on average than their median.
 
     A likeness, which counts where no ceiling is reached; nothing where a quota, this end or the
     path may be why.
@@ -119,18 +108,22 @@ def paused(
     for found in steps.measured(report, "smb-matrix"):
         ratio, rtt = _pauses_ratio(found), found.details.rtt_seconds
         near = rtt is not None and rtt < NEAR_SECONDS
-        if near and ratios[0] <= ratio < ratios[1] and not _client_stops(found):
+        if near and PAUSES_RATIO <= ratio < STOPS_RATIO and not _client_stops(found):
             yield claim(
-                cause,
+                CONTENTION,
                 "server",
                 given.made,
-                f"the server {words.format(ratio)}",
+                f"the server pauses before some replies: they take {ratio:.1f} times their median "
+                "on average, as where other processes use its CPU",
                 steps=(given.made.index, found.index),
                 standing="inferred",
                 reached=False,
                 partly=True,
-                evidence=(seen,),
-                remedy=remedy,
+                evidence=(
+                    "The client cannot see the server's CPU. A file server that pauses looks the "
+                    "same.",
+                ),
+                remedy=FIND_OTHERS.format("server"),
             )
             return
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis import shown, steps
-from bottleneck.analysis.claim import claim
+from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import Place, Zones, disk_steps, place_of, zones_under
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules.disk import read, write
+from bottleneck.analysis.rules.disk import write
 from bottleneck.analysis.rules.memory import cache_size
 from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
@@ -27,7 +27,8 @@ BURST_RATIO = 1.3
 """A copy so little above a throttled disk had the burst that the throttle allows for."""
 DOES = {"read": "reads", "write": "writes"}
 DID = {"read": "read", "write": "wrote"}
-CAUSES = {"read": read.CAUSE, "write": write.CAUSE}
+READ = Cause("disk", "read", "read")
+CAUSES = {"read": READ, "write": write.CAUSE}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,111 @@
+"""One case of all that a person has: outputs of tools, observations, and what was told in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from bottleneck.estimate.observations import (
+    SCHEMA,
+    SUPPLIED_COPIES,
+    Copy,
+    Disk,
+    Host,
+    Observations,
+    Path,
+    Tcp,
+)
+from bottleneck.readers.figure import Figure
+from bottleneck.report.report import ReportError
+from bottleneck.text import units
+from probes.core.records import DIALECTS
+
+DIALECT_WORDS = {"smb2": "2.1", "smb3": "3.1.1", **{each: each for each in DIALECTS}}
+EXAMPLE = "write for example 'pull 38MB/s' or 'push 12MB/s cached smb1 robocopy'"
+
+
+def of_figures(figures: Iterable[Figure], title: str, date: str) -> Observations:
+    """Returns the observations that figures amount to."""
+    figures = tuple(figures)
+    paths = [each for each in figures if isinstance(each, Path)]
+    trips = [each.rtt for each in paths if each.rtt is not None]
+    losses = [each.loss for each in paths if each.loss is not None]
+    path = Path(min(trips, default=None), max(losses, default=None))
+    return Observations(
+        schema=SCHEMA,
+        title=title,
+        date=date,
+        path=path if paths else None,
+        notes=tuple(each for each in figures if isinstance(each, str)),
+        tcp=tuple(each for each in figures if isinstance(each, Tcp)),
+        disk=tuple(each for each in figures if isinstance(each, Disk)),
+        copy=tuple(each for each in figures if isinstance(each, Copy)),
+    )
+
+
+def joined(parts: Sequence[Observations]) -> Observations:
+    """Returns the observations of one case; of a figure that several have, the first's."""
+    first = parts[0]
+    trips = [each.path.rtt for each in parts if each.path and each.path.rtt is not None]
+    losses = [each.path.loss for each in parts if each.path and each.path.loss is not None]
+    is_path_told = any(each.path for each in parts)
+    return replace(
+        first,
+        client=next((each.client for each in parts if each.client), None),
+        server=next((each.server for each in parts if each.server), None),
+        path=Path(next(iter(trips), None), next(iter(losses), None)) if is_path_told else None,
+        notes=tuple(note for each in parts for note in each.notes),
+        tcp=tuple(tcp for each in parts for tcp in each.tcp),
+        disk=tuple(disk for each in parts for disk in each.disk),
+        copy=tuple(copy for each in parts for copy in each.copy),
+        latency=tuple(latency for each in parts for latency in each.latency),
+        start=tuple(start for each in parts for start in each.start),
+    )
+
+
+def with_link(told: Observations, bytes_per_second: float) -> Observations:
+    """Returns observations whose hosts have a link, where none was told of them."""
+    client, server = told.client or Host(), told.server or Host()
+    return replace(
+        told,
+        client=replace(client, link=client.link or bytes_per_second),
+        server=replace(server, link=server.link or bytes_per_second),
+    )
+
+
+def copy_of(text: str) -> Copy:
+    """Returns the copy that words tell: `push 12 MB/s uncached smb1 robocopy`.
+
+    Without a word on it, its source was in no cache. Errors: ReportError.
+    """
+    words = text.split()
+    name, cache = (words or [""])[0].lower(), "uncached"
+    copy = Copy(copy=f"{name}.{cache}", rate=None)
+    if copy.copy not in SUPPLIED_COPIES:
+        raise ReportError(f"{text[:40]!r} has no direction: {EXAMPLE}")
+    rest, tools = words[1:], []
+    while rest:
+        word = rest.pop(0)
+        if rest and word[-1].isdigit() and rest[0][0].isalpha() and "/" in rest[0]:
+            word += rest.pop(0)
+        lower = word.lower()
+        if lower in ("cached", "uncached"):
+            copy = replace(copy, copy=f"{name}.{lower}")
+        elif lower in DIALECT_WORDS:
+            copy = replace(copy, dialect=DIALECT_WORDS[lower])
+        elif word[0].isdigit():
+            copy = _measured(copy, word)
+        else:
+            tools.append(word)
+    return replace(copy, tool=" ".join(tools) or None)
+
+
+def _measured(copy: Copy, word: str) -> Copy:
+    """Returns a copy with a rate or a size. Errors: ReportError."""
+    is_size = word[-1] in "Bb" and "/" not in word and not word.lower().endswith("ps")
+    try:
+        if is_size:
+            return replace(copy, size=units.parse_size(word))
+        return replace(copy, rate=units.parse_rate(word))
+    except units.UnitError as error:
+        raise ReportError(str(error)) from None

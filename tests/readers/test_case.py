@@ -1,0 +1,91 @@
+"""One case of words and of several files."""
+
+from __future__ import annotations
+
+import pytest
+
+from bottleneck.cli.loading import Told, explained
+from bottleneck.readers.case import copy_of
+from bottleneck.report.report import ReportError
+from probes.core.stage import Refused
+
+WORDS = {
+    "pull 38MB/s": ("pull.uncached", 38e6, None, None),
+    "push 12 MB/s uncached smb1 robocopy": ("push.uncached", 12e6, "smb1", "robocopy"),
+    "server.push 941 Mbits/sec cached smb3": ("server.push.cached", 941e6 / 8, "3.1.1", None),
+    "PULL 112 MBytes/sec": ("pull.uncached", 112 * 2**20, None, None),
+    "pull": ("pull.uncached", None, None, None),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), WORDS.items())
+def test_a_copy_in_words(text, told):
+    copy = copy_of(text)
+    assert (copy.copy, copy.rate, copy.dialect, copy.tool) == told
+
+
+def test_a_size_is_no_rate():
+    assert copy_of("push 10GB 2.5 MB/s").size == 10_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("38MB/s", "has no direction"),
+        ("", "has no direction"),
+        ("pull 38Mbps", "can be read in two ways"),
+        ("pull 295,22 MB/s", "decimal comma: write 295.22"),
+        ("pull 3furlongs/s", "is not a rate"),
+    ],
+)
+def test_words_that_cannot_be_read_are_refused_in_a_line(text, why):
+    with pytest.raises(ReportError, match=why):
+        copy_of(text)
+
+
+FIO = '{"fio version": "fio-3.33", "jobs": [{"job options": {"rw": "read"}, "read": '
+FIO += '{"io_bytes": 1000, "bw_bytes": 40000000}}]}'
+IPERF = "[  5]   0.00-10.04  sec  1.09 GBytes   936 Mbits/sec                  receiver\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fio.json").write_text(FIO)
+    (tmp_path / "iperf.txt").write_text(IPERF)
+    (tmp_path / "told.toml").write_text('[client]\nlink = "2.5 Gbit/s"\n[path]\nrtt = "1 ms"\n')
+    (tmp_path / "other.json").write_text('{"hosts": [], "ansible": 1}')
+    return tmp_path
+
+
+def test_several_files_and_words_are_one_case(files):
+    report = explained(
+        ["server:fio.json", "server:iperf.txt", "told.toml"],
+        Told(("pull 38MB/s",), link="1Gbit/s", rtt="9ms"),
+    )
+    settings = [step.setting for step, _ in report.entries]
+    assert [each.stage for each, _ in report.entries] == ["tcp", "disk", "smb-copy"]
+    assert settings[0]["verb"] == "pull" and settings[1]["side"] == "server"
+    assert report.target["connect_seconds"] == 1e-3
+    assert report.client.interface.rate_bits_per_second == 2_500_000_000
+
+
+def test_what_cannot_be_known_is_asked_for_at_once(files):
+    with pytest.raises(Refused) as refused:
+        explained(["fio.json", "iperf.txt"], Told(("pull 38MB/s",)))
+    assert refused.value.text == (
+        "fio.json: on which host was it made? Name it client:fio.json or server:fio.json; "
+        "iperf.txt: on which host was it made? Name it client:iperf.txt or server:iperf.txt"
+    )
+    assert len(explained(["fio.json", "iperf.txt"], Told(side="server")).entries) == 2
+
+
+def test_another_programs_json_is_named_by_its_keys(files):
+    with pytest.raises(Refused, match=r"other\.json: JSON of another program \(keys: hosts, ans"):
+        explained(["other.json"], Told())
+
+
+def test_curly_quotes_are_shown_with_their_line(files):
+    (files / "mail.toml").write_text("[path]\nrtt = \u201c1 ms\u201d\n")
+    with pytest.raises(Refused, match=r"mail\.toml: line 2: curly quotes"):
+        explained(["mail.toml"], Told())
