@@ -50,10 +50,13 @@ def kill(*pids: int) -> None:
 
 
 def kill_children(server: Any) -> None:
-    for child in psutil.Process(server.process_id).children(recursive=True):
+    children = psutil.Process(server.process_id).children(recursive=True)
+    for child in children:
         # one that served a connection which is over may just be going
         with suppress(psutil.NoSuchProcess):
             child.kill()
+    # smbd takes a dead process that it has not reaped for one that holds its files open
+    assert living.until(lambda: not any(map(psutil.Process.is_running, children)))
 
 
 def files(folder: Path) -> list[str]:
