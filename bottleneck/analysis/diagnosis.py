@@ -61,6 +61,8 @@ def diagnose(report: Report) -> Diagnosis:
     found += _untried(report, copies)
     found = observed.refined(report, copies, found)
     headline, beside = _headline(report, found), tuple(compared(report))
+    if is_told(report):
+        found.sort(key=lambda each: each is not headline)
     if headline is not None:
         summary = headline.verdict.sentence
     elif beside:
@@ -249,7 +251,7 @@ def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tu
 
 def _how(report: Report, part: Part) -> str:
     """How to have a stage measured that this run has not; empty: nothing that a user sets."""
-    if report.server is None and part[1] != "client":
+    if report.server is None and part[1] != "client" and not is_told(report):
         return f"use {steps.with_agent(report)}"
     skipped = (each.reason for _, each in report.entries if isinstance(each, Skipped))
     return "use a larger --budget" if any("larger --budget" in each for each in skipped) else ""

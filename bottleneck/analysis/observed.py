@@ -194,7 +194,9 @@ def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) 
             yield f"The {copy.sender}'s disk is not either: the source was in that host's cache."
     slow = _looks_like(rate)
     most = max(alone, claimed_payload(report))
-    if slow is not None and most >= SINGLE_RATIO * model.link_payload(slow):
+    if slow is not None and not most:
+        yield f"The rate is about that of a {link_text(slow)} link (no link rate was given)."
+    elif slow is not None and most >= SINGLE_RATIO * model.link_payload(slow):
         link = link_text(slow)
         yield (
             f"The rate is about that of a {link} link. Check whether the copy took a slower path "

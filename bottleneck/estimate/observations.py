@@ -22,6 +22,8 @@ from probes.core.records import DIALECTS, OWN_COPIES, SIDES
 
 
 def _is_ratio(value: Any) -> Any:
+    if isinstance(value, str) and (percent := _PERCENT.fullmatch(value.strip())):
+        value = float(percent[1]) / 100
     if isinstance(value, (int, float)) and value > 1:
         raise ValueError(f"{value:g} is not between 0 and 1")
     return value
@@ -41,6 +43,8 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return read
 
 
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
+SECURITIES = ("plain", "signed", "encrypted")
 SUPPLIED_COPIES = tuple(f"{by}{copy}" for by in ("", "server.") for copy in OWN_COPIES)
 Rate = Annotated[float, str, units.parse_rate]
 Seconds = Annotated[float, str, units.parse_seconds]
@@ -71,6 +75,9 @@ class Host:
     """As net.ipv4.tcp_rmem: three sizes, the last ends the kernel's own tuning."""
     tcp_wmem: str | None = None
     congestion_control: str | None = None
+    wifi: bool | None = None
+    usb: Rate | None = None
+    """Rate of the USB link that its network card is on."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +138,12 @@ class Copy:
     """Of the source on the sender's disk, as a zone's."""
     to_place: Ratio | None = None
     tool: str | None = None
+    client_cpu: Ratio | None = None
+    """Busiest core of the client during the copy, as text `95%` or a ratio."""
+    server_cpu: Ratio | None = None
+    security: Annotated[str, str, _one_of(*SECURITIES)] | None = None
+    synced: bool | None = None
+    """Whether each write was forced to the disk."""
 
 
 @dataclass(frozen=True)

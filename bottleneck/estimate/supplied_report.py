@@ -79,12 +79,14 @@ def _host(host: Host | None, side: str) -> HostFacts | None:
     if host is None:
         return None
     interface = None
-    if host.link is not None or host.mtu is not None:
+    if {host.link, host.mtu, host.wifi, host.usb} != {None}:
         interface = {
             **{"name": "(as reported)", "address": "", "virtual": False},
             "rate_bits_per_second": None if host.link is None else round(8 * host.link),
             "duplex": host.duplex,
             "mtu_bytes": host.mtu,
+            "kind": "wifi" if host.wifi else None,
+            "usb_bits_per_second": None if host.usb is None else round(8 * host.usb),
         }
     buffers = {"net.ipv4.tcp_rmem": host.tcp_rmem, "net.ipv4.tcp_wmem": host.tcp_wmem}
     facts = {
@@ -193,6 +195,10 @@ def _copy(copy: Copy) -> Entry:
             depth=copy.depth,
             from_place_ratio=copy.from_place,
             to_place_ratio=copy.to_place,
+            client_cpu_ratio=copy.client_cpu,
+            server_cpu_ratio=copy.server_cpu,
+            security=copy.security,
+            synced=copy.synced,
         ),
     }
     step = Step("smb-copy", setting, "server" if copy.copy.startswith("server.") else "client")

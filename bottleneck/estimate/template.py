@@ -15,7 +15,7 @@ duplex = "full"
 mtu = 1500
 memory = "16GiB"
 # tcp_rmem = "4096 131072 6291456"   (net.ipv4.tcp_rmem, tcp_wmem)
-# congestion_control = "cubic"   cores = 4
+# congestion_control = "cubic"   cores = 4   wifi = true   usb = "480 Mbit/s" (of the network card)
 
 [path]
 rtt = "0.4 ms"
@@ -39,6 +39,7 @@ copy = "pull.uncached"             # or cached: the source was in the sender's m
 rate = "11 MB/s"                   # server.push.cached ...: started by the server
 dialect = "3.1.1"
 size = "10GB"
+# client_cpu = "40%"  server_cpu = "98%" (busiest core)  security = "signed"  synced = true
 # request = "64KiB"  depth = 1  streams = 1  from_place = 1.0  to_place = 0.0  tool = "robocopy"
 
 # [[latency]]                      requests and responses

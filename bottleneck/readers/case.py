@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bottleneck.estimate.observations import (
     SCHEMA,
+    SECURITIES,
     SUPPLIED_COPIES,
     Copy,
     Disk,
@@ -88,9 +89,15 @@ def copy_of(text: str) -> Copy:
         word = rest.pop(0)
         if rest and word[-1].isdigit() and rest[0][0].isalpha() and "/" in rest[0]:
             word += rest.pop(0)
-        lower = word.lower()
+        lower, (key, _, value) = word.lower(), word.lower().partition("=")
         if lower in ("cached", "uncached"):
             copy = replace(copy, copy=f"{name}.{lower}")
+        elif lower in SECURITIES:
+            copy = replace(copy, security=lower)
+        elif key == "client-cpu":
+            copy = replace(copy, client_cpu=_share(value))
+        elif key == "server-cpu":
+            copy = replace(copy, server_cpu=_share(value))
         elif lower in DIALECT_WORDS:
             copy = replace(copy, dialect=DIALECT_WORDS[lower])
         elif word[0].isdigit():
@@ -98,6 +105,14 @@ def copy_of(text: str) -> Copy:
         else:
             tools.append(word)
     return replace(copy, tool=" ".join(tools) or None)
+
+
+def _share(text: str) -> float:
+    """Returns a share of a core, of `95%`. Errors: ReportError."""
+    percent = text.removesuffix("%")
+    if not percent.isdecimal() or int(percent) > 100 or len(percent) > 3:
+        raise ReportError(f"{text[:20]!r} is not a share of a core: write for example 95%")
+    return int(percent) / 100
 
 
 def _measured(copy: Copy, word: str) -> Copy:

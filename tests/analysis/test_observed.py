@@ -64,6 +64,13 @@ ONE = {
         *("disk/server/write", disk("server", "write", "60 MB/s") + copy("push.cached", "58")),
     ),
     "a link": (LINK, copy("push.cached", "113")),
+    "a core that was noted": (
+        *("cpu/server/one-core", copy("push.cached", "50") + 'server_cpu = "98%"\n'),
+    ),
+    "signing on it": (
+        "smb/server/signing",
+        copy("push.cached", "50") + 'server_cpu = "98%"\nsecurity = "signed"\n',
+    ),
     "TCP alone": (LINK, tcp("server", "300 Mbit/s") + copy("pull.cached", "36")),
     "a hop that is slower than the links": (
         *(LINK, tcp("client", "94 Mbit/s") + copy("push.cached", "11.5")),

@@ -13,6 +13,7 @@ WORDS = {
     "pull 38MB/s": ("pull.uncached", 38e6, None, None),
     "push 12 MB/s uncached smb1 robocopy": ("push.uncached", 12e6, "smb1", "robocopy"),
     "server.push 941 Mbits/sec cached smb3": ("server.push.cached", 941e6 / 8, "3.1.1", None),
+    "pull 9MB/s server-cpu=98% signed": ("pull.uncached", 9e6, None, None),
     "PULL 112 MBytes/sec": ("pull.uncached", 112 * 2**20, None, None),
     "pull": ("pull.uncached", None, None, None),
 }
@@ -32,7 +33,7 @@ def test_a_copy_in_words(text, told):
         ("", "has no direction"),
         ("pull 38Mbps", "can be read in two ways"),
         ("pull 295,22 MB/s", "decimal comma: write 295.22"),
-        ("pull 3furlongs/s", "is not a rate"),
+        ("pull client-cpu=fast", "is not a share of a core"),
     ],
 )
 def test_words_that_cannot_be_read_are_refused_in_a_line(text, why):

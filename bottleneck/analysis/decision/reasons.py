@@ -9,7 +9,7 @@ from bottleneck.analysis.decision.causes import Row
 from bottleneck.analysis.decision.conditions import CARRIED_TIMES, faster_twin, limit_fact
 from bottleneck.analysis.decision.verdict import Decision
 from bottleneck.analysis.decision.weigh import IDLE
-from bottleneck.analysis.facts.record import ALLOWS, ALONE, SHOWN, UNKNOWN, CopyFacts, Part
+from bottleneck.analysis.facts.record import ALLOWS, ALONE, BUSY, SHOWN, UNKNOWN, CopyFacts, Part
 from bottleneck.analysis.sentences import part_name
 from bottleneck.text.units import percent_text, rate_text
 
@@ -31,7 +31,8 @@ def because(copy: CopyFacts, part: Part, row: Row) -> str:
         went = f"it was limited by {name} ({row.label}) for {percent_text(use)} of the time"
         # That a window was waited for is said by the time: its size is the news.
         return "; ".join(filter(None, (went, at if part[0] == "tcp" and at else seen or at)))
-    both = "; ".join(filter(None, (at, seen)))
+    noted = next((e.words for e in copy.of(part, BUSY) if copy.supplied), "")
+    both = "; ".join(filter(None, (noted, at, seen)))
     return both or f"{name} ({row.label}) is the likeliest limit: {_no_other(copy, part)}"
 
 

@@ -31,6 +31,11 @@ class Setting:
     depth: Positive | None = None
     from_place_ratio: float | None = None
     to_place_ratio: float | None = None
+    client_cpu_ratio: float | None = None
+    """Busiest core of the client during the copy, as a person told it."""
+    server_cpu_ratio: float | None = None
+    synced: bool = False
+    """Whether each write was forced to the disk, as a person told it."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from bottleneck.analysis.facts.counters import cost_facts
 from bottleneck.analysis.facts.path import path_facts, request_facts
 from bottleneck.analysis.facts.record import BUSY, NETWORK, CopyFacts, Fact, Level, Part
 from bottleneck.analysis.facts.signs import signs
+from bottleneck.analysis.facts.supplied_signs import supplied_facts
 from bottleneck.analysis.facts.transfers import transfer_facts
 from bottleneck.analysis.facts.without import without
 from bottleneck.analysis.finding import Claim
@@ -55,6 +56,7 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
         *transfers,
         *request_facts(report, copy, time.timed, trip),
         *(() if copy.made is None else cost_facts(report, copy.made, others)),
+        *supplied_facts(copy),
     )
     rate = None if copy.made is None else copy.made.rate
     return CopyFacts(

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.disk_zones import rate_at, rates_by_place
 from bottleneck.analysis.evidence.copies import host
-from bottleneck.analysis.facts.record import Sign
+from bottleneck.analysis.facts.record import BUSY, Fact, Level, Sign
 from bottleneck.analysis.link_end import slower_link
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
+SUPPLIED = "supplied"
+"""Engine of a copy whose program was not told."""
 LOST_RATIO = 1e-3
 ODD_FROM_BITS_PER_SECOND = 10_000_000
 SLOW_ZONE_RATIO, BELOW_LINK_RATIO = 0.7, 0.7
@@ -30,14 +32,26 @@ def supplied_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     for side in SIDES:
         yield from _of_host(report, side)
     words = copy.engine.casefold()
-    if "sync=always" in words.replace(" ", "") and copy.verb == "push":
+    is_synced = copy.setting.synced or "sync=always" in words.replace(" ", "")
+    if is_synced and copy.verb == "push":
         yield Sign("synced", copy.receiver, words="each write is forced to the disk")
-    if "signed" in words or "signing" in words:
+    if "signed" in words or "signing" in words or copy.setting.security == "signed":
         yield Sign("signed", words="its packets are signed")
+    if copy.setting.security == "encrypted":
+        yield Sign("encrypted", words="its packets are encrypted")
     yield from _zones(report, copy)
     yield from _other_copies(report, copy)
     yield from _paths(report, copy)
     yield from _clients(report, copy)
+
+
+def supplied_facts(copy: Copy) -> Iterator[Fact]:
+    """Yields what a person noted of both hosts' busiest cores during a copy."""
+    setting = copy.setting
+    for side, busy in (("client", setting.client_cpu_ratio), ("server", setting.server_cpu_ratio)):
+        if busy is not None:
+            words = f"the {side}'s busiest core was {min(1.0, busy):.0%} busy"
+            yield Fact(("cpu", side), BUSY, Level.around(min(1.0, busy)), words)
 
 
 def _of_host(report: Report, side: str) -> Iterator[Sign]:
@@ -78,7 +92,8 @@ def _other_copies(report: Report, copy: Copy) -> Iterator[Sign]:
             by_dialect = len(both) == 2 and "unknown" not in both
             name = "faster-dialect" if by_dialect else "faster-program"
             over = f" over {steps.dialect_name(each.dialect)}" if by_dialect else ""
-            words = f"the same copy with {each.engine}{over} is faster"
+            by = "" if each.engine == SUPPLIED else f" with {each.engine}"
+            words = f"the same copy{by}{over} is faster"
             yield Sign(name, None, each.made.rate.median, words)
 
 

@@ -22,8 +22,15 @@ from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.text.units import cost_text, percent_text, rate_text
 
-SIGNING = Cause("smb", "signing", "signing", title="signing", stays=True)
-ENCRYPTION = Cause("smb", "encryption", "encryption", title="encryption", stays=True)
+_OFF = "Turn off {} if the network is trusted (Samba: `{}`; Windows: {})"
+SIGNING = Cause(
+    *("smb", "signing", "signing", "signing", True),
+    remedy=_OFF.format("signing", "server signing", "RequireSecuritySignature"),
+)
+ENCRYPTION = Cause(
+    *("smb", "encryption", "encryption", "encryption", True),
+    remedy=_OFF.format("encryption", "server smb encrypt", "EncryptData"),
+)
 CAUSES = {"signing": SIGNING, "encryption": ENCRYPTION}
 PLAIN = "plain"
 NOUNS = {"signed": "signing", "encrypted": "encryption"}
