@@ -19,10 +19,8 @@ OUTPUTS = sorted((Path(__file__).parents[1] / "data" / "readers").iterdir())
 
 
 def shown(figure):
-    if isinstance(figure, str):
-        return figure
-    fields = ((name, each) for name, each in vars(figure).items() if each not in (None, ()))
-    return f"{type(figure).__name__} {' '.join(f'{name}={each}' for name, each in fields)}"
+    fields = vars(figure).items() if not isinstance(figure, str) else ()
+    return " ".join(f"{name}={each}" for name, each in fields if each not in (None, ())) or figure
 
 
 @pytest.mark.parametrize("file", OUTPUTS, ids=lambda path: path.name)

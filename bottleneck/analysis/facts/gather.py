@@ -9,6 +9,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.cap import bounded, scattered
 from bottleneck.analysis.facts.busy import watched
 from bottleneck.analysis.facts.claimed import (
+    Claimed,
     by_part,
     claim_facts,
     ignored,
@@ -35,13 +36,7 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
     chain = tuple(_chain(copy))
     trip = _rtt(report, copy, time.timed)
     transfers = tuple(transfer_facts(report, copy))
-    claimed, refuted = [], []
-    for each in by_part(report, copy, claims):
-        fact = refuting(copy, each, transfers)
-        if fact is None:
-            claimed.append(each)
-        elif each[1].ceiling.standing != "at-least":
-            refuted.append(ignored(each[1], fact))
+    claimed, refuted = _standing(report, copy, claims, transfers)
     seen, seen_signs = time.facts, tuple(signs(report, copy, time.timed))
     stops = [each.name for each in seen_signs if each.name == "stalls"]
     stops += [each.ceiling.cause for each in claims if each.ceiling.cause == "quota"]
@@ -80,6 +75,20 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
         is_scattered=rate is not None and scattered(rate),
         supplied=is_told(report),
     )
+
+
+def _standing(
+    report: Report, copy: Copy, claims: tuple[Claim, ...], transfers: tuple[Fact, ...]
+) -> tuple[list[Claimed], list[str]]:
+    """Returns the claims that nothing refutes, and what is said of the others."""
+    claimed, refuted = [], []
+    for each in by_part(report, copy, claims):
+        fact = refuting(copy, each, transfers)
+        if fact is None:
+            claimed.append(each)
+        elif each[1].ceiling.standing != "at-least":
+            refuted.append(ignored(each[1], fact))
+    return claimed, refuted
 
 
 def _counts(fact: Fact, chain: tuple[Part, ...]) -> bool:
