@@ -110,7 +110,7 @@ def copy_of(text: str) -> Copy:
 def _share(text: str) -> float:
     """Returns a share of a core, of `95%`. Errors: ReportError."""
     percent = text.removesuffix("%")
-    if not percent.isdecimal() or int(percent) > 100 or len(percent) > 3:
+    if not (percent.isdecimal() and len(percent) <= 3 and int(percent) <= 100):
         raise ReportError(f"{text[:20]!r} is not a share of a core: write for example 95%")
     return int(percent) / 100
 

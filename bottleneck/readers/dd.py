@@ -12,9 +12,9 @@ from bottleneck.estimate.observations import Disk
 from bottleneck.readers.figure import Figure, NotTold, Output, number, positive
 from bottleneck.report.report import ReportError
 
-_GNU = re.compile(r"^(\d+) \S+ \([^)]*\) \w+, ([\d.,]+) \w+, [\d.,]+ [kMGT]?B/\w+", re.M)
-_BSD = re.compile(r"^(\d+) bytes transferred in ([\d.,]+) secs?", re.M)
-_BUSY = re.compile(r"^(\d+) bytes \([^)]*\) copied, ([\d.,]+) seconds", re.M)
+_GNU = re.compile(r"^(\d{1,18}) \S+ \([^)]*\) \w+, ([\d.,]+) \w+, [\d.,]+ [kMGT]?B/\w+", re.M)
+_BSD = re.compile(r"^(\d{1,18}) bytes transferred in ([\d.,]+) secs?", re.M)
+_BUSY = re.compile(r"^(\d{1,18}) bytes \([^)]*\) copied, ([\d.,]+) seconds", re.M)
 _COMMAND = re.compile(r"\bdd\b.*\b(if|of)=.*")
 _FLUSHED = re.compile(r"conv=\S*sync|oflag=\S*(?:direct|sync)")
 UNFLUSHED = (

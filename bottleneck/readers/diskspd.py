@@ -12,7 +12,7 @@ from bottleneck.estimate.observations import Disk
 from bottleneck.readers.figure import Figure, Output, number, positive
 from bottleneck.report.report import ReportError
 
-_TOTAL = r"^{} IO\b.*?^total: *(\d+) *\| *[\d.,]+ *\| *([\d.,]+) *\|"
+_TOTAL = r"^{} IO\b.*?^total: *(\d{{1,18}}) *\| *[\d.,]+ *\| *([\d.,]+) *\|"
 _COMMAND = re.compile(r"^Command Line: (.*)$", re.M)
 
 

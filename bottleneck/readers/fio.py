@@ -52,6 +52,8 @@ def _of_json(output: Output) -> Iterator[Figure]:
     rates: dict[str, float] = {}
     notes: dict[str, None] = {}
     for job in jobs if isinstance(jobs, list) else []:
+        if not isinstance(job, dict):
+            raise ReportError("fio's JSON has a job that is none")
         options = {**_strings(common), **_strings(job.get("job options"))}
         if job.get("error"):
             raise ReportError(f"fio failed: error {str(job['error'])[:20]}")

@@ -124,9 +124,9 @@ def _of_text(output: Output) -> Iterator[Figure]:
         failed = _ERROR.search(output.text)
         why = f": {failed[1][:120]}" if failed else ": paste it to its end"
         raise ReportError(f"iperf3's summary (sender, receiver) is missing{why}")
-    if any(_LOST.search(each["rest"]) for each in finals):
-        lost, sent = map(int, _LOST.findall(finals[-1]["rest"])[-1])
-        yield from _datagrams(lost, sent)
+    lost = [each for row in finals for each in _LOST.findall(row["rest"])]
+    if lost:
+        yield from _datagrams(*(int(each[-18:]) for each in lost[-1]))
         return
     is_client = "Accepted connection" not in output.text
     for way in dict.fromkeys(each["way"] for each in finals):
@@ -157,5 +157,5 @@ def _way(
     )
     sent = next((e for e in sums if re.search(r"\d+ +sender$", e["rest"].rstrip())), None)
     if sent is not None:
-        again = int(re.findall(r"\d+", sent["rest"])[0])
+        again = int(re.findall(r"\d+", sent["rest"])[0][-18:])
         yield from _losses(again, round(rate * number(sent["end"])))

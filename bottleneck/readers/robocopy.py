@@ -15,7 +15,7 @@ from bottleneck.report.report import ReportError
 
 DAY_SECONDS = 86_400
 _CLOCK = re.compile(r"^ *[^\d\n:]+: .*?(\d{1,2}):(\d\d):(\d\d)( ?[AaPp]\.?[Mm])?", re.M)
-_TIMES = re.compile(r"^ *[^\d\n:]+: +(\d+):(\d\d):(\d\d) +(\d+):(\d\d):(\d\d)", re.M)
+_TIMES = re.compile(r"^ *[^\d\n:]+: +(\d{1,9}):(\d\d):(\d\d) +(\d{1,9}):(\d\d):(\d\d)", re.M)
 _BYTES = re.compile(r"^ *Byte?s? *: +([\d.,]+)(?: ([kmgt]))? +([\d.,]+)(?: ([kmgt]))?(?= )", re.M)
 _PLACE = re.compile(r"^ *[^\n:]+? : ((?:\\\\|[A-Za-z]:)\S.*)$", re.M)
 

@@ -13,7 +13,7 @@ from bottleneck.readers.figure import Figure, Output, number, positive
 from bottleneck.report.report import ReportError
 
 _LINE = re.compile(
-    r"^(?P<verb>getting|putting) file (?:.* of size (?P<size>\d+) )?.*?"
+    r"^(?P<verb>getting|putting) file (?:.* of size (?P<size>\d{1,18}) )?.*?"
     r"\((?P<rate>[\d.,]+|-?nan|inf) (?:KiloBytes/sec|kb/s|kB/s)\)",
     re.M | re.I,
 )

@@ -12,7 +12,7 @@ from bottleneck.readers.figure import Figure, Output, number, path
 from bottleneck.report.report import ReportError
 
 _TRIP = re.compile(r"\bminrtt:([\d.]+)|\brtt:([\d.]+)/")
-_FIELD = re.compile(r"\b(bytes_sent|bytes_acked|bytes_retrans):(\d+)")
+_FIELD = re.compile(r"\b(bytes_sent|bytes_acked|bytes_retrans):(\d{1,18})")
 _LIMITED = re.compile(r"\b(rwnd_limited|sndbuf_limited):\d+ms\(([\d.]+)%\)")
 LIMITS = {"rwnd_limited": "the receiver's window", "sndbuf_limited": "the sender's buffer"}
 MOSTLY_PERCENT = 50.0
