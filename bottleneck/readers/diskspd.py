@@ -12,7 +12,7 @@ from bottleneck.estimate.observations import Disk
 from bottleneck.readers.figure import Figure, Output, number, positive
 from bottleneck.report.report import ReportError
 
-_TOTAL = r"^{} IO\b.*?^total: *(\d{{1,18}}) *\| *[\d.,]+ *\| *([\d.,]+) *\|"
+_TOTAL = re.compile(r"^total: *(\d{1,18}) *\| *[\d.,]+ *\| *([\d.,]+) *\|", re.M)
 _COMMAND = re.compile(r"^Command Line: (.*)$", re.M)
 
 
@@ -29,7 +29,7 @@ def read(output: Output) -> Iterator[Figure]:
         raise ReportError("diskspd's results (Total IO) are missing: paste it to its end")
     moved = False
     for name, verb in (("Read", "read"), ("Write", "write")):
-        total = re.search(_TOTAL.format(name), output.text, re.M | re.S)
+        total = _TOTAL.search(output.text.partition(f"\n{name} IO")[2])
         if total is None or int(total[1]) == 0:
             continue
         moved = True

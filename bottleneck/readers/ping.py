@@ -17,9 +17,9 @@ WINDOWS_SECONDS = 5e-4
 """Round trip that Windows shows as 0 ms."""
 _UNIX = re.compile(r"= ([\d.,]+)/([\d.,]+)/([\d.,]+)(?:/[\d.,]+)? (ms|us)")
 _WINDOWS = re.compile(r"= ?(\d+) ?ms,.*?= ?(\d+) ?ms,.*?= ?(\d+) ?ms")
-_SENT = re.compile(r"^\D*(\d+)\D+?(\d+).*?([\d.,]+) ?%", re.M)
+_SENT = re.compile(r"^[^\d\n]*(\d+)[^\d\n]+(\d+).*?([\d.,]+)\s?%", re.M)
 _STARTS = re.compile(
-    r"^(?:PING|\s*Ping|\s*Reply from|\d+ bytes from)|\bicmp_seq[= ]\d|TTL=\d+", re.M
+    r"^(?:PING|[ \t]*Ping|[ \t]*Reply from|\d+ bytes from)|\bicmp_seq[= ]\d|TTL=\d+", re.M
 )
 
 
