@@ -17,6 +17,8 @@ from bottleneck.analysis.noise import factor
 from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, link_text, range_text, rate_text
 
+NAMELESS = "the card"
+"""Name of a network interface that a person told of."""
 UNEQUAL_RATIO = 2.0
 """One end's link over the other's, from which on the slower one is that end's affair."""
 FILLED_LOW_RATIO, FILLED_HIGH_RATIO = 0.88, 1.03

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
+from bottleneck.analysis.link_end import is_told
 from bottleneck.documents import copies, stages
 from bottleneck.documents.document import COMMON, Block, Column, Table, Text
 from bottleneck.report.report import Report
@@ -266,7 +267,7 @@ def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]
 
 def _reason(report: Report, component: str, side: str | None, access: str) -> str | None:
     """Why no step measured a part, with what to do about it; empty: none tells; None: one did."""
-    if report.server is None and side != "client":
+    if report.server is None and side != "client" and not is_told(report):
         return f"no agent; use {steps.with_agent(report)}"
     stage, by = ("tcp", "client") if component == "network" else (component, side)
     why = ""

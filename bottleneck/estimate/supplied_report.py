@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from bottleneck import __version__
+from bottleneck.analysis.link_end import NAMELESS
 from bottleneck.estimate.observations import SCHEMA, Copy, Disk, Host, Latency, Observations, Tcp
 from bottleneck.report.report import Report, ReportError, Step
 from bottleneck.text import units
@@ -81,7 +82,7 @@ def _host(host: Host | None, side: str) -> HostFacts | None:
     interface = None
     if {host.link, host.mtu, host.wifi, host.usb} != {None}:
         interface = {
-            **{"name": "(as reported)", "address": "", "virtual": False},
+            **{"name": NAMELESS, "address": "", "virtual": False},
             "rate_bits_per_second": None if host.link is None else round(8 * host.link),
             "duplex": host.duplex,
             "mtu_bytes": host.mtu,

@@ -12,6 +12,7 @@ from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.link_end import NAMELESS
 from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, link_text, rate_text
@@ -58,6 +59,8 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     if best is None or side is None:
         yield from told
         return
+    name = next(card.name for each, card in half if each == side)
+    how = f" (`ethtool -s {name} autoneg on`)" if name != NAMELESS else ""
     yield claim(
         CAUSE,
         side,
@@ -65,16 +68,9 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         f"the {side}'s link is half duplex and carries at most {rate_text(best.rate.median)}",
         standing="at-least" if any(hindered(best, each) for each in SIDES) else "measured",
         evidence=told,
-        remedy=(
-            f"Turn on autonegotiation at both ends of the {side}'s cable "
-            f"(`ethtool -s {_card(half, side)} autoneg on`)"
-        ),
-        detail=f"{_card(half, side)} in half duplex",
+        remedy=f"Turn on autonegotiation at both ends of the {side}'s cable{how}",
+        detail=f"{name} in half duplex",
     )
-
-
-def _card(half: tuple[tuple[str, InterfaceFacts], ...], side: str) -> str:
-    return next(card.name for each, card in half if each == side)
 
 
 def _evidence(half: tuple[tuple[str, InterfaceFacts], ...]) -> Iterator[str]:
@@ -85,4 +81,5 @@ def _evidence(half: tuple[tuple[str, InterfaceFacts], ...]) -> Iterator[str]:
         how = f", {how} autonegotiation" if how else ""
         hit = card.counts.get("collisions", 0)
         counted = f"; it had counted {count_text(hit)} collisions" if hit else ""
-        yield f"{card.name} on the {side} ran in half duplex{at}{how}{counted}."
+        name = card.name.replace(NAMELESS, "The card")
+        yield f"{name} on the {side} ran in half duplex{at}{how}{counted}."
