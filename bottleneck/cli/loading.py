@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,11 +18,12 @@ from bottleneck.readers.figure import NotTold, Output
 from bottleneck.records import ticket_figures
 from bottleneck.records.trend import began
 from bottleneck.report import report
-from bottleneck.report.report import Report
+from bottleneck.report.report import LIMITS, Report
 from bottleneck.text import units
 from probes.core.records import SIDES
 from probes.core.stage import Refused
 
+STDIN = Path("-")
 MOST_LOADED = 32
 """Of a folder's files, those that were changed last."""
 _PATTERN = frozenset("*?[")
@@ -96,7 +98,9 @@ def _in_words(told: Told, date: str) -> Observations:
 
 def _read(file: Path, side: str | None, date: str) -> Report | Observations:
     """Returns what a file holds. Errors: ReportError, NotTold, OSError."""
-    content = report.read(file)
+    content = (
+        sys.stdin.buffer.read(LIMITS.content_bytes + 1) if file == STDIN else report.read(file)
+    )
     text = registry.text_of(content)
     if content.startswith(registry.UTF16):
         content = text.encode()

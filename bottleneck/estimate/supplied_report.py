@@ -40,7 +40,9 @@ def report_of(told: Observations) -> Report:
         *(_copy(each) for each in told.copy),
     ]
     if not entries:
-        raise ReportError("observations have no tcp, latency, disk or copy")
+        raise ReportError(
+            "observations have no tcp, latency, disk or copy; --copy 'pull 38MB/s' is one"
+        )
     return Report(
         status="complete",
         tool={"version": __version__, "observations": SCHEMA},
