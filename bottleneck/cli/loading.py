@@ -98,9 +98,10 @@ def _in_words(told: Told, date: str) -> Observations:
 
 def _read(file: Path, side: str | None, date: str) -> Report | Observations:
     """Returns what a file holds. Errors: ReportError, NotTold, OSError."""
-    content = (
-        sys.stdin.buffer.read(LIMITS.content_bytes + 1) if file == STDIN else report.read(file)
-    )
+    is_piped = file == STDIN
+    content = sys.stdin.buffer.read(LIMITS.content_bytes + 1) if is_piped else report.read(file)
+    if not content:
+        raise report.ReportError("empty")
     text = registry.text_of(content)
     if content.startswith(registry.UTF16):
         content = text.encode()
