@@ -15,7 +15,7 @@ from bottleneck.analysis.decision.reasons import because
 from bottleneck.analysis.decision.verdict import Decision, decide
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.facts.gather import gather
-from bottleneck.analysis.facts.record import SHOWN, CopyFacts, Part
+from bottleneck.analysis.facts.record import ALONE, NETWORK, SHOWN, CopyFacts, Part
 from bottleneck.analysis.finding import Claim, Ladder
 from bottleneck.analysis.interface_facts import NOTHING, Behind, behind
 from bottleneck.analysis.model import looks_like
@@ -80,7 +80,8 @@ def _claim(
     fact = limit_fact(copy, part)
     remedy, words = cause.remedy.format(side=side), because(copy, part, row)
     # Without a limit that is known, it is what moved through the component at its best.
-    shown = 0.0 if row.passing else copy.most(part, SHOWN)
+    kinds = (SHOWN, ALONE) if part == NETWORK else (SHOWN,)
+    shown = 0.0 if row.passing else copy.most(part, *kinds)
     level = max(rate.median, shown if fact is None else fact.level.median)
     if word == "link-rate":
         setting = behind(given, level, looks_like(level, steps.mtu_bytes(given.report)))
