@@ -119,12 +119,11 @@ def _altered(report: Report) -> Iterator[str]:
 
 def _headline(report: Report, found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
     """The slowest of the user's own copies: through the mount, else in the newest dialect; where
-    nothing is known of it one with a fault. Of copies that were told the slowest is complained of.
-    """
+    nothing is known of it one with a fault. Of supplied copies the slowest."""
     own = [each for each in found if each.copy in OWN_COPIES + FILE_COPIES] or found
-    told = [each for each in found if each.bytes_per_second is not None]
-    if told and is_told(report):
-        return min(told, key=lambda each: each.bytes_per_second or 0.0)
+    supplied = [each for each in found if each.bytes_per_second is not None]
+    if supplied and is_told(report):
+        return min(supplied, key=lambda each: each.bytes_per_second or 0.0)
     made = [each for each in own if each.bytes_per_second is not None]
     if not made:
         return min(own, key=lambda each: each.verdict.component == "unknown", default=None)

@@ -1,4 +1,4 @@
-"""What a run moved over the path in a direction.
+"""Bytes that a run moved over the path in a direction.
 
 A figure that no link carries shows nothing: a whole step's by the hosts' hardware, and a short
 cell's by what the stage and TCP by itself carried for longer.

@@ -60,10 +60,10 @@ def limiting(given: Evidence, cause: str, side: str) -> Fixed | None:
     if given.connection is not None and not sockets.sender_seen:
         sockets = given.connection.sockets
     window = sockets.peer_window_bytes_median or sockets.own_window_bytes_median
-    held = sockets.send_buffer_bytes if kind is SEND else window
+    size_now = sockets.send_buffer_bytes if kind is SEND else window
     trip = sockets.min_rtt_seconds or given.details.rtt_seconds
     needed = None if trip is None else _needed_bytes(given, trip)
-    if needed is None or (held is not None and needed <= held):
+    if needed is None or (size_now is not None and needed <= size_now):
         return _where(given, side, kind, sockets, None)
     found = _where(given, side, kind, sockets, round(ROOM_RATIO * needed))
     needs = f"The path needs a window of {size_text(needed)}, about half of the buffer"

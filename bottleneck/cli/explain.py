@@ -37,7 +37,7 @@ Format = Annotated[
 
 @options.group("Figures")
 class Figures:
-    """What a user tells beside the files."""
+    """Figures of a case beside its files."""
 
     copy: list[str] | None = options.value("COPY", "A copy, as 'pull 38MB/s' (repeatable).")
     link: str | None = options.value("RATE", "Rate of both hosts' links, such as 1Gbit/s.")

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,7 +31,7 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True)
 class Told:
-    """What a user tells of a case beside its files."""
+    """Figures of a case that the user gives beside its files."""
 
     copies: tuple[str, ...] = ()
     """Each in words: `pull 38MB/s`."""
@@ -92,8 +92,9 @@ def _in_words(told: Told, date: str) -> Observations:
     """Returns what options tell. Errors: ReportError, UnitError."""
     copies = tuple(map(case.copy_of, told.copies))
     trip = None if told.rtt is None else units.parse_seconds(told.rtt)
-    words = case.of_figures((*copies, observations.Path(trip)), "Figures", date)
-    return words if told.link is None else case.with_link(words, units.parse_rate(told.link))
+    words = case.of_figures((*copies, observations.Path(trip)), date)
+    host = None if told.link is None else observations.Host(link=units.parse_rate(told.link))
+    return replace(words, client=host, server=host)
 
 
 def _read(file: Path, side: str | None, date: str) -> Report | Observations:
@@ -110,7 +111,7 @@ def _read(file: Path, side: str | None, date: str) -> Report | Observations:
     if ticket_figures.is_ticket(content):
         return ticket_figures.report_of(content)
     if registry.reader_of(text) is not None:
-        return case.of_figures(registry.figures(Output(text, side)), file.name, date)
+        return case.of_figures(registry.figures(Output(text, side)), date)
     if not text.lstrip().startswith("{"):
         return observations.loads(content, None, date)
     document = report.document(content)

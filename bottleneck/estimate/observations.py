@@ -44,6 +44,7 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
+UNTITLED = "This case"
 SECURITIES = ("plain", "signed", "encrypted")
 SUPPLIED_COPIES = tuple(f"{by}{copy}" for by in ("", "server.") for copy in OWN_COPIES)
 Rate = Annotated[float, str, units.parse_rate]
@@ -139,7 +140,7 @@ class Copy:
     to_place: Ratio | None = None
     tool: str | None = None
     client_cpu: Ratio | None = None
-    """Busiest core of the client during the copy, as text `95%` or a ratio."""
+    """Share of the client's busiest core during the copy, as text `95%` or a ratio."""
     server_cpu: Ratio | None = None
     security: Annotated[str, str, _one_of(*SECURITIES)] | None = None
     synced: bool | None = None
@@ -218,7 +219,7 @@ def loads(
     if len(content) > bounded.LARGEST_TOML_BYTES:
         raise ReportError(f"larger than {bounded.LARGEST_TOML_BYTES} bytes")
     document = _document(content) if document is None else document
-    usual = {"schema": SCHEMA, "title": "Figures", "date": date}
+    usual = {"schema": SCHEMA, "title": UNTITLED, "date": date}
     document = {**{key: value for key, value in usual.items() if value}, **document}
     schema = document["schema"]
     if schema != SCHEMA:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 from bottleneck.estimate.observations import (
     SCHEMA,
     SECURITIES,
     SUPPLIED_COPIES,
+    UNTITLED,
     Copy,
     Disk,
-    Host,
     Observations,
     Path,
     Tcp,
@@ -22,11 +23,13 @@ from bottleneck.text import units
 from probes.core.records import DIALECTS
 
 DIALECT_WORDS = {"smb2": "2.1", "smb3": "3.1.1", **{each: each for each in DIALECTS}}
+LISTS = ("notes", "tcp", "disk", "copy", "latency", "start")
+RECORDS = ("client", "server", "path")
 EXAMPLE = "write for example 'pull 38MB/s' or 'push 12MB/s cached smb1 robocopy'"
 
 
-def of_figures(figures: Iterable[Figure], title: str, date: str) -> Observations:
-    """Returns the observations that figures amount to."""
+def of_figures(figures: Iterable[Figure], date: str) -> Observations:
+    """Returns the observations that figures amount to; no file's name is among them."""
     figures = tuple(figures)
     paths = [each for each in figures if isinstance(each, Path)]
     trips = [each.rtt for each in paths if each.rtt is not None]
@@ -34,7 +37,7 @@ def of_figures(figures: Iterable[Figure], title: str, date: str) -> Observations
     path = Path(min(trips, default=None), max(losses, default=None))
     return Observations(
         schema=SCHEMA,
-        title=title,
+        title=UNTITLED,
         date=date,
         path=path if paths else None,
         notes=tuple(each for each in figures if isinstance(each, str)),
@@ -46,32 +49,23 @@ def of_figures(figures: Iterable[Figure], title: str, date: str) -> Observations
 
 def joined(parts: Sequence[Observations]) -> Observations:
     """Returns the observations of one case; of a figure that several have, the first's."""
-    first = parts[0]
-    trips = [each.path.rtt for each in parts if each.path and each.path.rtt is not None]
-    losses = [each.path.loss for each in parts if each.path and each.path.loss is not None]
-    is_path_told = any(each.path for each in parts)
-    return replace(
-        first,
-        client=next((each.client for each in parts if each.client), None),
-        server=next((each.server for each in parts if each.server), None),
-        path=Path(next(iter(trips), None), next(iter(losses), None)) if is_path_told else None,
-        notes=tuple(note for each in parts for note in each.notes),
-        tcp=tuple(tcp for each in parts for tcp in each.tcp),
-        disk=tuple(disk for each in parts for disk in each.disk),
-        copy=tuple(copy for each in parts for copy in each.copy),
-        latency=tuple(latency for each in parts for latency in each.latency),
-        start=tuple(start for each in parts for start in each.start),
-    )
+    values: dict[str, Any] = {
+        name: tuple(each for part in parts for each in getattr(part, name)) for name in LISTS
+    }
+    values |= {name: _merged([getattr(part, name) for part in parts]) for name in RECORDS}
+    return replace(parts[0], **values)
 
 
-def with_link(told: Observations, bytes_per_second: float) -> Observations:
-    """Returns observations whose hosts have a link, where none was told of them."""
-    client, server = told.client or Host(), told.server or Host()
-    return replace(
-        told,
-        client=replace(client, link=client.link or bytes_per_second),
-        server=replace(server, link=server.link or bytes_per_second),
-    )
+def _merged(records: Sequence[Any]) -> Any:
+    """Returns a record with the first known value of each field; None: there is no record."""
+    known = [each for each in records if each is not None]
+    if not known:
+        return None
+    values = {
+        field.name: next((v for e in known if (v := getattr(e, field.name)) is not None), None)
+        for field in fields(known[0])
+    }
+    return replace(known[0], **values)
 
 
 def copy_of(text: str) -> Copy:

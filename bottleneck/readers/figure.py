@@ -9,6 +9,7 @@ from typing import Any
 
 from bottleneck.estimate.observations import Copy, Disk, Path, Tcp
 from bottleneck.report.report import ReportError
+from bottleneck.text import units
 from bottleneck.text.units import LEAST_RATE, MOST_RATE
 from probes.core import bounded
 
@@ -76,11 +77,18 @@ def binary(text: str, prefix: str) -> float:
 
 
 def positive(value: object, what: str) -> float:
-    """Returns a measured rate or time. Errors: ReportError: it cannot have been measured."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if isinstance(value, int | float) and is_number and LEAST_RATE <= value <= MOST_RATE:
+    """Returns a measured figure. Errors: ReportError: it cannot have been measured."""
+    if isinstance(value, int | float) and value is not True and LEAST_RATE <= value <= MOST_RATE:
         return float(value)
     raise ReportError(f"{what} is {str(value)[:20]}: nothing was measured")
+
+
+def rate(text: str) -> float:
+    """Returns bytes per second of a rate as tools print it. Errors: ReportError."""
+    try:
+        return units.parse_rate(text)
+    except units.UnitError as error:
+        raise ReportError(str(error)) from None
 
 
 def path(seconds: float | None, loss: float | None = None) -> Path:

@@ -10,17 +10,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bottleneck.estimate.observations import Disk
-from bottleneck.readers.figure import Figure, Output, binary, json_of, number, positive
+from bottleneck.readers.figure import Figure, Output, binary, json_of, positive, rate
 from bottleneck.report.report import ReportError
 
 FLUSHES = ("direct", "end_fsync", "fsync_on_close", "sync", "fsync", "fdatasync")
 """Options by which a write waits for the disk."""
 _SUMMARY = re.compile(
-    r"^ *(?P<verb>READ|WRITE): (?:bw=\S+ \((?P<rate>[\d.]+)(?P<prefix>[kMGT]?)B/s\)"
-    r"|.*?aggrb=(?P<old>[\d.]+)(?P<old_prefix>[KMGT]?)B/s)",
+    r"^ *(?P<verb>READ|WRITE): (?:bw=\S+ \((?P<rate>[\d.]+[kMGT]?B/s)\)"
+    r"|.*?aggrb=(?P<old>[\d.]+)(?P<prefix>[KMGT]?)B/s)",
     re.M,
 )
-_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PATTERN = re.compile(r"\(g=\d+\): rw=(\w+)")
 _FLUSHED = re.compile(r"\b(?:direct|end_fsync|fsync_on_close|sync|fsync|fdatasync)=(?!0)\w+")
 _ERROR = re.compile(r"^fio: (.+)$", re.M)
@@ -61,16 +60,22 @@ def _of_json(output: Output) -> Iterator[Figure]:
             moved = job.get(verb)
             if not isinstance(moved, dict) or not moved.get("io_bytes"):
                 continue
-            rate = moved.get("bw_bytes") or 1024 * moved.get("bw", 0)
             if why := _reason_against(verb, options):
                 notes[why] = None
             else:
-                rates[verb] = rates.get(verb, 0.0) + positive(rate, "fio's rate")
+                rates[verb] = rates.get(verb, 0.0) + _moved(moved)
     if not rates and not notes:
         raise ReportError("fio's output has no job that read or wrote: nothing was measured")
-    for verb, rate in rates.items():
-        yield Disk(side=output.host(), verb=verb, rate=rate, tool="fio")
+    for verb, total in rates.items():
+        yield Disk(side=output.host(), verb=verb, rate=total, tool="fio")
     yield from notes
+
+
+def _moved(job: Mapping[str, Any]) -> float:
+    """Returns bytes per second; fio 2 has kibibytes alone. Errors: ReportError."""
+    if "bw_bytes" in job:
+        return positive(job["bw_bytes"], "fio's rate")
+    return 1024 * positive(job.get("bw"), "fio's rate")
 
 
 def _strings(options: Any) -> Mapping[str, str]:
@@ -97,11 +102,9 @@ def _of_text(output: Output) -> Iterator[Figure]:
         if is_random:
             yield RANDOM.format(f"{verb}s")
             continue
-        if row["rate"]:
-            rate = number(row["rate"]) * _DECIMAL[row["prefix"]]
-        else:
-            rate = binary(row["old"], row["old_prefix"])
         if verb == "write" and not _FLUSHED.search(output.text):
             yield UNKNOWN_FLUSH
         else:
-            yield Disk(output.host(), verb, positive(rate, "fio's rate"), "fio")
+            # fio 2 counts 1024; later versions show both.
+            moved = rate(row["rate"]) if row["rate"] else binary(row["old"], row["prefix"])
+            yield Disk(output.host(), verb, positive(moved, "fio's rate"), "fio")

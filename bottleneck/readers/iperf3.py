@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bottleneck.estimate.observations import Tcp
-from bottleneck.readers.figure import Figure, Output, json_of, number, path, positive
+from bottleneck.readers.figure import Figure, Output, json_of, number, path, positive, rate
 from bottleneck.report.report import ReportError
 from bottleneck.text.units import share_text
 
@@ -21,18 +21,18 @@ _ERROR = re.compile(r"iperf3?: (?:interrupt|error) - (.+)")
 _ROW = re.compile(
     r"^\[ *(?P<id>\w+)\](?:\[(?P<way>[TR]X)-[CS]\])? +[\d.,]+- *(?P<end>[\d.,]+) +sec +"
     r"\S+ \w?Bytes +"
-    r"(?P<rate>[\d.,]+) (?P<prefix>[KMGT]?)(?P<unit>bits|Bytes)/sec(?P<rest>.*)$",
+    r"(?P<rate>[\d.]+ [KMGT]?(?:bits|Bytes)/sec)(?P<rest>.*)$",
     re.M,
 )
 _LOST = re.compile(r"(\d+)/ *(\d+) \(")
-_DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_BYTES = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
+_VERSION = re.compile(r'"version":\s*"iperf 3|"test_start"')
 
 
 def recognizes(text: str) -> bool:
     """Whether it is iperf3's."""
-    is_json = text.lstrip().startswith("{") and '"test_start"' in text or '"iperf' in text[:400]
-    return is_json or bool(_ROW.search(text) or _ERROR.search(text))
+    if text.lstrip().startswith("{"):
+        return bool(_VERSION.search(text))
+    return bool(_ROW.search(text) or _ERROR.search(text))
 
 
 def read(output: Output) -> Iterator[Figure]:
@@ -70,10 +70,10 @@ def _of_json(output: Output, document: Any) -> Iterator[Figure]:
         ways.append(("_bidir_reverse", not reverse))
     for suffix, is_reverse in ways:
         sent, received = (_object(end, f"sum_{name}{suffix}") for name in ("sent", "received"))
-        rate = received.get("bits_per_second") or sent.get("bits_per_second")
+        bits = received.get("bits_per_second") or sent.get("bits_per_second")
         yield Tcp(
             sender=_sender(output, is_client, is_reverse),
-            rate=positive(rate, "iperf3's rate") / 8,
+            rate=positive(bits, "iperf3's rate") / 8,
             streams=streams if isinstance(streams, int) and streams > 0 else None,
             window=_whole(start.get("sock_bufsize")),
             tool=TOOL,
@@ -141,8 +141,7 @@ def _way(
     sums = [each for each in rows if each["id"] == "SUM"] or rows
     received = [e for e in sums if e["rest"].rstrip().endswith("receiver")]
     row = (received or sums)[-1]
-    scale = _DECIMAL if row["unit"] == "bits" else _BYTES
-    rate = number(row["rate"]) * scale[row["prefix"]] / (8 if row["unit"] == "bits" else 1)
+    bytes_per_second = rate(row["rate"])
     if way is not None:
         reverse = way == "RX"
     elif is_client:
@@ -151,11 +150,11 @@ def _way(
         reverse = not received
     yield Tcp(
         sender=_sender(output, is_client, reverse),
-        rate=positive(rate, "iperf3's rate"),
+        rate=bytes_per_second,
         streams=max(1, len(streams)),
         tool=TOOL,
     )
     sent = next((e for e in sums if re.search(r"\d+ +sender$", e["rest"].rstrip())), None)
     if sent is not None:
         again = int(re.findall(r"\d+", sent["rest"])[0][-18:])
-        yield from _losses(again, round(rate * number(sent["end"])))
+        yield from _losses(again, round(bytes_per_second * number(sent["end"])))

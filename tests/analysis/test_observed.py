@@ -55,7 +55,8 @@ def test_a_strange_report_that_calls_itself_told_and_broke_off_raises_nothing(wo
 
 # -- copies with a rate ------------------------------------------------------------------------
 
-FULL = tcp("server", "940 Mbit/s")
+FULL, PUSHED = tcp("server", "940 Mbit/s"), copy("push.cached", "50")
+CORE = 'server_cpu = "98%"\n'
 ONE = {
     "a disk that is read": (
         *("disk/server/read", disk("server", "read", "60 MB/s") + copy("pull.uncached", "58")),
@@ -64,13 +65,8 @@ ONE = {
         *("disk/server/write", disk("server", "write", "60 MB/s") + copy("push.cached", "58")),
     ),
     "a link": (LINK, copy("push.cached", "113")),
-    "a core that was noted": (
-        *("cpu/server/one-core", copy("push.cached", "50") + 'server_cpu = "98%"\n'),
-    ),
-    "signing on it": (
-        "smb/server/signing",
-        copy("push.cached", "50") + 'server_cpu = "98%"\nsecurity = "signed"\n',
-    ),
+    "a core that was noted": ("cpu/server/one-core", f"{PUSHED}{CORE}"),
+    "signing on it": ("smb/server/signing", f'{PUSHED}{CORE}security = "signed"\n'),
     "TCP alone": (LINK, tcp("server", "300 Mbit/s") + copy("pull.cached", "36")),
     "a hop that is slower than the links": (
         *(LINK, tcp("client", "94 Mbit/s") + copy("push.cached", "11.5")),

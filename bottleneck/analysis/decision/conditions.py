@@ -35,11 +35,10 @@ SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.8, 1.15
 """Of what the path carried, from which on a copy and others' traffic together fill it; of a link,
 above which they cannot have shared it."""
 OTHERS_RATIO = 0.25
-
 NEAR_RATIOS = 0.7, 1.15
 """The copy's rate over a limit that is worth a sentence beside it."""
 CARRIED_TIMES = 1.1
-"""What went through a component at another time, over the copy's rate, to speak against it."""
+"""Least ratio of another rate through a component to the copy's that speaks against it."""
 
 Holds = Callable[[CopyFacts, Part], bool]
 """Whether a cause is there, by the copy's facts and the component."""

@@ -50,12 +50,12 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     ladder, decision = Ladder(tuple(each for _, each in facts.claims), remarks), decide(facts)
     if decision.row is None:
         return Limit(decision, None, ladder, time)
-    given, rate = Evidence(report, copy), copy.made.rate
-    chosen = _claim(given, rate, ladder, decision.copy, decision.part, decision.row)
+    evidence, rate = Evidence(report, copy), copy.made.rate
+    chosen = _claim(evidence, rate, ladder, decision.copy, decision.part, decision.row)
     rival, fixes = None, [_fix(decision.part, chosen)]
     if decision.rival is not None:
         row = rows(decision.copy, decision.rival)[0]
-        rival = _claim(given, rate, ladder, decision.copy, decision.rival, row)
+        rival = _claim(evidence, rate, ladder, decision.copy, decision.rival, row)
         fixes.append(_fix(decision.rival, rival))
     cap = Cap(chosen, decision.confidence, rival)
     return Limit(decision, cap, _spare(settled(ladder, cap), cap), time, tuple(fixes))
@@ -66,7 +66,7 @@ def _fix(part: Part, claim: Claim) -> Fix:
 
 
 def _claim(
-    given: Evidence, rate: Spread, ladder: Ladder, copy: CopyFacts, part: Part, row: Row
+    evidence: Evidence, rate: Spread, ladder: Ladder, copy: CopyFacts, part: Part, row: Row
 ) -> Claim:
     """Returns what is known of a cause: as a rule claims it, else by the facts that decided."""
     known = claim_of(copy, row.words, part)
@@ -75,23 +75,25 @@ def _claim(
     component, _, word = row.words.partition("/")
     side, cause = row.side_of(copy, part), BY_WORDS[component, word]
     setting: Fixed | Behind = (
-        limiting(given, word, side or "") or setting_behind(given, word, side or "") or NOTHING
+        limiting(evidence, word, side or "")
+        or setting_behind(evidence, word, side or "")
+        or NOTHING
     )
     fact = limit_fact(copy, part)
     remedy, words = cause.remedy.format(side=side), because(copy, part, row)
     # Without a limit that is known, it is what moved through the component at its best.
     kinds = (SHOWN, ALONE) if part == NETWORK else (SHOWN,)
-    shown = 0.0 if row.passing else copy.most(part, *kinds)
-    level = max(rate.median, shown if fact is None else fact.level.median)
+    carried = 0.0 if row.passing else copy.most(part, *kinds)
+    level = max(rate.median, carried if fact is None else fact.level.median)
     if word == "link-rate":
-        setting = behind(given, level, looks_like(level, steps.mtu_bytes(given.report)))
+        setting = behind(evidence, level, looks_like(level, steps.mtu_bytes(evidence.report)))
         words = "; ".join(filter(None, (words, setting.words)))
     return claim(
-        *(cause, side, given.made, words),
+        *(cause, side, evidence.made, words),
         level=level,
         low=None if fact is None else fact.level.low,
         high=None if fact is None else fact.level.high,
-        steps=(given.made.index, *(() if fact is None else fact.steps)),
+        steps=(evidence.made.index, *(() if fact is None else fact.steps)),
         standing="estimated" if fact is None else "inferred",
         remedy=setting.remedy or row.remedy.format(side=side) or remedy,
         detail=setting.detail or (row.label if row.remedy else ""),

@@ -142,7 +142,7 @@ def _time(copy: CopyFacts) -> dict[Part, float]:
 def _standing_still(copy: CopyFacts, levels: dict[Part, float]) -> dict[Part, float]:
     """Returns the utilizations; the silence of a server that stands still is its own time.
 
-    It leaves full queues on the path behind, as a full path does, and nobody is seen at work.
+    Meanwhile the path's queues are full, as on a full path, and no component is at work.
     """
     sign = copy.sign("stalls")
     part: Part = ("smb", sign.side if sign is not None else None)

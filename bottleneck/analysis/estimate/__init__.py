@@ -39,7 +39,7 @@ HISTORY_YEAR = 2005
 MATHIS_LOW, MATHIS_HIGH = 0.7, math.sqrt(1.5)
 """The constant of Mathis et al. 1997: 1.22 without delayed acknowledgements; 0.7 by pathdiag."""
 MOSTLY_BYTES_RATIO = 0.8
-"""Of the bandwidth of messages: requests that reach it wait for the link and not for replies."""
+"""Share of the messages' bandwidth from which on requests wait for the link and not for replies."""
 TRUST = 0.75
 """Figures that nobody measured in this run."""
 

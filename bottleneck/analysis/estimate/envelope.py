@@ -90,7 +90,7 @@ class Envelope:
     vlan_tags: int = 0
     rtt_seconds: float | None = None
     windows: tuple[Window, ...] = ()
-    """Those of one connection."""
+    """Windows and buffers of one connection."""
     streams: int = 1
     request_bytes: float | None = None
     depth: float | None = None

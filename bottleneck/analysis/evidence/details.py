@@ -32,10 +32,10 @@ class Setting:
     from_place_ratio: float | None = None
     to_place_ratio: float | None = None
     client_cpu_ratio: float | None = None
-    """Busiest core of the client during the copy, as a person told it."""
+    """Share of the client's busiest core during the copy, as a person noted it."""
     server_cpu_ratio: float | None = None
     synced: bool = False
-    """Whether each write was forced to the disk, as a person told it."""
+    """Whether each write was forced to the disk, as a person noted it."""
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from bottleneck.text.units import rate_text
 Claimed = tuple[Part, Claim]
 """A component, and what is claimed of it."""
 REFUTED_RATIO = 1.1
-"""What moved through a component over a limit of it, to show that it is none."""
+"""Least ratio of another rate through a component to a limit, to show that it is none."""
 DISKLESS_RATIO = 1.5
-"""The same of a CPU's limit by its load: a host that neither reads nor writes a file moves more."""
+"""The ratio for a CPU's limit by its load: a host without a disk in its way moves more."""
 PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync"))
 """Causes of one time, length or place, of which other steps say nothing."""
 REFUTABLE = frozenset(("network", "tcp", "disk"))
@@ -84,19 +84,17 @@ def refuting(copy: Copy, each: Claimed, shown: Iterable[Fact]) -> Fact | None:
     The copy itself refutes any limit; another transfer no limit of one time or place.
     """
     part, ceiling = each[0], each[1].ceiling
-    is_bound = ceiling.standing == "at-least"
-    level = ceiling.bytes_per_second * (1 if is_bound else REFUTED_RATIO)
+    is_bound, level = ceiling.standing == "at-least", ceiling.bytes_per_second
+    is_load = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
+    is_refutable = is_load or ceiling.component in REFUTABLE or ceiling.cause == "round-trips"
     facts = []
-    if copy.made is not None:
-        rate = Level.around(copy.made.rate.median)
-        facts.append(Fact(part, SHOWN, rate, "the copy"))
-    if not is_bound and ceiling.cause not in PASSING:
-        is_load = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
-        times = DISKLESS_RATIO / REFUTED_RATIO if is_load else 1.0
-        if is_load or ceiling.component in REFUTABLE or ceiling.cause == "round-trips":
-            facts += (e for e in shown if e.part == part and e.level.median > times * level)
-    fastest = max(facts, key=lambda each: each.level.median, default=None)
-    return fastest if fastest is not None and fastest.level.median > level else None
+    if is_refutable and not is_bound and ceiling.cause not in PASSING:
+        least = (DISKLESS_RATIO if is_load else REFUTED_RATIO) * level
+        facts += [e for e in shown if e.part == part and e.level.median > least]
+    rate = 0.0 if copy.made is None else copy.made.rate.median
+    if rate > (1 if is_bound else REFUTED_RATIO) * level:
+        facts.append(Fact(part, SHOWN, Level.around(rate), "the copy"))
+    return max(facts, key=lambda each: each.level.median, default=None)
 
 
 def ignored(claim: Claim, fact: Fact) -> str:

@@ -37,15 +37,15 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
     trip = _rtt(report, copy, time.timed)
     transfers = tuple(transfer_facts(report, copy))
     claimed, refuted = _standing(report, copy, claims, transfers)
-    seen, seen_signs = time.facts, tuple(signs(report, copy, time.timed))
+    time_facts, seen_signs = time.facts, tuple(signs(report, copy, time.timed))
     stops = [each.name for each in seen_signs if each.name == "stalls"]
     stops += [each.ceiling.cause for each in claims if each.ceiling.cause == "quota"]
     if time.view == "counters" and stops:
         # A server that stops and goes leaves full queues behind, as a full path does.
-        seen = tuple(each for each in seen if each.part != NETWORK)
+        time_facts = tuple(each for each in time_facts if each.part != NETWORK)
     others = {each.side: each.value for each in seen_signs if each.name == "others-traffic"}
     facts = (
-        *seen,
+        *time_facts,
         *claim_facts(copy, claimed),
         *path_facts(report, copy, time, trip, held=is_path_held(claims)),
         *transfers,

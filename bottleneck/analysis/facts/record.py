@@ -111,7 +111,7 @@ class CopyFacts:
     claims: tuple[tuple[Part, Claim], ...] = ()
     """What is known of causes, by component, with the words that a person reads."""
     ignored: tuple[str, ...] = ()
-    """What was claimed too, and refuted by what moved."""
+    """Claims that were refuted, each in a sentence."""
     without: tuple[Without, ...] = ()
     view: View = ""
     unseen: frozenset[Part] = frozenset()

@@ -95,40 +95,40 @@ def window_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     """Yields small-window and small-buffer: an end of the copy's connection that the other, or its
     own program, waited for; where the copy's was not seen, of TCP alone at the same rate.
     """
-    given = Evidence(report, copy)
-    seen = given.connection
-    if seen is None or not (seen.own or _is_alike(given, seen)):
+    evidence = Evidence(report, copy)
+    connection = evidence.connection
+    if connection is None or not (connection.own or _is_alike(evidence, connection)):
         return
-    if _waits_for_window(given, seen):
-        share = min(1.0, seen.sockets.receive_window_limited_ratio)
-        whose = "the copy's connection" if seen.own else "TCP by itself"
+    if _waits_for_window(evidence, connection):
+        share = min(1.0, connection.sockets.receive_window_limited_ratio)
+        whose = "the copy's connection" if connection.own else "TCP by itself"
         waited = (
             f"{whose} waited for the {copy.receiver}'s window {percent_text(share)} of the time"
         )
         words = f"{waited}, although the {copy.receiver} read all data at once"
         yield Sign("small-window", copy.receiver, share, words)
-    if (bursts := _bursts(given)) is not None and bursts.is_reached:
+    if (bursts := _bursts(evidence)) is not None and bursts.is_reached:
         yield Sign("small-buffer", copy.sender, 1.0, bursts.sign)
 
 
-def _is_alike(given: Evidence, test: Connection) -> bool:
+def _is_alike(evidence: Evidence, test: Connection) -> bool:
     low, high = ALIKE_RATIOS
-    return low <= given.rate.median / test.found.rate.median <= high
+    return low <= evidence.rate.median / test.found.rate.median <= high
 
 
-def _waits_for_window(given: Evidence, seen: Connection) -> bool:
+def _waits_for_window(evidence: Evidence, connection: Connection) -> bool:
     """Whether the sender waited for a window that is full, and that the path could empty faster."""
-    sockets, share = seen.sockets, seen.sockets.receive_window_limited_ratio
+    sockets, share = connection.sockets, connection.sockets.receive_window_limited_ratio
     window, rtt = sockets.peer_window_bytes_median, sockets.min_rtt_seconds
-    if window is None or rtt is None or share < MOSTLY_RATIO or not seen.reader_waits:
+    if window is None or rtt is None or share < MOSTLY_RATIO or not connection.reader_waits:
         return False
     if (sockets.in_flight_bytes_median or window) < FILLED_RATIO * window:
         return False
     # What lies in a queue on the path would make any window look too small.
-    if not seen.own:
-        return FILLED_RATIO <= seen.found.rate.median * rtt / window <= 1 / FILLED_RATIO
-    rate, usual = given.rate.median, window / max(rtt, sockets.rtt_seconds_median or rtt)
-    return (given.path_rate or 0.0) >= CARRIES_MORE_RATIO * rate >= FILLED_RATIO * usual
+    if not connection.own:
+        return FILLED_RATIO <= connection.found.rate.median * rtt / window <= 1 / FILLED_RATIO
+    rate, usual = evidence.rate.median, window / max(rtt, sockets.rtt_seconds_median or rtt)
+    return (evidence.path_rate or 0.0) >= CARRIES_MORE_RATIO * rate >= FILLED_RATIO * usual
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,13 @@ class Bursts:
     """Observation behind it, as a sentence without its full stop."""
 
 
-def _bursts(given: Evidence) -> Bursts | None:
+def _bursts(evidence: Evidence) -> Bursts | None:
     """Returns the bursts of a buffer that is smaller than the kernel's tuning makes it."""
-    seen = given.connection
+    connection = evidence.connection
     # Where the server's credits run out, the buffer holds what they let go, and has room for more.
-    if seen is None or starved(given):
+    if connection is None or starved(evidence):
         return None
-    sockets, path, rate = seen.sockets, given.path_rate, seen.found.rate.median
+    sockets, path, rate = connection.sockets, evidence.path_rate, connection.found.rate.median
     size, window = sockets.send_buffer_bytes, sockets.congestion_window_bytes_median
     high, rtt = sockets.in_flight_bytes_high, sockets.min_rtt_seconds
     if not size or window is None or high is None or rtt is None or path is None:
@@ -159,7 +159,7 @@ def _bursts(given: Evidence) -> Bursts | None:
     is_empty = (sockets.unsent_bytes_median or 0.0) <= EMPTY_RATIO * high
     if not is_small or not is_empty or rate >= LINK_RATIO * path:
         return None
-    usual, name = sockets.rtt_seconds_median or rtt, f"the {given.sender}'s send buffer of "
+    usual, name = sockets.rtt_seconds_median or rtt, f"the {evidence.sender}'s send buffer of "
     sign = f"the kernel's own tuning makes it larger for a congestion window of {size_text(window)}"
     is_tiny = size <= TINY_BYTES and high <= size and rtt < SHORT_SECONDS
     is_delayed = usual >= max(DELAYED_SECONDS, DELAYED_RATIO * rtt)

@@ -66,11 +66,11 @@ def software_signs(report: Report, copy: Copy) -> Iterator[Sign]:
 
 def setting_behind(evidence: Evidence, cause: str, side: str) -> Fixed | None:
     """Returns what the server's smb.conf holds that makes such a copy wait; None: nothing."""
-    found = list(_settings(evidence, side)) if cause == CAUSE.word else []
-    if not found:
+    settings = list(_settings(evidence, side)) if cause == CAUSE.word else []
+    if not settings:
         return None
-    remedy = f"Change the {side}'s smb.conf: {'; '.join(str(each.remedy) for each in found)}"
-    return Fixed(remedy, ", ".join(f"`{each.option} = {each.value}`" for each in found))
+    remedy = f"Change the {side}'s smb.conf: {'; '.join(str(each.remedy) for each in settings)}"
+    return Fixed(remedy, ", ".join(f"`{each.option} = {each.value}`" for each in settings))
 
 
 def _waited_seconds(report: Report, made: Found) -> float | None:

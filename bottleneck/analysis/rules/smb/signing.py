@@ -22,14 +22,14 @@ from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.text.units import cost_text, percent_text, rate_text
 
-_OFF = "Turn off {} if the network is trusted (Samba: `{}`; Windows: {})"
-SIGNING = Cause(
-    *("smb", "signing", "signing", "signing", True),
-    remedy=_OFF.format("signing", "server signing", "RequireSecuritySignature"),
-)
-ENCRYPTION = Cause(
-    *("smb", "encryption", "encryption", "encryption", True),
-    remedy=_OFF.format("encryption", "server smb encrypt", "EncryptData"),
+OFF = "Turn off {} if the network is trusted ({})"
+SWITCHES = {
+    "signing": "Samba: `server signing`; Windows: RequireSecuritySignature",
+    "encryption": "Samba: `server smb encrypt`; Windows: EncryptData",
+}
+SIGNING, ENCRYPTION = (
+    Cause("smb", word, word, word, stays=True, remedy=OFF.format(word, switch))
+    for word, switch in SWITCHES.items()
 )
 CAUSES = {"signing": SIGNING, "encryption": ENCRYPTION}
 PLAIN = "plain"
@@ -139,13 +139,12 @@ def _remedy(given: Evidence, side: str, kind: str, name: str | None, cost: Crypt
     takes = f"{'' if cost.compared else 'at least '}{cost_text(cost.seconds_per_byte)}"
     best = _BEST[kind]
     cheaper = "" if name == best else f"{best.upper()} of SMB 3.1.1, or "
-    switch = "RequireSecuritySignature" if kind == "signing" else "EncryptData"
-    setting = f"Samba: `{_OPTIONS[kind][0]}`; Windows: {switch}"
+    setting = SWITCHES[kind]
     for each in _set(given, side, kind):
         setting = f"`{each.option} = {each.value}` in its smb.conf"
     return (
-        f"Turn off {kind} if the network is trusted ({setting}). Otherwise use {cheaper}a CPU on "
-        f"the {side} with instructions for {name}, which takes {takes} there"
+        f"{OFF.format(kind, setting)}. Otherwise use {cheaper}a CPU on the {side} with "
+        f"instructions for {name}, which takes {takes} there"
     )
 
 
