@@ -41,5 +41,5 @@ def read(output: Output) -> Iterator[Figure]:
     loss = float(min(1, again / sent(line))) if 0 < again <= sent(line) else None
     yield path(trips.get(True, trips.get(False, 0.0)) / 1e3, loss)
     for name, percent in _LIMITED.findall(line):
-        if float(percent) >= MOSTLY_PERCENT:
-            yield f"ss: for {float(percent):.0f}% of its time it waited for {LIMITS[name]}."
+        if number(percent) >= MOSTLY_PERCENT:
+            yield f"ss: for {number(percent):.0f}% of its time it waited for {LIMITS[name]}."
