@@ -19,7 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bottleneck.analysis import ceilings, steps
+from bottleneck.analysis import steps
+from bottleneck.analysis.decision.limit import ladder_of
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report, loads
@@ -54,7 +55,7 @@ def cases() -> Iterator[Case]:
                 reports[key] = loads(json.dumps(document).encode())
             for copy in steps.copies(reports[key]):
                 if (copy.name, copy.dialect) == (name, dialect) and copy.made is not None:
-                    claims = ceilings.ladder(reports[key], copy).claims
+                    claims = ladder_of(reports[key], copy).claims
                     yield reports[key], copy, claims, frozenset(true.split(" | "))
 
 

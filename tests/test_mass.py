@@ -15,20 +15,20 @@ CEILINGS = {
     "lines of tests": 65_006,
     "largest file": 400,
     "largest function": 50,
-    "longest import chain": 31,
+    "longest import chain": 30,
     "circles of files": 0,
     "circles of packages": 0,
 }
 """Changed downwards only, with what goes."""
 ALLOWANCE = {
-    "issue": "62 and 63",
-    "lines": 2240 + 1110,
-    "lines of tests": 2540 + 165,
+    "issue": "62, 63 and 64",
+    "lines": 2240 + 1110 + 320,
+    "lines of tests": 2540 + 165 + 50,
     "modules": 38 + 13,
 }
 """What these may lie above them: the debt of the one model, whose rules were to go and stand (the
-first figures, which only fall), and the readers of other tools' outputs, for which 1,300 lines were
-granted. Each rule that goes takes its lines off both."""
+first figures, which only fall), the readers of other tools' outputs, for which 1,300 lines were
+granted, and the zones that are written (500). Each rule that goes takes its lines off both."""
 
 
 def above(found, allowance=ALLOWANCE):

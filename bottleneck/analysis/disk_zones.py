@@ -16,6 +16,8 @@ from bottleneck.report.report import Report
 
 MOST_ZONES = 512
 MOST_SPANS = 64
+LEAST_REACH_RATIO = 0.2
+"""Of a disk, between the centres of its outermost and its innermost zone, that makes a curve."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,23 @@ class Zones:
         """What a random access costs beside its bytes; None: not measured."""
         return self.found.disk.seek_seconds
 
+    @property
+    def reach_ratio(self) -> float:
+        """How far the outermost and the innermost zone lie apart, as a share of the disk."""
+        return self.zones[-1].centre_ratio - self.zones[0].centre_ratio
+
     @cached_property
     def curve(self) -> Curve | None:
-        """The disc model through them; None: too few zones, or they fit none."""
+        """The disc model through them; None: too few, too near each other, or they fit none."""
+        if not self.zones or self.reach_ratio < LEAST_REACH_RATIO:
+            return None
         return disc.fitted(self.zones)
+
+    def rate_at(self, zone: Zone) -> float | None:
+        """The rate where another step's zone lies, bytes per second; None: nobody looked there."""
+        if not self.zones[0].from_ratio <= zone.centre_ratio <= self.zones[-1].to_ratio:
+            return None
+        return self._rate_of(Span(zone.from_ratio, zone.to_ratio, 1.0))
 
     def weak_at(self, ratio: float) -> Zone | None:
         """The weak zone that holds a position; None: that position is in none."""

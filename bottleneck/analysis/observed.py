@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import ceilings, hardware_limits, model, sentences, steps
+from bottleneck.analysis import hardware_limits, model, sentences, steps
+from bottleneck.analysis.decision.limit import ladder_of
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.estimate import likely
 from bottleneck.analysis.evidence.copies import host
@@ -63,7 +64,7 @@ def refined(
 
 def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
     """What bounds a copy whose rate was not told."""
-    ladder = ceilings.ladder(report, copy)
+    ladder = ladder_of(report, copy)
     claims = ladder.valid
     lowest = likely(claims)
     if lowest is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -117,7 +117,7 @@ def probe(
     about, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
     _check_options(stage, others, disk, copies, one)
-    settings, runs = knobs.settings(stage, how.given), repeats.runs or 0
+    settings, runs = _settings(stage, how), repeats.runs or 0
     chosen = running.choose(
         target or "//localhost/-",
         running.budget_seconds(time, knobs.budget_seconds(settings, runs)),
@@ -131,6 +131,16 @@ def probe(
     if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):
         running.ask_first(chosen, yes)
     return running.run(chosen, access, output, only_steps=True)
+
+
+def _settings(stage: str, how: options.Knobs) -> dict[str, Any]:
+    """What was chosen of a stage; with --access, --zones alone says that these are wanted."""
+    from bottleneck.cli import command_line, knobs
+
+    found = knobs.settings(stage, how.given)
+    if "verb" in found and "zones" in command_line.now().line.given:
+        found.setdefault("pattern", "zones")
+    return found
 
 
 def _with_figures(output: Output, repeats: options.Repeats) -> Output:

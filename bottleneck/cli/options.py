@@ -181,7 +181,9 @@ class Disk:
     device: str | None = value(
         "DEV", "Measure this block device by zone, read-only; server:DEV for one on the server."
     )
-    zones: int = value("N", "Number of zones to divide a disk into.", 9)
+    zones: int = value(
+        "N", "Number of zones to divide a disk into; with --access write, files in --folder.", 9
+    )
 
 
 def _switch(help: str) -> Any:

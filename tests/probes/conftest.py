@@ -264,14 +264,15 @@ def relayed() -> Iterator[Callable[[int, float], int]]:
 
 @pytest.fixture
 def ext4_disk(tmp_path):
-    """Where a fresh ext4 of 1 GiB is mounted, its loop device's name and the file behind it."""
+    """Where a fresh ext4 of 4 GiB is mounted, its loop device's name and the file behind it."""
     if os.geteuid() != 0 or not shutil.which("mkfs.ext4"):
         pytest.skip("a file system on a loop device needs root and mkfs.ext4")
     image, point = tmp_path / "image", tmp_path / "disk"
     point.mkdir()
     image.touch()
-    os.truncate(image, 1 << 30)
-    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    os.truncate(image, 4 << 30)
+    layout = ["-N", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
+    subprocess.run(["mkfs.ext4", "-q", "-F", *layout, image], check=True)
     with loop_device(image) as node:
         subprocess.run(["mount", node, point], check=True)
         try:

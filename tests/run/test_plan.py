@@ -109,7 +109,7 @@ def test_where_a_file_lies_is_measured_where_there_is_time():
     usual = ["read sequential", "read zones", "write sequential"]
     assert patterns("client") == usual
     assert patterns("server") == [*usual, "write synced"]
-    all_of_it = ["read sequential", *usual, "write synced", "write sustained"]
+    all_of_it = ["read sequential", *usual, "write synced", "write sustained", "write zones"]
     assert patterns("client", alone=True) == all_of_it
     assert patterns("client", budget_seconds=300.0) == patterns("client", alone=True)
 

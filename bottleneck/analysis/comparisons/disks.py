@@ -13,6 +13,7 @@ from bottleneck.analysis import disk_zones, steps
 from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.axis import Axis, Group, Groups, by_noise
 from bottleneck.analysis.comparisons.table import Cell, Cells, Row
+from bottleneck.analysis.disc import Zone
 from bottleneck.analysis.disk_zones import Place, Zones
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rules.disk.zone import where_text
@@ -47,11 +48,41 @@ def _disk(zones: Zones) -> str:
 
 
 SEEK = "A seek takes {seek_seconds}."
+FULL_RATIO = 0.9
+"""Of a disc that is filled from its outer tracks on: there its next files lie."""
+ONE_PLACE = {
+    "ssd": "as it is an SSD",
+    "network": "as a network file system reports no locations",
+    "fuse": "as FUSE reports no locations",
+    "memory": "as it is memory",
+}
+"""Why files were written at one place alone, by the step's word."""
+UNTOLD = "as its file system reports no locations"
+
+
+def other_way(report: Report, zones: Zones) -> Zones | None:
+    """The zones of the same disk that were written where these were read, or the reverse."""
+    for each in all_zones(report):
+        same = (_side(each.found), each.device) == (_side(zones.found), zones.device)
+        if same and each.found.setting.verb != zones.found.setting.verb:
+            return each
+    return None
+
+
+def both_ways(zone: Zone, verb: str | None, other: Zones | None) -> Row:
+    """Both rates of a zone's place."""
+    rate = other.rate_at(zone) if other is not None else None
+    read, write = (rate, zone.bytes_per_second)[:: 1 if verb == "write" else -1]
+    return {
+        "read_bytes_per_second": read,
+        "write_bytes_per_second": write,
+        "write_to_read_ratio": write / read if write and read else None,
+    }
 
 
 def _zones(report: Report) -> Iterator[Cell]:
     for each in all_zones(report):
-        curve, verb = each.curve, each.found.setting.verb or None
+        curve, verb, other = each.curve, each.found.setting.verb or None, other_way(report, each)
         for index, (zone, details) in enumerate(zip(each.zones, each.told, strict=True)):
             weak = curve is not None and index in curve.weak
             row = {
@@ -60,6 +91,7 @@ def _zones(report: Report) -> Iterator[Cell]:
                 "device": each.device or None,
                 "zone": index + 1,
                 **asdict(zone),
+                **both_ways(zone, verb, other),
                 "curve_bytes_per_second": curve and curve.rate_at(zone.centre_ratio),
                 "standing": "weak" if weak else None,
                 "latency_median_seconds": steps.amount(details, "latency_seconds", "median"),
@@ -79,9 +111,12 @@ def _zone_figures(group: Group, _: Groups) -> Row:
     zones, weak = group.cells[0].source, [e.row for e in group.cells if e.row["standing"]]
     text = "zone {zone} ({bytes_per_second}, expected {curve_bytes_per_second})"
     healthy = [each.rate for each in group.cells if not each.row["standing"]]
-    curve, shape = zones.curve, "no_curve"
+    curve, shape, writes = zones.curve, "no_curve", zones.found.setting.verb == "write"
     if curve is not None:
         shape = "flat" if curve.flat else "falls" if curve.falls else "odd"
+    ratios = [e.row["write_to_read_ratio"] for e in group.cells if writes]
+    known = [each for each in ratios if each is not None]
+    count = "one zone" if len(healthy) == 1 else f"{len(healthy)} zones"
     return {
         shape: True,
         "disk": _disk(zones),
@@ -89,14 +124,28 @@ def _zone_figures(group: Group, _: Groups) -> Row:
         "weak": ", ".join(table.write(text, row) for row in weak) or None,
         "seek_seconds": zones.seek_seconds,
         "range": range_text(min(healthy), max(healthy)),
-        "zones": "one zone" if len(healthy) == 1 else f"{len(healthy)} zones",
-        "reason": "too few for a curve" if len(healthy) < 3 else "unlike the curve of a hard disk",
+        "zones": "one location" if steps.word(zones.found.outcome.details, "one_place") else count,
+        "reason": _no_curve(zones, len(healthy)),
+        "write_to_read_ratio": sum(known) / len(known) if known else None,
+        "full_bytes_per_second": curve.rate_at(FULL_RATIO) if curve and writes else None,
+        "full_ratio": FULL_RATIO,
         "mean_bytes_per_second": sum(healthy) / len(healthy),
         "within_ratio": 1 - min(healthy) / max(healthy),
         "outer_bytes_per_second": curve and curve.outer_bytes_per_second,
         "inner_bytes_per_second": curve and curve.inner_bytes_per_second,
         "fall": curve and f"{curve.ratio:.2f} to 1",
     }
+
+
+def _no_curve(zones: Zones, healthy: int) -> str:
+    """Returns why no disc's curve goes through some zones."""
+    why = steps.word(zones.found.outcome.details, "one_place")
+    if why:
+        return ONE_PLACE.get(why, UNTOLD)
+    if healthy < 3:
+        return "too few for a curve"
+    near = zones.reach_ratio < disk_zones.LEAST_REACH_RATIO
+    return "too near each other for a curve" if near else "unlike the curve of a hard disk"
 
 
 ZONES = Axis(
@@ -106,12 +155,14 @@ ZONES = Axis(
     figures=_zone_figures,
     sentences=(
         "{no_curve}{disk} {does} {range} in {zones}, {reason}[. Weak: {weak}].",
-        "{flat}{disk} {does} {mean_bytes_per_second} in all zones (within {within_ratio}), unlike "
-        "a hard disk[. Weak: {weak}].",
+        "{flat}{disk} {does} at one rate everywhere, {mean_bytes_per_second} (within "
+        "{within_ratio}), unlike a hard disk[. Weak: {weak}].",
         "{odd}{disk} {does} {outer_bytes_per_second} at its first address and "
         "{inner_bytes_per_second} at its last, unlike a hard disk[. Weak: {weak}].",
         "{falls}{disk} {does} {outer_bytes_per_second} on its outer tracks and "
         "{inner_bytes_per_second} on the inner ones ({fall}), as a hard disk does[. Weak: {weak}].",
+        "{falls}At {full_ratio} full, it writes new files at about {full_bytes_per_second}.",
+        "Writes reach {write_to_read_ratio} of the reads at the same locations.",
         SEEK,
     ),
 )

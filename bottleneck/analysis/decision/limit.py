@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import ceilings, steps
+from bottleneck.analysis import steps, supplied
 from bottleneck.analysis.attribution.attribution import Attribution, attribute
 from bottleneck.analysis.cap import Cap, settled
 from bottleneck.analysis.claim import claim
@@ -19,12 +19,20 @@ from bottleneck.analysis.facts.record import ALONE, NETWORK, SHOWN, CopyFacts, P
 from bottleneck.analysis.finding import Claim, Ladder
 from bottleneck.analysis.interface_facts import NOTHING, Behind, behind
 from bottleneck.analysis.model import looks_like
-from bottleneck.analysis.rules.registry import BY_WORDS
+from bottleneck.analysis.rules.registry import (
+    BY_WORDS,
+    OF_ANY_COPY,
+    OF_MADE_COPIES,
+    REFINEMENTS,
+)
 from bottleneck.analysis.rules.smb.server_software import setting_behind
 from bottleneck.analysis.socket_buffers import Fixed, limiting
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from probes.core.records import Spread
+
+LIGHT_LOAD_RATIO = 5.0
+"""A CPU's limit over the copy's rate, from which on the copy's load does not tell where it is."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Limit:
 def limit_of(report: Report, copy: Copy) -> Limit:
     """Decides what limits a copy that was made."""
     assert copy.made is not None
-    ladder, time = ceilings.ladder(report, copy), attribute(report, copy)
+    ladder, time = ladder_of(report, copy), attribute(report, copy)
     facts = gather(report, copy, ladder.claims)
     remarks = (*ladder.remarks, *facts.ignored)
     ladder, decision = Ladder(tuple(each for _, each in facts.claims), remarks), decide(facts)
@@ -111,3 +119,28 @@ def _spare(ladder: Ladder, cap: Cap) -> Ladder:
     claims.append(cap.claim)
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return replace(ladder, claims=tuple(claims))
+
+
+def ladder_of(report: Report, copy: Copy) -> Ladder:
+    """Returns what the rules claim of a copy; every one is asked."""
+    evidence = Evidence(report, copy)
+    made = () if copy.made is None else OF_MADE_COPIES
+    results = [each for rule in (*OF_ANY_COPY, *made, supplied.rule) for each in rule(evidence)]
+    claims = [each for each in results if isinstance(each, Claim)]
+    for refine in REFINEMENTS:
+        claims = list(refine(evidence, claims))
+    claims = [_as_lower_bound(copy, each) for each in claims]
+    claims.sort(key=lambda each: each.ceiling.bytes_per_second)
+    remarks = dict.fromkeys(each for each in results if isinstance(each, str))
+    return Ladder(tuple(claims), tuple(remarks))
+
+
+def _as_lower_bound(copy: Copy, claim: Claim) -> Claim:
+    """Returns a claim; of a CPU that the copy used for less than a fifth as a lower bound."""
+    ceiling, made = claim.ceiling, copy.made
+    scaled = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
+    if made is None or not scaled or claim.reached or claim.partly:
+        return claim
+    if ceiling.bytes_per_second < LIGHT_LOAD_RATIO * made.rate.median:
+        return claim
+    return replace(claim, ceiling=replace(ceiling, standing="at-least"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis.comparisons.axis import comparisons
-from bottleneck.analysis.comparisons.disks import ZONES
+from bottleneck.analysis.comparisons.disks import ZONES, both_ways
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.documents.disks import zone_curves
@@ -23,6 +23,8 @@ MOST_SPANS = 64
 TOP, BOTTOM = 22.0, 172.0
 CURVE_POINTS = 60
 RIGHT = WIDTH - 4.0
+LEAST_BAR = 4.0
+"""Wide: a file that was placed is a sliver of its disk."""
 
 
 def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
@@ -32,8 +34,9 @@ def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         each = curve.zones
         sentence = shapes.opening(told.get((each.found.index,), "The rate of each zone.")) + more
         sentence += charts.bounded(each.zones[:MOST_ZONES], each.zones, "zones")
-        rows = (*_rows(each), *map(_file_row, curve.files))
-        titles = ("location", "rate", "range", "fit", "")
+        writes = () if curve.writes is None else _rows(curve.writes, each)
+        rows = (*_rows(each, curve.writes), *writes, *map(_file_row, curve.files))
+        titles = ("location", "read", "write", "write/read", "range", "fit", "")
         yield charts.plot(f"zones-{at}", _title(curve), sentence, _drawn(curve), titles, rows)
 
 
@@ -61,12 +64,15 @@ def zone_curves_svg(report: Report) -> str | None:
     return shapes.drawing("zones", title, text, below, parts, style) + "\n"
 
 
-def _rows(each: Zones) -> Iterator[tuple[str, ...]]:
+def _rows(each: Zones, other: Zones | None) -> Iterator[tuple[str, ...]]:
     for at, zone in enumerate(each.zones[:MOST_ZONES]):
         low, high = zone.low_bytes_per_second, zone.high_bytes_per_second
+        both = both_ways(zone, each.found.setting.verb, other)
+        *rates, ratio = both.values()
         yield (
             f"{percent_text(zone.from_ratio)} to {percent_text(zone.to_ratio)}",
-            rate_text(zone.bytes_per_second),
+            *("" if rate is None else rate_text(rate) for rate in rates),
+            "" if ratio is None else percent_text(ratio),
             range_text(low, high) if high > low else "",
             "" if each.curve is None else rate_text(each.curve.rate_at(zone.centre_ratio)),
             "weak" if _is_weak(each, at) else "",
@@ -77,7 +83,7 @@ def _file_row(mark: FileMark) -> tuple[str, ...]:
     spans = mark.spans[:MOST_SPANS]
     where = f"{percent_text(spans[0][0])} to {percent_text(spans[0][1])}"
     more = f" and {len(spans) - 1} more extents" if len(spans) > 1 else ""
-    return f"{where}{more}", "", "", "", mark.text
+    return f"{where}{more}", *[""] * 5, mark.text
 
 
 def _is_weak(each: Zones, at: int) -> bool:
@@ -87,12 +93,17 @@ def _is_weak(each: Zones, at: int) -> bool:
 def _drawn(curve: ZoneCurve) -> charts.Drawn:
     each = curve.zones
     drawn = each.zones[:MOST_ZONES]
-    most = 1.05 * max(zone.high_bytes_per_second for zone in drawn)
+    written = curve.writes.zones[:MOST_ZONES] if curve.writes is not None else ()
+    most = 1.05 * max(zone.high_bytes_per_second for zone in (*drawn, *written))
     made = charts.chart(*charts.rate_ticks(most), (0.0, 1.0), (0.0, most), (TOP, RIGHT, BOTTOM))
     for at, zone in enumerate(drawn):
         made.add(*_zone(each, at, made))
         low, high = zone.low_bytes_per_second, zone.high_bytes_per_second
         made.whisker(zone.centre_ratio, low, high)
+    for zone in written:
+        tip = f"written at {percent_text(zone.centre_ratio)}: {rate_text(zone.bytes_per_second)}"
+        made.dot(zone.centre_ratio, zone.bytes_per_second, "fill-series-4", tip)
+        made.whisker(zone.centre_ratio, zone.low_bytes_per_second, zone.high_bytes_per_second)
     disc = each.curve
     if disc is not None:
         places = [at / CURVE_POINTS for at in range(CURVE_POINTS + 1)]
@@ -105,7 +116,9 @@ def _drawn(curve: ZoneCurve) -> charts.Drawn:
     for mark in curve.files:
         made.add(*_file(mark, made.x, below))
         below += LINE + 12
-    entries = [(charts.dot_mark(_bar, "fill-series-1"), "zone")]
+    entries = [(charts.dot_mark(_bar, "fill-series-1"), "zone, read" if written else "zone")]
+    if written:
+        entries.append((charts.dot_mark(shapes.circle, "fill-series-4"), "zone, write"))
     if disc is not None:
         entries.append((charts.dashes("line-series-2", 8), "fit of a hard disk"))
     shown, below = charts.key(entries, below + 2)
@@ -120,12 +133,12 @@ def _zone(each: Zones, at: int, made: charts.Chart) -> Iterator[str]:
     zone, x = each.zones[at], made.x
     weak = "weak zone" if _is_weak(each, at) else "zone"
     begin, end, top = x.at(zone.from_ratio), x.at(zone.to_ratio), made.y.at(zone.bytes_per_second)
-    wide = max(1.0, end - begin - 1)
+    wide = max(LEAST_BAR, end - begin - 1)
     tip = (
         f"{weak} {at + 1}, {percent_text(zone.from_ratio)} to "
         f"{percent_text(zone.to_ratio)}: {rate_text(zone.bytes_per_second)}"
     )
-    begin = min(begin, RIGHT - wide)
+    begin = min(max(x.start, (begin + end - wide - 1) / 2), RIGHT - wide)
     if weak == "zone":
         yield shapes.rect(begin, top, wide, BOTTOM - top, "fill-series-1", tip)
         return

@@ -12,7 +12,7 @@ from bottleneck.run import plan
 from bottleneck.run.bench import NEEDS_AGENT, Bench
 from bottleneck.run.steps import files
 from probes.core.records import Endpoint
-from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
+from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, Unavailable
 from probes.files.free_space import HELD_PARTS
 from probes.stages import disk
 
@@ -26,6 +26,10 @@ LEAST_LEFT_SECONDS = 4.0
 """What fio's start and its pauses may take beside a step's own time."""
 SUSTAINED_BYTES = 2 << 30
 """Enough to fill most caches, and no more than a server's RAM can bear to have dirty."""
+ZONES_BYTES = 2 << 30
+"""Written for all zones of a disk together, at most."""
+ZONE_WRITE_SECONDS = 2.0
+"""Of each zone: the disk's own cache and the last flush are a small part of it."""
 NEAR_RATIO = 0.6
 """Of what its disk gives, from which on a copy may be held by it."""
 ALONE_TIMES = 4.0
@@ -42,7 +46,9 @@ def hold_sources(bench: Bench, stack: ExitStack, sides: tuple[plan.Side, ...] = 
     Raises:
         Refused: the client's folder cannot be written to; pushes would have no source.
     """
-    if _only_reads(bench) or bench.options.copy.startswith("pull"):
+    settings = bench.options.settings
+    needless = (settings.get("verb"), settings.get("pattern")) == ("write", "zones")
+    if needless or _only_reads(bench) or bench.options.copy.startswith("pull"):
         return
     for side, host in bench.reached.items():
         folder = bench.test_file_folder(side)
@@ -100,8 +106,7 @@ def measure_disks(bench: Bench, worth: Disks = None) -> list[str]:
     sides: tuple[plan.Side, ...] = ("client",) if here_alone else plan.SIDES
     if plan.DISK_CHOICES & bench.options.settings.keys():
         for each in plan.chosen_disk_steps(sides, bench.options):
-            device = bench.options.device
-            _measure(bench, each, device.path if device else "", _times(bench, each))
+            _measure_all(bench, each)
         return []
     left_out = []
     for each in plan.disk_steps(sides, bench.options, alone):
@@ -122,14 +127,15 @@ def explain_disks(bench: Bench) -> None:
 
 
 def _measure_all(bench: Bench, each: plan.DiskStep) -> None:
-    times = _times(bench, each)
-    for device in _devices(bench, each) if each.pattern == "zones" else [""]:
+    times, named = _times(bench, each), bench.options.device
+    chosen = named.path if named and plan.DISK_CHOICES & bench.options.settings.keys() else ""
+    for device in _devices(bench, each) if each.pattern == "zones" else [chosen]:
         _measure(bench, each, device, times)
 
 
 def _times(bench: Bench, each: plan.DiskStep) -> float:
     """How much longer than in a usual run a step is; what says its own time is obeyed."""
-    said = "seconds" in bench.options.settings
+    said = "seconds" in bench.options.settings or each.writes_zones
     return ALONE_TIMES if bench.alone("disk") and not said else 1.0
 
 
@@ -156,12 +162,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
     step = bench.step("disk", setting, each.side)
     kind = each.cache if each.pattern == "sequential" else each.pattern
     label = f"disk {each.side} {each.verb} {kind}"
-    # Where a file lies explains a copy: without it the run is complete, unless it was asked for.
-    looks_at_file = bench.options.file is not None and bench.options.device is None
-    alone = bench.alone("disk") and not looks_at_file
-    asked = bench.options.device is not None or alone
-    optional = each.pattern not in ("sequential", "file") and not asked
-    with bench.outcome(step, label, optional=optional):
+    with bench.outcome(step, label, optional=_is_optional(bench, each)):
         if each.side not in bench.reached:
             raise Unavailable(NEEDS_AGENT)
         if each.pattern == "file":
@@ -175,6 +176,8 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             peer = Endpoint()
         elif each.pattern == "sustained" and source is not None:
             setting = replace(setting, size_bytes=bench.options.size_bytes or SUSTAINED_BYTES)
+        elif each.writes_zones and folder:
+            setting = replace(setting, size_bytes=bench.options.size_bytes or ZONES_BYTES)
         elif (
             source is None and each.verb == "read" and each.side == "server" and _reads_share(bench)
         ):
@@ -189,6 +192,18 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
         beside = 0.0 if each.pattern == "sequential" and not setting.chosen else LEAST_LEFT_SECONDS
         bench.need(seconds + beside)
         bench.take(step, bench.run(step, setting, peer, seconds + _grace(setting), both=False))
+
+
+def _is_optional(bench: Bench, each: plan.DiskStep) -> bool:
+    """Whether the run is complete without a step.
+
+    Where a file lies explains a copy, no more, unless that was asked for.
+    """
+    if each.pattern in ("sequential", "file") or bench.options.device is not None:
+        return False
+    if each.writes_zones:
+        return "pattern" not in bench.options.settings
+    return not bench.alone("disk") or bench.options.file is not None
 
 
 def _reads_share(bench: Bench) -> bool:
@@ -207,13 +222,25 @@ def _grace(setting: disk.Setting) -> float:
 
 def _seconds(bench: Bench, each: plan.DiskStep) -> float:
     times = bench.times
+    if each.writes_zones:
+        scale = min(1.0, times.zones / plan.times(USUAL_BUDGET_SECONDS).zones)
+        seconds, zones = ZONE_WRITE_SECONDS * scale, bench.options.zones
+        left = bench.left() - 1.5 * LEAST_LEFT_SECONDS
+        return min(zones * seconds, max(zones * seconds / 2, left))
     if each.pattern not in ("sequential", "random"):
         return float(getattr(times, each.pattern))
     return times.disk_cached if each.cache == "cached" else times.disk
 
 
 def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:
-    """Nodes of the devices whose zones are read; an empty one: files in the folder have to do."""
+    """Nodes of the devices whose zones are read; an empty one: files in the folder have to do.
+
+    Of a disk without heads zones are written only where that was chosen: they are all alike.
+    """
+    if each.verb == "write":
+        known = bench.facts.get(each.side)
+        turns = known is None or known.folder is None or known.folder.rotational is not False
+        return [""] if turns or "pattern" in bench.options.settings else []
     named = bench.options.device
     if named is not None and named.side == each.side:
         return [named.path]

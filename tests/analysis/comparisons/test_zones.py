@@ -44,6 +44,30 @@ def test_what_is_no_spinning_disc_is_said_to_be_none(bare, rates, says):
     says(bare)
 
 
+def at(places: list[float], rates: list[float]) -> list[dict[str, float]]:
+    """Files of 1 % of the disk."""
+    pairs = zip(places, rates, strict=True)
+    return [
+        {"from_ratio": at, "to_ratio": at + 0.01, "bytes_per_second": rate * MB}
+        for at, rate in pairs
+    ]
+
+
+def test_of_a_disc_that_was_read_and_written_both_rates_of_a_place_are_told(bare, says):
+    step(bare, "read", 120, "zones", zones=zones(disc(180, 90)))
+    places = [0.05, 0.25, 0.45]
+    written = [0.95 * (180**2 - at * (180**2 - 90**2)) ** 0.5 for at in places]
+    step(bare, "write", 120, "zones", zones=at(places, written))
+    says(bare)
+
+
+@pytest.mark.parametrize("why", ["", "ssd", "untold"])
+def test_where_one_part_of_the_disk_is_reached_no_curve_is_told(bare, why, says):
+    near = at([0.05, 0.1, 0.15], [70, 69, 68])
+    step(bare, "write", 70, "zones", zones=zones([480]) if why else near, one_place=why)
+    says(bare)
+
+
 PLACE = {
     "device": "sda",
     "device_bytes": 10**12,

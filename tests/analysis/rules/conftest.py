@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis import ceilings, steps
+from bottleneck.analysis import steps
+from bottleneck.analysis.decision.limit import ladder_of
 from bottleneck.analysis.finding import Claim
 from bottleneck.report.report import Report
 
@@ -57,7 +58,7 @@ def plain_claims() -> Callable[[Report], list[Claim]]:
         for copy in steps.copies(report):
             if copy.made is None:
                 continue
-            ladder = ceilings.ladder(report, copy)
+            ladder = ladder_of(report, copy)
             claims += ladder.claims
             for claim in ladder.claims:
                 _plain_claim(claim)

@@ -36,12 +36,12 @@ def test_a_real_file_is_found_behind_its_device(ext4_disk):
     with (folder / "file").open("rb") as file:
         os.fsync(file.fileno())
         told = place.place(file.fileno())
-    assert (told["device"], told["device_bytes"], told["located"]) == (device, GIB, True)
+    assert (told["device"], told["device_bytes"], told["located"]) == (device, 4 * GIB, True)
     assert (told["bytes"], told["unwritten_bytes"], told["complete"]) == (MIB, 0, True)
     found = b""
     with image.open("rb") as disk:
         for span in told["spans"]:
-            disk.seek(round(span["from_ratio"] * GIB))
+            disk.seek(round(span["from_ratio"] * 4 * GIB))
             found += disk.read(span["bytes"])
     assert found == content
     assert 0 < told["from_ratio"] < told["centre_ratio"] < told["to_ratio"] < 1

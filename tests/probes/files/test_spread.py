@@ -1,0 +1,108 @@
+"""Files lie across the free space; what is reserved for that comes back, whatever ends it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from probes.files import free_space, nameless, place, spread
+from tests.devices import loop_device
+
+MIB = 1 << 20
+PLACES = """
+import sys
+from probes.files import nameless, spread
+fds = [nameless.create(sys.argv[1]) for _ in range(9)]
+print("begun", flush=True)
+while True:
+    spread.across(fds, 4 << 20)
+"""
+
+
+@contextmanager
+def opened(folder, count):
+    """Empty nameless files in a folder, until it is left."""
+    with ExitStack() as stack:
+        fds = [nameless.create(str(folder)) for _ in range(count)]
+        for fd in fds:
+            stack.callback(os.close, fd)
+        yield fds
+
+
+def starts(fds):
+    """Where each file begins, in MiB of its disk."""
+    return [place.read_extents(fd).extents[0].physical_bytes // MIB for fd in fds]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_files_lie_a_share_apart_and_only_they_stay(ext4_disk, late):
+    """Where the time is over they lie side by side."""
+    with opened(ext4_disk[0], 4) as fds:
+        share = spread.share_bytes(fds[0], 4)
+        free, _ = free_space.told(fds[0])
+        seconds = iter([0.0, *[1.0 if late else 0.0] * 100])
+        assert spread.across(fds, 8 * MIB, clock=lambda: next(seconds)) == fds
+        found = sorted(starts(fds))
+        apart = [later - earlier for earlier, later in zip(found, found[1:], strict=False)]
+        assert (max(apart) < 64) if late else (min(apart) > share // MIB // 2)
+        assert [os.fstat(fd).st_size for fd in fds] == [8 * MIB] * 4
+        assert free - free_space.told(fds[0])[0] == pytest.approx(4 * 8 * MIB, abs=MIB)
+
+
+def test_what_does_not_fit_beside_the_tenth_that_stays_free_is_left_out(ext4_disk):
+    with opened(ext4_disk[0], 9) as fds:
+        free, total = free_space.told(fds[0])
+        most = int((free - 0.1 * total) // (500 * MIB))
+        assert spread.across(fds, 500 * MIB) == fds[:most]
+        assert [os.fstat(fd).st_size for fd in fds[most:]] == [0] * (9 - most)
+
+
+@pytest.mark.long
+def test_a_tenth_stays_free_and_the_rest_is_lent_for_less_than_a_second(tmp_path):
+    """A file system of 1 TiB, looked at each millisecond."""
+    image, point = tmp_path / "image", tmp_path / "disk"
+    point.mkdir()
+    image.touch()
+    os.truncate(image, 1 << 40)
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-N", "4096", "-E", "nodiscard", image], check=True)
+    with loop_device(image) as device:
+        subprocess.run(["mount", device, point], check=True)
+        try:
+            with opened(point, 9) as fds:
+                free, total = free_space.told(fds[0])
+                looks, over = [], threading.Event()
+
+                def look():
+                    while not over.wait(0.001):
+                        looks.append((time.monotonic(), free_space.told(fds[0])[0]))
+
+                thread = threading.Thread(target=look)
+                thread.start()
+                spread.across(fds, 64 * MIB)
+                over.set()
+                thread.join()
+        finally:
+            subprocess.run(["umount", point], check=True)
+    lent = [at for at, left in looks if left < free - 10 * 64 * MIB]
+    assert min(left for _, left in looks) >= max(0.1 * total, 0.49 * free)
+    assert len(looks) > 20 and lent[-1] - lent[0] < 1.0
+
+
+@pytest.mark.long
+def test_killed_at_any_moment_nothing_is_left(ext4_disk):
+    point = ext4_disk[0]
+    free = free_space.told(point)
+    for number in range(20):
+        with subprocess.Popen(
+            [sys.executable, "-c", PLACES, point], stdout=subprocess.PIPE, text=True
+        ) as child:
+            assert child.stdout.readline() == "begun\n"
+            time.sleep(0.003 * number)
+            child.send_signal(signal.SIGKILL)
+        assert os.listdir(point) == ["lost+found"]
+        assert free_space.told(point) == free
