@@ -74,6 +74,25 @@ def test_files_on_another_disk_are_not_marked(report):
     assert other.files == ()
 
 
+def test_what_is_written_stands_on_the_same_drawing(lines_of, report):
+    step, outcome = next(e for e in report.entries if e[0].setting.get("pattern") == "zones")
+    half = [
+        {**each, "bytes_per_second": 0.5 * each["bytes_per_second"]}
+        for each in outcome.details["zones"][:3]
+    ]
+    written = (
+        replace(step, setting={**step.setting, "verb": "write"}),
+        replace(outcome, details={**outcome.details, "zones": half}),
+    )
+    both = replace(report, entries=(*report.entries, written))
+    (curve,) = zone_curves(both)
+    assert "read and write rate" in curve.title
+    lines = lines_of(both, 80, "ascii")
+    (level,) = (at for at, line in enumerate(lines) if "ww" in line)
+    assert lines[level].count("w") == 70 // 3 and 5 <= level <= 7
+    assert "zone, write" in zone_curves_svg(both)
+
+
 @pytest.mark.long
 def test_explain_writes_the_drawing_and_refuses_where_there_is_none(report, capsys):
     assert run(["explain", str(DATA / "report-v1-comparisons.json"), "--format", "svg"]) == 0

@@ -111,3 +111,20 @@ def extents(file: Path) -> list[tuple[int, int]]:
         if words and words[0].isdigit():
             found.append((int(words[3]), int(words[4]) + 1))
     return found
+
+
+def filled(filesystem: str, full_ratio: float, content: Path, work: Path) -> None:
+    """Makes a file system on a disc's content, and reserves so much of it for files."""
+    ext4 = ["-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
+    call(f"mkfs.{filesystem}", "-q", *(ext4 if filesystem == "ext4" else ["-f", "-K"]), content)
+    point = work / "full"
+    point.mkdir()
+    call("mount", "-o", "loop", content, point)
+    try:
+        told = os.statvfs(point)
+        left = told.f_bfree - round((1 - full_ratio) * told.f_blocks)
+        with (point / f"{PLANTED}full").open("wb") as file:
+            if left > 0:
+                os.posix_fallocate(file.fileno(), 0, left * told.f_frsize)
+    finally:
+        call("umount", point)

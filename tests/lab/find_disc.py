@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Read planted discs zone by zone with the product, and print planted against found.
+"""Read and write planted discs zone by zone with the product, and print planted against found.
 
-Usage: python tests/lab/find_disc.py [--quick] [--json F]
+Usage: python tests/lab/find_disc.py [--quick] [--files]
+
+--files: by files that the product places on a file system of the disc, as a user who may not read
+the device. A disc of one rate everywhere is among them.
 
 Exit code: 0 everything is found; 1 something is not, or a run broke; 69 no disc can be made here.
 """
@@ -13,14 +16,21 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+import tempfile
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import typer
+from cgroups import call
 from disc import disc, missing
+from disc_files import filled
+from experiment import AS_USER
 from platter import Disc, Weak
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = Path(typer.__file__).parents[1]
 ZONES = 9
 RATE_TOLERANCE, SEEK_TOLERANCE = 0.05, 0.15
 ALL_FOUND, NOT_FOUND, NO_DISC = 0, 1, 69
@@ -73,13 +83,16 @@ def figures(planted: Disc, report: dict[str, Any]) -> list[Figure]:
     return found
 
 
-def probe(device: Path, quick: bool) -> dict[str, Any]:
-    """The report of the product's disk probe of a device. Errors: RuntimeError."""
-    command = [sys.executable, "-m", "bottleneck", "probe", "disk", "--device", str(device)]
+def probe(*words: str, quick: bool = False) -> dict[str, Any]:
+    """The report of the product's disk probe. Errors: RuntimeError."""
+    ordinary = "--folder" in words
+    # an ordinary user may not reach the interpreter of root's own environment
+    command = ["/usr/bin/python3" if ordinary else sys.executable, "-m", "bottleneck"]
+    command += ["probe", "disk", *words]
     command += ["--zones", str(ZONES), "--json", "-", "--yes"] + ["--quick"] * quick
     done = subprocess.run(
-        command,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [*AS_USER.split(), *command] if ordinary else command,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{PACKAGES}", "HOME": "/nonexistent"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -92,7 +105,42 @@ def probe(device: Path, quick: bool) -> dict[str, Any]:
     return report
 
 
-def show(planted: Disc, found: list[Figure]) -> None:
+FILES = (
+    *product(("ext4", "xfs"), (0.0, 0.8), ("write", "read"), [Disc(70 * _MB, 35 * _MB)]),
+    ("ext4", 0.0, "write", Disc(60 * _MB, 60 * _MB)),
+)
+"""File system, how full it is, what the files are for, and the disc."""
+
+
+def by_files(filesystem: str, full: float, verb: str, planted: Disc) -> list[Figure]:
+    """Each zone that was reached against what is planted there, and the words of a flat disc."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        disc(planted, lambda content, work: filled(filesystem, full, content, work)) as device,
+    ):
+        call("mount", device, folder)
+        try:
+            Path(folder).chmod(0o777)
+            before = sorted(os.listdir(folder))
+            report = probe("--access", verb, "--folder", folder)
+            left = len(os.listdir(folder)) - len(before)
+        finally:
+            call("umount", folder)
+    found = [Figure("files that are left", 0.0, float(left), 0.0)]
+    (step,) = (each for each in report["steps"] if each["setting"].get("pattern") == "zones")
+    rows = step["outcome"]["details"]["zones"]
+    found.append(Figure("zones that were reached", ZONES, len(rows), 0.34))
+    for each in rows:
+        centre = (each["from_ratio"] + each["to_ratio"]) / 2
+        due, rate = planted.bytes_per_second(centre), each["bytes_per_second"]
+        found.append(Figure(f"{verb} at {centre:.0%}", due, rate, RATE_TOLERANCE))
+    (compared,) = (e for e in report["diagnosis"]["comparisons"] if e["about"] == "zones")
+    flat = planted.outer_bytes_per_second == planted.inner_bytes_per_second
+    said = "one rate everywhere" in compared["sentence"]
+    return [*found, Figure("said: one rate everywhere", float(flat), float(said), 0.0)]
+
+
+def show(planted: object, found: list[Figure]) -> None:
     print(f"\n{planted}")
     for each in found:
         seen = "not found" if each.found is None else f"{each.found:14.5g}"
@@ -105,28 +153,26 @@ def show(planted: Disc, found: list[Figure]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Planted discs against what probe disk finds.")
     parser.add_argument("--quick", action="store_true", help="the first disc alone, in 20 s")
-    parser.add_argument("--json", type=Path, metavar="F", help="also write the results there")
+    parser.add_argument("--files", action="store_true", help="by files on its file system")
     options = parser.parse_args()
     if lacks := missing():
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return NO_DISC
-    results: list[tuple[Disc, list[Figure]]] = []
-    for planted in DISCS[:1] if options.quick else DISCS:
+    worlds = FILES if options.files else DISCS
+    right = True
+    for each in worlds[:1] if options.quick else worlds:
         try:
-            with disc(planted) as device:
-                report = probe(device, options.quick)
+            if isinstance(each, Disc):
+                with disc(each) as device:
+                    report = probe("--device", str(device), quick=options.quick)
+                found = figures(each, report)
+            else:
+                found = by_files(*each)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
-            print(f"\n{planted}\n  {error}")
+            print(f"\n{each}\n  {error}")
             return NOT_FOUND
-        results.append((planted, figures(planted, report)))
-        show(*results[-1])
-    right = all(each.right for _, found in results for each in found)
-    if options.json:
-        rows = [
-            {"planted": asdict(planted), "figures": [asdict(each) for each in found]}
-            for planted, found in results
-        ]
-        options.json.write_text(json.dumps({"right": right, "discs": rows}, indent=1) + "\n")
+        show(each, found)
+        right = right and all(figure.right for figure in found)
     return ALL_FOUND if right else NOT_FOUND
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -172,12 +171,9 @@ def test_files_lie_where_they_were_put(tmp_path: Path) -> None:
 
 @pytest.mark.lab
 @pytest.mark.usefixtures("_needs_a_disc")
-def test_the_product_finds_what_is_planted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [[], ["--files"]])
+def test_the_product_finds_what_is_planted(more: list[str]) -> None:
     """Each zone, the ratio of both edges, the seek and the weak zone, by find_disc.py --quick."""
-    found = tmp_path / "found.json"
-    command = [sys.executable, str(Path(__file__).with_name("find_disc.py")), "--quick"]
-    done = subprocess.run(
-        [*command, "--json", str(found)], capture_output=True, text=True, timeout=200, check=False
-    )
+    command = [sys.executable, str(Path(__file__).with_name("find_disc.py")), "--quick", *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(found.read_text())["right"]

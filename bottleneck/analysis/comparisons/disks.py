@@ -116,7 +116,7 @@ def _zone_figures(group: Group, _: Groups) -> Row:
         shape = "flat" if curve.flat else "falls" if curve.falls else "odd"
     ratios = [e.row["write_to_read_ratio"] for e in group.cells if writes]
     known = [each for each in ratios if each is not None]
-    count = "one zone" if len(healthy) == 1 else f"{len(healthy)} zones"
+    count = "in one zone" if len(healthy) == 1 else f"in {len(healthy)} zones"
     return {
         shape: True,
         "disk": _disk(zones),
@@ -124,7 +124,7 @@ def _zone_figures(group: Group, _: Groups) -> Row:
         "weak": ", ".join(table.write(text, row) for row in weak) or None,
         "seek_seconds": zones.seek_seconds,
         "range": range_text(min(healthy), max(healthy)),
-        "zones": "one location" if steps.word(zones.found.outcome.details, "one_place") else count,
+        "zones": "at one location" if _one_place(zones) else count,
         "reason": _no_curve(zones, len(healthy)),
         "write_to_read_ratio": sum(known) / len(known) if known else None,
         "full_bytes_per_second": curve.rate_at(FULL_RATIO) if curve and writes else None,
@@ -137,9 +137,13 @@ def _zone_figures(group: Group, _: Groups) -> Row:
     }
 
 
+def _one_place(zones: Zones) -> str | None:
+    return steps.word(zones.found.outcome.details, "one_place")
+
+
 def _no_curve(zones: Zones, healthy: int) -> str:
     """Returns why no disc's curve goes through some zones."""
-    why = steps.word(zones.found.outcome.details, "one_place")
+    why = _one_place(zones)
     if why:
         return ONE_PLACE.get(why, UNTOLD)
     if healthy < 3:
@@ -154,7 +158,7 @@ ZONES = Axis(
     apart=_by_curve,
     figures=_zone_figures,
     sentences=(
-        "{no_curve}{disk} {does} {range} in {zones}, {reason}[. Weak: {weak}].",
+        "{no_curve}{disk} {does} {range} {zones}, {reason}[. Weak: {weak}].",
         "{flat}{disk} {does} at one rate everywhere, {mean_bytes_per_second} (within "
         "{within_ratio}), unlike a hard disk[. Weak: {weak}].",
         "{odd}{disk} {does} {outer_bytes_per_second} at its first address and "

@@ -14,7 +14,7 @@ from bottleneck.documents.plots import charts, shapes
 from bottleneck.documents.plots.shapes import LINE, WIDTH, label, sheet, text_width
 from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
-from bottleneck.text.units import percent_text, range_text, rate_text
+from bottleneck.text.units import percent_text, rate_text
 
 MOST_DISKS, MOST_ALONE = 3, 16
 SENTENCE_CHARACTERS = 1000
@@ -36,7 +36,7 @@ def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         sentence += charts.bounded(each.zones[:MOST_ZONES], each.zones, "zones")
         writes = () if curve.writes is None else _rows(curve.writes, each)
         rows = (*_rows(each, curve.writes), *writes, *map(_file_row, curve.files))
-        titles = ("location", "read", "write", "write/read", "range", "fit", "")
+        titles = ("location", "read", "write", "ratio", "fit", "")
         yield charts.plot(f"zones-{at}", _title(curve), sentence, _drawn(curve), titles, rows)
 
 
@@ -66,14 +66,12 @@ def zone_curves_svg(report: Report) -> str | None:
 
 def _rows(each: Zones, other: Zones | None) -> Iterator[tuple[str, ...]]:
     for at, zone in enumerate(each.zones[:MOST_ZONES]):
-        low, high = zone.low_bytes_per_second, zone.high_bytes_per_second
         both = both_ways(zone, each.found.setting.verb, other)
         *rates, ratio = both.values()
         yield (
             f"{percent_text(zone.from_ratio)} to {percent_text(zone.to_ratio)}",
             *("" if rate is None else rate_text(rate) for rate in rates),
             "" if ratio is None else percent_text(ratio),
-            range_text(low, high) if high > low else "",
             "" if each.curve is None else rate_text(each.curve.rate_at(zone.centre_ratio)),
             "weak" if _is_weak(each, at) else "",
         )
@@ -83,7 +81,7 @@ def _file_row(mark: FileMark) -> tuple[str, ...]:
     spans = mark.spans[:MOST_SPANS]
     where = f"{percent_text(spans[0][0])} to {percent_text(spans[0][1])}"
     more = f" and {len(spans) - 1} more extents" if len(spans) > 1 else ""
-    return f"{where}{more}", *[""] * 5, mark.text
+    return f"{where}{more}", *[""] * 4, mark.text
 
 
 def _is_weak(each: Zones, at: int) -> bool:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from bottleneck.run.bench import Bench
 from bottleneck.run.steps import disks, files
 from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.records import Measured, Skipped
+from probes.files.folders import folder_facts
 from probes.programs.samba import private_samba
 from tests.run.steps.benches import PASSWORD, begun, bench_of
 
@@ -164,6 +166,21 @@ def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
     monkeypatch.setitem(bench.reached, "client", Silent())
     assert not disks._readable(bench, "client", "/dev/sda")
     assert bench.ledger.notes == ["client: /dev/sda: no answer within its time"]
+
+
+@pytest.mark.parametrize(
+    ("rotational", "settings", "nodes"),
+    [(True, {}, [""]), (None, {}, [""]), (False, {}, []), (False, {"pattern": "zones"}, [""])],
+)
+def test_zones_are_written_where_a_disc_turns_or_may_or_that_was_chosen(
+    tmp_path: Path, rotational: bool | None, settings: dict[str, Any], nodes: list[str]
+) -> None:
+    bench = bench_of("//nas/media", tmp_path, settings=settings)
+    folder = replace(folder_facts(str(tmp_path)), rotational=rotational)
+    known: Any = SimpleNamespace(folder=folder)
+    bench.facts["client"] = known
+    written = plan.DiskStep("client", "write", "uncached", "zones")
+    assert disks._devices(bench, written) == nodes
 
 
 # -- where a disk is looked into, since that can explain a copy ------------------------------------

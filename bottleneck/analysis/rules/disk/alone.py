@@ -78,11 +78,13 @@ class Alone:
     def zones(self) -> Zones | None:
         """The zones of the device that its file lies on; None: not measured.
 
-        Of a write those that were read, where none were written: a disc turns alike for both.
+        Of a write those that were read, where none were written or these lie too near each other:
+        a disc turns alike for both.
         """
         verbs = dict.fromkeys((self.verb, "read"))
-        found = (zones_under(self.report, self.side, verb, self.place) for verb in verbs)
-        return next(filter(None, found), None)
+        both = (zones_under(self.report, self.side, verb, self.place) for verb in verbs)
+        found = [each for each in both if each is not None]
+        return next((each for each in found if each.curve), found[0] if found else None)
 
     def without(self, where: str, bytes_per_second: float, *steps: int) -> Claim:
         """What the same disk allows once the cause is gone, by the figures of other steps."""

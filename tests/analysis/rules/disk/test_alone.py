@@ -149,6 +149,23 @@ def test_a_push_is_held_against_the_zones_that_were_read(lan, of_its_place, caus
     says(lan, f"disk/server/{cause}")
 
 
+@pytest.mark.parametrize("at", [(0.9, 0.92, 0.94), (0.1, 0.3, 0.5)])
+def test_a_push_is_held_against_the_zones_that_were_written(lan, at, says):
+    """Those that lie too near each other leave it to those that were read."""
+    if at[0] > 0.5:
+        zones(lan)
+    written = lan.entries[zones(lan, count=len(at))]
+    written[0].setting["verb"] = "write"
+    for told, begin in zip(written[1].details["zones"], at, strict=True):
+        told.update(from_ratio=begin, to_ratio=begin + 0.01)
+        for bound in ("", "low_", "high_"):
+            told[f"{bound}bytes_per_second"] = law(begin) * MB
+    rate = law(0.935)
+    disk(lan, "write", rate, place=place(0.9, 0.97))
+    lan.copy("push.cached", 0.97 * rate, memory=0.98 * rate)
+    says(lan, "disk/server/zone")
+
+
 # -- a control group's limit -----------------------------------------------------------------------
 
 
