@@ -123,7 +123,7 @@ def _shaped(
     rate, more = link_text(_shaping(link)), ""
     if back is not None:
         at = link_text(_shaping(back[1]))
-        more = f". The {back[0]}'s {back[1].name} has one too ({at}), for what it sends"
+        more = f". The other direction is limited as well: {back[1].name} on the {back[0]}, to {at}"
     elif other is not None:
         slow = 8 * other <= ALIKE_RATIO * _shaping(link)
         more = ": if pulls are as slow, the server has another"

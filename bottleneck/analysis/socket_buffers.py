@@ -66,7 +66,7 @@ def limiting(given: Evidence, cause: str, side: str) -> Fixed | None:
     if needed is None or (size_now is not None and needed <= size_now):
         return _where(given, side, kind, sockets, None)
     found = _where(given, side, kind, sockets, round(ROOM_RATIO * needed))
-    needs = f"The path needs a window of {size_text(needed)}, about half of the buffer"
+    needs = f"This path needs a window of {size_text(needed)}, about half of the buffer"
     return replace(found, remedy=f"{found.remedy}. {needs}")
 
 

@@ -288,7 +288,7 @@ def run(arguments: list[str]) -> int:
     command_line.begin(command_line.read(tree(), arguments))
     try:
         with interrupts.let_through():
-            code, sentence = _run(arguments)
+            code, sentence = _run(list(command_line.now().line.arguments))
     except KeyboardInterrupt:
         code, sentence = exits.INTERRUPTED, "interrupted"
     except OSError as error:

@@ -99,6 +99,8 @@ class CommandLine:
     """Empty: none that there is."""
     words: tuple[Word, ...] = ()
     """Behind the command."""
+    late: str = ""
+    """The command, where an option of it stands before it."""
 
     @property
     def given(self) -> dict[str, str | None]:
@@ -146,7 +148,10 @@ class CommandLine:
         return ("bottleneck", self.command, *(text for each in shown for text in _public(each)))
 
     def check(self) -> None:
-        """Raises Refused, "usage", for a password: everybody on the host could read it there."""
+        """Raises Refused, "usage", for an option before its command, and for a password.
+
+        Everybody on the host could read that there.
+        """
         for argument in self.arguments:
             name = argument.partition("=")[0]
             if name in PASSWORDS:
@@ -155,13 +160,23 @@ class CommandLine:
                     f"{name}: not allowed, other users can read arguments; use --auth-file FILE, "
                     "BOTTLENECK_PASSWORD or the prompt",
                 )
+        if self.late:
+            first = self.arguments[0]
+            after = f"bottleneck {self.late} {first}"
+            raise Refused("usage", f"{first}: put options after the command, as in '{after}'")
 
 
 def read(group: TyperGroup, arguments: Sequence[str]) -> CommandLine:
-    """The command line, as far as it can be understood."""
-    command = commands_of(group).get(arguments[0]) if arguments else None
+    """The command line, as far as it can be understood; `help COMMAND` is `COMMAND --help`."""
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    known = commands_of(group)
+    command = known.get(arguments[0]) if arguments else None
     if command is None:
-        return CommandLine(tuple(arguments))
+        own = {"-h", "--help", *(flag for each in options_of(group) for flag in each.flags)}
+        late = next(filter(known.get, arguments), "")
+        before = arguments and arguments[0].startswith("-") and arguments[0] not in own
+        return CommandLine(tuple(arguments), late=late if before else "")
     options = {flag: each for each in options_of(command) for flag in each.flags}
     return CommandLine(tuple(arguments), arguments[0], tuple(_words(options, arguments[1:])))
 

@@ -95,7 +95,7 @@ def demo(
             each.mkdir()
         if plant is not None:
             with hosts.two(plant, shared, password) as server:
-                _tell(f"Planted: {plant.words}, between two network namespaces.")
+                _tell(f"Test setup: two network namespaces; {plant.words}.")
                 return measured(*server, own, shared)
         with private_samba(shared, password=password, options=SMB1_TOO) as samba:
             target = f"//{samba.host}:{samba.port}/{samba.share}"

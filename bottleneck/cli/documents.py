@@ -308,3 +308,11 @@ def settle(status: str, sentence: str) -> None:
     output = Output(in_order(paths), redaction=asked.redaction)
     made = output.showable(made)
     written(made, diagnosed(made)[0], output, quietly=True)
+
+
+def is_unsure(diagnosis: Diagnosis, only_steps: bool) -> bool:
+    """Whether the copy that leads has no bottleneck that is named; only_steps: none was wanted."""
+    if diagnosis.altered or only_steps:
+        return bool(diagnosis.altered)
+    headline = [each for each in diagnosis.copies if each.copy == diagnosis.headline]
+    return not headline or headline[0].verdict.component == "unknown"

@@ -78,7 +78,8 @@ def explain(
     if not names and told == loading.Told():
         last = last_report.path()
         if last is None or not last.exists():
-            raise Refused("usage", "no diagnosis is kept; run bottleneck diagnose or name a report")
+            how = "run `bottleneck diagnose`, or give a report file"
+            raise Refused("usage", f"no earlier diagnosis found; {how}")
         names = [str(last)]
     loaded, rate = loading.explained(names, told), loading.target_rate(wanted.target_rate)
     if rate is not None and loaded.ticket_diagnosis is not None:
@@ -93,8 +94,17 @@ def explain(
             raise Refused("usage", f"{names[0]}: no disk zones measured; cannot plot")
         done = documents.shown(lambda: documents.to_stdout(drawing))
     else:
-        done = documents.written(loaded, documents.diagnosed(loaded)[0], output)
+        done = _told(loaded, output)
     return exits.DONE if done else exits.INCOMPLETE
+
+
+def _told(loaded: Report, output: Output) -> bool:
+    """Writes what a report means; whether all of it was measured, decided and written."""
+    from bottleneck.cli import documents
+
+    diagnosis = documents.diagnosed(loaded)[0]
+    done = documents.written(loaded, diagnosis, output) and loaded.status == "complete"
+    return done and not documents.is_unsure(diagnosis, only_steps=not diagnosis.copies)
 
 
 LONGEST_NOTE = 600

@@ -21,7 +21,7 @@ from bottleneck.run.live import Feed, Line
 from bottleneck.text.units import rate_text, share_text
 from probes.system.waiting import select
 
-NOTHING = "No connection moves a file now."
+NOTHING = "No SMB copy is running."
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 BESIDE_BARS, LONGEST_BAR = 90, 40
 """Columns of a terminal that the rest of a line takes, and of a bar at most."""

@@ -224,7 +224,9 @@ def run(
             code = code or exits.INCOMPLETE
     if judge is not None and code in (exits.DONE, exits.INCOMPLETE):
         return judge(diagnosis, code == exits.DONE)
-    if code == exits.DONE and (known.status != "complete" or _unsure(diagnosis, only_steps)):
+    if code == exits.DONE and (
+        known.status != "complete" or documents.is_unsure(diagnosis, only_steps)
+    ):
         code = exits.INCOMPLETE
     return code
 
@@ -321,10 +323,3 @@ def _interrupted(bench: Bench) -> tuple[int, str]:
     bench.status = "interrupted"
     left = "; ".join(bench.unclosed)
     return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"
-
-
-def _unsure(diagnosis: Diagnosis, only_steps: bool) -> bool:
-    if diagnosis.altered or only_steps:
-        return bool(diagnosis.altered)
-    headline = [each for each in diagnosis.copies if each.copy == diagnosis.headline]
-    return not headline or headline[0].verdict.component == "unknown"

@@ -7,12 +7,13 @@ Line 1 is the verdict and nothing else: `Bottleneck: X`, `Bottleneck: not identi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
 from bottleneck.analysis.link_end import is_told
 from bottleneck.documents import copies, stages
-from bottleneck.documents.document import COMMON, Block, Column, Table, Text
+from bottleneck.documents.document import Block, Column, Mark, Table, Text
 from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import rate_text
@@ -28,8 +29,6 @@ MOST_STEPS = 3
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
 MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
 SERVER_COPY = "server."
-SOURCES = {"cached": "cache", "uncached": "disk"}
-"""Where at the sender a copy's file comes from."""
 SKIPPED, SMB1_OFF = ": skipped: ", "SMB1 is off"
 
 
@@ -44,7 +43,7 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
         yield from _steps(diagnosis, chosen)
     if chosen is not None and chosen.bytes_per_second:
         yield from copies.target(chosen)
-        yield _copies(diagnosis, chosen)
+        yield _copies(report, diagnosis, chosen)
         # A report that is not complete takes a line to say so.
         yield from copies.time(chosen, MOST_SHARES - (report.status != "complete"))
     yield from _of_share(report)
@@ -149,7 +148,8 @@ def _steps(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Iterator[Text]:
 # -- the copies --------------------------------------------------------------------------------
 
 
-def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
+def _copies(report: Report, diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
+    """With each host's load where there is room; else with a line of the copy that leads."""
     by_server = chosen.copy.startswith(SERVER_COPY)
     alike = (each for each in diagnosis.copies if each.dialect == chosen.dialect)
     shown = [each for each in alike if each.copy.startswith(SERVER_COPY) == by_server]
@@ -157,32 +157,21 @@ def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
     shown = shown[:MOST_COPIES]
     more = len(diagnosis.copies) - len(shown)
     beside = f" (plus {more}: --section copies)" if more else ""
-    table = Table(
-        f"Copies {copies.over_text(chosen)}{beside}",
-        (
-            Column("copy"),
-            Column("from", least_columns=COMMON),
-            Column("to", least_columns=COMMON),
-            Column("rate", right=True),
-            Column("limited by"),
-            Column("confidence", least_columns=LEAST_COLUMNS_OF_CONFIDENCE),
-        ),
-        inset=True,
-    )
+    title, confidence = f"Copies {copies.over_text(chosen)}{beside}", Column("confidence")
+    begin, limit = (Column("copy"), Column("rate", right=True)), Column("limited by")
+    narrow = replace(confidence, least_columns=LEAST_COLUMNS_OF_CONFIDENCE)
+    below = Table(title, (*begin, limit, narrow), inset=True)
+    loads = {each.copy: copies.loads(report, each) for each in shown}
+    below.note = INSET + copies.load_line(report, chosen) if any(loads[chosen.copy]) else ""
+    columns = (*begin, *copies.LOADS, limit, confidence)
+    table = Table(title, columns, inset=True, note=INSET + copies.LOAD, narrower=below)
     for copy in shown:
-        sender, receiver = copies.ends(copy)
-        kept = steps.verb_and_cache(copy.copy)[1]
-        source = f"{sender} {SOURCES[kept]}" if kept else sender
-        table.add(
-            safe(copy.copy, 40),
-            source,
-            receiver,
-            phrases.known(rate_text, copy.bytes_per_second) or "-",
-            phrases.cap_text(copy.verdict),
-            phrases.confidence_text(copy.verdict, unknown="-"),
-            mark="chosen" if copy is chosen else "",
-        )
-    return table
+        name = safe(copy.copy, 40), phrases.known(rate_text, copy.bytes_per_second) or "-"
+        cap = phrases.cap_text(copy.verdict), phrases.confidence_text(copy.verdict, unknown="-")
+        mark: Mark = "chosen" if copy is chosen else ""
+        table.add(*name, *(load or "-" for load in loads[copy.copy]), *cap, mark=mark)
+        below.add(*name, *cap, mark=mark)
+    return table if any(map(any, loads.values())) else below
 
 
 def _place(copy: CopyDiagnosis) -> int:
@@ -210,7 +199,7 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     )
     if chosen is not None and not chosen.bytes_per_second:
         unmade.pop(chosen.verdict.sentence, None)
-    lines += [f"Not made: {names}: {why}" for why, names in unmade.items()]
+    lines += [f"Not measured: {names}: {why}" for why, names in unmade.items()]
     reasons = _lost(report, chosen)
     # Of a partial report the verdict has them.
     lost = reasons.items() if report.status != "partial" else ()

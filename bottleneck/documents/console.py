@@ -59,7 +59,7 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
     about = partial(_about, diagnosis, verbose)
     match name:
         case "copies":
-            yield from copies.copies(diagnosis)
+            yield from copies.copies(report, diagnosis)
             yield from copies.cache_growth(report)
             yield from about(*OF_COPIES)
             if diagnosis.chosen is not None and diagnosis.chosen.bytes_per_second:

@@ -11,7 +11,7 @@ from bottleneck.documents import document
 from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import bits_beside, link_text, percent_text, rate_text, size_text
-from probes.core.records import Measured
+from probes.core.records import SIDES, Measured
 
 LONGEST_SHARE, SHARE_COLUMNS = 45, 30
 """Of a bar, and of what stands beside it on its line."""
@@ -19,7 +19,28 @@ LEAST_RUNGS = 2
 _WIDE = document.VERY_WIDE
 
 
-def copies(diagnosis: Diagnosis) -> Iterator[document.Block]:
+LOAD = "Load: busiest core and memory in use."
+"""What the columns of the hosts are."""
+LOADS = tuple(document.Column(f"{side} load", right=True) for side in SIDES)
+BUSY = ("client: busiest core, memory", "server: same")
+
+
+def loads(report: Report, copy: CopyDiagnosis) -> tuple[str, ...]:
+    """What the client and the server were busy with during a copy; empty: not measured."""
+    same = (copy.copy, copy.dialect, copy.initiator)
+    found = (e for e in steps.copies(report) if (e.name, e.dialect, e.initiator) == same)
+    made = next((each.made for each in found), None)
+    return tuple("" if made is None else phrases.busy_text(made.usage(side)) for side in SIDES)
+
+
+def load_line(report: Report, copy: CopyDiagnosis) -> str:
+    """The same of one copy in a line."""
+    told = zip(SIDES, loads(report, copy), strict=True)
+    hosts = ", ".join(f"{side} {load or 'not measured'}" for side, load in told)
+    return f"CPU, RAM: {hosts}"
+
+
+def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
     """A line for each copy; a wide terminal has room for what comes after its cap."""
     if not diagnosis.copies:
         return
@@ -27,6 +48,7 @@ def copies(diagnosis: Diagnosis) -> Iterator[document.Block]:
         "Copies",
         (
             *document.columns("copy", "dialect", "rate", "limited by", "confidence", right="2"),
+            *(document.Column(each, right=True, least_columns=_WIDE) for each in BUSY),
             document.Column("limit", right=True, least_columns=_WIDE),
             document.Column("next limit", least_columns=_WIDE),
             document.Column("expected", right=True, least_columns=_WIDE),
@@ -41,6 +63,7 @@ def copies(diagnosis: Diagnosis) -> Iterator[document.Block]:
             phrases.known(rate_text, copy.bytes_per_second),
             phrases.cap_text(copy.verdict),
             phrases.confidence_text(copy.verdict, unknown="-"),
+            *loads(report, copy),
             phrases.known(rate_text, copy.verdict.ceiling_bytes_per_second),
             phrases.known(phrases.cap_text, copy.next),
             phrases.known(

@@ -205,7 +205,7 @@ def _moment(started: str) -> str:
 def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
     chosen = diagnosis.chosen
     yield Group("Where the time went", tuple(_times(report, diagnosis)), "times")
-    yield Group("Copies", tuple(copies.copies(diagnosis)), "copies")
+    yield Group("Copies", tuple(copies.copies(report, diagnosis)), "copies")
     if chosen is not None:
         limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
         yield Group("Limits", limits, "ladder")

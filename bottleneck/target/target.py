@@ -73,7 +73,7 @@ def of_folder(path: str) -> Target:
 def no_mount(path: str, filesystem: str) -> str:
     """What is said of a folder that lies on this host itself, or that nothing is mounted on now."""
     return (
-        f"{path}: a folder of this host ({filesystem}), no mounted share; mount the share first, "
+        f"{path}: a local folder ({filesystem}), not a mounted share; mount the share first, "
         "or name it: //host/share"
     )
 
@@ -98,6 +98,9 @@ def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> T
         remedy = "use //host/share, \\\\host\\share, smb://host/share or an existing folder"
         if _LIKE_A_SHARE.fullmatch(text):
             remedy = f"did you mean //{text}?"
+        shares = "/".join(filter(None, text.split("\\")))
+        if text.startswith("\\") and _LIKE_A_SHARE.fullmatch(shares):
+            remedy = f"the shell took a backslash: quote it, or use //{shares}"
         raise _refused(f"{_shown(text)} is not a share or a folder; {remedy}")
     host_port, _, path = rest.replace("\\", "/").partition("/")
     if "@" in path and not re.fullmatch(r"[^:@]*|\[[^]@]*\](:\d+)?|[^:@]*:\d+", host_port):

@@ -44,9 +44,7 @@ def names_what_it_planted(plant, path):
     expected = demo._named(plants.PLANTS[plant].expected)
     for _ in range(ATTEMPTS):
         done, said = run("--plant", plant, path=path)
-        assert said[0] == (
-            f"Planted: {plants.PLANTS[plant].words}, between two network namespaces."
-        )
+        assert said[0] == (f"Test setup: two network namespaces; {plants.PLANTS[plant].words}.")
         assert said[-1].startswith(f"Expected: {expected}. Found: ")
         if done.returncode == 0:
             break
@@ -60,7 +58,7 @@ def names_what_it_planted(plant, path):
 def test_a_demo_measures_over_its_own_link_and_compares(namespaces, tmp_path):
     path = tmp_path / "report.json"
     done, said = run(path=path)
-    assert said[0].startswith("Planted: a link of 1 Gbit/s")
+    assert said[0].startswith("Test setup: two network namespaces; a link of 1 Gbit/s")
     # What else this machine does meanwhile may be the true bottleneck: the code says which it was.
     assert said[-1].startswith("Expected: network (link speed). Found: ")
     assert said[-1].endswith("The demo worked.") == (done.returncode == exits.DONE)

@@ -384,8 +384,8 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path):
 
 
 def test_altered_bytes_are_never_code_0():
-    from bottleneck.cli import running
+    from bottleneck.cli import documents
 
     altered = Diagnosis(None, (), "", altered=("smb-matrix pull",))
-    assert running._unsure(altered, only_steps=True)
-    assert not running._unsure(replace(altered, altered=()), only_steps=True)
+    assert documents.is_unsure(altered, only_steps=True)
+    assert not documents.is_unsure(replace(altered, altered=()), only_steps=True)

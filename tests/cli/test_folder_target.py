@@ -38,13 +38,21 @@ def test_a_folder_of_this_host_is_no_target(bottleneck, folders, command):
     ended = bottleneck(command, target, *(["--folder", client, "--yes"] * (command == "diagnose")))
     assert ended.code == 64
     told = " ".join((ended.out + ended.err).split())
-    assert f"{target}: a folder of this host (" in told and "mount the share first" in told
+    assert f"{target}: a local folder (" in told and "mount the share first" in told
     assert list(target.iterdir()) == []
 
 
-def test_a_share_without_its_slashes_is_guessed(capsys):
-    assert app.run(["diagnose", "nas/media"]) == 64
-    assert capsys.readouterr().err.endswith("a folder; did you mean //nas/media?\n")
+@pytest.mark.parametrize(
+    ("words", "guess"),
+    [
+        ("diagnose nas/media", "a folder; did you mean //nas/media?"),
+        (r"diagnose \nas\media", "the shell took a backslash: quote it, or use //nas/media"),
+        ("--yes diagnose //nas/media", "put options after the command, as in 'bottleneck diagnose"),
+    ],
+)
+def test_what_was_meant_is_guessed(capsys, words, guess):
+    assert app.run(words.split()) == 64
+    assert guess in capsys.readouterr().err
 
 
 @pytest.mark.long

@@ -82,7 +82,7 @@ def test_a_forged_copy_is_a_hole_in_the_report(ended):
     assert f"push.uncached failed while the copy was checked: {forged}" in said
     assert re.search(rf"push\.cached 3\.1\.1: failed: //\S+ read \S+source-\w+: {forged}", said)
     for copy in ("push.cached", "pull.uncached", "pull.cached"):
-        assert re.search(rf"Not made: [a-z., ]*{copy}[,:]", said), said
+        assert re.search(rf"Not measured: [a-z., ]*{copy}[,:]", said), said
 
 
 @pytest.mark.parametrize("name", NAMES)

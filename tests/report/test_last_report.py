@@ -81,7 +81,7 @@ def test_its_folders_are_this_users_alone_under_any_umask(kept, monkeypatch):
 def test_without_a_kept_diagnosis_explain_says_what_to_do(bottleneck, kept):
     done = bottleneck("explain", environment=kept[1])
     assert done.code == exits.USAGE
-    assert done.complaint.endswith("run bottleneck diagnose or name a report")
+    assert done.complaint.endswith("run `bottleneck diagnose`, or give a report file")
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ class Plant:
     """One planted limit."""
 
     words: str
-    """What is planted, as what follows "Planted: "."""
+    """What is planted, as what follows "Test setup: "."""
     expected: Words
     bits_per_second: int | None = None
     """Shaped rate of the link, in both directions; None: it is not shaped."""
@@ -35,7 +35,7 @@ PLANTS = {
         "a link of 1 Gbit/s", Words("network", "path", "link-rate"), bits_per_second=10**9
     ),
     "disk": Plant(
-        "a limit of 25.0 MB/s on reads from the server's disk (cgroup)",
+        "the server's disk is limited to 25.0 MB/s for reads (cgroup)",
         Words("disk", "server", "read"),
         bits_per_second=10**9,
         reads_bytes_per_second=25_000_000,

@@ -98,4 +98,4 @@ class _Trial:
     def no_slower(self, rate: float, cached: float) -> str:
         """Why it shows nothing."""
         rates = f"the test file was read at {rate_text(rate)}, a cached file at {rate_text(cached)}"
-        return f"{rates}: disk and cache look the same ({REMEDY})"
+        return f"{rates}: too alike to tell the disk from the cache ({REMEDY})"
