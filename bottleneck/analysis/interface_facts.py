@@ -108,6 +108,10 @@ def shapers(report: Report) -> Iterator[str]:
                 )
 
 
+ALSO_BACK = "The other direction is limited as well"
+"""What an advice says that holds for the copies of both directions."""
+
+
 def _shaping(link: InterfaceFacts) -> float:
     return 8.0 * (link.qdisc_rate_bytes_per_second or 0)
 
@@ -123,7 +127,7 @@ def _shaped(
     rate, more = link_text(_shaping(link)), ""
     if back is not None:
         at = link_text(_shaping(back[1]))
-        more = f". The other direction is limited as well: {back[1].name} on the {back[0]}, to {at}"
+        more = f". {ALSO_BACK}: {back[1].name} on the {back[0]}, to {at}"
     elif other is not None:
         slow = 8 * other <= ALIKE_RATIO * _shaping(link)
         more = ": if pulls are as slow, the server has another"

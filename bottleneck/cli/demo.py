@@ -71,7 +71,7 @@ def demo(
         from probes.programs.samba import private_samba, vanishing_folder
 
     begun = time.monotonic()
-    output = documents.output(shown, screen)
+    output = replace(documents.output(shown, screen), keeps=True)
     seconds = running.budget_seconds(limit, DEFAULT_SECONDS)
     plant = _allowed(planted.plant)
     password = secrets.token_urlsafe(16)
@@ -136,7 +136,7 @@ def _comparison(plant: Plant, last: contextlib.ExitStack) -> Callable[[Diagnosis
         if verdict is not None:
             found = f"{_named(verdict)}, confidence {verdict.confidence:.2f}"
             if verdict.named == plant.expected.named:
-                end = WORKED if ended and verdict.confidence >= SURE_RATIO else UNSURE
+                end = WORKED if verdict.confidence >= SURE_RATIO else UNSURE
         last.callback(_tell, f"Expected: {_named(plant.expected)}. Found: {found}. {end}")
         return exits.DONE if end == WORKED else exits.INCOMPLETE
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
+from bottleneck.analysis.interface_facts import ALSO_BACK
 from bottleneck.analysis.link_end import is_told
 from bottleneck.documents import copies, stages
 from bottleneck.documents.document import Block, Column, Mark, Table, Text
@@ -128,7 +129,8 @@ def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
         rate = rate_text(chosen.bytes_per_second)
         # Each direction may have a limit of its own.
         own = [e for e in diagnosis.copies if e.copy in OWN_COPIES and e.dialect == chosen.dialect]
-        alike = own if all(each.verdict.detail and each.advice for each in own) else []
+        both = ALSO_BACK in told[0] or not all(e.verdict.detail and e.advice for e in own)
+        alike = [] if both else own
         then = " ".join(dict.fromkeys((told[0], *(each.advice[0] for each in alike))))
         return (
             f"Nothing, unless you need more than {rate}. Then {then[0].lower()}{then[1:]}",

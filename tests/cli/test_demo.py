@@ -120,7 +120,7 @@ def test_without_namespaces_nothing_is_planted_and_that_is_said(monkeypatch, cap
     [
         (("network", "path", "link-rate"), 0.9, True, demo.WORKED),
         (("network", "path", "link-rate"), 0.85, True, demo.UNSURE),
-        (("network", "path", "link-rate"), 0.95, False, demo.UNSURE),
+        (("network", "path", "link-rate"), 0.95, False, demo.WORKED),
         (("cpu", "server", "contention"), 0.95, True, demo.FAILED),
         (("unknown", None, "inconclusive"), 0.0, True, demo.FAILED),
     ],

@@ -27,6 +27,7 @@ from bottleneck.analysis.decision.conditions import (
     receives,
     sign,
     stands_still,
+    unless_throttled,
     vanish,
     was_faster,
 )
@@ -204,7 +205,12 @@ TABLE: dict[str, tuple[Row, ...]] = {
     "disk": (
         Row("memory/swap", "swapping", claimed("memory/swap"), passing=True),
         Row("disk/contention", "others' I/O", claimed("disk/contention")),
-        Row("disk/contention", "others' I/O", sign("others-disk", OTHERS_RATIO), passing=True),
+        Row(
+            "disk/contention",
+            "others' I/O",
+            unless_throttled(sign("others-disk", OTHERS_RATIO)),
+            passing=True,
+        ),
         Row("disk/seek", "seek time", claimed("disk/seek")),
         Row("disk/zone", "slow zone", either(claimed("disk/zone"), sign("slow-zone"))),
         Row("bus/usb", "USB slower than the disk", claimed("bus/usb")),

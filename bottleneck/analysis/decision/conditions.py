@@ -15,6 +15,7 @@ from bottleneck.analysis.facts.record import (
     Part,
 )
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.disk.alone import BY_CGROUP
 from bottleneck.analysis.rules.network.loss import bracket
 
 SEGMENT_BYTES = 1448
@@ -95,6 +96,16 @@ def claimed(words: str) -> Holds:
 
     def holds(copy: CopyFacts, part: Part) -> bool:
         return claim_of(copy, words, part) is not None
+
+    return holds
+
+
+def unless_throttled(way: Holds) -> Holds:
+    """Returns the same, but never where the copy runs at the limit of a control group."""
+
+    def holds(copy: CopyFacts, part: Part) -> bool:
+        own = (claim for of, claim in copy.claims if of == part and claim.detail == BY_CGROUP)
+        return way(copy, part) and not any(_fits(copy, each) for each in own)
 
     return holds
 

@@ -25,6 +25,7 @@ BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
 BURST_RATIO = 1.3
 """A copy so little above a throttled disk had the burst that the throttle allows for."""
+BY_CGROUP = "limited by a cgroup"
 DOES = {"read": "reads", "write": "writes"}
 DID = {"read": "read", "write": "wrote"}
 READ = Cause("disk", "read", "read")
@@ -178,7 +179,7 @@ def _itself(alone: Alone, group: str | None, limited: str | None) -> Claim:
         standing="at-least" if limited else "measured",
         evidence=tuple(_evidence(alone, group, setting)),
         remedy=_lift(alone, group) if group else remedy,
-        detail="limited by a cgroup" if group else detail,
+        detail=BY_CGROUP if group else detail,
     )
 
 
