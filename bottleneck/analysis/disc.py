@@ -65,6 +65,8 @@ class Curve:
     """Standard error of inner over outer."""
     weak: tuple[int, ...]
     """Indices of the zones that are far below it; they did not bend it."""
+    partial: bool = False
+    """Whether its zones reach a part of the disk alone: beyond that it is what the model gives."""
 
     def rate_at(self, ratio: float) -> float:
         """Rate at a position; positions beyond the device are its edges."""
@@ -95,8 +97,12 @@ class Curve:
     @property
     def flat(self) -> bool:
         """The same everywhere within the noise: an SSD, a virtual disk, a RAID behind a bus."""
-        share = min(self.ratio, 1 / self.ratio)
-        return share + 2 * self.doubt > FLAT_RATIO
+        return self.share + (0.0 if self.partial else 2 * self.doubt) > FLAT_RATIO
+
+    @property
+    def share(self) -> float:
+        """The slower edge's rate over the faster one's."""
+        return min(self.ratio, 1 / self.ratio)
 
     @property
     def falls(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,8 @@ MOST_ZONES = 512
 MOST_SPANS = 64
 LEAST_REACH_RATIO = 0.2
 """Of a disk, between the centres of its outermost and its innermost zone, that makes a curve."""
+WIDE_RATIO, MOST_DOUBT_RATIO = 0.6, 0.12
+"""Where less than that was reached, the curve has to be so sure of inner over outer."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,12 @@ class Zones:
         """The disc model through them; None: too few, too near each other, or they fit none."""
         if not self.zones or self.reach_ratio < LEAST_REACH_RATIO:
             return None
-        return disc.fitted(self.zones)
+        found = disc.fitted(self.zones)
+        if found is None or self.reach_ratio >= WIDE_RATIO:
+            return found
+        found = replace(found, partial=True)
+        tells = found.flat or found.share + 2 * found.doubt < 1
+        return found if tells and found.doubt <= MOST_DOUBT_RATIO else None
 
     def rate_at(self, zone: Zone) -> float | None:
         """The rate where another step's zone lies, bytes per second; None: nobody looked there."""

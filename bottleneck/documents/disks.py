@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bottleneck.analysis import disk_zones, steps
-from bottleneck.analysis.comparisons.disks import FILES, all_zones, other_way
+from bottleneck.analysis.comparisons.disks import FILES, all_zones, by_disk, other_way
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.documents import document
 from bottleneck.report.report import Report
@@ -114,8 +114,10 @@ MOST_FILES = 8
 
 def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
     """One for each disk that was measured zone by zone: what it reads, what it writes, or both."""
-    for each in all_zones(report):
-        other = other_way(report, each)
+    found = tuple(all_zones(report))
+    others = by_disk(found)
+    for each in found:
+        other = other_way(others, each)
         if other is None or each.found.setting.verb != "write":
             marks = tuple(_marks(report, each))[:MOST_FILES]
             yield document.ZoneCurve(_curve_title(each, other), each, marks, other)
@@ -154,7 +156,8 @@ def _disk(row: document.Found) -> str:
 
 
 def _zone(row: document.Found) -> str:
-    return f"{_disk(row)} {safe(row['verb'] or '', 8)} {_span(row)}"
+    device = safe(row["device"] or "disk", 24)
+    return f"{row['side']} {safe(row['verb'] or '', 8)} {_span(row)} {device}"
 
 
 def _edges_and_weak(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:

@@ -38,6 +38,8 @@ MOST_SPREAD = 4.0
 """Times its size; a file in pieces that lie farther apart tells of no place."""
 ELSEWHERE = ("network", "fuse", "memory")
 """Kinds of layers whose places are not known here."""
+SCATTERED = ("thin", "vdo")
+"""Volumes that give out blocks as they are written."""
 
 
 class Placed(NamedTuple):
@@ -60,7 +62,8 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
     """Each zone's rate of writing, flushed, or of reading proven uncached; samples as of zones.
 
     Details as of zones, and where there is one place one_place, the reason: ssd, network, fuse,
-    memory, untold (the file system or the volume tells none). Errors: Unavailable
+    memory, untold (the file system or the volume tells none), other (no ext4, no xfs), discard (a
+    mount option), full (a tenth has to stay free). Errors: Unavailable
     (no room), Refused (no such folder, no right to write in it), fio.FioFailed.
     """
     device = folders.folder_facts(setting.folder).device
@@ -72,11 +75,13 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
             stack.callback(os.close, fds[-1])
             return fds[-1]
 
-        why = _one_place(opened(), setting, device)
+        why, filesystem = _one_place(opened(), setting, device)
+        if not why and spread.share_bytes(fds[0], setting.zones) < LEAST_BLOCKS * fio.BLOCK_BYTES:
+            why = "full"
         for _ in range(0 if why else setting.zones - 1):
             opened()
         size = _size_bytes(setting, fds)
-        found = fds if why else spread.across(fds, size)
+        found = fds if why else spread.across(fds, size, walks=filesystem == "ext4")
         if not found:
             raise Unavailable(_no_room(setting))
         measured = _write if setting.verb == "write" else _read
@@ -86,8 +91,9 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
 
 def _size_bytes(setting: Setting, fds: Sequence[int]) -> int:
     """Of each file, whole blocks. Errors: Unavailable where that is too little."""
-    size = free_space.fitting(setting.size_bytes, setting.folder) // setting.zones
+    size = free_space.fitting(setting.size_bytes, setting.folder)
     if len(fds) > 1:
+        size //= setting.zones
         least = LEAST_BLOCKS * fio.BLOCK_BYTES
         share = spread.share_bytes(fds[0], len(fds))
         size = min(size, max(least, int(share * MOST_OF_SHARE)))
@@ -104,19 +110,30 @@ def _no_room(setting: Setting) -> str:
     )
 
 
-def _one_place(fd: int, setting: Setting, device: str | None) -> str:
-    """Why the places of files say nothing; empty: they do. One block of ours shows it."""
+def _one_place(fd: int, setting: Setting, device: str | None) -> tuple[str, str]:
+    """Why the places of files say nothing (empty: they do), and the file system.
+
+    One block of ours shows it.
+    """
     below = layers.layers(setting.folder)
-    kind = below[0]["kind"] if below else None
+    top = below[0] if below else {}
+    kind, filesystem = top.get("kind"), str(top.get("filesystem"))
     if kind in ELSEWHERE:
-        return str(kind)
+        return str(kind), filesystem
     if device is not None and folders.rotational_of(device) is False:
-        return "ssd"
+        return "ssd", filesystem
     ring = payload.ring(bytes.fromhex(setting.seed) or b"zones")
     os.pwrite(fd, payload.block(ring, 0, fio.BLOCK_BYTES), 0)
     told = place.place(fd, flush=True)
     os.ftruncate(fd, 0)
-    return "" if told is not None and told["located"] else "untold"
+    thin = any(each.get("target") in SCATTERED for each in below)
+    if told is None or not told["located"] or thin:
+        return "untold", filesystem
+    if filesystem not in spread.FILESYSTEMS:
+        return "other", filesystem
+    # what was reserved would be discarded while the disk is measured
+    discards = "discard" in str(top.get("mount_options")).split(",")
+    return "discard" if discards else "", filesystem
 
 
 Look = Tuple[fio.Job, fio.Result]

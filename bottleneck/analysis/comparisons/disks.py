@@ -6,7 +6,7 @@ the cache of a RAID controller, the SLC part of an SSD.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 
 from bottleneck.analysis import disk_zones, steps
@@ -51,22 +51,33 @@ SEEK = "A seek takes {seek_seconds}."
 FULL_RATIO = 0.9
 """Of a disc that is filled from its outer tracks on: there its next files lie."""
 ONE_PLACE = {
-    "ssd": "as it is an SSD",
+    "ssd": "as the kernel reports no rotating disk",
     "network": "as a network file system reports no locations",
     "fuse": "as FUSE reports no locations",
-    "memory": "as it is memory",
+    "other": "as only ext4 and XFS are known here",
+    "discard": "because of the mount option `discard`",
+    "full": "as it is nearly full",
 }
 """Why files were written at one place alone, by the step's word."""
-UNTOLD = "as its file system reports no locations"
+UNTOLD = "as its file system or volume reports no locations"
+
+Others = Mapping[tuple[str, str, bool], Zones]
+"""By the side, the device, and whether they were written."""
 
 
-def other_way(report: Report, zones: Zones) -> Zones | None:
+def by_disk(found: Iterable[Zones]) -> Others:
+    """Those that have a place."""
+    return {
+        (_side(each.found), each.device, each.found.setting.verb == "write"): each
+        for each in found
+        if _one_place(each) is None
+    }
+
+
+def other_way(others: Others, zones: Zones) -> Zones | None:
     """The zones of the same disk that were written where these were read, or the reverse."""
-    for each in all_zones(report):
-        same = (_side(each.found), each.device) == (_side(zones.found), zones.device)
-        if same and each.found.setting.verb != zones.found.setting.verb:
-            return each
-    return None
+    is_write = zones.found.setting.verb == "write"
+    return others.get((_side(zones.found), zones.device, not is_write))
 
 
 def both_ways(zone: Zone, verb: str | None, other: Zones | None) -> Row:
@@ -81,8 +92,10 @@ def both_ways(zone: Zone, verb: str | None, other: Zones | None) -> Row:
 
 
 def _zones(report: Report) -> Iterator[Cell]:
-    for each in all_zones(report):
-        curve, verb, other = each.curve, each.found.setting.verb or None, other_way(report, each)
+    found = tuple(all_zones(report))
+    others = by_disk(found)
+    for each in found:
+        curve, verb, other = each.curve, each.found.setting.verb or None, other_way(others, each)
         for index, (zone, details) in enumerate(zip(each.zones, each.told, strict=True)):
             weak = curve is not None and index in curve.weak
             row = {
@@ -133,6 +146,7 @@ def _zone_figures(group: Group, _: Groups) -> Row:
         "within_ratio": 1 - min(healthy) / max(healthy),
         "outer_bytes_per_second": curve and curve.outer_bytes_per_second,
         "inner_bytes_per_second": curve and curve.inner_bytes_per_second,
+        "about": "about " if curve and curve.partial else "",
         "fall": curve and f"{curve.ratio:.2f} to 1",
     }
 
@@ -148,7 +162,7 @@ def _no_curve(zones: Zones, healthy: int) -> str:
         return ONE_PLACE.get(why, UNTOLD)
     if healthy < 3:
         return "too few for a curve"
-    near = zones.reach_ratio < disk_zones.LEAST_REACH_RATIO
+    near = zones.reach_ratio < disk_zones.WIDE_RATIO
     return "too near each other for a curve" if near else "unlike the curve of a hard disk"
 
 
@@ -163,7 +177,7 @@ ZONES = Axis(
         "{within_ratio}), unlike a hard disk[. Weak: {weak}].",
         "{odd}{disk} {does} {outer_bytes_per_second} at its first address and "
         "{inner_bytes_per_second} at its last, unlike a hard disk[. Weak: {weak}].",
-        "{falls}{disk} {does} {outer_bytes_per_second} on its outer tracks and "
+        "{falls}{disk} {does} {outer_bytes_per_second} on its outer tracks and {about}"
         "{inner_bytes_per_second} on the inner ones ({fall}), as a hard disk does[. Weak: {weak}].",
         "{falls}At {full_ratio} full, it writes new files at about {full_bytes_per_second}.",
         "Writes reach {write_to_read_ratio} of the reads at the same locations.",

@@ -215,14 +215,14 @@ def _reads_share(bench: Bench) -> bool:
 def _grace(setting: disk.Setting) -> float:
     """How much longer than its time a step may take."""
     if setting.pattern == "zones":
-        # Files that are placed are written first, for as long again.
-        return STEP_GRACE_SECONDS + setting.seconds + ZONE_GRACE_SECONDS * setting.zones
+        # Files that are placed are written first, for as long again; some zones once more.
+        return STEP_GRACE_SECONDS + 2 * setting.seconds + ZONE_GRACE_SECONDS * setting.zones
     return STEP_GRACE_SECONDS
 
 
 def _seconds(bench: Bench, each: plan.DiskStep) -> float:
     times = bench.times
-    if each.writes_zones:
+    if each.writes_zones and "seconds" not in bench.options.settings:
         scale = min(1.0, times.zones / plan.times(USUAL_BUDGET_SECONDS).zones)
         seconds, zones = ZONE_WRITE_SECONDS * scale, bench.options.zones
         left = bench.left() - 1.5 * LEAST_LEFT_SECONDS

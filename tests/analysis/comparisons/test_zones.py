@@ -55,9 +55,15 @@ def at(places: list[float], rates: list[float]) -> list[dict[str, float]]:
 
 def test_of_a_disc_that_was_read_and_written_both_rates_of_a_place_are_told(bare, says):
     step(bare, "read", 120, "zones", zones=zones(disc(180, 90)))
-    places = [0.05, 0.25, 0.45]
+    places = [0.05, 0.15, 0.25, 0.35, 0.45]
     written = [0.95 * (180**2 - at * (180**2 - 90**2)) ** 0.5 for at in places]
     step(bare, "write", 120, "zones", zones=at(places, written))
+    says(bare)
+
+
+@pytest.mark.parametrize("rates", [[60, 60.4, 59.8, 60.1, 60.2], [70, 69, 71, 68, 68]])
+def test_a_part_of_a_disk_tells_one_rate_or_no_curve(bare, rates, says):
+    step(bare, "write", 60, "zones", zones=at([0.05, 0.15, 0.25, 0.35, 0.45], rates))
     says(bare)
 
 

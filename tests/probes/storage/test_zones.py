@@ -5,6 +5,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -164,16 +165,27 @@ def test_of_what_tells_no_places_one_file_is_written_and_the_reason_told(carried
     assert (whole["from_ratio"], whole["to_ratio"]) == (0.0, 1.0)
 
 
-def test_a_disk_without_heads_is_written_at_one_place(carried_out, ext4_disk):
+@pytest.mark.parametrize("why", ["ssd", "discard", "full"])
+def test_where_zones_say_nothing_or_are_not_to_be_had_one_file_is_written(
+    carried_out, ext4_disk, why
+):
     point, device, _ = ext4_disk
-    Path(f"/sys/class/block/{device}/queue/rotational").write_text("0")
-    _, details = carried_out(setting("write", folder=point))
-    assert (details["one_place"], len(details["zones"])) == ("ssd", 1)
+    if why == "ssd":
+        Path(f"/sys/class/block/{device}/queue/rotational").write_text("0")
+    elif why == "discard":
+        subprocess.run(["mount", "-o", "remount,discard", point], check=True)
+    else:
+        with (point / "film").open("wb") as file:
+            told = os.statvfs(point)
+            free = told.f_bavail - told.f_blocks // 10 - 2500
+            os.posix_fallocate(file.fileno(), 0, free * told.f_frsize)
+    _, details = carried_out(setting("write", folder=point, size_bytes=24 * MIB))
+    assert (details["one_place"], len(details["zones"])) == (why, 1)
 
 
-def test_zones_of_less_than_four_blocks_are_unavailable(carried_out, tmp_path):
+def test_zones_of_less_than_four_blocks_are_unavailable(carried_out, ext4_disk):
     with pytest.raises(Unavailable, match="4 MiB each"):
-        carried_out(setting(folder=tmp_path, size_bytes=8 * MIB))
+        carried_out(setting(folder=ext4_disk[0], size_bytes=8 * MIB))
 
 
 def test_spans_cover_the_device_and_each_is_read_at_its_centre():
