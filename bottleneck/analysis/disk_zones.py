@@ -17,9 +17,9 @@ from bottleneck.report.report import Report
 MOST_ZONES = 512
 MOST_SPANS = 64
 LEAST_REACH_RATIO = 0.2
-"""Of a disk, between the centres of its outermost and its innermost zone, that makes a curve."""
+"""Least share of a disk between its outermost and its innermost zone that makes a curve."""
 WIDE_RATIO, MOST_DOUBT_RATIO = 0.6, 0.12
-"""Where less than that was reached, the curve has to be so sure of inner over outer."""
+"""Least share that shows all of the curve, and the most doubt of one that shows less."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Zones:
 
     @property
     def reach_ratio(self) -> float:
-        """How far the outermost and the innermost zone lie apart, as a share of the disk."""
+        """Share of the disk between the centres of its outermost and its innermost zone."""
         return self.zones[-1].centre_ratio - self.zones[0].centre_ratio
 
     @cached_property
@@ -117,7 +117,7 @@ class Zones:
         return found if tells and found.doubt <= MOST_DOUBT_RATIO else None
 
     def rate_at(self, zone: Zone) -> float | None:
-        """The rate where another step's zone lies, bytes per second; None: nobody looked there."""
+        """Rate at the place of another step's zone, bytes per second; None: not measured there."""
         if not self.zones[0].from_ratio <= zone.centre_ratio <= self.zones[-1].to_ratio:
             return None
         return self._rate_of(Span(zone.from_ratio, zone.to_ratio, 1.0))

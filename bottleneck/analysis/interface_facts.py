@@ -109,7 +109,7 @@ def shapers(report: Report) -> Iterator[str]:
 
 
 ALSO_BACK = "The other direction is limited as well"
-"""What an advice says that holds for the copies of both directions."""
+"""Advice that holds for the copies of both directions has this."""
 
 
 def _shaping(link: InterfaceFacts) -> float:

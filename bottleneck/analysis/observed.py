@@ -230,7 +230,7 @@ def _what_would_tell(report: Report, copies: Sequence[Copy], copy: Copy) -> Iter
     started = {each.initiator for each in copies if each.sender == copy.sender}
     if len(started) == 1:
         other = steps.other(copy.initiator)
-        yield (f"Start the same copy at the {other}. That shows if it matters who starts it.")
+        yield f"Start the same copy at the {other}. That shows if it matters who starts it."
     yield "`bottleneck diagnose` measures all components in 60 s."
 
 

@@ -124,13 +124,13 @@ def _allowed(name: str | None) -> Plant | None:
     raise Unavailable(f"--plant {name}: {why}; {remedy}")
 
 
-def _comparison(plant: Plant, last: contextlib.ExitStack) -> Callable[[Diagnosis, bool], int]:
+def _comparison(plant: Plant, last: contextlib.ExitStack) -> Callable[[Diagnosis], int]:
     """What compares a diagnosis with what was planted, and gives the exit code.
 
     last: closed when all is removed: it is said then.
     """
 
-    def compare(diagnosis: Diagnosis, ended: bool) -> int:
+    def compare(diagnosis: Diagnosis) -> int:
         verdict = None if diagnosis.chosen is None else diagnosis.chosen.verdict
         found, end = "nothing", FAILED
         if verdict is not None:

@@ -134,7 +134,7 @@ def probe(
 
 
 def _settings(stage: str, how: options.Knobs) -> dict[str, Any]:
-    """What was chosen of a stage; with --access, --zones alone says that these are wanted."""
+    """Returns the settings that were chosen; --access with --zones chooses the zones."""
     from bottleneck.cli import command_line, knobs
 
     found = knobs.settings(stage, how.given)

@@ -73,15 +73,15 @@ def explain(
         return exits.DONE
     output = documents.output(documents.in_format(format, shown), screen)
     side = None if figures.from_ is None else checked("--from", figures.from_, SIDES)
-    told = loading.Told(tuple(figures.copy or ()), figures.link, figures.rtt, side)
+    typed = loading.Typed(tuple(figures.copy or ()), figures.link, figures.rtt, side)
     names = list(files or ())
-    if not names and told == loading.Told():
+    if not names and typed == loading.Typed():
         last = last_report.path()
         if last is None or not last.exists():
             how = "run `bottleneck diagnose`, or give a report file"
             raise Refused("usage", f"no earlier diagnosis found; {how}")
         names = [str(last)]
-    loaded, rate = loading.explained(names, told), loading.target_rate(wanted.target_rate)
+    loaded, rate = loading.explained(names, typed), loading.target_rate(wanted.target_rate)
     if rate is not None and loaded.ticket_diagnosis is not None:
         what = f"--target-rate: {names[0]} is a ticket; use the report of its run"
         raise Refused("usage", what)
@@ -94,11 +94,11 @@ def explain(
             raise Refused("usage", f"{names[0]}: no disk zones measured; cannot plot")
         done = documents.shown(lambda: documents.to_stdout(drawing))
     else:
-        done = _told(loaded, output)
+        done = _explained(loaded, output)
     return exits.DONE if done else exits.INCOMPLETE
 
 
-def _told(loaded: Report, output: Output) -> bool:
+def _explained(loaded: Report, output: Output) -> bool:
     """Writes what a report means; whether all of it was measured, decided and written."""
     from bottleneck.cli import documents
 

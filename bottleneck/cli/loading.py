@@ -30,7 +30,7 @@ _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True)
-class Told:
+class Typed:
     """Figures of a case that the user gives beside its files."""
 
     copies: tuple[str, ...] = ()
@@ -46,10 +46,10 @@ def load(file: Path) -> Report:
 
     Errors: Refused, "usage": it cannot be read, or it is none of them.
     """
-    return explained((str(file),), Told())
+    return explained((str(file),), Typed())
 
 
-def explained(names: Sequence[str], told: Told) -> Report:
+def explained(names: Sequence[str], typed: Typed) -> Report:
     """Returns the report of one case: of a file as it is, of several and of words all together.
 
     Errors: Refused, "usage", one line: what cannot be read, or what is asked for.
@@ -58,7 +58,7 @@ def explained(names: Sequence[str], told: Told) -> Report:
     parts: list[Observations] = []
     questions: list[str] = []
     for name in names:
-        side, path = _named(name, told.side)
+        side, path = _named(name, typed.side)
         try:
             part = _read(path, side, today)
         except NotTold as question:
@@ -69,14 +69,14 @@ def explained(names: Sequence[str], told: Told) -> Report:
         except OSError as error:
             raise Refused("usage", f"{path}: {error.strerror}") from None
         if isinstance(part, Report):
-            if len(names) == 1 and told == Told():
+            if len(names) == 1 and typed == Typed():
                 return part
             raise Refused("usage", f"{path} is a report: explain it alone, without other figures")
         parts.append(part)
     if questions:
         raise Refused("usage", "; ".join(questions))
     try:
-        parts.append(_in_words(told, today))
+        parts.append(_in_words(typed, today))
         return supplied_report.report_of(case.joined(parts))
     except (report.ReportError, units.UnitError) as error:
         raise Refused("usage", f"{names[0] if names else 'figures'}: {error}") from None
@@ -88,12 +88,12 @@ def _named(name: str, side: str | None) -> tuple[str | None, Path]:
     return (before, Path(after)) if before in SIDES and after else (side, Path(name))
 
 
-def _in_words(told: Told, date: str) -> Observations:
+def _in_words(typed: Typed, date: str) -> Observations:
     """Returns what options tell. Errors: ReportError, UnitError."""
-    copies = tuple(map(case.copy_of, told.copies))
-    trip = None if told.rtt is None else units.parse_seconds(told.rtt)
+    copies = tuple(map(case.copy_of, typed.copies))
+    trip = None if typed.rtt is None else units.parse_seconds(typed.rtt)
     words = case.of_figures((*copies, observations.Path(trip)), date)
-    host = None if told.link is None else observations.Host(link=units.parse_rate(told.link))
+    host = None if typed.link is None else observations.Host(link=units.parse_rate(typed.link))
     return replace(words, client=host, server=host)
 
 

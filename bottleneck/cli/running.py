@@ -211,24 +211,20 @@ def run(
     access: Access,
     output: Output,
     only_steps: bool = False,
-    judge: Callable[[Diagnosis, bool], int] | None = None,
+    judge: Callable[[Diagnosis], int] | None = None,
 ) -> int:
     """Measures, writes what was asked for, and gives the exit code of every ending.
 
-    judge: gives that of a run that measured something, in place of the usual one; it is told
-    whether the run came to its end, and all was written.
+    judge: gives that of a run that measured something, in place of the usual one.
     """
     with interrupts.held():
         known, diagnosis, code = measured(chosen, access, output)
-        if not documents.written(known, diagnosis, output):
-            code = code or exits.INCOMPLETE
+        written = documents.written(known, diagnosis, output)
     if judge is not None and code in (exits.DONE, exits.INCOMPLETE):
-        return judge(diagnosis, code == exits.DONE)
-    if code == exits.DONE and (
-        known.status != "complete" or documents.is_unsure(diagnosis, only_steps)
-    ):
-        code = exits.INCOMPLETE
-    return code
+        code = judge(diagnosis)
+    elif known.status != "complete" or documents.is_unsure(diagnosis, only_steps):
+        code = code or exits.INCOMPLETE
+    return code if written else code or exits.INCOMPLETE
 
 
 def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Report, Diagnosis, int]:

@@ -163,17 +163,18 @@ def _copies(report: Report, diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Tabl
     begin, limit = (Column("copy"), Column("rate", right=True)), Column("limited by")
     narrow = replace(confidence, least_columns=LEAST_COLUMNS_OF_CONFIDENCE)
     below = Table(title, (*begin, limit, narrow), inset=True)
-    loads = {each.copy: copies.loads(report, each) for each in shown}
-    below.note = INSET + copies.load_line(report, chosen) if any(loads[chosen.copy]) else ""
+    loads = copies.loads(report, shown)
+    own = next((load for copy, load in zip(shown, loads, strict=True) if copy is chosen), ())
+    below.note = INSET + copies.load_line(own) if any(own) else ""
     columns = (*begin, *copies.LOADS, limit, confidence)
     table = Table(title, columns, inset=True, note=INSET + copies.LOAD, narrower=below)
-    for copy in shown:
+    for copy, load in zip(shown, loads, strict=True):
         name = safe(copy.copy, 40), phrases.known(rate_text, copy.bytes_per_second) or "-"
         cap = phrases.cap_text(copy.verdict), phrases.confidence_text(copy.verdict, unknown="-")
         mark: Mark = "chosen" if copy is chosen else ""
-        table.add(*name, *(load or "-" for load in loads[copy.copy]), *cap, mark=mark)
+        table.add(*name, *(each or "-" for each in load), *cap, mark=mark)
         below.add(*name, *cap, mark=mark)
-    return table if any(map(any, loads.values())) else below
+    return table if any(map(any, loads)) else below
 
 
 def _place(copy: CopyDiagnosis) -> int:

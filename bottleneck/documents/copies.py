@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Rung, Verdict
@@ -20,24 +20,26 @@ _WIDE = document.VERY_WIDE
 
 
 LOAD = "Load: busiest core and memory in use."
-"""What the columns of the hosts are."""
+"""Note below the columns of both hosts."""
 LOADS = tuple(document.Column(f"{side} load", right=True) for side in SIDES)
 BUSY = ("client: busiest core, memory", "server: same")
 
 
-def loads(report: Report, copy: CopyDiagnosis) -> tuple[str, ...]:
-    """What the client and the server were busy with during a copy; empty: not measured."""
-    same = (copy.copy, copy.dialect, copy.initiator)
-    found = (e for e in steps.copies(report) if (e.name, e.dialect, e.initiator) == same)
-    made = next((each.made for each in found), None)
-    return tuple("" if made is None else phrases.busy_text(made.usage(side)) for side in SIDES)
+def loads(report: Report, copies: Sequence[CopyDiagnosis]) -> list[tuple[str, ...]]:
+    """Returns what the client and the server were busy with in each copy; empty: not measured."""
+    made = steps.made_copies(report)
+    keys = ((e.copy, e.dialect, e.initiator, e.bytes_per_second or 0.0) for e in copies)
+    found = (made.get(each) for each in keys)
+    return [
+        tuple("" if each is None else phrases.busy_text(each.usage(side)) for side in SIDES)
+        for each in found
+    ]
 
 
-def load_line(report: Report, copy: CopyDiagnosis) -> str:
-    """The same of one copy in a line."""
-    told = zip(SIDES, loads(report, copy), strict=True)
-    hosts = ", ".join(f"{side} {load or 'not measured'}" for side, load in told)
-    return f"CPU, RAM: {hosts}"
+def load_line(load: Sequence[str]) -> str:
+    """Returns the same of one copy in a line."""
+    hosts = zip(SIDES, load, strict=True)
+    return "CPU, RAM: " + ", ".join(f"{side} {each or 'not measured'}" for side, each in hosts)
 
 
 def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
@@ -55,7 +57,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
             document.Column("initiator", least_columns=document.ON_PAGES),
         ),
     )
-    for copy in diagnosis.copies:
+    for copy, load in zip(diagnosis.copies, loads(report, diagnosis.copies), strict=True):
         after = copy.predicted_bytes_per_second
         table.add(
             safe(copy.copy, 40),
@@ -63,7 +65,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
             phrases.known(rate_text, copy.bytes_per_second),
             phrases.cap_text(copy.verdict),
             phrases.confidence_text(copy.verdict, unknown="-"),
-            *loads(report, copy),
+            *load,
             phrases.known(rate_text, copy.verdict.ceiling_bytes_per_second),
             phrases.known(phrases.cap_text, copy.next),
             phrases.known(

@@ -65,14 +65,15 @@ def across(
                 if not _reserve(fd, 0, at, kept):
                     break
             placed.append(fd)
-            spacers = fds[number + 1 : number + 2] if walks else [fd]
-            for spacer in spacers:
-                while at < share and clock() < until:
-                    step = min(STEP_BYTES, share - at)
-                    share = share if _reserve(spacer, 0 if walks else at, step, kept) else 0
-                    at += step
-                    if walks or not share:
-                        os.ftruncate(spacer, 0 if walks else size_bytes)
+            if walks and fd == fds[-1]:
+                break
+            spacer, stays = (fds[number + 1], 0) if walks else (fd, size_bytes)
+            while at < share and clock() < until:
+                step = min(STEP_BYTES, share - at)
+                share = share if _reserve(spacer, 0 if walks else at, step, kept) else 0
+                at += step
+                if walks or not share:
+                    os.ftruncate(spacer, stays)
     finally:
         for fd in fds:
             os.ftruncate(fd, size_bytes if fd in placed else 0)

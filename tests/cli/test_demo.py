@@ -116,21 +116,20 @@ def test_without_namespaces_nothing_is_planted_and_that_is_said(monkeypatch, cap
 
 
 @pytest.mark.parametrize(
-    ("named", "confidence", "ended", "end"),
+    ("named", "confidence", "end"),
     [
-        (("network", "path", "link-rate"), 0.9, True, demo.WORKED),
-        (("network", "path", "link-rate"), 0.85, True, demo.UNSURE),
-        (("network", "path", "link-rate"), 0.95, False, demo.WORKED),
-        (("cpu", "server", "contention"), 0.95, True, demo.FAILED),
-        (("unknown", None, "inconclusive"), 0.0, True, demo.FAILED),
+        (("network", "path", "link-rate"), 0.9, demo.WORKED),
+        (("network", "path", "link-rate"), 0.85, demo.UNSURE),
+        (("cpu", "server", "contention"), 0.95, demo.FAILED),
+        (("unknown", None, "inconclusive"), 0.0, demo.FAILED),
     ],
 )
-def test_the_last_line_compares_and_the_exit_code_agrees(capsys, named, confidence, ended, end):
+def test_the_last_line_compares_and_the_exit_code_agrees(capsys, named, confidence, end):
     verdict = Verdict(*named, confidence, None, "")
     copy = CopyDiagnosis("pull.cached", "client", "3.1.1", 1e8, verdict)
     with contextlib.ExitStack() as last:
         judge = demo._comparison(plants.PLANTS["link"], last)
-        code = judge(Diagnosis("pull.cached", (copy,), ""), ended)
+        code = judge(Diagnosis("pull.cached", (copy,), ""))
         assert code == (exits.DONE if end == demo.WORKED else exits.INCOMPLETE)
         assert capsys.readouterr().err == ""  # not before all is removed
     said = capsys.readouterr().err

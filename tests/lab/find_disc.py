@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -155,7 +156,10 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="the first disc alone, in 20 s")
     parser.add_argument("--files", action="store_true", help="by files on its file system")
     options = parser.parse_args()
-    if lacks := missing():
+    lacks = missing()
+    if options.files and shutil.which("mkfs.xfs") is None:
+        lacks.append("needs mkfs.xfs (xfsprogs)")
+    if lacks:
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return NO_DISC
     worlds = FILES if options.files else DISCS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bottleneck.cli.loading import Told, explained
+from bottleneck.cli.loading import Typed, explained
 from bottleneck.readers.case import copy_of
 from bottleneck.report.report import ReportError
 from probes.core.stage import Refused
@@ -59,7 +59,7 @@ def files(tmp_path, monkeypatch):
 def test_several_files_and_words_are_one_case(files):
     report = explained(
         ["server:fio.json", "server:iperf.txt", "told.toml"],
-        Told(("pull 38MB/s",), link="1Gbit/s", rtt="9ms"),
+        Typed(("pull 38MB/s",), link="1Gbit/s", rtt="9ms"),
     )
     tcp, disk, copy = (step for step, _ in report.entries)
     assert (tcp.stage, disk.stage, copy.stage) == ("tcp", "disk", "smb-copy")
@@ -72,21 +72,21 @@ def test_several_files_and_words_are_one_case(files):
 
 def test_what_cannot_be_known_is_asked_for_at_once(files):
     with pytest.raises(Refused) as refused:
-        explained(["fio.json", "iperf.txt"], Told(("pull 38MB/s",)))
+        explained(["fio.json", "iperf.txt"], Typed(("pull 38MB/s",)))
     assert refused.value.text == (
         "fio.json: on which host was it made? Name it client:fio.json or server:fio.json; "
         "iperf.txt: on which host was it made? Name it client:iperf.txt or server:iperf.txt"
     )
-    assert len(explained(["fio.json", "iperf.txt"], Told(side="server")).entries) == 2
+    assert len(explained(["fio.json", "iperf.txt"], Typed(side="server")).entries) == 2
 
 
 @pytest.mark.parametrize(("name", "why"), [("other", r".*\(keys"), ("report", "(?!iperf3)")])
 def test_another_programs_json_is_named_by_its_keys_and_a_report_is_one(files, name, why):
     with pytest.raises(Refused, match=rf"{name}\.json: {why}"):
-        explained([f"{name}.json"], Told())
+        explained([f"{name}.json"], Typed())
 
 
 def test_curly_quotes_are_shown_with_their_line(files):
     (files / "mail.toml").write_text("[path]\nrtt = \u201c1 ms\u201d\n")
     with pytest.raises(Refused, match=r"mail\.toml: line 2: curly quotes"):
-        explained(["mail.toml"], Told())
+        explained(["mail.toml"], Typed())

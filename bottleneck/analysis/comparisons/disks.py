@@ -49,7 +49,7 @@ def _disk(zones: Zones) -> str:
 
 SEEK = "A seek takes {seek_seconds}."
 FULL_RATIO = 0.9
-"""Of a disc that is filled from its outer tracks on: there its next files lie."""
+"""Share of a disc in use, filled from its outer tracks on: its next files are stored there."""
 ONE_PLACE = {
     "ssd": "as the kernel reports no rotating disk",
     "network": "as a network file system reports no locations",
@@ -66,7 +66,7 @@ Others = Mapping[tuple[str, str, bool], Zones]
 
 
 def by_disk(found: Iterable[Zones]) -> Others:
-    """Those that have a place."""
+    """Returns the zones of each disk, without those that stand for the whole of it."""
     return {
         (_side(each.found), each.device, each.found.setting.verb == "write"): each
         for each in found

@@ -26,6 +26,7 @@ AT_LIMIT_RATIO = 0.1
 BURST_RATIO = 1.3
 """A copy so little above a throttled disk had the burst that the throttle allows for."""
 BY_CGROUP = "limited by a cgroup"
+"""Detail of a disk's claim that conditions.py reads."""
 DOES = {"read": "reads", "write": "writes"}
 DID = {"read": "read", "write": "wrote"}
 READ = Cause("disk", "read", "read")
