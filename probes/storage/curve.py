@@ -205,7 +205,7 @@ def details(rows: list[Details], small: RandomReads | None) -> Details:
 
 DOUBT_RATIO, DOUBT_INNERMOST_RATIO = 0.93, 0.8
 BETWEEN_RATIO = 0.97
-"""Of the line between its neighbours: a disc's curve lies above it everywhere."""
+"""Of the line through two neighbours: a disc's curve lies above it, at its ends hardly below."""
 AGAIN = 2
 """Further looks at a zone of which a single one is doubted; the median counts."""
 
@@ -223,13 +223,14 @@ def doubtful(rates: Sequence[float]) -> list[int]:
 
 
 def disagreeing(places: Sequence[float], rates: Sequence[float]) -> list[int]:
-    """The same of zones that were measured for long, and those below the line between both; pure.
+    """The same of zones that were measured for long, and those below the line through two; pure.
 
-    places: of their centres on the disk, rising.
+    places: of their centres on the disk, rising. The two next to a zone, at an edge of one side.
     """
-    found = set(doubtful(rates))
-    for at in range(1, len(rates) - 1):
-        (begin, here, end), (low, rate, high) = places[at - 1 : at + 2], rates[at - 1 : at + 2]
-        if rate < BETWEEN_RATIO * (low + (high - low) * (here - begin) / (end - begin)):
+    found, last = set(doubtful(rates)), len(rates) - 1
+    for at in range(len(rates) if last > 1 else 0):
+        one, two = (1, 2) if at == 0 else (at - 2, at - 1) if at == last else (at - 1, at + 1)
+        share = (places[at] - places[one]) / (places[two] - places[one])
+        if rates[at] < BETWEEN_RATIO * (rates[one] + (rates[two] - rates[one]) * share):
             found.add(at)
     return sorted(found)

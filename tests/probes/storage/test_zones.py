@@ -249,7 +249,14 @@ def test_a_zone_well_below_its_neighbours_is_looked_at_again(rates, doubted):
 
 @pytest.mark.parametrize(
     ("rates", "doubted"),
-    [([70, 68, 66, 64], []), ([70, 65, 66, 64], [1]), ([70, 68, 66, 50], [3]), ([70, 69], [])],
+    [
+        ([70, 68, 66, 64], []),
+        ([70, 65, 66, 64], [1, 3]),
+        ([60, 60, 60, 57.5], [3]),
+        ([58, 60, 60, 60], [0]),
+        ([70, 69], []),
+        ([69.5, 62.0, 53.5, 44.0], []),
+    ],
 )
 def test_what_lies_below_the_line_between_its_neighbours_is_looked_at_again(rates, doubted):
     places = [0.1, 0.2, 0.3, 0.4]
