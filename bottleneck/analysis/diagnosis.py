@@ -50,12 +50,7 @@ OFFERS_RATIO = 1.1
 
 
 def diagnose(report: Report) -> Diagnosis:
-    """What the report means; pure, so that it can be had again from a saved one.
-
-    Of a ticket it is what its run found: a ticket holds the copies, and not what bounds them.
-    """
-    if isinstance(report.ticket_diagnosis, Diagnosis):
-        return report.ticket_diagnosis
+    """What the report means; pure, so that it can be had again from a saved one."""
     copies = steps.copies(report)
     found = [_diagnose(report, copy) for copy in copies]
     found += _untried(report, copies)
@@ -245,7 +240,7 @@ def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tu
     after = (both.next, both.predicted, rate, both.link_bits)
     if sentences.gains_little(then.predicted, rate):
         return sentences.both_at_once(cap.claim, cap.rival, *after)
-    return (*told, sentences.or_else(cap.rival, *after))
+    return (told[0], *sentences.or_else(cap.rival, *after))
 
 
 def _how(report: Report, part: Part) -> str:

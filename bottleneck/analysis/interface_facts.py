@@ -22,6 +22,10 @@ SAME_RATIO = 0.1
 """How far a link's rate may be off what is set for it."""
 ALIKE_RATIO = 1.1
 """Of a shaper's rate: what comes the other way below that is as slow."""
+SLOW_HOP_RATIO = 2.0
+"""Payload of both hosts' cards over the path's rate, from which on a hop between them is slow."""
+FULL_RATIOS = 0.88, 1.06
+"""Rate over a full link of a standard rate, over its payload at the usual MTU."""
 ONE_PORT_A_CONNECTION = ("802.3ad", "balance-xor", "balance-tlb", "balance-alb", "active-backup")
 _PAUSE = re.compile(r"pause|xon|xoff|flow_control|(^|_)fc_", re.IGNORECASE)
 _OVERRUN = re.compile(
@@ -94,7 +98,33 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
     )
     slowed = (_slowed(*each) for each in known if of(each[1].rate_bits_per_second))
     radios = (_radio(*each) for each in known if match is None and each[1].kind == "wifi")
-    return next((each for each in (*shaped, *slowed, *radios) if each is not None), NOTHING)
+    seen = next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
+    return seen or _hop(given.report, bytes_per_second)
+
+
+def _hop(report: Report, bytes_per_second: float) -> Behind:
+    """Advice for a path that is far slower than both ends' cards, or than any standard link."""
+    cards = [link for _, link in hardware_limits.interfaces(report) if not link.virtual]
+    rates = [link.rate_bits_per_second or 0 for link in cards if link.kind != "wifi"]
+    known = " and ".join(link_text(each) for each in sorted({*rates}) if each)
+    slowest = min(rates, default=0) if len(rates) == 2 else 0
+    ratio = model.link_payload(slowest) / bytes_per_second
+    if ratio >= SLOW_HOP_RATIO:
+        why = f"both hosts' cards offer {known}"
+    elif not _is_of_link(bytes_per_second):
+        why = f"{rate_text(bytes_per_second)} is not the rate of a standard link"
+    else:
+        return NOTHING
+    looks = (
+        "Look for a shaper, Wi-Fi, a VPN, a leased line or a slow port before you buy a faster link"
+    )
+    return Behind("", "", f"Find the slowest hop, because {why}. {looks}")
+
+
+def _is_of_link(bytes_per_second: float) -> bool:
+    """Whether a rate may be all that a standard link carries, at any MTU."""
+    bits = model.faster_link(bytes_per_second / FULL_RATIOS[1])
+    return bytes_per_second >= FULL_RATIOS[0] * model.link_payload(bits)
 
 
 def shapers(report: Report) -> Iterator[str]:

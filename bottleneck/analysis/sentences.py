@@ -134,11 +134,11 @@ def both_at_once(
 
 def or_else(
     rival: Claim, after: Next | None, both: Band | None, rate: float, bits: int | None
-) -> str:
+) -> tuple[str, ...]:
     """What to do about a cap that is as likely; both: the rate without the two of them."""
     step = _step(rival, after, rate, bits)
-    gain = "" if both is None else f" {_gain(both, after, rate, ' without both')}"
-    return f"Equally likely, if that gains nothing: {step[0].lower()}{step[1:]}.{gain}"
+    expected = _outlook(rival.ceiling, both, after, rate, where=" without both")
+    return f"Equally likely, if that gains nothing: {step[0].lower()}{step[1:]}.", *expected
 
 
 def _step(claim: Claim, following: Next | None, rate: float, link_bits: int | None) -> str:

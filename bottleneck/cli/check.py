@@ -82,6 +82,7 @@ def check(
     if (target is None) == (expected.report is None):
         raise Refused("usage", "check: use either TARGET, to measure, or --report FILE")
     plugin = command_line.now().plugin
+    shown = documents.with_report(shown) if expected.report is None else shown
     to = documents.output(shown, replace(quiet, quiet=quiet.quiet or plugin))
     if expected.report is not None:
         loaded = to.showable(loading.newest(expected.report))

@@ -50,7 +50,7 @@ def diagnose(
         from bottleneck.cli import documents, knobs, loading, running
         from probes.core.stage import Refused
 
-    output = documents.output(shown, screen)
+    output = documents.output(documents.with_report(shown), screen)
     output = replace(output, keeps=output.on_stdout != "json")
     seconds = running.budget_seconds(time)
     chosen = running.choose(target, seconds, ends, copies, others, disk)
@@ -109,7 +109,8 @@ def probe(
         from probes.core.records import Access
         from probes.core.stage import Refused, module_of
 
-    output = _with_figures(documents.output(documents.in_format(format, shown), screen), repeats)
+    shown = documents.with_report(documents.in_format(format, shown))
+    output = _with_figures(documents.output(shown, screen), repeats)
     if stage not in STAGES:
         raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:

@@ -90,6 +90,20 @@ def in_format(format: str, shown: Written) -> Written:
     return replace(shown, files={**shown.files, format: STDOUT})
 
 
+def with_report(shown: Written) -> Written:
+    """What is written, with the report beside the ticket where no other place is given for it."""
+    path = shown.files.get("ticket", STDOUT)
+    if path == STDOUT or "json" in shown.files or not _is_file(path):
+        return shown
+    beside = f"{path}.json" if path.endswith(".json") else str(Path(path).with_suffix(".json"))
+    return replace(shown, files={**shown.files, "json": beside})
+
+
+def _is_file(path: str) -> bool:
+    """Whether a path is that of a file, or of one to be."""
+    return bool(Path(path).name) and (Path(path).is_file() or not Path(path).exists())
+
+
 def output(wanted: Documents | Reading, screen: Quiet = USUAL_SCREEN) -> Output:
     """Where the result goes, once it is sure that it can go there.
 

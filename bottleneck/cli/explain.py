@@ -82,9 +82,6 @@ def explain(
             raise Refused("usage", f"no earlier diagnosis found; {how}")
         names = [str(last)]
     loaded, rate = loading.explained(names, typed), loading.target_rate(wanted.target_rate)
-    if rate is not None and loaded.ticket_diagnosis is not None:
-        what = f"--target-rate: {names[0]} is a ticket; use the report of its run"
-        raise Refused("usage", what)
     if rate is not None:
         loaded = replace(loaded, target_rate_bytes_per_second=rate)
     loaded = output.showable(loaded)
@@ -107,13 +104,12 @@ def _explained(loaded: Report, output: Output) -> bool:
     return done and not documents.is_unsure(diagnosis, only_steps=not diagnosis.copies)
 
 
-LONGEST_NOTE = 600
 MOST_COMPARED = 100
 Reports = Annotated[
     list[str],
     typer.Argument(
         metavar="REPORTS",
-        help="Reports or tickets, the earlier one first; or a folder or 'pattern*' of reports.",
+        help="Reports, the earlier one first; or a folder or 'pattern*' of reports.",
     ),
 ]
 
@@ -161,9 +157,7 @@ def _compare_two(first: Report, second: Report, format: str, output: Output, ver
     """Writes what changed from one report to another; the exit code."""
     from bottleneck.analysis import changes
     from bottleneck.cli import documents
-    from bottleneck.documents import terminal
     from bottleneck.documents.compare import print_change, to_json
-    from bottleneck.documents.document import points
 
     found = changes.compare(first, second)
 
@@ -171,10 +165,6 @@ def _compare_two(first: Report, second: Report, format: str, output: Output, ver
         # Anew, since its sentences are made of rates.
         told = found if output.units == "si" else changes.compare(first, second)
         print_change(told, console, verbose)
-        for when, each in (("before", first), ("after", second)):
-            if "ticket" in each.tool:
-                title = f"The report {when} is a ticket"
-                terminal.show(console, points(title, each.notes, longest=LONGEST_NOTE))
 
     done = documents.answered(format, to_json(found), words, output.units)
     made = [e for e in found.copies if e.before_bytes_per_second and e.after_bytes_per_second]

@@ -15,7 +15,6 @@ from bottleneck.estimate import observations, supplied_report
 from bottleneck.estimate.observations import Observations
 from bottleneck.readers import case, registry
 from bottleneck.readers.figure import NotTold, Output
-from bottleneck.records import ticket_figures
 from bottleneck.records.trend import began
 from bottleneck.report import report
 from bottleneck.report.report import LIMITS, Report
@@ -42,7 +41,7 @@ class Typed:
 
 
 def load(file: Path) -> Report:
-    """The report in a file, or the one that observations, other tools' or a ticket's figures make.
+    """The report in a file, or the one that observations or other tools' figures make.
 
     Errors: Refused, "usage": it cannot be read, or it is none of them.
     """
@@ -108,8 +107,8 @@ def _read(file: Path, side: str | None, date: str) -> Report | Observations:
         content = text.encode()
     if observations.is_toml(content):
         return observations.loads(content, None, date)
-    if ticket_figures.is_ticket(content):
-        return ticket_figures.report_of(content)
+    if content.startswith(b"# ") and b"copy-bottleneck/ticket/" in content:
+        raise report.ReportError("a ticket, which is for persons; give the .json file of its run")
     if registry.reader_of(text) is not None:
         return case.of_figures(registry.figures(Output(text, side)), date)
     if not text.lstrip().startswith("{"):
@@ -120,7 +119,7 @@ def _read(file: Path, side: str | None, date: str) -> Report | Observations:
     if "schema" not in document:
         keys = ", ".join(list(document)[:4])
         raise report.ReportError(f"JSON of another program (keys: {keys[:80]}); {registry.KNOWN}")
-    return ticket_figures.with_diagnosis(report.from_elsewhere(document), document)
+    return report.from_elsewhere(document)
 
 
 def target_rate(text: str | None) -> float | None:

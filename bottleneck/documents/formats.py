@@ -30,7 +30,11 @@ class Format:
 FORMATS = (
     Format("json", "", "Write the report as JSON to FILE ('-': stdout)."),
     Format("html", "html", "Write the report as one HTML page to FILE."),
-    Format("ticket", "ticket", "Write one page of Markdown for a ticket to FILE."),
+    Format(
+        "ticket",
+        "ticket",
+        "Write one page of Markdown for a ticket to FILE; the report is beside it (.json).",
+    ),
     Format("junit", "junit", "Write the copies as JUnit XML to FILE."),
     Format("csv", "rows", "Write one row of figures for each test to FILE, as CSV."),
 )

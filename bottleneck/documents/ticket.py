@@ -1,4 +1,7 @@
-"""A diagnosis as one page of Markdown for a ticket: what a helpdesk asks for, and no more."""
+"""A diagnosis as one page of Markdown for a ticket: what a helpdesk asks for, and no more.
+
+Its figures for programs are the report's, a file beside it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import shlex
 from collections.abc import Iterator
 
 from bottleneck.analysis import rtt, steps
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.phrases import (
     cap_text,
@@ -20,47 +22,37 @@ from bottleneck.documents.answer import advice
 from bottleneck.documents.document import Block, Table, Verbatim, columns, points
 from bottleneck.documents.hosts import interface_text
 from bottleneck.documents.markdown import WIDTH, inline, paragraph, section
-from bottleneck.records import ticket_figures
 from bottleneck.report.report import Report
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from probes.core.records import HostFacts, Usage
 
+SCHEMA = "copy-bottleneck/ticket/3"
+DATA = "Attach the run's report (.json) too: 'bottleneck explain' reads it."
 MOST_LINES = 60
 MOST_COPIES = 5
 MOST_ADVICE = 3
 MOST_CEILINGS = 5
-LEAST_ROWS = 1
-FIXED_FIGURES = 13
-"""Lines of the figures' block beside its rows, with its fences."""
+MOST_POINT_LINES = 6
 NAME_CHARACTERS = 60
 LONGEST_COMMAND = 300
 
 
 def document(report: Report, diagnosis: Diagnosis) -> str:
-    """The ticket: verdict, first step, figures, hosts, gaps, command, and figures to compare.
+    """The ticket: verdict, first step, figures, hosts, gaps, and the command.
 
-    At most MOST_LINES lines of at most WIDTH columns, apart from the figures' own lines, which mail
-    may wrap. Foreign text is escaped.
+    At most MOST_LINES lines of at most WIDTH columns, as mail takes them. Foreign text is escaped.
     """
     # What is not measured, and what is long, gives way, so that the page is one.
-    for most in (3, 2, 1):
-        lines = _words(report, diagnosis, most)
-        room = MOST_LINES - len(lines) - FIXED_FIGURES - 2
-        if room >= LEAST_ROWS:
+    for most in (MOST_POINT_LINES, 3, 2, 1):
+        lines = _lines(report, diagnosis, most)
+        if len(lines) <= MOST_LINES:
             break
-    shown_in = units.megabytes_unit()
-    with units.shown_as("si"):
-        # Figures that a program reads have one style.
-        found = diagnosis if units.megabytes_unit() == shown_in else diagnose(report)
-        figures = ticket_figures.lines(report, found, max(LEAST_ROWS, room))
-    title = "Figures for bottleneck compare BEFORE.md AFTER.md"
-    lines += section(title, [Verbatim(tuple(figures), "json")])
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
-    """All of it but the figures' block; most: lines of a point, and points of what is missing."""
+def _lines(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
+    """All of it; most: lines of a point, and points of what is missing."""
     chosen = diagnosis.chosen
     summary = f"{diagnosis.summary}{_confidence(chosen)}"
     return [
@@ -73,8 +65,9 @@ def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
         "",
         *section("Figures", [*_copies(report, diagnosis), *_around(report, chosen)], most),
         *section("Hosts", _hosts(report), most),
-        *section("Not measured", points("", stages.missing_lines(report), most, 190), most),
+        *section("Not measured", points("", stages.missing_lines(report), most, 400), most),
         *section("Repeat the run", _command(report), most),
+        DATA,
     ]
 
 
@@ -82,7 +75,7 @@ def _about(report: Report) -> str:
     share = safe(steps.word(report.target, "share") or "no share", 120)
     version = safe(steps.word(report.tool, "version") or "unknown", 24)
     ended = "" if report.status == "complete" else f"; {stages.ENDINGS.get(report.status, '')}"
-    return f"{share}, {report.started[:40]}{ended}. {ticket_figures.SCHEMA}, version {version}."
+    return f"{share}, {report.started[:40]}{ended}. {SCHEMA}, version {version}."
 
 
 def _confidence(chosen: CopyDiagnosis | None) -> str:
@@ -124,8 +117,18 @@ def _sure(copy: CopyDiagnosis) -> str:
 
 
 def _made(report: Report, copy: CopyDiagnosis) -> steps.Found | None:
-    found = (e.made for e in steps.copies(report) if ticket_figures.is_of(copy, e))
+    found = (e.made for e in steps.copies(report) if _is_of(copy, e))
     return next(found, None)
+
+
+def _is_of(told: CopyDiagnosis, copy: steps.Copy) -> bool:
+    """Whether a diagnosis speaks of this copy, of several that may bear one name."""
+    made = copy.made
+    return (
+        (told.copy, told.dialect, told.initiator) == (copy.name, copy.dialect, copy.initiator)
+        and made is not None
+        and told.bytes_per_second == made.rate.median
+    )
 
 
 def _range(made: steps.Found | None) -> str:

@@ -1,5 +1,5 @@
-"""What is made of a report and its diagnosis together: schema, hidden names, trend, ticket.
+"""What is made of a report and its diagnosis together: schema, hidden names, trend.
 
-It imports analysis, report, text and the probes' core. Begin with ticket_figures.py; redaction/
-hides names.
+It imports analysis, report, text and the probes' core. Begin with trend.py; redaction/ hides
+names.
 """

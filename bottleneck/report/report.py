@@ -78,8 +78,6 @@ class Report:
     notes: tuple[str, ...] = ()
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy; None: none was asked for."""
-    ticket_diagnosis: object = None
-    """The Diagnosis of a ticket's run, where no report but its ticket is left; None: no ticket."""
 
 
 def started_utc(report: Report) -> datetime | None:

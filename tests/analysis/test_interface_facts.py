@@ -108,3 +108,17 @@ def test_what_was_counted_during_the_copy_is_told(world, counts, says):
 def test_a_host_without_facts_has_no_interface(world):
     world.client = None
     assert [side for side, _ in hardware_limits.interfaces(world.report())] == ["server"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "advised"),
+    [
+        (11.79, "Find the slowest hop, because both hosts' cards offer 1 Gbit/s."),
+        (23.7, "Find the slowest hop, because both hosts' cards offer 1 Gbit/s."),
+        (90, "Find the slowest hop, because 90.0 MB/s is not the rate of a standard link."),
+        (108, "Use a 2.5 Gbit/s link."),
+        (117.7, "Use a 2.5 Gbit/s link."),
+    ],
+)
+def test_a_faster_link_is_advised_only_where_a_links_own_rate_was_reached(rate, advised):
+    assert slow(rate, rate).diagnosed().advice[0].startswith(advised)

@@ -11,10 +11,11 @@ import jsonschema
 import pytest
 
 from bottleneck.cli import app, command_line, exits
+from bottleneck.cli.documents import with_report
+from bottleneck.cli.options import Documents
 from bottleneck.documents.formats import KINDS
 from bottleneck.documents.rows import COLUMNS
 from bottleneck.records import schema as report_schema
-from bottleneck.records import ticket_figures
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/server-disk-read.json"
@@ -32,8 +33,7 @@ def is_html(text):
 
 
 def is_ticket(text):
-    assert text.startswith("# ")
-    return ticket_figures.report_of(text.encode()).status
+    assert text.startswith("# ") and "copy-bottleneck/ticket/" in text
 
 
 def is_junit(text):
@@ -186,7 +186,8 @@ def test_an_interrupted_run_writes_its_documents(begin, watched, tmp_path):
     assert len(complaints) == 1
     is_html(out)
     is_junit((tmp_path / "j").read_text())
-    assert is_ticket((tmp_path / "t").read_text()) == "interrupted"
+    is_ticket((tmp_path / "t").read_text())
+    assert is_json((tmp_path / "t.json").read_text()) == "interrupted"
 
 
 def test_a_document_that_is_a_pipe_is_written_once(tmp_path, capsys):
@@ -254,17 +255,28 @@ def test_units_are_for_persons_alone(style, rate, capsys):
         assert rate in explained("--format", kind, "--units", style, capsys=capsys)[1]
 
 
-def test_compare_and_explain_load_tickets(tmp_path, capsys):
-    paths = [tmp_path / "a.md", tmp_path / "b.md"]
-    for path in paths:
-        explained("--ticket", path, capsys=capsys)
-    assert app.run(["compare", *map(str, paths)]) == 0
-    assert "No significant change" in capsys.readouterr().out
-    assert app.run(["explain", str(paths[0]), "--section", "skipped"]) == 0
-    assert "read from a ticket" in capsys.readouterr().out
-    paths[0].write_text(paths[0].read_text().replace('"steps":[', '"steps":(['))
-    assert app.run(["compare", *map(str, paths)]) == 64
-    assert "the ticket's figures are damaged" in capsys.readouterr().err
+def test_a_ticket_is_for_persons_and_names_the_file_that_programs_read(tmp_path, capsys):
+    path = tmp_path / "a.md"
+    explained("--ticket", path, capsys=capsys)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.md"]
+    assert app.run(["explain", str(path)]) == 64
+    assert "give the .json file of its run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("files", "beside"),
+    [
+        ({"ticket": "a.md"}, "a.json"),
+        ({"ticket": "a"}, "a.json"),
+        ({"ticket": "a.json"}, "a.json.json"),
+        ({"ticket": "a.md", "json": "b"}, "b"),
+        ({"ticket": "-"}, None),
+        ({"ticket": "/dev/null"}, None),
+        ({"html": "a.html"}, None),
+    ],
+)
+def test_the_report_of_a_run_is_beside_its_ticket(files, beside):
+    assert with_report(Documents(files)).files.get("json") == beside
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ from bottleneck.documents.ticket import document as ticket_text
 from bottleneck.documents.trend import print_trends
 from bottleneck.gate.judged import Judged
 from bottleneck.gate.judging import judge
-from bottleneck.records import ticket_figures
 from bottleneck.records.redaction import MODELS, STAY, STAYING_TABLES, Redaction
 from bottleneck.records.trend import Point, Trend, Trends, Unusual
 from bottleneck.report import report
@@ -241,7 +240,6 @@ def markdown_of(text, allowed=()):
 def ticket_of(text):
     lines = text.splitlines()
     assert len(lines) <= 60
-    ticket_figures.report_of(text.encode("utf-8"))
     return markdown_of(text), text.count("\n```")
 
 

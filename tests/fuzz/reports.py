@@ -1,6 +1,6 @@
 """A file that is called a report: refused in one line, or diagnosed and shown.
 
-Reports, tickets and observations, as `explain` takes them; each through one of the documents.
+Reports and observations, as `explain` takes them; each through one of the documents.
 """
 
 from __future__ import annotations

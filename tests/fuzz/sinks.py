@@ -5,7 +5,6 @@ Each can be read by what it is for, and none holds what a name smuggled in.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import io
 import json
@@ -28,7 +27,6 @@ from bottleneck.documents.console import print_report
 from bottleneck.documents.formats import ALL
 from bottleneck.documents.github import github_summary
 from bottleneck.gate.judging import judge
-from bottleneck.records import ticket_figures
 from bottleneck.records.redaction import Redaction
 from bottleneck.report import report
 from bottleneck.report.report import Report, ReportError
@@ -65,11 +63,8 @@ def change(known: Report, diagnosis: Diagnosis) -> None:
 
 
 def ticket(known: Report, diagnosis: Diagnosis) -> None:
-    """As a ticket, whose figures can be read."""
-    text = text_of("ticket", known, diagnosis)
-    plain(text)
-    with contextlib.suppress(ReportError):
-        ticket_figures.report_of(text.encode())
+    """As a ticket."""
+    plain(text_of("ticket", known, diagnosis))
 
 
 def html(known: Report, diagnosis: Diagnosis) -> None:

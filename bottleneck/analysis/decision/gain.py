@@ -21,7 +21,7 @@ from bottleneck.analysis.decision.capability import (
 from bottleneck.analysis.decision.causes import rows
 from bottleneck.analysis.facts.claimed import PASSING
 from bottleneck.analysis.facts.counters import FAR_SECONDS
-from bottleneck.analysis.facts.record import ALONE, NETWORK, SHOWN, CopyFacts, Level, Part
+from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, CopyFacts, Level, Part
 from bottleneck.analysis.finding import Named, Next, Rung
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import OWN
@@ -142,9 +142,10 @@ def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> 
     if link is None:
         return None
     level = min(TENFOLD * link.level, math.inf if following is None else following.low)
-    before = copy.most(NETWORK, SHOWN, ALONE)
-    if before > AGAIN_TIMES * link.level:
-        level = min(level, before)
+    # What the path carried at another time, or what both ends' cards offer, needs no new card.
+    for known in (copy.most(NETWORK, SHOWN, ALONE), copy.most(NETWORK, ALLOWS)):
+        if known > AGAIN_TIMES * link.level:
+            level = min(level, known)
     # One step more for the last tenth of what the next component allows is not advice.
     return model.faster_link(max(0.9 * level, 1.1 * link.level))
 

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.records import ticket_figures
 from bottleneck.records.redaction.texts import (
     EVERYBODYS,
     GONE,
@@ -157,9 +156,8 @@ class Redaction:
     def report(self, known: Report) -> Report:
         """A report as it may be shown to anybody. Errors: ReportError, it cannot be written."""
         try:
-            told = known.ticket_diagnosis or Diagnosis(None, (), "")
-            shown = self.document(report.to_json(known, told))
-            return ticket_figures.with_diagnosis(report.from_json(shown), shown)
+            shown = self.document(report.to_json(known, Diagnosis(None, (), "")))
+            return report.from_json(shown)
         except TooManyNames as error:
             raise report.ReportError(str(error)) from None
 
