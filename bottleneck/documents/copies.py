@@ -16,7 +16,7 @@ from probes.core.records import SIDES, Measured
 LONGEST_SHARE, SHARE_COLUMNS = 45, 30
 """Of a bar, and of what stands beside it on its line."""
 LEAST_RUNGS = 2
-_WIDE = document.VERY_WIDE
+_WIDE, _WIDEST = document.VERY_WIDE, 190
 
 
 LOAD = "Load: busiest core and memory in use."
@@ -51,9 +51,9 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
         (
             *document.columns("copy", "dialect", "rate", "limited by", "confidence", right="2"),
             *(document.Column(each, right=True, least_columns=_WIDE) for each in BUSY),
-            document.Column("limit", right=True, least_columns=_WIDE),
-            document.Column("next limit", least_columns=_WIDE),
-            document.Column("expected", right=True, least_columns=_WIDE),
+            document.Column("limit", right=True, least_columns=_WIDEST),
+            document.Column("next limit", least_columns=_WIDEST),
+            document.Column("expected", right=True, least_columns=_WIDEST),
             document.Column("initiator", least_columns=document.ON_PAGES),
         ),
     )

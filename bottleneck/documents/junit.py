@@ -68,12 +68,11 @@ def _case(judgement: Judgement, judged: Judged, place: str) -> TestCase:
     message = safe(judged.message, LONGEST_TEXT)
     match judged.state:
         case "ok":
-            if judged.unit and judged.value is None:
-                case.result = [Skipped(message)]
-            else:
-                verdict = verdict_of(judgement, judged)
-                why = [] if verdict is None else [safe(verdict.sentence, LONGEST_TEXT)]
-                case.system_out = "\n".join([message, *why])
+            verdict = verdict_of(judgement, judged)
+            why = [] if verdict is None else [safe(verdict.sentence, LONGEST_TEXT)]
+            case.system_out = "\n".join([message, *why])
+        case "unknown" if judged.is_skipped:
+            case.result = [Skipped(message)]
         case "unknown":
             case.result = [Error(message, "unknown")]
         case state:
@@ -86,11 +85,9 @@ def _case(judgement: Judgement, judged: Judged, place: str) -> TestCase:
 def _found(judgement: Judgement, judged: Judged) -> Iterator[str]:
     """The details of a case: the figure, what was wanted, and the component behind it."""
     yield safe(judged.message, LONGEST_TEXT)
+    yield f"expected: {safe(judged.name, LONGEST_TEXT)}"
     if judged.value is not None:
         yield f"found: {value_text(judged)}"
-    for word, wanted in (("warning", judged.warning), ("critical", judged.critical)):
-        if wanted:
-            yield f"no {word} in the range {safe(wanted, 60)} {judged.unit}".rstrip()
     verdict = verdict_of(judgement, judged)
     if verdict is not None:
         yield f"limited by: {verdict.words}, confidence {verdict.confidence:.2f}"

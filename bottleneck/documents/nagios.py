@@ -16,6 +16,8 @@ from bottleneck.text.safe import safe
 
 LONGEST_STATUS = 100
 """Characters of the status line before its bar: what an SMS and a table's cell show."""
+LEAST_CLAUSE = 25
+"""Characters of a clause that tells something by itself."""
 MOST_LINES = 16
 """Details below it: Nagios keeps 8 KiB of a plugin's output."""
 MOST_FIGURES = 24
@@ -39,13 +41,22 @@ def nagios_text(judgement: Judgement) -> str:
         # Of a run that measured nothing, its reason is all there is.
         return f"{begin}{_plain(judgement.judged[0].message, 2000)}\n"
     sentence = _plain(judgement.sentence, 2000)
-    status = begin + _cut(sentence, LONGEST_STATUS - len(begin))
+    status = begin + _cut(_short(judgement) or sentence, LONGEST_STATUS - len(begin))
     figures = " ".join(_figures(judgement))
     lines = [f"{status} | {figures}" if figures else status]
     if not status.endswith(sentence):
         lines.append(sentence)
     lines += _details(judgement)
     return "\n".join(lines) + "\n"
+
+
+def _short(judgement: Judgement) -> str:
+    """The line of the copy that the summary speaks of, where that is the sentence; else empty."""
+    found = judgement.diagnosis
+    if found is None or judgement.sentence != found.summary:
+        return ""
+    lines = (each for each in judgement.judged if each.unit and each.metric == found.headline)
+    return next((_plain(f"{each.name}: {each.message}", 2000) for each in lines), "")
 
 
 def label(metric: str) -> str:
@@ -103,10 +114,12 @@ def _plain(text: str, longest: int) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """The text up to a word that still fits."""
+    """The text, or its first clauses that fit; where none does, the words that fit."""
     if len(text) <= longest:
         return text
-    return text[: longest - 3].rpartition(" ")[0].rstrip(",;:") + "..."
+    ends = (text[: longest + 2].rfind(mark) for mark in ("; ", ". ", ", ", ": ", " because "))
+    clause = max((each for each in ends if each >= LEAST_CLAUSE), default=0)
+    return text[:clause] if clause else text[: longest - 3].rpartition(" ")[0] + "..."
 
 
 def _range(text: str) -> str:

@@ -11,6 +11,7 @@ from bottleneck.analysis.phrases import cap_text, dialect_text
 from bottleneck.analysis.rules.registry import check_words
 from bottleneck.documents import terminal
 from bottleneck.documents.document import Block, Table, Text, columns, points
+from bottleneck.documents.stages import grouped
 from bottleneck.records.trend import Trend, Trends, cap_change
 from bottleneck.text.safe import safe
 from bottleneck.text.units import count_text, percent_text, range_text, rate_text
@@ -41,6 +42,9 @@ def summary(found: Trends) -> str:
     ]
     if last:
         return f"Unusual in the last report: {', '.join(last)} than in the others"
+    drifts = grouped((e.drift.words, e.copy) for e in found.copies if e.drift is not None)
+    if drifts:
+        return "; ".join(f"{words}: {names}" for words, names in drifts.items())
     named = [each for each in found.copies if each.unusual]
     when = {unusual.started for each in named for unusual in each.unusual}
     if named:
@@ -99,6 +103,8 @@ def remarks(trend: Trend) -> Iterator[str]:
             f"{name}: {rate_text(each.bytes_per_second)} on {_minute(each.started)} is "
             f"{each.standing} than in the {count_text(others)} other reports ({usual})."
         )
+    if trend.drift is not None:
+        yield f"{name}: {trend.drift.words}, {trend.drift.rates}."
     changed = cap_change(trend)
     if changed is not None:
         was, now = changed

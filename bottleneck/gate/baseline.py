@@ -40,7 +40,7 @@ from bottleneck.gate import metrics
 from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.gate.pooled import pooled
-from bottleneck.records.trend import another_path, began
+from bottleneck.records.trend import another_path, began, trends
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, range_text, rate_text
 from probes.core.records import OWN_COPIES, SIDES, Spread
@@ -110,9 +110,28 @@ def together(baselines: Sequence[Report], report: Report) -> Report:
     """
     if len(baselines) == 1 and baselines[0] != report:
         return baselines[0]
-    earlier = (each for each in baselines if began(each) < began(report))
-    same = [each for each in earlier if another_path(each, report) is None]
+    same = _earlier(baselines, report)
     return pooled(sorted(same, key=began)) if same else replace(baselines[0], entries=())
+
+
+def _earlier(baselines: Sequence[Report], report: Report) -> list[Report]:
+    """Those of the same path that began before the report."""
+    earlier = (each for each in baselines if began(each) < began(report))
+    return [each for each in earlier if another_path(each, report) is None]
+
+
+def drifting(baselines: Sequence[Report], report: Report) -> Iterator[Judged]:
+    """Each copy that fell from report to report, by too little in each for an alarm of its own."""
+    for each in trends([*_earlier(baselines, report), report]).copies:
+        if each.drift is not None and each.drift.lost > 0:
+            yield Judged(
+                name=f"{each.copy} over {len(each.points)} reports",
+                metric=each.copy,
+                state="critical" if each.drift.lost > CRITICAL_RATIO else "warning",
+                message=f"{each.copy} moves {each.drift.words} ({each.drift.rates})",
+                value=each.points[-1].bytes_per_second,
+                unit="bytes_per_second",
+            )
 
 
 def judged_by(

@@ -44,6 +44,12 @@ class Judged:
     """The range that is no warning, as Nagios writes it; empty: none."""
     critical: str = ""
 
+    @property
+    def is_skipped(self) -> bool:
+        """Whether it is of a test that was not made, and of which nothing was expected."""
+        nothing = self.value is None and not (self.warning or self.critical)
+        return nothing and bool(self.unit) and "failed: " not in self.message
+
 
 @dataclass(frozen=True)
 class Judgement:

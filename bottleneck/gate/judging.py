@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from bottleneck.analysis.doubts import is_clear
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.phrases import cap_text, stage_text
-from bottleneck.analysis.unknown import ALTERED, FAILED
+from bottleneck.analysis.unknown import ALTERED
 from bottleneck.gate import baseline, metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
 from bottleneck.gate.judged import ORDER, Judged, Judgement, State, quantity_text
@@ -64,7 +64,9 @@ def judge(
     if baselines:
         before = baseline.together(baselines, report)
         judged += baseline.judged_by(report, diagnosis, before, tolerance)
-    return _judgement(judged, report, diagnosis, age_seconds)
+        judged += baseline.drifting(baselines, report)
+    asked = bool(expectations or baselines)
+    return _judgement(judged, report, diagnosis, age_seconds, asked)
 
 
 def nothing_to_judge(sentence: str, report: Report | None = None) -> Judgement:
@@ -73,18 +75,22 @@ def nothing_to_judge(sentence: str, report: Report | None = None) -> Judgement:
 
 
 def _judgement(
-    judged: list[Judged], report: Report, diagnosis: Diagnosis, age_seconds: float | None
+    judged: list[Judged],
+    report: Report,
+    diagnosis: Diagnosis,
+    age_seconds: float | None,
+    asked: bool = True,
 ) -> Judgement:
     states = {each.state for each in judged} or {"unknown"}
     worst = min(states, key=ORDER.index)
     sentence = diagnosis.summary
-    if worst != "ok" and judged:
-        # The worst line, and how many more there are.
+    if judged and (asked or worst != "ok"):
+        # The worst line, and how many more alarm, or hold as well.
         first = next(each for each in judged if each.state == worst)
         sentence = first.message
         if first.metric.partition("@")[0] in metrics.UNITS and first.metric not in sentence:
             sentence = f"{first.metric}: {sentence}"
-        more = sum(each.state != "ok" for each in judged) - 1
+        more = sum(worst == "ok" or each.state != "ok" for each in judged) - 1
         sentence = f"{sentence}; and {more} more" if more else sentence
     return Judgement(worst, sentence, tuple(judged), report, diagnosis, age_seconds)
 
@@ -118,8 +124,11 @@ def _run(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
 def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
     """Where nothing was asked: every copy, every stage that is missing, and whether all is there.
 
-    A skipped stage is no fault of its own: its line is OK and without a value.
+    What was not measured is unknown, and its line has no value.
     """
+    if report.status == "partial":
+        told = "partial results: some tests failed or were not run"
+        yield Judged("every test was run", "run", "unknown", told)
     seen: dict[str, int] = {}
     for copy in diagnosis.copies:
         seen[copy.copy] = seen.get(copy.copy, 0) + 1
@@ -128,25 +137,17 @@ def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
     for index, (step, outcome) in enumerate(report.entries):
         if isinstance(outcome, (Skipped, Failed)) and step.stage not in COPY_STAGES:
             metric = _ascii(metrics.stage_metric(step) or f"{step.stage}.{index}")
-            broke = isinstance(outcome, Failed)
             told = f"failed: {outcome.error}" if isinstance(outcome, Failed) else ""
             told = told or f"not measured: {getattr(outcome, 'reason', '')}"
-            state: State = "unknown" if broke else "ok"
-            yield Judged(stage_text(step), metric, state, told, None, "bytes_per_second")
+            yield Judged(stage_text(step), metric, "unknown", told, None, "bytes_per_second")
     if not diagnosis.copies:
         yield Judged("a copy was made", "headline", "unknown", diagnosis.summary)
-    if report.status == "partial":
-        told = "partial results: some tests failed or were not run"
-        yield Judged("every test was run", "run", "unknown", told)
 
 
 def _copy(copy: CopyDiagnosis, metric: str, chosen: bool) -> Judged:
     rate = copy.bytes_per_second
     known = copy.verdict.component != "unknown"
-    skipped = rate is None and not copy.verdict.sentence.startswith(FAILED)
-    state: State = "ok" if known or skipped or rate is not None else "unknown"
-    if chosen and not known:
-        state = "unknown"
+    state: State = "unknown" if rate is None or chosen and not known else "ok"
     told = copy.verdict.sentence
     if known and rate is not None:
         told = f"{rate_text(rate)}, limited by {cap_text(copy.verdict)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any, Literal
 from bottleneck.analysis import noise, steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report.report import Report
+from bottleneck.text.safe import safe
+from bottleneck.text.units import percent_text, rate_text
 from probes.core.records import Spread
 from probes.core.typed import to_plain
 
@@ -21,6 +24,10 @@ ENOUGH_OTHERS = 3
 """The same, from which on a smaller difference counts."""
 LEAST_TO_TRIM = 5
 """The same, from which on the lowest and the highest may be mishaps."""
+
+DATE_CHARACTERS = 10
+LEAST_PAIRS, LEAST_DEVIATIONS = 15, 2.3
+"""Pairs of reports (of six) that show a direction, and how many standard deviations of chance."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,34 @@ class Unusual:
 
 
 @dataclass(frozen=True)
+class Drift:
+    """A rate that fell or rose from report to report, by the line through all of them."""
+
+    since: str
+    """When the first report began."""
+    before_bytes_per_second: float
+    after_bytes_per_second: float
+    """The line's ends: what one report was off counts little."""
+
+    @property
+    def lost(self) -> float:
+        """Share of the rate that is gone; below 0: it is faster now."""
+        return 1 - self.after_bytes_per_second / self.before_bytes_per_second
+
+    @property
+    def words(self) -> str:
+        """`22% less since 2026-11-01`."""
+        way = "less" if self.lost > 0 else "more"
+        return f"{percent_text(abs(self.lost))} {way} since {safe(self.since[:DATE_CHARACTERS])}"
+
+    @property
+    def rates(self) -> str:
+        """`118 MB/s to 92.1 MB/s`."""
+        ends = self.before_bytes_per_second, self.after_bytes_per_second
+        return " to ".join(map(rate_text, ends))
+
+
+@dataclass(frozen=True)
 class Trend:
     """One copy in all reports that have it."""
 
@@ -57,6 +92,8 @@ class Trend:
     points: tuple[Point, ...]
     """The oldest first; at least one."""
     unusual: tuple[Unusual, ...] = ()
+    drift: Drift | None = None
+    """None: its reports show no direction."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +140,10 @@ def trends(reports: Sequence[Report]) -> Trends:
     for report in reversed(same):
         for key, point in _points(report).items():
             found.setdefault(key, []).insert(0, point)
-    copies = (Trend(*key, tuple(points), tuple(unusual(points))) for key, points in found.items())
+    copies = (
+        Trend(*key, tuple(points), tuple(unusual(points)), drift(points))
+        for key, points in found.items()
+    )
     left_out = tuple(f"{each.started}: {what[0]} {what[2]}" for each, what in differ if what)
     return Trends(len(same), same[0].started, same[-1].started, tuple(copies), left_out)
 
@@ -146,6 +186,30 @@ def unusual(points: Sequence[Point]) -> list[Unusual]:
         elif each.low_bytes_per_second > high + (high - low):
             found.append(Unusual(each.started, each.bytes_per_second, "higher", low, high))
     return found
+
+
+def drift(points: Sequence[Point]) -> Drift | None:
+    """How a rate changed from the first report to the last; None: not by more than noise.
+
+    Most pairs of reports have to lie the same way (Mann and Kendall's test), and the line through
+    the middle of their slopes (Theil and Sen's) has to move by more than a repeated run does.
+    Source: Sen, Journal of the American Statistical Association 63 (1968), p. 1379.
+    """
+    rates = [each.bytes_per_second for each in points]
+    count = len(rates)
+    pairs = [(i, j) for j in range(count) for i in range(j)]
+    if len(pairs) < LEAST_PAIRS:
+        return None
+    direction = sum((rates[j] > rates[i]) - (rates[j] < rates[i]) for i, j in pairs)
+    deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
+    slope = statistics.median((rates[j] - rates[i]) / (j - i) for i, j in pairs)
+    middle = statistics.median(rate - slope * at for at, rate in enumerate(rates))
+    before, after = middle, middle + slope * (count - 1)
+    if abs(direction) < LEAST_DEVIATIONS * deviation or min(before, after) <= 0:
+        return None
+    if noise.factor(before, after) <= noise.REPEATED_RATIO:
+        return None
+    return Drift(points[0].started, before, after)
 
 
 def cap_change(trend: Trend) -> tuple[Point, Point] | None:

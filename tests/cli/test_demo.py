@@ -209,7 +209,7 @@ def test_however_it_ends_nothing_of_a_plant_is_left(
     if plants.trouble(plants.PLANTS[plant]):
         pytest.skip(f"this host allows no --plant {plant}")
     process = begin("demo", "--plant", plant, environment={"XDG_STATE_HOME": str(tmp_path)})
-    watched.wait_for(process, "Planted")
+    watched.wait_for(process, "Test setup")
     time.sleep(random.uniform(0, 5))
     family = watched.descendants(process.pid)
     process.send_signal(sign)

@@ -239,7 +239,7 @@ GONE, FULL = 'rmdir "$PWD"; exec "$@"', 'exec "$@" >/dev/full'
 NOBODY = "setpriv --reuid=65534 --clear-groups --inh-caps=+dac_read_search"
 NOBODY = f"{NOBODY} --ambient-caps=+dac_read_search" if os.geteuid() == 0 else ""
 SHELLS = [
-    (GONE, f"explain {REPORT} --json {{}}.json", 0, ""),
+    (GONE, f"explain {REPORT} --json {{}}.json", 3, ""),
     (GONE, "probe disk --yes", 64, "current folder: deleted; change to another folder"),
     (FULL, "", 3, "stdout: No space left on device"),
     (FULL, "probe tcp --help", 3, "stdout: No space left on device"),

@@ -9,7 +9,10 @@ import pytest
 from nagiosplugin import Range
 
 from bottleneck.documents.nagios import LONGEST_STATUS, MOST_LINES, label, nagios_text
+from bottleneck.gate.expectation import limit
 from bottleneck.gate.judged import Judged
+from bottleneck.gate.judging import judge
+from tests.stored_reports import diagnose
 
 NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 """Class [-0-9.]: no exponent."""
@@ -47,6 +50,28 @@ def test_a_long_sentence_is_cut_at_a_word_and_told_whole_below(judgement):
     assert len(f"BOTTLENECK CRITICAL - {text}") <= LONGEST_STATUS
     assert text.endswith(" many words...") or text.endswith(" many...")
     assert lines[0] == sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("pull.cached is 24 MB/s, below 30 MB/s; limited by network: link speed; and 3 more", 69),
+        (f"pull.cached is 24 MB/s, below 30 MB/s; and {'more ' * 20}", 37),
+        (f"pulling a file that is cached runs at 24 MB/s because {'it was ' * 20}", 45),
+    ],
+)
+def test_a_long_sentence_ends_with_a_clause_that_is_whole(judgement, sentence, shown):
+    _, text, _, _ = parsed(nagios_text(replace(judgement, sentence=sentence)))
+    assert text == sentence[:shown]
+
+
+def test_a_judgement_that_holds_tells_the_copy_that_was_judged(recorded):
+    asked = judge(recorded, diagnose(recorded), [limit("push.cached < 9MB/s", "warning")])
+    assert (
+        parsed(nagios_text(asked))[1] == "push.cached is 109 MB/s; limited by network: link speed"
+    )
+    whole = nagios_text(judge(recorded, diagnose(recorded)))
+    assert parsed(whole)[1] == "pull.uncached (3.1.1): 23.6 MB/s, limited by server disk: read"
 
 
 def test_of_a_run_that_measured_nothing_its_reason_is_the_one_line(judgement):

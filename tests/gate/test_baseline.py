@@ -9,7 +9,7 @@ import pytest
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate import baseline
 from bottleneck.gate.baseline import Compared, passes, suspects
-from probes.core.records import Sample, Spread
+from probes.core.records import OWN_COPIES, Sample, Spread
 
 SLOWER = (0.85, 0.84, 0.86)
 
@@ -52,6 +52,24 @@ def test_of_a_single_run_a_fifth_less_is_asked_for(judged, as_if, line):
         assert told.state == "ok" and "not significant for a single run" in told.message
     found = judged(as_if({"pull.uncached": (0.75,)}), baseline=as_if({"pull.uncached": (1.0,)}))
     assert line(found, "pull.uncached").state == "warning"
+
+
+def test_two_percent_less_a_night_are_one_change_and_a_bad_night_is_none(as_if, judged):
+    """No night alarms by itself: each is within the noise of those before."""
+
+    def nights(factors):
+        made = [as_if(usual=(factor,)) for factor in factors]
+        return [
+            replace(each, started=f"2026-11-{day:02d}T02:00:00+00:00")
+            for day, each in enumerate(made, 1)
+        ]
+
+    *before, last = nights([1 - 0.02 * night for night in range(12)])
+    found = judged(last, baselines=before)
+    assert {each.metric for each in found.judged if each.state == "warning"} == {*OWN_COPIES}
+    assert "moves 22% less since 2026-11-01" in found.sentence
+    *before, last = nights([1, 1.01, 0.6, 0.99, 1, 1, 1.01, 0.99, 1])
+    assert judged(last, baselines=before).state == "ok"
 
 
 def test_a_stage_far_above_its_copies_is_not_compared(as_if, says):

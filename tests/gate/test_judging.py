@@ -33,17 +33,16 @@ def test_a_stage_that_broke_and_a_headline_without_a_cap_are_unknown(as_if, says
 
 
 @pytest.mark.parametrize(
-    ("outcome", "state"), [(Failed("the cable burnt"), "unknown"), (Skipped("no time"), "ok")]
+    ("outcome", "skipped"), [(Failed("the cable burnt"), False), (Skipped("no time"), True)]
 )
-def test_a_copy_that_failed_is_unknown_and_one_that_was_skipped_is_not(
-    as_if, judged, line, outcome, state
-):
+def test_what_was_not_measured_is_not_told_as_ok(as_if, judged, line, outcome, skipped):
     known = as_if()
     entries = tuple(
         (step, outcome if step.setting.get("copy") == "pull.cached" else made)
         for step, made in known.entries
     )
-    assert line(judged(replace(known, entries=entries)), "pull.cached").state == state
+    found = line(judged(replace(known, entries=entries)), "pull.cached")
+    assert (found.state, found.is_skipped) == ("unknown", skipped)
 
 
 def test_a_limit_has_the_state_that_it_was_given_for(recorded, says):

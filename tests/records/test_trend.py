@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.records.trend import Point, Trend, cap_change, trends, unusual
+from bottleneck.records.trend import Point, Trend, cap_change, drift, trends, unusual
 from tests import stored_reports
 
 DATA = Path(__file__).parents[1] / "data"
@@ -67,3 +67,30 @@ def test_reports_are_in_the_order_of_their_runs_and_of_the_path_of_the_last() ->
     assert found.left_out == ("2026-11-02T00:00:00: share //other/x",)
     assert {len(each.points) for each in found.copies} == {2}
     assert all(each.unusual == () for each in found.copies)
+
+
+NIGHTS = [100 - 2 * night for night in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("rates", "lost"),
+    [
+        (NIGHTS, 0.22),
+        (NIGHTS[::-1], -0.28),
+        ([*NIGHTS[:6], 30, *NIGHTS[7:]], 0.22),
+        ([100] * 5 + [80] * 6, 0.2),
+        ([100, 101, 99, 100, 60, 100, 99, 101, 100, 98, 101, 100], None),
+        ([100, 103, 97, 104, 99, 96, 105, 100, 98, 102, 95, 103], None),
+        ([100, 99.5, 99, 98.5, 98, 97.5, 97, 96.5, 96, 95.5], None),
+        ([100, 90, 80, 70, 60], None),
+    ],
+    ids=(
+        *("22 % in twelve nights", "faster", "a bad night among them", "from one night on"),
+        *("one bad night", "noise", "within noise", "too few"),
+    ),
+)
+def test_a_rate_that_falls_from_report_to_report_is_told_as_one_change(rates, lost):
+    found = drift(trend(*rates).points)
+    assert (found and found.lost) == (lost and pytest.approx(lost, abs=0.03))
+    if lost == 0.22:
+        assert found is not None and found.words == "22% less since 2026-11-01"

@@ -40,7 +40,7 @@ def test_what_was_diagnosed_is_explained_again_by_its_section(bottleneck, diagno
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert "More: --verbose, bottleneck explain --section" in done.out
     again = bottleneck("explain", "--section", "measurements", environment=environment)
-    assert again.code == exits.DONE
+    assert again.code in (exits.DONE, exits.INCOMPLETE)  # a full host makes no sure verdict
     assert again.out.splitlines()[0] == done.out.splitlines()[0]
     assert "Measurements" in again.out and "Measurements" not in done.out
 
