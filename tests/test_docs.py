@@ -31,6 +31,15 @@ def rows(text):
     return [line.split(" | ")[0].strip("| ") for line in text.splitlines() if line.startswith("|")]
 
 
+def test_what_the_screen_says_in_troubleshooting_is_what_the_program_says():
+    sources = [*(ROOT / "bottleneck").rglob("*.py"), *(ROOT / "probes").rglob("*.py")]
+    said = "\n".join(each.read_text() for each in sources)
+    shown = [row for row in rows((ROOT / "docs/troubleshooting.md").read_text()) if "`" in row]
+    words = [each for row in shown for each in re.findall(r"`([^`]+)`", row) if "sudo" not in row]
+    assert len(words) > 12
+    assert [each for each in words if each not in said] == []
+
+
 @pytest.mark.parametrize(
     ("component", "cause"), [(each, cause) for each in CAUSES for cause in sorted(CAUSES[each])]
 )

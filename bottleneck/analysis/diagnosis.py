@@ -141,6 +141,8 @@ def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis
     tried = {copy.name for copy in copies}
     if report.status == "complete" or not tried and report.status not in ENDED_EARLY:
         return
+    if steps.target_of(report).copy_alone and tried:
+        return
     verdict = unknown.missing(report.status)
     dialect = copies[0].dialect if tried else steps.target_of(report).dialect or NO_DIALECT
     if report.notes and not tried:

@@ -27,7 +27,8 @@ _DOES = {"read": "reads", "write": "writes"}
 def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     """The first half of a verdict: which copy, how fast."""
     if copy.running:
-        return f"The observed {copy.verb} runs at {rate_text(rate)}"
+        what = "copy between folders of one host" if copy.on_one_host else copy.verb
+        return f"The observed {what} runs at {rate_text(rate)}"
     doing = "Pulling" if copy.verb == "pull" else "Pushing"
     by = ", started by the server," if copy.initiator == "server" else ""
     if by and copy.engine == SMBCLIENT:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bottleneck.cli import completion, exits, interrupts, options
+from bottleneck.cli import completion, exits, interrupts, options, streams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,4 +158,4 @@ def _named(words: Words) -> str:
 def _tell(text: str) -> None:
     """A line on stderr."""
     with contextlib.suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        print(streams.wrapped(text), file=sys.stderr, flush=True)

@@ -78,8 +78,9 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
         for each in own:
             if each.state != "ok":
                 _print_problem(each, console)
-        well = "; ".join(safe(each.sentence, LONGEST) for each in own if each.state == "ok")
-        terminal.paragraph(console, well, "", f"  {WORDS['ok']:<9}")
+        for each in own:
+            if each.state == "ok":
+                terminal.paragraph(console, safe(each.sentence, LONGEST), "", f"  {WORDS['ok']:<9}")
 
 
 def _print_problem(check: Check, console: Console) -> None:

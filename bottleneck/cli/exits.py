@@ -54,6 +54,7 @@ def hide_by(hide: Callable[[str], str]) -> None:
 
 def complain(text: str, shown: bool = True) -> None:
     """One line on stderr, safe for a terminal; not shown: what is on stdout has it."""
+    from bottleneck.cli.streams import wrapped
     from bottleneck.text.safe import safe
 
     said.append(text)
@@ -62,7 +63,7 @@ def complain(text: str, shown: bool = True) -> None:
     for hide in _hiding:
         text = hide(text)
     try:
-        print(f"bottleneck: {safe(text, 1000)}", file=sys.stderr, flush=True)
+        print(wrapped(f"bottleneck: {safe(text, 1000)}"), file=sys.stderr, flush=True)
     except OSError:
         abandon(2)  # the exit code says it alone
 

@@ -61,11 +61,14 @@ def show(pid: int, address: str, seconds: float | None) -> int:
     with live.feed(pid, address) as feed, _screen(console, drawn) as keys:
         try:
             with interrupts.let_through():
+                idle = False
                 for lines in _seconds(feed, view, keys, until):
                     if drawn:
                         _draw(console, _blocks(feed, view, lines))
-                    elif not view.frozen:
+                    elif lines or not idle:
+                        # That nothing is copied is said once, until something is.
                         _print(lines)
+                        idle = not lines
         except KeyboardInterrupt:
             return exits.INTERRUPTED
         if not drawn and feed.used:

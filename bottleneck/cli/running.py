@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bottleneck.agents.bootstrap import command_for
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import command_line, completion, documents, exits, interrupts, options
+from bottleneck.cli import command_line, completion, documents, exits, interrupts, options, streams
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, watching
 from bottleneck.report.report import Report
@@ -201,7 +201,7 @@ def ask(question: str, before: str, done: str) -> None:
     """
     if not sys.stdin.isatty():
         raise Refused("usage", f"cannot ask before {before}: not a terminal; use --yes")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    print(streams.wrapped(f"{question} [y/N]"), end=" ", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise Refused("usage", f"nothing was {done}")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
+import textwrap
 from io import TextIOWrapper
 
 closed: set[str] = set()
@@ -44,6 +46,13 @@ def obey_locale() -> None:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(encoding="ascii", errors="backslashreplace")
+
+
+def wrapped(text: str) -> str:
+    """Text for stderr, broken between words where that is a terminal."""
+    if not sys.stderr.isatty():
+        return text
+    return textwrap.fill(text, shutil.get_terminal_size().columns, break_on_hyphens=False)
 
 
 def refuse_block_devices() -> None:

@@ -82,9 +82,27 @@ def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         yield Text(safe(f"{sentence[:1].upper()}{sentence[1:]}", LONGEST_SENTENCE), hanging=INSET)
     if chosen is not None and _named(chosen):
         yield Text(f"Confidence: {phrases.confidence_text(chosen.verdict)}", label=True)
+    yield from _program(report, chosen)
     told = ending(report, chosen)
     if told:
         yield Text(safe(told, LONGEST_LINE), "alarm")
+
+
+def _program(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Text]:
+    """Which program copies, from where to where; nothing where no running copy was watched."""
+    program = steps.target_of(report).program
+    if chosen is None or program is None or not program.name:
+        return
+    known = "" if program.process is None else f" (process {program.process:.0f})"
+    ways = (("from", program.reads), ("to", program.writes))
+    places = [
+        f" {way} {each.folder}" + (f" ({each.filesystem})" if each.filesystem else "")
+        for way, each in ways
+        if each is not None
+    ]
+    local = any(each.on_one_host for each in steps.copies(report))
+    over = "; no network file system carries it" if local else ""
+    yield Text(safe(f"Watched: {program.name}{known}{''.join(places)}{over}", LONGEST_SENTENCE))
 
 
 def ending(report: Report, chosen: CopyDiagnosis | None) -> str:
@@ -166,8 +184,8 @@ def _copies(report: Report, diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Tabl
     loads = copies.loads(report, shown)
     own = next((load for copy, load in zip(shown, loads, strict=True) if copy is chosen), ())
     below.note = INSET + copies.load_line(own) if any(own) else ""
-    columns = (*begin, *copies.LOADS, limit, confidence)
-    table = Table(title, columns, inset=True, note=INSET + copies.LOAD, narrower=below)
+    columns = (*begin, *stages.LOADS, limit, confidence)
+    table = Table(title, columns, inset=True, note=INSET + stages.LOAD, narrower=below)
     for copy, load in zip(shown, loads, strict=True):
         name = safe(copy.copy, 40), phrases.known(rate_text, copy.bytes_per_second) or "-"
         cap = phrases.cap_text(copy.verdict), phrases.confidence_text(copy.verdict, unknown="-")
@@ -243,6 +261,8 @@ def _lost(report: Report, chosen: CopyDiagnosis | None) -> dict[str, str]:
 def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
     """Why each part that every byte passes was not measured itself; its name."""
     if not copy.bytes_per_second:
+        return
+    if any(each.on_one_host for each in steps.copies(report)):
         return
     sender, receiver = copies.ends(copy)
     limits = [each.part for each in copy.ceilings]

@@ -11,7 +11,7 @@ from rich.console import Console
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.analysis.phrases import dialect_text
 from bottleneck.documents import copies, stages
-from bottleneck.documents.answer import answer
+from bottleneck.documents.answer import answer, verdict
 from bottleneck.documents.comparisons import comparisons
 from bottleneck.documents.disks import disk_points, jobs, zone_curves
 from bottleneck.documents.document import Block, Text, points
@@ -38,6 +38,7 @@ def print_report(
     safe, and none of it is read as markup.
     """
     wanted = sections or (() if diagnosis.copies else (ALL,))
+    console.record = console.is_terminal
     if diagnosis.copies:
         show(console, answer(report, diagnosis, kept))
     elif diagnosis.comparisons or not any(isinstance(e, Measured) for _, e in report.entries):
@@ -49,6 +50,11 @@ def print_report(
             if not found and name in sections and name != ALL:
                 found = [Text(f"Nothing to show in section {name}.", "quiet", apart=True)]
             show(console, found)
+    if console.is_terminal and diagnosis.copies:
+        # Of what does not fit the first line has scrolled away.
+        shown = console.export_text(clear=True).count("\n")
+        if shown >= console.height:
+            show(console, [replace(next(verdict(report, diagnosis)), apart=True)])
 
 
 OF_COPIES = ("direction", "cache", "initiator", "native", "durability", "dialect")

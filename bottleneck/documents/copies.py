@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Rung, Verdict
 from bottleneck.analysis.model import looks_like
-from bottleneck.documents import document
+from bottleneck.documents import document, stages
 from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import bits_beside, link_text, percent_text, rate_text, size_text
@@ -17,12 +18,6 @@ LONGEST_SHARE, SHARE_COLUMNS = 45, 30
 """Of a bar, and of what stands beside it on its line."""
 LEAST_RUNGS = 2
 _WIDE, _WIDEST = document.VERY_WIDE, 190
-
-
-LOAD = "Load: busiest core and memory in use."
-"""Note below the columns of both hosts."""
-LOADS = tuple(document.Column(f"{side} load", right=True) for side in SIDES)
-BUSY = ("client: busiest core, memory", "server: same")
 
 
 def loads(report: Report, copies: Sequence[CopyDiagnosis]) -> list[tuple[str, ...]]:
@@ -50,7 +45,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
         "Copies",
         (
             *document.columns("copy", "dialect", "rate", "limited by", "confidence", right="2"),
-            *(document.Column(each, right=True, least_columns=_WIDE) for each in BUSY),
+            *(replace(each, least_columns=_WIDE) for each in stages.LOADS),
             document.Column("limit", right=True, least_columns=_WIDEST),
             document.Column("next limit", least_columns=_WIDEST),
             document.Column("expected", right=True, least_columns=_WIDEST),
@@ -141,8 +136,8 @@ def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
             phrases.cap_text(each),
             document.Bar(each.bytes_per_second, most),
             f"{phrases.DOUBT_SIGNS[each.standing]}{rate_text(each.bytes_per_second)}",
-            _remark(each),
             f"{document.POINTER} bottleneck" if each is cap else "",
+            _remark(each),
             phrases.spread_text(each.low_bytes_per_second, each.high_bytes_per_second),
             phrases.STANDINGS[each.standing],
             mark="cap" if each is cap else "soft" if each.standing == "at-least" else "",

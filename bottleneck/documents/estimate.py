@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate
+from bottleneck.analysis.estimate import Estimate
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.phrases import cap_text, confidence_text
 from bottleneck.analysis.sentences import part_name
 from bottleneck.documents.document import Block, Table, Text, columns, points
-from bottleneck.text.units import bits_beside, link_text, rate_text, seconds_text, size_text
+from bottleneck.text.units import bits_beside, given_size_text, rate_text, seconds_text
 
 SCHEMA = "copy-bottleneck/estimate/1"
 GIVEN = (
@@ -37,7 +37,7 @@ def blocks(found: Estimate) -> Iterator[Block]:
         table.add(cap_text(each.ceiling), rate_text(rate), bits_beside(rate))
     yield table
     rules = [f"{cap_text(each.ceiling)}: {each.evidence[0]}." for each in found.claims]
-    yield from points("How each was computed", [*_expected(found), *rules, *_history(found)])
+    yield from points("How each was computed", [*_expected(found), *rules])
     yield from points("Duration", _times(found))
     missing = [f"{part_name((e.component, e.side))}: use {e.needs}." for e in found.missing]
     yield from points("Not estimated", [*missing, NOT_ESTIMATED])
@@ -58,19 +58,13 @@ def _times(found: Estimate) -> Iterator[str]:
     if size is not None and seconds is not None:
         least, most = (seconds_text(each) for each in seconds)
         span = least if least == most else f"{least} to {most}"
-        yield f"{size_text(size)} take {span}."
+        yield f"{given_size_text(size)} take {span}."
     cold = found.cold_seconds
     if cold is not None:
         yield (
             f"Connect, login, open, close and slow start need {found.cold_round_trips} round trips "
             f"({seconds_text(cold)})."
         )
-
-
-def _history(found: Estimate) -> Iterator[str]:
-    if (past := found.history) is not None:
-        link = link_text(found.given.link_bits_per_second or 0)
-        yield f"In {HISTORY_YEAR}, PCs reached about {rate_text(past)} over {link} (rule of thumb)."
 
 
 def estimate_json(found: Estimate) -> str:
@@ -89,7 +83,6 @@ def estimate_json(found: Estimate) -> str:
         "seconds": None if seconds is None else {"low": seconds[0], "high": seconds[1]},
         "cold_round_trips": found.cold_round_trips,
         "cold_seconds": found.cold_seconds,
-        "history_bytes_per_second": found.history,
     }
     return json.dumps(document, indent=1, allow_nan=False)
 

@@ -14,7 +14,17 @@ from bottleneck.documents.document import ON_PAGES, WIDE, Bar, Block, Column, Po
 from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
-from probes.core.records import Details, Failed, Measured, Skipped, Spread, Usage, rates, run_rate
+from probes.core.records import (
+    SIDES,
+    Details,
+    Failed,
+    Measured,
+    Skipped,
+    Spread,
+    Usage,
+    rates,
+    run_rate,
+)
 
 RICHNESS = ((48, True), (24, True), (0, True), (0, False))
 """Characters of the bars, and whether both spreads and dirty memory are shown; richest first."""
@@ -32,7 +42,7 @@ def stages(report: Report) -> Iterator[Block]:
         return
     usages = [usage for _, outcome, _ in known for usage in (outcome.initiator, outcome.responder)]
     throttled = any(usage and usage.throttled_ratio for usage in usages)
-    note = "* throttled by its CPU quota" if throttled else ""
+    note = f"{LOAD[:-1]}; *: throttled by a CPU quota." if throttled else LOAD
     table = None
     for bar_columns, full in reversed(RICHNESS):
         table = _table(known, bar_columns, full, note, table)
@@ -48,6 +58,11 @@ def short_lines(report: Report) -> Iterator[str]:
             yield f"{stage_text(step)}: {units.rate_text(spread.median)}"
 
 
+LOAD = "Load: busiest core and memory in use."
+"""Note below the columns of both hosts."""
+LOADS = tuple(Column(f"{side} load", right=True) for side in SIDES)
+
+
 def _table(
     known: list[Known], bar_columns: int, full: bool, note: str, narrower: Table | None
 ) -> Table:
@@ -60,8 +75,7 @@ def _table(
             Column("rate", right=True),
             *(scale if bar_columns else ()),
             Column("range"),
-            Column("client: busiest core, memory", right=True),
-            Column("server: same", right=True),
+            *LOADS,
             Column("runs", right=True, least_columns=ON_PAGES),
         ),
         note=note,

@@ -29,6 +29,8 @@ STYLES = {"": "", "strong": "bold", "quiet": "dim", "alarm": "magenta"}
 MARKS = {"": "", "chosen": "bold", "cap": "bold red", "soft": "dim"}
 FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
 """Of a heat map: of each figure, and of the bar beside it."""
+LEAST_LABEL_COLUMNS, LEAST_COLUMNS = 16, 3
+"""Characters that a first column keeps, and columns that a table keeps, where there is no room."""
 LABEL_COLUMNS = 12
 """As wide as `push Mbit/s` and `BDP 1.13 MiB`."""
 MOST_ROWS, MOST_COLUMNS = 16, 8
@@ -195,25 +197,42 @@ def _table(console: Console, table: document.Table, signs: Signs) -> None:
             cells = (_cell(row.cells[at], each, console.width, signs) for at, each in shown)
             lines.append(tuple(cells))
         widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
-        fits = table.least_columns <= console.width and _whole(widths) <= console.width
+        inset = GAP if table.inset else ""
+        room = console.width - len(inset)
+        fits = table.least_columns <= console.width and _whole(widths) <= room
         if table.narrower is None or fits:
             break
         table = table.narrower
     if table.title:
         heading(console, table.title)
-    inset = GAP if table.inset else ""
-    widths[0] = max(8, min(widths[0], widths[0] + console.width - len(inset) - _whole(widths)))
+    kept = _room(lines, [each for _, each in shown], room)
     styles = ["dim", *(MARKS[row.mark] for row in table.rows)]
     for texts, style in zip(lines, styles, strict=True):
-        fitted = (
-            _fitted(text, width, column.right)
-            for text, width, (_, column) in zip(texts, widths, shown, strict=True)
-        )
+        fitted = (_fitted(texts[at], width, shown[at][1].right) for at, width in kept.items())
         if table.rows and any(texts):
             line(console, inset + GAP.join(fitted), style)
     if table.note:
-        line(console, table.note, "dim")
+        paragraph(console, table.note, "dim")
     _more(console, table.left_out)
+
+
+def _room(
+    lines: list[tuple[str, ...]], columns: list[document.Column], room: int
+) -> dict[int, int]:
+    """The columns that are shown, and their widths: the first one gives way.
+
+    Where its texts would be too short, or two read alike, bars go instead, then the last columns.
+    """
+    widths = {at: max(map(cell_len, cells)) for at, cells in enumerate(zip(*lines, strict=True))}
+    texts = {each[0] for each in lines}
+    while True:
+        left = room - _whole([width for at, width in widths.items() if at]) - len(GAP)
+        first = min(widths[0], max(8, left))
+        are_told = len({_fitted(each, first, False) for each in texts}) == len(texts)
+        if are_told and left >= min(widths[0], LEAST_LABEL_COLUMNS) or len(widths) < LEAST_COLUMNS:
+            return {**widths, 0: first}
+        bars = (at for at in widths if at and columns[at].bar)
+        del widths[next(bars, max(widths))]
 
 
 def _whole(widths: list[int]) -> int:

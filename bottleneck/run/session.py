@@ -17,7 +17,7 @@ from bottleneck.run.bench import Bench
 from bottleneck.run.steps import copies, disks, native, schedule, transfers, turns
 from bottleneck.run.steps.files import locate
 from bottleneck.target.target import spelling_hint
-from probes.core.records import SMB_PORT, HostFacts
+from probes.core.records import FILE_COPY, SMB_PORT, HostFacts
 from probes.core.stage import Refused, Unavailable, described
 from probes.net import callers
 from probes.smb import run_folder
@@ -197,6 +197,7 @@ def _open_share(bench: Bench, holding: ExitStack) -> None:
             security=security,
             seconds=bench.lifetime,
             seed=bench.seed,
+            pulls_file=bench.options.file is not None and bench.options.file.side == "server",
         )
         try:
             held = bench.client.hold(run_folder.NAME, setting, share, bench.lifetime, limit_seconds)
@@ -206,6 +207,9 @@ def _open_share(bench: Bench, holding: ExitStack) -> None:
                 bench.tell("waited", outcome=waited)
                 bench.note(f"waited {waited}")
             facts = {**bench.share.facts, **opened.facts}
+            if facts.get("read_only"):
+                bench.options = replace(bench.options, copy=FILE_COPY)
+                bench.note("the share is read-only for this user: only --file is copied")
             bench.share = replace(opened, access=bench.access, facts=facts, step_seconds=0.0)
             return
         except Refused as error:
@@ -233,6 +237,8 @@ def _reopen(bench: Bench, holding: ExitStack) -> bool:
 
 def _locate(bench: Bench) -> None:
     """This run's folder as the server's own path, if its agent can find it."""
+    if bench.share.facts.get("read_only"):
+        return
     name = bench.share.folder.rpartition("\\")[2]
     bench.server_path = locate(bench, name, "the share's folder")
     if bench.server is None or bench.server_path is None:

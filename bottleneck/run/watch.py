@@ -246,12 +246,27 @@ class Watch:
             tool={"version": __version__, "python": platform.python_version()},
             started=self.started,
             elapsed_seconds=time.monotonic() - self.began,
-            target={"share": None, "watched": None if link is None else typed.to_plain(link)},
+            target={
+                "share": None,
+                "watched": None if link is None else typed.to_plain(link),
+                "program": None if found is None else _program(found),
+            },
             client=self.facts.get("client"),
             server=self.facts.get("server"),
             entries=() if self.entry is None else (self.entry,),
             notes=tuple(self.notes),
         )
+
+
+def _program(found: Running) -> dict[str, Any]:
+    """What copies on this host: its name, its process, and the folders that it reads and writes."""
+    places = {"reads": found.reads, "writes": found.writes}
+    told = {
+        name: {"folder": place.folder, "filesystem": place.filesystem}
+        for name, place in places.items()
+        if place is not None
+    }
+    return {"name": found.program, "process": next(iter(found.pids), None), **told}
 
 
 def _find(host: Host, **wanted: Any) -> Running:

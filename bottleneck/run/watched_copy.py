@@ -27,6 +27,8 @@ from probes.watch.socket_watch import MOVED_COLUMNS, Observed
 
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0
+STORED_RATIO = 0.25
+"""What a copy's processes made dirty over what they wrote, from which on it is what was copied."""
 FROM_DISK_RATIO, FROM_CACHE_RATIO = 0.5, 0.1
 """What the sender fetched from its disk over what it sent, from which on the source was not, or
 was, in its page cache."""
@@ -50,6 +52,11 @@ class Moved:
     """Whether the client is the sender."""
     began_seconds: float
     """Since the observation began, by the clock of the host that counted."""
+
+    @property
+    def bytes(self) -> int:
+        """All of them."""
+        return self.run[-1].moved_bytes
 
 
 def side_of(running: Running) -> Side:
@@ -128,7 +135,11 @@ def moved_in(seen: Observed, here: Side, link: Link | None) -> Moved | None:
     if link is None:
         # What a process writes is the copy; one that only reads, as a checksum, is one too.
         rows = [_named(MOVED_COLUMNS, row) for row in seen.moved]
-        return _run(rows, "written_bytes", True) or _run(rows, "read_bytes", True)
+        written, stored = (_run(rows, f"{to}written_bytes", True) for to in ("", "disk_"))
+        # What its processes hand to each other, as rsync's do, was written twice and stored once.
+        if written and stored and stored.bytes >= STORED_RATIO * written.bytes:
+            return stored
+        return written or _run(rows, "read_bytes", True)
     rows = [_named(SOCKET_COLUMNS, row) for each in seen.connections[:1] for row in each.rows]
     sent = _run(rows, "acknowledged_bytes", here == "client")
     received = _run(rows, "received_bytes", here != "client")

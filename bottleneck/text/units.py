@@ -196,6 +196,14 @@ def size_text(size_bytes: float) -> str:
     return f"{_figure(size_bytes)} B"
 
 
+def given_size_text(size_bytes: float) -> str:
+    """A size in the units that a person gave it in: `10 GB` where that is the rounder figure."""
+    for unit, scale in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6)):
+        if size_bytes >= scale and size_bytes % 10**6 == 0 and size_bytes % 2**20:
+            return f"{size_bytes / scale:g} {unit}"
+    return size_text(size_bytes)
+
+
 def seconds_text(seconds: float) -> str:
     """A span of time: `350 \u00b5s`, `12.4 ms`, `8.1 s`, `2 min 5 s`, `2 h 47 min`."""
     if seconds >= 59.95:

@@ -123,18 +123,20 @@ def parse_fdinfo(text: str, path: str, size_bytes: Optional[int]) -> Optional[Op
 
 def busiest(before: List[OpenFile], after: List[OpenFile], writes: bool) -> Optional[OpenFile]:
     """The file that moved most between two looks; of those that did not, the largest."""
-    was = {(each.path, each.writes): each for each in before}
 
     def moved(each: OpenFile) -> Tuple[int, bool, int]:
-        old = was.get((each.path, each.writes), each)
-        grown = abs(each.position_bytes - old.position_bytes)
-        size_bytes = each.size_bytes or 0
-        grown += abs(size_bytes - (old.size_bytes or 0))
         # A server that may write a file which it reads is told apart from one that does write.
-        return grown, each.writes == writes, size_bytes
+        return grown(before, each), each.writes == writes, each.size_bytes or 0
 
     fitting = [each for each in after if (each.writes if writes else each.reads)]
     return max(fitting, key=moved, default=None)
+
+
+def grown(before: List[OpenFile], file: OpenFile) -> int:
+    """Bytes by which a file's position and size moved since an earlier look; 0: it is new."""
+    old = next((e for e in before if (e.path, e.writes) == (file.path, file.writes)), file)
+    longer = (file.size_bytes or 0) - (old.size_bytes or 0)
+    return abs(file.position_bytes - old.position_bytes) + abs(longer)
 
 
 def place(pid: int, file: OpenFile) -> Optional[Place]:

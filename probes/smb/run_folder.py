@@ -10,6 +10,7 @@ by name, goes to names that have the run's 128 random bits.
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +29,8 @@ from probes.smb.session import STEP_SECONDS, Handle, Session
 from probes.system import rtnetlink
 
 NAME = "run-folder"
+LEAST_FILE_BYTES = 16 << 20
+"""Of a file that is worth a copy."""
 LEFT_SECONDS = 3.0
 """For what killed runs left: then no further removal is begun."""
 GOING_SECONDS, PAUSE_SECONDS = 1.5, 0.05
@@ -50,6 +53,8 @@ class Setting:
     """How long the run may take: until then other hosts leave its folder alone."""
     seed: Text = ""
     """Seed of the run's payload, hex; empty: no step writes to the source file."""
+    pulls_file: bool = False
+    """Whether a file of the user's is pulled, for which a share may be read-only."""
 
 
 def joined(folder: str, name: str) -> str:
@@ -115,12 +120,18 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     peer with that folder and with facts: what was agreed (SessionFacts), the server's interfaces
     (Interface, and reached_from: the address of this host that packets there have; None: no route),
     free_bytes, total_bytes (None: untold), bin (the recycle bin that deleted files go to), guest.
+    Of a read-only share, where that will do, the peer as it is, with the fact read_only.
     Raises Refused or Unavailable; Broken where something may be left.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
     with open_session(peer, setting.dialect, setting.security) as session:
         entry, is_gone = _noted(session, setting, peer, path), False
         try:
+            if setting.pulls_file and session.may_write() is False:
+                is_gone = True
+                facts = _facts(session, session.open_folder(peer.folder))
+                yield replace(peer, facts={**facts, "read_only": True})
+                return
             root_before = recycle_bin.names(session, "") if setting.seed else None
             folder = _created(session, peer, path)
             try:
@@ -196,7 +207,10 @@ def _created(session: Session, peer: Endpoint, path: str) -> Handle:
         text = error.text
         if error.kind == "permission" and session.may_write() is False:
             text = f"//{peer.host}/{peer.share} is read-only for this user, and a run writes its "
-            text += "test files there; use an account that may write, or another share"
+            size_bytes, name = session.largest_file(peer.folder)
+            file = shlex.quote(name) if size_bytes >= LEAST_FILE_BYTES else "FILE"
+            text += "test files there; use an account that may write or another share, or measure "
+            text += f"pulls of a file that is there with --file {file}"
         elif error.kind == "permission" and _is_there(session, path):
             text += f"; the empty folder {path} was made all the same, and is left there"
         raise Refused(error.kind, text) from None

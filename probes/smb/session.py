@@ -208,6 +208,13 @@ class Session(ABC):
         with self._step(f"list {folder}"):
             return tuple(name for name in self._names(folder) if name not in (".", ".."))
 
+    def largest_file(self, folder: str) -> tuple[int, str]:
+        """Bytes and path of the largest file below a folder, of those that a brief look finds.
+
+        (0, ""): there is none, or the dialect's sessions do not tell.
+        """
+        return 0, ""
+
     def room(self, folder: str) -> Space:
         """Room on the file system that an existing folder lies on; nothing is changed."""
         seen = self.open_folder(folder)

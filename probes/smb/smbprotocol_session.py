@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
+from contextlib import suppress
 from typing import Any
 
 from smbprotocol import Dialects
@@ -53,6 +54,8 @@ HARMLESS_CAPABILITIES = (
 
 
 BREATH_SECONDS = 0.2
+LOOK_SECONDS = 2.0
+"""For the largest file of a share."""
 MOST_ENTRIES = 20_000
 """Of one folder."""
 FILE_LIST_DIRECTORY = 1
@@ -215,6 +218,20 @@ class Smb2Session(Session):
     def _names(self, folder: str) -> list[str]:
         made = opened(self._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER)
         return [entry.name for entry in listed(made, "*", MOST_ENTRIES)]
+
+    def largest_file(self, folder: str) -> tuple[int, str]:
+        until = time.monotonic() + LOOK_SECONDS
+        largest, left = (0, ""), [""]
+        while left and time.monotonic() < until:
+            place = left.pop(0)
+            path = "\\".join(filter(None, (folder, place.replace("/", "\\"))))
+            with suppress(Refused), self._step(f"list {path}"):
+                made = opened(self._tree, path, FILE_LIST_DIRECTORY, EXISTING, FOLDER)
+                found = listed(made, "*", MOST_ENTRIES, until)
+                names = [(each, f"{place}/{each.name}".lstrip("/")) for each in found]
+                left += [n for e, n in names if e.is_plain_folder and e.name not in (".", "..")]
+                largest = max((largest, *((e.size_bytes, n) for e, n in names if e.is_plain_file)))
+        return largest
 
     def _taken(self, handle: Handle) -> Pipe:
         connection = self._connection

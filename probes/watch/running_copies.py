@@ -334,14 +334,17 @@ def _grown(
 
 
 def _place(pids: List[int], family: _Family, writes: bool) -> Optional[Place]:
-    """Where the file lies that the first of the processes with one reads, or writes."""
+    """Where the file lies that moved most of those that the processes read, or write."""
+    found: List[Tuple[bool, int, Place]] = []
     for pid in pids:
         before = family.files.get(pid, [])
         file = open_files.busiest(before, open_files.regular_files(pid), writes)
         place = None if file is None else open_files.place(pid, file)
-        if place is not None:
-            return place
-    return None
+        if file is not None and place is not None:
+            moved = open_files.grown(before, file)
+            # A receiver may read what it writes.
+            found.append((moved > 0 and file.writes == writes, moved, place))
+    return max(found, key=lambda each: each[:2])[2] if found else None
 
 
 def place_of(running: Running, sends: Optional[bool]) -> Optional[Place]:

@@ -71,7 +71,10 @@ MOST_WATCHED = 16
 MOST_TOLD = 4
 TOLD_SHARE = 0.1
 """Of what the busiest connection moved: those with less carried no copy."""
-MOVED_COLUMNS = ("elapsed_seconds", "read_bytes", "written_bytes", "disk_read_bytes")
+MOVED_COLUMNS = (
+    *("elapsed_seconds", "read_bytes", "written_bytes", "disk_read_bytes"),
+    "disk_written_bytes",
+)
 """Bytes since the first row."""
 
 
@@ -332,6 +335,7 @@ def _moved_rows(moved: Sequence[Tuple[float, Moved]], began: float, ended: float
             each.read_bytes - inside[0][1].read_bytes,
             each.written_bytes - inside[0][1].written_bytes,
             each.disk_read_bytes - inside[0][1].disk_read_bytes,
+            each.disk_written_bytes - inside[0][1].disk_written_bytes,
         )
         for at, each in inside
     ]

@@ -140,16 +140,6 @@ def test_answers_of_other_kinds(monkeypatch, path, value):
         ("last", "false"),
         ("", '{"id": "x", "sample": [0, 0]}'),
         ("", "nonsense"),
-    ],
-)
-def test_a_stage_that_is_told_otherwise(monkeypatch, path, value):
-    ends_well(monkeypatch, loopback_there, path, value)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
         ("sample", "5"),
         ("sample", '["a", "b"]'),
         ("sample", "[0, 0]"),
@@ -163,7 +153,7 @@ def test_a_stage_that_is_told_otherwise(monkeypatch, path, value):
         ("details", '{"window_rates_bytes_per_second": ["x"]}'),
     ],
 )
-def test_samples_and_details_that_cannot_be(monkeypatch, path, value):
+def test_a_stage_whose_samples_or_details_cannot_be(monkeypatch, path, value):
     ends_well(monkeypatch, loopback_there, path, value)
 
 

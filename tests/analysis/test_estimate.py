@@ -22,8 +22,7 @@ ENVELOPES = {
     "over IPv6": {**GIGABIT, "ipv6": True},
     "over IPv6 with a VLAN tag": {**GIGABIT, "ipv6": True, "vlan_tags": 1},
     "a tenth of it": {"link_bits_per_second": 1e8},
-    "a link without a rule of 2005": {"link_bits_per_second": 2.5e9},
-    "a link of 2005's first rule": {"link_bits_per_second": 1e7},
+    "a link of 2.5 Gbit/s": {"link_bits_per_second": 2.5e9},
     "a window carries itself in each round trip": FAR,
     "four windows carry four times that": {**FAR, "streams": 4},
     "a window of the product asks for no larger one": {

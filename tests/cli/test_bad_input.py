@@ -6,6 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bottleneck.analysis import steps
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.report.report import loads
+from probes.programs.samba import private_samba
+from tests.conftest import PASSWORD, target_of
+
 pytestmark = pytest.mark.long
 
 DATA = Path(__file__).parent.parent / "data"
@@ -69,6 +75,23 @@ def closed_folder(folder):
     else:
         folder.chmod(0o500)
         yield folder
+
+
+def test_of_a_read_only_share_a_file_is_pulled(bottleneck, tmp_path):
+    shared, folder = tmp_path / "shared", tmp_path / "folder"
+    for each in (shared, folder):
+        each.mkdir()
+    with (shared / "film").open("wb") as file:
+        file.truncate(32 << 20)
+    options = {"share_options": ["read only = yes"]}
+    with private_samba(str(shared), password=PASSWORD, **options) as server:
+        asked = ("--user", server.username, "--folder", folder, "--yes", "--quick")
+        asked = (target_of(server), *asked, "--file", "film", "--json", tmp_path / "report.json")
+        ended = bottleneck("diagnose", *asked, password=PASSWORD)
+    known = loads((tmp_path / "report.json").read_bytes())
+    assert [each.name for each in steps.copies(known)] == ["file.pull.uncached"], ended.err
+    assert [each.copy for each in diagnose(known).copies] == ["file.pull.uncached"]
+    assert [each.name for each in shared.iterdir()] == ["film"] and not [*folder.iterdir()]
 
 
 def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed_folder, auth_file):

@@ -21,6 +21,7 @@ TESTS = Path(__file__).parent.parent
 NAMES = ("server-disk", "no-agent", "server-quota", "strange", "comparisons")
 RUNS = ("example", "lab-no-agent")
 """Of real runs: the README's with an agent, and one without."""
+ANSWERS = sorted((TESTS / "data" / "answers").glob("*.json"))
 SGR = re.compile(r"\x1b\[([0-9;]*)m")
 
 
@@ -53,9 +54,33 @@ def test_a_section_follows_the_answer_and_is_part_of_all(shown, name, section):
     assert all(each in shown(load(name), verbose=True) for each in headings)
 
 
+@pytest.mark.parametrize("height", [20, 24, 40])
+@pytest.mark.parametrize("path", ANSWERS, ids=lambda path: path.stem)
+def test_the_first_line_is_in_sight_when_the_answer_has_been_written(shown, path, height):
+    """With a line for the prompt that comes below it."""
+    size = {"height": height, "force_terminal": True, "color_system": None}
+    lines = shown(stored_reports.load(path), 60 if height == 20 else 80, **size).splitlines()
+    in_sight = lines[-(height - 1) :]
+    assert lines[0] in in_sight or lines[0].partition(",")[0] in in_sight[-1]
+    assert len(lines) < height or in_sight.count(lines[0]) <= 1
+
+
+@pytest.mark.parametrize("path", ANSWERS, ids=lambda path: path.stem)
+def test_no_two_rows_read_alike_on_a_narrow_terminal(shown, path):
+    narrow, wide = (
+        [
+            {line.split("  ")[0] for line in table.splitlines()}
+            for table in shown(stored_reports.load(path), width, sections=("limits",)).split("\n\n")
+            if "rate\n" in table or "limited by" in table
+        ]
+        for width in (60, 200)
+    )
+    assert [len(labels) for labels in narrow[1:]] == [len(labels) for labels in wide[1:]]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
 @pytest.mark.parametrize("style", units.STYLES)
 def test_no_line_is_wider_than_the_terminal_or_ends_in_a_space(shown, name, width, style):
     with units.shown_as(style):
@@ -129,7 +154,7 @@ def test_no_colour_vanishes_on_a_light_or_a_dark_background(shown, name):
 
 def test_no_color_leaves_no_colour_and_the_same_words(shown, run, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
-    options = {"force_terminal": True, "color_system": "truecolor", "verbose": True}
+    options = {"force_terminal": True, "color_system": "truecolor", "verbose": True, "height": 999}
     coloured = shown(run, **options)
     monkeypatch.setenv("NO_COLOR", "1")
     plain = shown(run, **options)

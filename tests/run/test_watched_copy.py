@@ -55,8 +55,8 @@ def received(*values: int | None) -> dict[str, Any]:
     return link("received_bytes", *values)
 
 
-def moved(*rows: tuple[float, int, int, int]) -> list[list[float]]:
-    """Seconds, and bytes read, written and fetched from a disk."""
+def moved(*rows: tuple[float, ...]) -> list[list[float]]:
+    """Seconds, and bytes read, written, fetched from a disk and made dirty."""
     return [list(row) for row in rows]
 
 
@@ -115,6 +115,9 @@ def test_a_copy_between_folders_is_what_its_process_wrote_or_read() -> None:
     made, outcome = step(told(moved=rows), alone)
     assert made.setting["over"] == "disk" and outcome.runs[0][-1].moved_bytes == 2 * MIB
     made, outcome = step(told(moved=moved((0.1, 0, 0, 0), (1.1, MIB, 0, 0))), alone)
+    assert outcome.runs[0][-1].moved_bytes == MIB
+    # rsync's processes hand it to each other: written twice, stored once
+    made, outcome = step(told(moved=moved((0.1, 0, 0, 0, 0), (1.1, 9, 2 * MIB, 0, MIB))), alone)
     assert outcome.runs[0][-1].moved_bytes == MIB
 
 

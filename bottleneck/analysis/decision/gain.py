@@ -107,7 +107,10 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
     rates = [_composed(copy, bands, reference, end) for end in ENDS]
     missing = _missing(copy, bands, reference, rates[1])
     if missing is None and math.isinf(rates[1]):
-        missing = NETWORK, copy.most(NETWORK, SHOWN)  # all that is known are lower bounds
+        # All that is known are lower bounds.
+        if NETWORK not in copy.chain:
+            return part, Gain(after)
+        missing = NETWORK, copy.most(NETWORK, SHOWN)
     if missing is not None:
         return part, Gain(after, missing=missing, link_bits=None if after is None else bits)
     # Taking a limit away slows nothing down.

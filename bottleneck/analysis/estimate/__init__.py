@@ -33,9 +33,6 @@ LOGIN_ROUND_TRIPS = 5
 """TCP connect, NEGOTIATE, SESSION_SETUP twice (NTLMSSP), TREE_CONNECT."""
 FILE_ROUND_TRIPS = {"pull": 2, "push": 3}
 """CREATE and CLOSE; FLUSH where the server is written to."""
-HISTORY = {10_000_000: 1e6, 100_000_000: 10e6, 1_000_000_000: 30e6}
-"""The rate of PCs over such a link, by a rule of thumb of 2005."""
-HISTORY_YEAR = 2005
 MATHIS_LOW, MATHIS_HIGH = 0.7, math.sqrt(1.5)
 """The constant of Mathis et al. 1997: 1.22 without delayed acknowledgements; 0.7 by pathdiag."""
 MOSTLY_BYTES_RATIO = 0.8
@@ -97,11 +94,6 @@ class Estimate:
             return None
         cold = self.cold_seconds or 0.0
         return cold + size / self.overlapped, cold + size / self.in_turn
-
-    @property
-    def history(self) -> float | None:
-        """What PCs of HISTORY_YEAR got over this link."""
-        return HISTORY.get(round(self.given.link_bits_per_second or 0))
 
 
 def estimate(given: Envelope) -> Estimate:

@@ -317,6 +317,24 @@ class Offered:
 
 
 @dataclass(frozen=True)
+class Folder:
+    """A folder that a copy reads or writes."""
+
+    folder: str = ""
+    filesystem: str | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program whose copy was watched."""
+
+    name: str | None = None
+    process: float | None = None
+    reads: Folder | None = None
+    writes: Folder | None = None
+
+
+@dataclass(frozen=True)
 class Target:
     """What a session told of the share and its server."""
 
@@ -329,3 +347,5 @@ class Target:
     max_write_bytes: Positive | None = None
     copy_alone: bool = False
     """Whether nothing but one copy was asked for."""
+    program: Program | None = None
+    """Of a copy that was watched; None: it was not, or its host did not tell."""

@@ -97,6 +97,9 @@ def _counts(fact: Fact, chain: tuple[Part, ...]) -> bool:
 
 def _chain(copy: Copy) -> Iterator[Part]:
     """Yields the components that every byte of a copy passes, in its order."""
+    if copy.on_one_host:
+        yield from (("disk", copy.initiator), ("cpu", copy.initiator))
+        return
     if copy.cache != "cached" or (copy.made is not None and not steps.from_ram(copy.made)):
         yield "disk", copy.sender
     yield "cpu", copy.sender

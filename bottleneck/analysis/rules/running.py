@@ -68,6 +68,11 @@ def suspicion(copy: Copy, made: Found) -> str:
 def what_to_try(report: Report, copy: Copy, made: Found) -> str:
     """Advice for a running copy without a cap."""
     unseen = _unseen(copy, made)
+    if copy.on_one_host:
+        return (
+            "Watch it for longer (--seconds 60), or measure each disk separately: bottleneck probe "
+            "disk --folder DIR."
+        )
     if not unseen:
         return (
             "Watch it for longer (--seconds 60), or measure each component separately: bottleneck "

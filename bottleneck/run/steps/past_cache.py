@@ -27,6 +27,8 @@ READS = 2
 COPY_TIMES = 2.0
 """How much longer than another copy such a one may take."""
 REMEDY = "use --agent, or --file with a file that is not cached"
+OF_AGENT = "use --server-folder DIR: the agent did not find the share's folder"
+"""Remedy where an agent is there, and cannot empty the cache of a file that it does not find."""
 
 
 def pull(bench: Bench, step: Step, setting: smb_copy.Setting) -> None:
@@ -98,4 +100,5 @@ class _Trial:
     def no_slower(self, rate: float, cached: float) -> str:
         """Why it shows nothing."""
         rates = f"the test file was read at {rate_text(rate)}, a cached file at {rate_text(cached)}"
-        return f"{rates}: too alike to tell the disk from the cache ({REMEDY})"
+        remedy = REMEDY if self.bench.server is None else OF_AGENT
+        return f"{rates}: too alike to tell the disk from the cache ({remedy})"

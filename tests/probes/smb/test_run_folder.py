@@ -228,7 +228,22 @@ def _zombie(server: Any) -> bool:
 
 def test_a_share_that_is_read_only_is_called_that(share: Any) -> None:
     """Not only that access is denied: the share itself says what a user may do there."""
-    with share(share_options=["read only = yes"]) as (peer, _, _):
-        told = f"{peer.share} is read-only for this user, .* use an account that may write"
-        with pytest.raises(Refused, match=told), hold(Setting(RUN), peer):
+    with share(share_options=["read only = yes"]) as (peer, folder, _):
+        told = f"{peer.share} is read-only for this user, .* use an account that may write.*--file "
+        with pytest.raises(Refused, match=f"{told}FILE"), hold(Setting(RUN), peer):
             pass
+        (folder / "a").mkdir()
+        for name, mebibytes in (("small", 17), ("a/the film", 18), ("a/other", 16)):
+            with (folder / name).open("wb") as file:
+                file.truncate(mebibytes << 20)
+        with pytest.raises(Refused, match=f"{told}'a/the film'"), hold(Setting(RUN), peer):
+            pass
+
+
+def test_for_pulls_of_a_users_file_a_read_only_share_will_do(share: Any) -> None:
+    with share(share_options=["read only = yes"]) as (peer, folder, _):
+        with hold(Setting(RUN, seed="ab" * 16, pulls_file=True), peer) as own:
+            assert (own.folder, own.facts["read_only"]) == (peer.folder, True)
+        assert not any(folder.iterdir())
+    with share() as (peer, _, _), hold(Setting(RUN, pulls_file=True), peer) as own:
+        assert "read_only" not in own.facts and own.folder.startswith("bottleneck-")

@@ -319,7 +319,7 @@ def test_of_a_copy_that_others_make_its_own_connection_and_its_programs_are_watc
     assert [each.own for each in told.connections] == [f"127.0.0.1 {ends[0]}"]
     assert told.connections[0].received_bytes == PAYLOAD
     assert len(told.threads) > 2 and len(told.bins) > 1
-    assert told.moved[0][1:] == (0, 0, 0) and len(told.moved) > 2
+    assert told.moved[0][1:] == (0, 0, 0, 0) and len(told.moved) > 2
 
 
 def test_a_copy_between_folders_of_this_host_has_no_connection(tmp_path):

@@ -135,3 +135,15 @@ def test_a_dialect_beside_the_shares_own_is_not_tried(monkeypatch: pytest.Monkey
     with pytest.raises(Unavailable):
         past_cache.pull(bench, step, setting)
     assert server.asked == []
+
+
+def test_beside_an_agent_the_remedy_is_the_folder_that_it_did_not_find(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Server(monkeypatch, past=[95 * MB])
+    assert server.bench.server is None
+    agent: Any = object()
+    server.bench.reached["server"] = agent
+    with pytest.raises(Unavailable, match=r"the cache \(use --server-folder DIR: ") as told:
+        server.pull()
+    assert "--agent" not in str(told.value)
