@@ -102,6 +102,8 @@ def _program(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Text]:
     ]
     local = any(each.on_one_host for each in steps.copies(report))
     over = "; no network file system carries it" if local else ""
+    if program.connections is not None and program.connections > 1:
+        over = f"; the rate is that of its {program.connections:.0f} connections"
     yield Text(safe(f"Watched: {program.name}{known}{''.join(places)}{over}", LONGEST_SENTENCE))
 
 

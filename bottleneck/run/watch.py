@@ -259,14 +259,15 @@ class Watch:
 
 
 def _program(found: Running) -> dict[str, Any]:
-    """What copies on this host: its name, its process, and the folders that it reads and writes."""
+    """What copies on this host: its name, process and connections, and the folders it uses."""
     places = {"reads": found.reads, "writes": found.writes}
     told = {
         name: {"folder": place.folder, "filesystem": place.filesystem}
         for name, place in places.items()
         if place is not None
     }
-    return {"name": found.program, "process": next(iter(found.pids), None), **told}
+    own = {"name": found.program, "process": next(iter(found.pids), None)}
+    return {**own, "connections": found.connections, **told}
 
 
 def _find(host: Host, **wanted: Any) -> Running:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bottleneck.report.report import Step
@@ -52,6 +52,11 @@ class Moved:
     """Whether the client is the sender."""
     began_seconds: float
     """Since the observation began, by the clock of the host that counted."""
+
+    def over(self, share_ratio: float) -> Moved:
+        """All that several connections moved, by the share of this one."""
+        run = (replace(e, moved_bytes=int(e.moved_bytes / share_ratio)) for e in self.run)
+        return self if share_ratio >= 1 else replace(self, run=tuple(run))
 
     @property
     def bytes(self) -> int:
@@ -106,6 +111,7 @@ def step_of(
     if moved is None:
         setting.update(copy="pull", verb="pull")
         return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
+    moved = moved.over(ends[here].running.share_ratio)
     verb = "push" if moved.pushes else "pull"
     sender: Side = "client" if moved.pushes else "server"
     details = details_of(seen, sender, moved, link)

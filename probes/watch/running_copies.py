@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from probes.core.meaning import Address, Count, Port, Seconds
@@ -83,6 +83,10 @@ class Running:
     moved: Dict[str, int]
     """While it was looked for: sent_bytes and received_bytes of the connection, read_bytes and
     written_bytes of the processes."""
+    connections: int = 1
+    """Of the same program to the same server, that moved data; it included."""
+    share_ratio: float = 1.0
+    """What it moved over all that they moved."""
 
 
 @dataclass
@@ -126,7 +130,10 @@ def find(
     server: Tuple[int, ...] = ()
     if seen is not None and carries_most(seen, served, now):
         server = busiest_server(used, server_seconds())
-    return _told(seen, first, wanted, family, server)
+    told = _told(seen, first, wanted, family, server)
+    grown = _grown_beside(seen, first, last, told.pids)
+    share_ratio = max(grown) / sum(grown) if sum(grown) else 1.0
+    return replace(told, connections=max(1, len(grown)), share_ratio=share_ratio)
 
 
 def counted(seen: Seen) -> Tuple[int, int]:
@@ -241,6 +248,19 @@ def _busiest(
     ends = best.peer, best.own
     asks = (each for each in last if (each.own, each.peer) == ends and each.identity in first)
     return next(asks, best)
+
+
+def _grown_beside(
+    seen: Optional[Seen], first: Dict[bytes, Seen], last: List[Seen], pids: Tuple[int, ...]
+) -> List[int]:
+    """What each connection of the processes with that server moved, of those that carry a copy."""
+    found = [
+        sum(counted(each)) - sum(counted(first[each.identity]))
+        for each in last
+        if seen is not None and each.identity in first and each.peer == seen.peer
+        if not pids or open_files.holders(each.inode, list(pids))
+    ]
+    return [each for each in found if each >= LEAST_BYTES]
 
 
 def server_seconds() -> Dict[int, float]:

@@ -267,12 +267,9 @@ def test_a_ticket_is_for_persons_and_names_the_file_that_programs_read(tmp_path,
     ("files", "beside"),
     [
         ({"ticket": "a.md"}, "a.json"),
-        ({"ticket": "a"}, "a.json"),
-        ({"ticket": "a.json"}, "a.json.json"),
         ({"ticket": "a.md", "json": "b"}, "b"),
         ({"ticket": "-"}, None),
         ({"ticket": "/dev/null"}, None),
-        ({"html": "a.html"}, None),
     ],
 )
 def test_the_report_of_a_run_is_beside_its_ticket(files, beside):

@@ -57,6 +57,7 @@ def _case(verb: str, size_mb: int, right: str, plant: str, **more: Any) -> Case:
 _READ = "sends=1000M server.reads=25M"
 _WRITE = "sends=1000M server.writes=18M"
 _SYNC = f"{_WRITE} smb: sync always = yes"
+_CREDITS = "sends=1000M rtt=0.01 smb: smb2 max credits = 8"
 _QUOTA = "sends=1000M server.quota=0.15"
 _OWN_QUOTA = "sends=1000M client.quota=0.25"
 _OWN_READ, _OWN_WRITE = "sends=1000M client.reads=20M", "sends=1000M client.writes=15M"
@@ -75,6 +76,10 @@ CASES = {
     "client-read": _case("push", 400, "disk/client/read", _OWN_READ),
     "client-quota": _case("pull", 2500, "cpu/client/quota", _OWN_QUOTA),
     "decoy-read": _case("pull", 300, "link", "sends=100M server.reads=25M"),
+    "credits-10ms": _case("pull", 600, "smb/server/round-trips", _CREDITS),
+    "credits-10ms-alone": _case(
+        "pull", 600, "smb/server/round-trips|unknown//inconclusive", _CREDITS, agent=False
+    ),
     # what is written waits in memory: for as long as a watch lasts that disk holds nothing
     "decoy-behind": _case("push", 2000, "gigabit|unknown//inconclusive", _WRITE),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,6 +120,13 @@ def test_a_copy_between_folders_is_what_its_process_wrote_or_read() -> None:
     # rsync's processes hand it to each other: written twice, stored once
     made, outcome = step(told(moved=moved((0.1, 0, 0, 0, 0), (1.1, 9, 2 * MIB, 0, MIB))), alone)
     assert outcome.runs[0][-1].moved_bytes == MIB
+
+
+def test_of_several_connections_the_rate_is_that_of_all() -> None:
+    """As rclone's, which copies a large file by four."""
+    several = replace(running(), connections=3, share_ratio=0.4)
+    _, outcome = step(sent(0, MIB, 2 * MIB), several)
+    assert outcome.runs[0][-1].moved_bytes == 5 * MIB
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from bottleneck.analysis.attribution.shares import (
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
 
+EMPTY_TRIP_RATIO = 1.1
+"""Median RTT over the shortest, of a path on which nothing waits."""
 LEAST_LOOKS = 5
 """At a connection: fewer tell nothing."""
 LEAST_SERVER_LOOKS = 3
@@ -110,6 +112,14 @@ def _pull(copy: TimedCopy, own: Connection, view: str) -> ViewResult:
     body = waiting - max(reply, min(waiting, sum(quiet) / len(quiet)))
     disk = max(disk, min(1.0, copy.disk_lag()))
     return ViewResult(shares_of_time(list(_by_bins(copy, disk, body)), len(own.looks)), view)
+
+
+def is_far_and_empty(own: Connection) -> bool:
+    """Whether a far path's round trips are mostly as short as its shortest: it has no queue."""
+    trips = sorted(own.values_of("rtt_seconds"))
+    if not trips or own.min_rtt_seconds < sockets.FAR_SECONDS:
+        return False
+    return trips[len(trips) // 2] <= EMPTY_TRIP_RATIO * own.min_rtt_seconds
 
 
 def is_without_queue(copy: TimedCopy, own: Connection) -> bool:

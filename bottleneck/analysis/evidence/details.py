@@ -330,6 +330,7 @@ class Program:
 
     name: str | None = None
     process: float | None = None
+    connections: float | None = None
     reads: Folder | None = None
     writes: Folder | None = None
 

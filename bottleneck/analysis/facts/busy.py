@@ -14,7 +14,12 @@ from bottleneck.analysis.attribution import patterns
 from bottleneck.analysis.attribution.attribution import timed_copy
 from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
-from bottleneck.analysis.attribution.views import by_asking, by_both, is_without_queue
+from bottleneck.analysis.attribution.views import (
+    by_asking,
+    by_both,
+    is_far_and_empty,
+    is_without_queue,
+)
 from bottleneck.analysis.facts.counters import counted, cpu_counted, memory_wait
 from bottleneck.analysis.facts.record import (
     BUSY,
@@ -127,6 +132,9 @@ def _arriving(
     core: Part = ("cpu", timed.asking)
     fed = ahead * uses.get(core, 0.0)
     path, hidden = (min(1.0, uses.get(part, 0.0) + fed) for part in (NETWORK, UNKNOWN))
+    if timed.watched and own is not None and is_far_and_empty(own):
+        # Few requests of the program, or few credits of its server, leave such a path as it is.
+        hidden = max(hidden, path)
     ends: tuple[Part, Part] = ("tcp", "client"), ("tcp", "server")
     again: dict[Part, float] = {core: uses.get(core, 0.0) - fed, NETWORK: path, UNKNOWN: hidden}
     again |= dict.fromkeys(ends, path)

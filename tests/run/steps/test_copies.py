@@ -161,7 +161,11 @@ class Explaining:
 
 @pytest.mark.parametrize(
     ("budget", "order"),
-    [(300.0, ["1", "2", "3", "4", "explained"]), (60.0, ["explained", "1", "2"])],
+    [
+        (300.0, ["1", "2", "3", "4", "explained"]),
+        (180.0, ["1", "explained", "2", "3", "4"]),
+        (60.0, ["explained", "1", "2"]),
+    ],
 )
 def test_a_thorough_run_makes_five_of_each_copy_before_what_explains_them(
     monkeypatch: pytest.MonkeyPatch, budget: float, order: list[str]
