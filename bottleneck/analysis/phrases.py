@@ -14,13 +14,6 @@ from probes.core.records import Usage
 
 DOUBT_SIGNS = {"measured": "", "at-least": "> ", "estimated": "~ ", "inferred": "~ "}
 """Before a ceiling's rate, by its standing."""
-STANDINGS = {
-    "measured": "measured",
-    "estimated": "estimated from CPU load",
-    "inferred": "inferred from a copy",
-    "at-least": "at least",
-}
-"""How a ceiling is known, by its standing."""
 LEAST_SHARE = 0.005
 """Of a copy's time that is worth a word."""
 NAMES = {"cpu": "CPU", "tcp": "TCP", "smb": "SMB"}

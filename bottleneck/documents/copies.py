@@ -41,6 +41,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
     """A line for each copy; a wide terminal has room for what comes after its cap."""
     if not diagnosis.copies:
         return
+    by_server = [True] if any(each.initiator == "server" for each in diagnosis.copies) else []
     table = document.Table(
         "Copies",
         (
@@ -49,7 +50,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
             document.Column("limit", right=True, least_columns=_WIDEST),
             document.Column("next limit", least_columns=_WIDEST),
             document.Column("expected", right=True, least_columns=_WIDEST),
-            document.Column("initiator", least_columns=document.ON_PAGES),
+            *(document.Column("initiator", least_columns=document.ON_PAGES) for _ in by_server),
         ),
     )
     for copy, load in zip(diagnosis.copies, loads(report, diagnosis.copies), strict=True):
@@ -66,7 +67,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
             phrases.known(
                 lambda told: phrases.spread_text(told.low, told.high, always=True), after
             ),
-            copy.initiator,
+            *(copy.initiator for _ in by_server),
             mark="chosen" if copy is diagnosis.chosen else "",
         )
     yield table
@@ -123,12 +124,10 @@ def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
             document.Column("rate", right=True),
             document.Column(""),
             document.Column(""),
-            document.Column("range", least_columns=document.ON_PAGES),
-            document.Column("source", least_columns=document.ON_PAGES),
         ),
     )
     most = longest_bar(copy, rate)
-    itself = ("the copy", document.Bar(rate, most), rate_text(rate), "", "", "", "")
+    itself = ("the copy", document.Bar(rate, most), rate_text(rate), "", "")
     table.add(*itself, mark="chosen")
     cap = next((each for each in copy.ceilings if is_cap(copy.verdict, each)), None)
     for each in copy.ceilings:
@@ -138,8 +137,6 @@ def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
             f"{phrases.DOUBT_SIGNS[each.standing]}{rate_text(each.bytes_per_second)}",
             f"{document.POINTER} bottleneck" if each is cap else "",
             _remark(each),
-            phrases.spread_text(each.low_bytes_per_second, each.high_bytes_per_second),
-            phrases.STANDINGS[each.standing],
             mark="cap" if each is cap else "soft" if each.standing == "at-least" else "",
         )
     yield table

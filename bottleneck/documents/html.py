@@ -17,6 +17,7 @@ from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
@@ -52,6 +53,7 @@ from bottleneck.text.units import (
     rate_text,
     seconds_text,
 )
+from probes.core.records import SIDES
 
 TITLE_CHARACTERS = 80
 COMMAND_CHARACTERS = 2000
@@ -129,8 +131,18 @@ def _environment() -> Environment:
         finalize=lambda value: safe(value, LONGEST_TEXT) if type(value) is str else value,
     )
     found.filters["shaded"] = shaded
+    found.filters["coded"] = coded
     found.filters["kind"] = lambda block: type(block).__name__
     return found
+
+
+def coded(text: str) -> Markup:
+    """Text with what stands between backticks as code; escaped."""
+    parts = safe(text, LONGEST_TEXT).split("`")
+    if len(parts) % 2 == 0:
+        return escape("`".join(parts))
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(e) if at % 2 else e for at, e in enumerate(parts))
 
 
 def shaded(heat: Heat) -> tuple[list[str], list[tuple[str, list[Shade | None]]]]:
@@ -176,17 +188,20 @@ def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
         "named": chosen is not None and chosen.verdict.component != "unknown",
         "headline": headline,
         "rest": "" if rest == headline else rest,
-        "figures": Facts(tuple(_figures(chosen)), "facts") if chosen else None,
+        "figures": Facts(tuple(_figures(report, chosen)), "facts") if chosen else None,
         "ending": safe(ending(report, chosen), SUMMARY_CHARACTERS),
         "advice": advice(diagnosis, chosen) if chosen else (),
         "version": safe(steps.word(report.tool, "version") or "of unknown version", 24),
     }
 
 
-def _figures(chosen: CopyDiagnosis) -> Iterator[tuple[str, str]]:
+def _figures(report: Report, chosen: CopyDiagnosis) -> Iterator[tuple[str, str]]:
     yield "Copy", copies.name_text(chosen)
     yield "Rate", _rate_of(chosen)
     yield "Confidence", confidence_text(chosen.verdict)
+    for side, load in zip(SIDES, copies.loads(report, [chosen])[0], strict=True):
+        if load:
+            yield f"CPU, RAM of the {side}", load
 
 
 def _rate_of(copy: CopyDiagnosis) -> str:
