@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import shutil
 import sys
 import tempfile
@@ -47,8 +48,8 @@ font-size: {char_height}px; line-height: {line_height}px; }}
 </clipPath>
 {lines}
 </defs>
-<rect width="{terminal_width}" height="{terminal_height}" rx="8" fill="#101418"/>
-<g transform="translate(9, 9)" clip-path="url(#{unique_id}-clip-terminal)">
+<rect x="-12" y="-10" width="100%" height="100%" rx="8" fill="#101418"/>
+<g clip-path="url(#{unique_id}-clip-terminal)">
 {backgrounds}
 <g class="{unique_id}-matrix">
 {matrix}
@@ -72,7 +73,10 @@ def terminal_svg(path: Path) -> str:
     ends = [at for at, line in enumerate(printed[:LINES]) if not line.strip()]
     for line in (f"$ bottleneck explain {path.name}", *printed[: ends[-1]]):
         shown.print(Text.from_ansi(line), no_wrap=True, crop=False)
-    return shown.export_svg(title="", code_format=FRAME, unique_id="terminal")
+    drawn = shown.export_svg(title="", code_format=FRAME, unique_id="terminal")
+    width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', drawn)[0])
+    room = f'viewBox="-12 -10 {width + 24} {height + 20}"'
+    return re.sub(r'viewBox="[^"]+"', room, drawn, count=1)
 
 
 def time_svg() -> str:

@@ -184,7 +184,8 @@ def _login(seen: Looked) -> Iterator[Check]:
     yield _ok(SHARE, "login", f"logged in over SMB {facts.get('dialect')}, {how}")
     if facts.get("may_write") is False:
         text = "the share is read-only for this user, and the test files are written there"
-        yield _missing(SHARE, "write access", text, "use an account that may write", *OVER_SMB)
+        remedy = "use an account that may write, or --file FILE to measure pulls alone"
+        yield _missing(SHARE, "write access", text, remedy, *OVER_SMB)
         return
     if bins := facts.get("bins"):
         text = f"the share may have a recycle bin ({', '.join(bins)}), which keeps deleted files"

@@ -33,10 +33,13 @@ SERVER_COPY = "server."
 SKIPPED, SMB1_OFF = ": skipped: ", "SMB1 is off"
 
 
-def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator[Block]:
+def answer(
+    report: Report, diagnosis: Diagnosis, kept: bool = False, whole: bool = False
+) -> Iterator[Block]:
     """The whole of it: at most 30 lines on a terminal of 100 columns.
 
-    kept: whether `explain` finds this report without its file's name.
+    kept: whether `explain` finds this report without its file's name. whole: whether all sections
+    come below it.
     """
     chosen = diagnosis.chosen
     yield from verdict(report, diagnosis)
@@ -50,8 +53,9 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
     yield from _of_share(report)
     left_out = tuple(_left_out(report, diagnosis))
     yield from left_out
-    alone = not left_out
-    yield Text(f"More: --verbose, {'bottleneck explain ' if kept else ''}{MORE}", apart=alone)
+    if not whole:
+        how = f"More: --verbose, {'bottleneck explain ' if kept else ''}{MORE}"
+        yield Text(how, apart=not left_out)
 
 
 def _of_share(report: Report) -> Iterator[Text]:

@@ -171,7 +171,11 @@ def _fact(change: FactChange, longest: int) -> str:
     name = change.fact.rpartition(".")[2]
     title = change.fact.replace(".", " ").replace("_", " ")
     title = re.sub(r" (bits|bytes) per second$| bytes$", "", title)
-    before, after = (_value(name, each, longest) for each in (change.before, change.after))
+    values = change.before, change.after
+    before, after = (_value(name, each, longest) for each in values)
+    if before == after:
+        # Two amounts that are rounded to one text differ all the same.
+        before, after = (safe(str(each), longest) for each in values)
     return f"{safe(title, 80)}: {before} -> {after}"
 
 

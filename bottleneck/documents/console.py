@@ -40,7 +40,7 @@ def print_report(
     wanted = sections or (() if diagnosis.copies else (ALL,))
     console.record = console.is_terminal
     if diagnosis.copies:
-        show(console, answer(report, diagnosis, kept))
+        show(console, answer(report, diagnosis, kept, whole=ALL in wanted))
     elif diagnosis.comparisons or not any(isinstance(e, Measured) for _, e in report.entries):
         # Of one stage its figures are the answer.
         show(console, [Text(safe(diagnosis.summary, 2000), "strong")])

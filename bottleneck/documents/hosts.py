@@ -281,14 +281,14 @@ def _way(details: Details, verb: str, one_host: bool) -> Iterator[str]:
 
 
 def _loaded(way: Any) -> str:
-    names = ("rtt_seconds_median", "buffer_delay_seconds", "buffer_delay_ratio")
-    median, delay, ratio = (steps.amount(way, "loaded", name) for name in names)
+    median = steps.amount(way, "loaded", "rtt_seconds_median")
+    delay = steps.amount(way, "loaded", "buffer_delay_seconds")
     rate = steps.amount(way, "loaded", "bytes_per_second")
     if median is None or rate is None:
         return ""
     told = f"RTT {units.seconds_text(median)} under a load of {units.rate_text(rate)}"
-    if delay and ratio is not None:
-        told += f", {units.seconds_text(delay)} ({units.percent_text(ratio)}) longer than idle"
+    if delay:
+        told += f", {units.seconds_text(delay)} longer than idle"
     return told
 
 

@@ -40,7 +40,7 @@ from bottleneck.gate import metrics
 from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.gate.pooled import pooled
-from bottleneck.records.trend import another_path, began, trends
+from bottleneck.records.trend import LEAST_REPORTS, another_path, began, trends
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, range_text, rate_text
 from probes.core.records import OWN_COPIES, SIDES, Spread
@@ -122,7 +122,10 @@ def _earlier(baselines: Sequence[Report], report: Report) -> list[Report]:
 
 def drifting(baselines: Sequence[Report], report: Report) -> Iterator[Judged]:
     """Each copy that fell from report to report, by too little in each for an alarm of its own."""
-    for each in trends([*_earlier(baselines, report), report]).copies:
+    earlier = _earlier(baselines, report)
+    if len(earlier) + 1 < LEAST_REPORTS:
+        return
+    for each in trends([*earlier, report]).copies:
         if each.drift is not None and each.drift.lost > 0:
             yield Judged(
                 name=f"{each.copy} over {len(each.points)} reports",

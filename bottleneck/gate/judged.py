@@ -73,8 +73,8 @@ def text(judgement: Judgement) -> str:
     for each in judgement.judged:
         if each.metric == "run" and each.message == judgement.sentence:
             continue
-        message = safe(each.message, LONGEST_MESSAGE)
-        lines.append(f"{each.state.upper():8}  {safe(each.name, LONGEST_MESSAGE)}: {message}")
+        name, message = (safe(text, LONGEST_MESSAGE) for text in (each.name, each.message))
+        lines.append(f"{each.state.upper():8}  {name.rstrip(':')}: {message}")
     return "\n".join(lines) + "\n"
 
 

@@ -26,8 +26,8 @@ LEAST_TO_TRIM = 5
 """The same, from which on the lowest and the highest may be mishaps."""
 
 DATE_CHARACTERS = 10
-LEAST_PAIRS, LEAST_DEVIATIONS = 15, 2.3
-"""Pairs of reports (of six) that show a direction, and how many standard deviations of chance."""
+LEAST_REPORTS, LEAST_DEVIATIONS = 6, 2.3
+"""Reports that show a direction, and by how many standard deviations of chance."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def drift(points: Sequence[Point]) -> Drift | None:
     rates = [each.bytes_per_second for each in points]
     count = len(rates)
     pairs = [(i, j) for j in range(count) for i in range(j)]
-    if len(pairs) < LEAST_PAIRS:
+    if count < LEAST_REPORTS:
         return None
     direction = sum((rates[j] > rates[i]) - (rates[j] < rates[i]) for i, j in pairs)
     deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)

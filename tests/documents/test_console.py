@@ -44,7 +44,7 @@ def test_all_sections_read_as_they_were_looked_at(shown, golden, name, width):
     golden(f"{name}-{width}", shown(load(name), width, verbose=True))
 
 
-@pytest.mark.parametrize(("name", "section"), [*product(RUNS, SECTIONS)])
+@pytest.mark.parametrize(("name", "section"), [*product(RUNS, SECTIONS[:-1])])
 def test_a_section_follows_the_answer_and_is_part_of_all(shown, name, section):
     answer, with_it = shown(load(name)), shown(load(name), sections=(section,))
     assert with_it.startswith(answer)

@@ -187,6 +187,8 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             setting = replace(setting, folder=folder, size_bytes=size_bytes)
         elif source is None and (each.verb == "read" or each.side in bench.no_source or not folder):
             lost = "the share's folder was not found there (use --server-folder DIR)"
+            if bench.share.facts.get("read_only"):
+                lost = "the share is read-only: no test file can be made there"
             why = bench.no_source.get(each.side, "no test file could be written there")
             raise Unavailable(why if folder else lost)
         beside = 0.0 if each.pattern == "sequential" and not setting.chosen else LEAST_LEFT_SECONDS

@@ -233,10 +233,11 @@ def look(bench: Bench) -> Looked:
         folder, name = os.path.split(named.path)
         parts = [name]
     else:
-        if bench.server_path is None:
+        # The run's own folder lies in TARGET's; a read-only share has none.
+        own = bench.server_path and os.path.dirname(bench.server_path)  # noqa: PTH120 - the server's path
+        folder, parts = own or bench.options.server_folder or "", named.path.split("\\")
+        if not folder:
             raise Unavailable(NOT_FOUND)
-        # The run's own folder lies in TARGET's; it is a path of another host.
-        folder, parts = os.path.dirname(bench.server_path), named.path.split("\\")  # noqa: PTH120 - the server's path
     try:
         told = host.ask(
             "user-file", folder=folder, parts=parts, first_bytes=plan.LARGEST_COPY_BYTES

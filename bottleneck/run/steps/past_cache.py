@@ -26,7 +26,7 @@ written a moment ago."""
 READS = 2
 COPY_TIMES = 2.0
 """How much longer than another copy such a one may take."""
-REMEDY = "use --agent, or --file with a file that is not cached"
+REMEDY = "use --agent, or --file FILE"
 OF_AGENT = "use --server-folder DIR: the agent did not find the share's folder"
 """Remedy where an agent is there, and cannot empty the cache of a file that it does not find."""
 

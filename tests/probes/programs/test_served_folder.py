@@ -50,7 +50,7 @@ def test_the_walk_neither_follows_links_nor_goes_deeper_than_it_says(
     (tmp_path / "other" / LOCATE_NAME).mkdir(parents=True)
     (tmp_path / "top").mkdir()
     (tmp_path / "top" / "link").symlink_to(tmp_path / "other")
-    deep = tmp_path / "top" / "1" / "2" / "3" / "4" / LOCATE_NAME
+    deep = tmp_path / "top" / "1/2/3/4/5/6" / LOCATE_NAME
     deep.mkdir(parents=True)
     assert served_folder.locate(LOCATE_NAME, None) is None
 
