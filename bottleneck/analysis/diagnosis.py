@@ -50,7 +50,7 @@ OFFERS_RATIO = 1.1
 
 
 def diagnose(report: Report) -> Diagnosis:
-    """What the report means; pure, so that it can be had again from a saved one."""
+    """Returns what a report means; pure, so that a saved one gives it again."""
     copies = steps.copies(report)
     found = [_diagnose(report, copy) for copy in copies]
     found += _untried(report, copies)

@@ -98,19 +98,19 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
     )
     slowed = (_slowed(*each) for each in known if of(each[1].rate_bits_per_second))
     radios = (_radio(*each) for each in known if match is None and each[1].kind == "wifi")
-    seen = next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
-    return seen or _hop(given.report, bytes_per_second)
+    setting = next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
+    return setting or _hop(given.report, bytes_per_second)
 
 
 def _hop(report: Report, bytes_per_second: float) -> Behind:
     """Advice for a path that is far slower than both ends' cards, or than any standard link."""
     cards = [link for _, link in hardware_limits.interfaces(report) if not link.virtual]
     rates = [link.rate_bits_per_second or 0 for link in cards if link.kind != "wifi"]
-    known = " and ".join(link_text(each) for each in sorted({*rates}) if each)
+    offered = " and ".join(link_text(each) for each in sorted({*rates}) if each)
     slowest = min(rates, default=0) if len(rates) == 2 else 0
     ratio = model.link_payload(slowest) / bytes_per_second
     if ratio >= SLOW_HOP_RATIO:
-        why = f"both hosts' cards offer {known}"
+        why = f"both hosts' cards offer {offered}"
     elif not _is_of_link(bytes_per_second):
         why = f"{rate_text(bytes_per_second)} is not the rate of a standard link"
     else:

@@ -71,7 +71,7 @@ def demo(
         from probes.programs.samba import private_samba, vanishing_folder
 
     begun = time.monotonic()
-    output = replace(documents.output(shown, screen), keeps=True)
+    output = replace(documents.output(documents.with_report(shown), screen), keeps=True)
     seconds = running.budget_seconds(limit, DEFAULT_SECONDS)
     plant = _allowed(planted.plant)
     password = secrets.token_urlsafe(16)

@@ -91,7 +91,7 @@ def in_format(format: str, shown: Written) -> Written:
 
 
 def with_report(shown: Written) -> Written:
-    """What is written, with the report beside the ticket where no other place is given for it."""
+    """Returns the documents of a run, with the report beside the ticket if no place is given."""
     path = shown.files.get("ticket", STDOUT)
     if path == STDOUT or "json" in shown.files or not _is_file(path):
         return shown

@@ -60,7 +60,7 @@ def watch(
         from probes.core.stage import Refused
 
     agent, seconds = watching.agent, 10.0 if watching.seconds is None else watching.seconds
-    output = documents.output(shown, screen)
+    output = documents.output(documents.with_report(shown), screen)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise Refused("usage", f"--seconds: must be from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":

@@ -93,7 +93,7 @@ def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
 
 
 def _program(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Text]:
-    """Which program copies, from where to where; nothing where no running copy was watched."""
+    """Yields the program of a watched copy with its folders; nothing if none was watched."""
     program = steps.target_of(report).program
     if chosen is None or program is None or not program.name:
         return

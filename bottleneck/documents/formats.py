@@ -33,7 +33,7 @@ FORMATS = (
     Format(
         "ticket",
         "ticket",
-        "Write one page of Markdown for a ticket to FILE; the report is beside it (.json).",
+        "Write one page of Markdown for a ticket to FILE; a run writes its report beside it.",
     ),
     Format("junit", "junit", "Write the copies as JUnit XML to FILE."),
     Format("csv", "rows", "Write one row of figures for each test to FILE, as CSV."),

@@ -95,8 +95,8 @@ def _figures(judgement: Judgement) -> Iterator[str]:
 def _details(judgement: Judgement) -> Iterator[str]:
     ordered = worst_first(judgement)
     for each in ordered[:MOST_LINES]:
-        told = f"{each.name.rstrip(':')}: {each.message}"
-        yield f"[{each.state.upper()}] {_plain(told, LONGEST_TEXT)}"
+        text = f"{each.name.rstrip(':')}: {each.message}"
+        yield f"[{each.state.upper()}] {_plain(text, LONGEST_TEXT)}"
     if len(ordered) > MOST_LINES:
         yield f"and {len(ordered) - MOST_LINES} more"
     chosen = judgement.diagnosis.chosen if judgement.diagnosis else None

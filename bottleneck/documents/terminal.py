@@ -228,8 +228,12 @@ def _room(
     while True:
         left = room - _whole([width for at, width in widths.items() if at]) - len(GAP)
         first = min(widths[0], max(8, left))
-        are_told = len({_fitted(each, first, False) for each in texts}) == len(texts)
-        if are_told and left >= min(widths[0], LEAST_LABEL_COLUMNS) or len(widths) < LEAST_COLUMNS:
+        is_distinct = len({_fitted(each, first, False) for each in texts}) == len(texts)
+        if (
+            is_distinct
+            and left >= min(widths[0], LEAST_LABEL_COLUMNS)
+            or len(widths) < LEAST_COLUMNS
+        ):
             return {**widths, 0: first}
         bars = (at for at in widths if at and columns[at].bar)
         del widths[next(bars, max(widths))]

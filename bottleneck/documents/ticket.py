@@ -117,18 +117,8 @@ def _sure(copy: CopyDiagnosis) -> str:
 
 
 def _made(report: Report, copy: CopyDiagnosis) -> steps.Found | None:
-    found = (e.made for e in steps.copies(report) if _is_of(copy, e))
-    return next(found, None)
-
-
-def _is_of(told: CopyDiagnosis, copy: steps.Copy) -> bool:
-    """Whether a diagnosis speaks of this copy, of several that may bear one name."""
-    made = copy.made
-    return (
-        (told.copy, told.dialect, told.initiator) == (copy.name, copy.dialect, copy.initiator)
-        and made is not None
-        and told.bytes_per_second == made.rate.median
-    )
+    rate = copy.bytes_per_second or 0.0
+    return steps.made_copies(report).get((copy.copy, copy.dialect, copy.initiator, rate))
 
 
 def _range(made: steps.Found | None) -> str:

@@ -115,18 +115,20 @@ def together(baselines: Sequence[Report], report: Report) -> Report:
 
 
 def _earlier(baselines: Sequence[Report], report: Report) -> list[Report]:
-    """Those of the same path that began before the report."""
+    """Returns the baselines of the same path that began before the report."""
     earlier = (each for each in baselines if began(each) < began(report))
     return [each for each in earlier if another_path(each, report) is None]
 
 
-def drifting(baselines: Sequence[Report], report: Report) -> Iterator[Judged]:
-    """Each copy that fell from report to report, by too little in each for an alarm of its own."""
+def drifting(
+    baselines: Sequence[Report], report: Report, tolerance: float = USUAL_TOLERANCE
+) -> Iterator[Judged]:
+    """Yields a line for each copy that fell from report to report by more than is tolerated."""
     earlier = _earlier(baselines, report)
     if len(earlier) + 1 < LEAST_REPORTS:
         return
     for each in trends([*earlier, report]).copies:
-        if each.drift is not None and each.drift.lost > 0:
+        if each.drift is not None and each.drift.lost > tolerance:
             yield Judged(
                 name=f"{each.copy} over {len(each.points)} reports",
                 metric=each.copy,

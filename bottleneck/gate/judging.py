@@ -64,7 +64,7 @@ def judge(
     if baselines:
         before = baseline.together(baselines, report)
         judged += baseline.judged_by(report, diagnosis, before, tolerance)
-        judged += baseline.drifting(baselines, report)
+        judged += baseline.drifting(baselines, report, tolerance)
     asked = bool(expectations or baselines)
     return _judgement(judged, report, diagnosis, age_seconds, asked)
 
@@ -127,8 +127,8 @@ def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
     What was not measured is unknown, and its line has no value.
     """
     if report.status == "partial":
-        told = "partial results: some tests failed or were not run"
-        yield Judged("every test was run", "run", "unknown", told)
+        reason = "partial results: some tests failed or were not run"
+        yield Judged("every test was run", "run", "unknown", reason)
     seen: dict[str, int] = {}
     for copy in diagnosis.copies:
         seen[copy.copy] = seen.get(copy.copy, 0) + 1

@@ -1,4 +1,4 @@
-"""What is made of a report and its diagnosis together: schema, hidden names, trend.
+"""Schema, redaction and trend: documents made of a report and its diagnosis.
 
 It imports analysis, report, text and the probes' core. Begin with trend.py; redaction/ hides
 names.

@@ -189,7 +189,7 @@ def unusual(points: Sequence[Point]) -> list[Unusual]:
 
 
 def drift(points: Sequence[Point]) -> Drift | None:
-    """How a rate changed from the first report to the last; None: not by more than noise.
+    """Returns the change of a rate from the first report to the last; None: no more than noise.
 
     Most pairs of reports have to lie the same way (Mann and Kendall's test), and the line through
     the middle of their slopes (Theil and Sen's) has to move by more than a repeated run does.

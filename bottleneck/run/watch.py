@@ -259,7 +259,7 @@ class Watch:
 
 
 def _program(found: Running) -> dict[str, Any]:
-    """What copies on this host: its name, process and connections, and the folders it uses."""
+    """Returns the program that copies here: name, process, connections, and its folders."""
     places = {"reads": found.reads, "writes": found.writes}
     told = {
         name: {"folder": place.folder, "filesystem": place.filesystem}

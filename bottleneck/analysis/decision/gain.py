@@ -146,9 +146,9 @@ def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> 
         return None
     level = min(TENFOLD * link.level, math.inf if following is None else following.low)
     # What the path carried at another time, or what both ends' cards offer, needs no new card.
-    for known in (copy.most(NETWORK, SHOWN, ALONE), copy.most(NETWORK, ALLOWS)):
-        if known > AGAIN_TIMES * link.level:
-            level = min(level, known)
+    for rate in (copy.most(NETWORK, SHOWN, ALONE), copy.most(NETWORK, ALLOWS)):
+        if rate > AGAIN_TIMES * link.level:
+            level = min(level, rate)
     # One step more for the last tenth of what the next component allows is not advice.
     return model.faster_link(max(0.9 * level, 1.1 * link.level))
 

@@ -349,4 +349,4 @@ class Target:
     copy_alone: bool = False
     """Whether nothing but one copy was asked for."""
     program: Program | None = None
-    """Of a copy that was watched; None: it was not, or its host did not tell."""
+    """Program of a watched copy; None: none was watched, or its host does not show it."""
