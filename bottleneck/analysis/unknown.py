@@ -104,16 +104,17 @@ def inconclusive(copy: Copy, made: Found, decision: Decision) -> Verdict:
     rate = made.rate.median
     if copy.running:
         return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, made)}.")
-    first, second = (_likely(decision, *each) for each in decision.suspects[:2])
-    return _inconclusive(
-        f"{runs(copy, rate)}. What limits it is not clear: most likely {first}, then {second}."
+    (first, likely), (second, less) = (
+        (_name(decision, *each), percent_text(each[1])) for each in decision.suspects[:2]
     )
+    ranked = f"{first} ({likely}), then {second} ({less})"
+    if likely == less:
+        ranked = f"{first} or {second} ({less} each)"
+    return _inconclusive(f"{runs(copy, rate)}. What limits it is not clear: most likely {ranked}.")
 
 
-def _likely(decision: Decision, part: Part, likelihood: float) -> str:
-    seen = part != UNKNOWN
-    what = name(decision.suspect(part, likelihood)) if seen else NOT_MEASURED
-    return f"{what} ({percent_text(likelihood)})"
+def _name(decision: Decision, part: Part, likelihood: float) -> str:
+    return NOT_MEASURED if part == UNKNOWN else name(decision.suspect(part, likelihood))
 
 
 def left_out(copies: Iterable[Copy]) -> str:

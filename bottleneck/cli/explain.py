@@ -42,6 +42,9 @@ class Figures:
     copy: list[str] | None = options.value("COPY", "A copy, as 'pull 38MB/s' (repeatable).")
     link: str | None = options.value("RATE", "Rate of both hosts' links, such as 1Gbit/s.")
     rtt: str | None = options.value("TIME", "RTT, such as 2ms.")
+    tcp: str | None = options.value("RATE", "Raw TCP in the direction of the copies (iperf3).")
+    disk_read: str | None = options.value("RATE", "Sequential read rate of the source's disk.")
+    disk_write: str | None = options.value("RATE", "Sequential write rate of the target's disk.")
     from_: str | None = options.value("SIDE", "Where FILE was measured: client or server.")
     template: bool = options.flag("Print an observations file to fill in.")
 
@@ -73,7 +76,8 @@ def explain(
         return exits.DONE
     output = documents.output(documents.in_format(format, shown), screen)
     side = None if figures.from_ is None else checked("--from", figures.from_, SIDES)
-    typed = loading.Typed(tuple(figures.copy or ()), figures.link, figures.rtt, side)
+    rates = (figures.tcp, figures.disk_read, figures.disk_write)
+    typed = loading.Typed(tuple(figures.copy or ()), figures.link, figures.rtt, side, *rates)
     names = list(files or ())
     if not names and typed == loading.Typed():
         last = last_report.path()

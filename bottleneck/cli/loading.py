@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bottleneck.analysis import steps
 from bottleneck.estimate import observations, supplied_report
 from bottleneck.estimate.observations import Observations
 from bottleneck.readers import case, registry
-from bottleneck.readers.figure import NotTold, Output
+from bottleneck.readers.figure import Figure, NotTold, Output
 from bottleneck.records.trend import began
 from bottleneck.report import report
 from bottleneck.report.report import LIMITS, Report
@@ -38,6 +39,10 @@ class Typed:
     rtt: str | None = None
     side: str | None = None
     """Host that the files' figures are of: client, server; None: each file's name tells."""
+    tcp: str | None = None
+    disk_read: str | None = None
+    disk_write: str | None = None
+    """Rates in the copies' direction: from the sender's disk to the receiver's."""
 
 
 def load(file: Path) -> Report:
@@ -66,7 +71,7 @@ def explained(names: Sequence[str], typed: Typed) -> Report:
         except report.ReportError as error:
             raise Refused("usage", f"{path}: {error}") from None
         except OSError as error:
-            raise Refused("usage", f"{path}: {error.strerror}") from None
+            raise Refused("usage", f"{path}: {error.strerror}{_in_figures(name)}") from None
         if isinstance(part, Report):
             if len(names) == 1 and typed == Typed():
                 return part
@@ -81,6 +86,12 @@ def explained(names: Sequence[str], typed: Typed) -> Report:
         raise Refused("usage", f"{names[0] if names else 'figures'}: {error}") from None
 
 
+def _in_figures(name: str) -> str:
+    """Returns where a sentence in place of a file belongs; empty: it is none."""
+    how = "; give figures with --copy 'pull 38MB/s', or in a file: `bottleneck explain --template`"
+    return how if " " in name else ""
+
+
 def _named(name: str, side: str | None) -> tuple[str | None, Path]:
     """Returns the host and the file of `server:fio.json`."""
     before, _, after = name.partition(":")
@@ -91,9 +102,23 @@ def _in_words(typed: Typed, date: str) -> Observations:
     """Returns what options tell. Errors: ReportError, UnitError."""
     copies = tuple(map(case.copy_of, typed.copies))
     trip = None if typed.rtt is None else units.parse_seconds(typed.rtt)
-    words = case.of_figures((*copies, observations.Path(trip)), date)
+    figures: list[Figure] = [*copies, observations.Path(trip)]
+    for sender in dict.fromkeys(map(_sender, copies)) or SIDES:
+        told = (("tcp", typed.tcp), ("read", typed.disk_read), ("write", typed.disk_write))
+        for what, rate in ((what, units.parse_rate(text)) for what, text in told if text):
+            side = steps.other(sender) if what == "write" else sender
+            is_tcp = what == "tcp"
+            figures.append(
+                observations.Tcp(side, rate) if is_tcp else observations.Disk(side, what, rate)
+            )
+    words = case.of_figures(figures, date)
     host = None if typed.link is None else observations.Host(link=units.parse_rate(typed.link))
     return replace(words, client=host, server=host)
+
+
+def _sender(copy: observations.Copy) -> str:
+    initiator = "server" if copy.copy.startswith("server.") else "client"
+    return steps.sender(copy.copy.removeprefix("server.").partition(".")[0], initiator)
 
 
 def _read(file: Path, side: str | None, date: str) -> Report | Observations:

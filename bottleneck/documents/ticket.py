@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.phrases import (
+    DOUBT_SIGNS,
     cap_text,
     confidence_text,
     dialect_text,
@@ -134,7 +135,10 @@ def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
     if chosen is None:
         return
     made = _made(report, chosen)
-    ceilings = [f"{cap_text(e)} {units.rate_text(e.bytes_per_second)}" for e in chosen.ceilings]
+    ceilings = [
+        f"{cap_text(e)} {DOUBT_SIGNS[e.standing]}{units.rate_text(e.bytes_per_second)}"
+        for e in chosen.ceilings
+    ]
     if ceilings:
         told = "; ".join(ceilings[:MOST_CEILINGS])
         yield from points("", [f"Limits of {chosen.copy}: {told}."], longest=500)

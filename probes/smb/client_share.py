@@ -19,12 +19,13 @@ from pathlib import Path
 from probes.core.meaning import Address, Folder, Hex, Text
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import free_space, removal, served_file
+from probes.files import free_space, nameless, removal, served_file
 from probes.files.own_folder import OwnFolder, own_folder
 from probes.programs import served_folder
 from probes.programs.samba import find_smbd, private_samba, vanishing_folder
 from probes.smb import run_folder
 from probes.system.platform import descriptor, os
+from probes.system.tools import others_can_change
 from probes.system.waiting import signal
 
 SHARE = "bottleneck"
@@ -47,7 +48,8 @@ class Setting:
     dialect: Text
     """In which the copies will run."""
     folder: Folder
-    """The client's folder; a private share lies in a folder of its own below it."""
+    """The client's folder; a private share lies in a folder of its own below
+    it, or where others may write to it in the system's folder for temporary files."""
     address: Address = ""
     """Private share: where it listens."""
     allow: tuple[Text, ...] = ()
@@ -122,13 +124,14 @@ def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]
         raise Unavailable(f"Samba was not found on this host ({REMEDY})")
     access = Access(USER, secrets.token_urlsafe(24))
     allow = tuple(map(single_address, setting.allow))
-    free_space.fitting(free_space.LEAST_BYTES, setting.folder)
+    # In a folder that others may change they could put something else in the share's place.
+    is_open = others_can_change(f"{setting.folder}/.", sticky=True)
+    place = nameless.on_disk() if is_open else setting.folder
+    free_space.fitting(free_space.LEAST_BYTES, place)
     with ExitStack() as stack:
         remedy = "use another --folder, or --client-share"
-        root, made = stack.enter_context(
-            vanishing_folder("bottleneck-share-", setting.folder, remedy)
-        )
-        kept = _Reserve(made, setting.folder)
+        root, made = stack.enter_context(vanishing_folder("bottleneck-share-", place, remedy))
+        kept = _Reserve(made, place)
         options = [f"hosts allow = {' '.join(allow)}"]
         options += ["restrict anonymous = 2", "server max protocol = SMB3_11"]
         if setting.signed:

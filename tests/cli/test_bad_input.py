@@ -119,7 +119,7 @@ def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed
         (("probe", "tcp", "--tcp-peer", "iperf3://"), "--tcp-peer"),
         (("probe", "disk", "--agent", "exec:", "--yes"), "TARGET"),
         (("nonsense",), "nonsense"),
-        (("explain", "/no/such/report.json"), "report.json"),
+        (("explain", "my copy is slow"), "No such file or directory; give figures with --copy"),
         (("explain", "/dev/null"), "/dev/null"),
         # a folder
         (("diagnose", "/no/such/folder", "--yes"), "not found on this host"),

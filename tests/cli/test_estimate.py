@@ -29,17 +29,8 @@ def test_an_estimate_shows_its_ceilings_their_rules_and_what_it_does_not_know(bo
 
 def test_a_full_estimate_is_one_screen(bottleneck):
     ended = bottleneck(
-        *(
-            "estimate",
-            "--link",
-            "1Gbit/s",
-            "--rtt",
-            "0.4ms",
-            "--window",
-            "64KiB",
-            "--loss",
-            "0.01%",
-        ),
+        *("estimate", "--link", "1Gbit/s", "--rtt", "0.4ms", "--window", "64KiB"),
+        *("--loss", "0.01%"),
         *("--disk-read", "hdd", "--disk-write", "nvme", "--size", "10GB"),
     )
     assert len(ended.out.splitlines()) <= 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli.loading import Typed, explained
 from bottleneck.readers.case import copy_of
 from bottleneck.report.report import ReportError
@@ -68,6 +69,15 @@ def test_several_files_and_words_are_one_case(files):
     card = report.client.interface
     assert (card.mtu_bytes, card.rate_bits_per_second) == (9000, 1_000_000_000)
     assert "fio.json" not in repr(report)
+
+
+def test_typed_rates_are_of_the_copy_s_way_and_what_is_faster_is_ruled_out():
+    typed = Typed(("push 38MB/s",), tcp="940Mbit/s", disk_read="160MB/s", disk_write="90MB/s")
+    told = diagnose(explained([], typed)).summary
+    assert "118 MB/s from the client to the server" in told
+    assert "The client's disk is not the bottleneck: it reads 160 MB/s by itself" in told
+    assert "The server's disk is not the bottleneck: it writes 90.0 MB/s by itself" in told
+    assert " (21% each)." in diagnose(explained([], Typed(("pull 38MB/s",), "1Gbit/s"))).summary
 
 
 def test_what_cannot_be_known_is_asked_for_at_once(files):

@@ -130,8 +130,10 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
 
 def words_of(copy: CopyFacts, part: Part, level: float) -> Named:
     """Returns the words of a component's own limit: no fault that passes, and that is not seen."""
-    limits = (each.ceiling for of, each in copy.claims if of == part)
+    limits = [each.ceiling for of, each in copy.claims if of == part]
     loads = [e for e in limits if e.standing == "estimated" and e.cause not in PASSING]
+    if not loads:
+        loads = [e for e in limits if e.component == "cpu" and e.standing == "at-least"]
     if loads:
         return min(loads, key=lambda each: abs(math.log(level / each.bytes_per_second))).named
     row = next(each for each in rows(copy, part) if not each.passing and not each.speaks)

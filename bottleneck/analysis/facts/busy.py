@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bottleneck.analysis import steps
+from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution import patterns
 from bottleneck.analysis.attribution.attribution import timed_copy
 from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult
@@ -36,6 +36,9 @@ from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
+SHAPED_RATIOS = 0.96, 1.04
+"""Rate of a running copy over that of its sender's shaper, where it is that shaper's."""
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -60,6 +63,9 @@ def watched(report: Report, copy: Copy) -> Watched:
         # The sender's congestion window holds a path that is empty.
         uses["tcp", timed.sender] = uses.pop(NETWORK, 0.0)
     _count_host(report, copy, uses)
+    shaper = _shaper_use(report, copy)
+    if shaper > uses.get(NETWORK, 0.0):
+        uses |= {NETWORK: shaper, UNKNOWN: uses.get(UNKNOWN, 0.0) * (1 - shaper)}
     view = _view(result)
     facts = tuple(_fact(part, use, result.time.looks) for part, use in uses.items())
     unseen: frozenset[Part] = frozenset()
@@ -93,6 +99,19 @@ def _count_host(report: Report, copy: Copy, uses: dict[Part, float]) -> None:
             uses[part] = max(min(1.0, seen.all_cores_ratio), uses.get(part, 0.0))
 
 
+def _shaper_use(report: Report, copy: Copy) -> float:
+    """Returns the share of its rate that a shaper of the sender's gave a running copy.
+
+    0: none is known, or the copy does not run at it. A bucket that is drained leaves no queue in
+    the looks of a sender whose few segments wait there.
+    """
+    shaped = hardware_limits.shaped(report, copy.sender)
+    if shaped is None or copy.made is None or not copy.running:
+        return 0.0
+    ratio = copy.made.rate.median / shaped.bytes_per_second
+    return min(1.0, ratio) if SHAPED_RATIOS[0] <= ratio <= SHAPED_RATIOS[1] else 0.0
+
+
 def _one_end(
     report: Report,
     copy: Copy,
@@ -111,7 +130,7 @@ def _one_end(
     own = timed.connection(timed.asking)
     if timed.pull and not timed.on_one_host:
         return _arriving(timed, uses, facts, looks), unseen
-    if own is not None and is_without_queue(timed, own):
+    if own is not None and is_without_queue(timed, own) and not _shaper_use(report, copy):
         # A server that acknowledges late leaves bytes unsent too, as a full path does.
         late = min(1.0, uses.get(UNKNOWN, 0.0) + uses.get(NETWORK, 0.0))
         facts = (*(e for e in facts if e.part != UNKNOWN), _fact(UNKNOWN, late, looks))

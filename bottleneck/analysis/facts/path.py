@@ -147,6 +147,10 @@ def _link(report: Report, copy: Copy, is_watched: bool) -> Iterator[Fact]:
     step = copy.made
     if step is None or not is_watched:
         return
+    shaped = hardware_limits.shaped(report, copy.sender)
+    if shaped is not None and copy.running:
+        level = Level.around(shaped.bytes_per_second, 0.97, 1.03)
+        yield Fact(NETWORK, ALLOWS, level, f"the shaper of {shaped.what}", _at(step))
     match, most = model.looks_like(step.rate.median, mtu), _carried(report, copy)
     if match is not None and most < CHANGED_RATIO * step.rate.median:
         level = Level.around(match.payload_bytes_per_second, 0.97, 1.03)

@@ -14,6 +14,7 @@ from bottleneck.run.steps import files
 from bottleneck.target.target import parse
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Refused, Unavailable
+from probes.files import nameless
 from probes.files.served_file import new_name
 from probes.programs.smbclient import REMEDY
 from probes.smb import client_share
@@ -85,6 +86,11 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
         _compare_protection(bench, share)
         if not share.facts["local_path"]:
             bench.note("the client's agent cannot find the folder of --client-share here")
+    elif not share.facts["on_folder_disk"]:
+        bench.note(
+            f"others may change {bench.options.folder}: the copies that the server started used "
+            f"{nameless.on_disk()} on this host"
+        )
     return ServerCopies(bench, stack, share, seconds)
 
 

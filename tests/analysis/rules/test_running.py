@@ -100,6 +100,13 @@ def test_the_component_with_work_is_named_and_none_where_none_was_seen(named, lo
     says(watched(looks), named)
 
 
+@pytest.mark.parametrize(("rate", "named"), [(23.6, "network/path/link-rate"), (22.0, NOTHING)])
+def test_the_rate_of_the_sender_s_shaper_is_that_shaper_s_where_no_look_saw_it(rate, named, says):
+    world = watched({"client": host(), "server": host()}, rate=rate)
+    world.change_interface("client", qdisc="tbf", qdisc_rate_bytes_per_second=25_000_000)
+    says(world, named)
+
+
 @pytest.mark.parametrize(
     ("named", "rows"),
     [

@@ -57,13 +57,10 @@ def test_the_quota_of_an_ancestor_counts_too_v2(placed, tmp_path):
 
 def test_the_quotas_of_v1_are_read(placed, tmp_path):
     placed(1, "cpu")
-    group(tmp_path / "outer", cpu__cfs_quota_us="-1\n", cpu__cfs_period_us="100000\n")
-    group(
-        tmp_path / "outer" / "inner",
-        cpu__cfs_quota_us="15000\n",
-        cpu__cfs_period_us="100000\n",
-        cpu__stat="nr_periods 40\nnr_throttled 40\nthrottled_time 3578029131\n",
-    )
+    stat = "nr_periods 40\nnr_throttled 40\nthrottled_time 3578029131\n"
+    for folder, quota in ((tmp_path / "outer", -1), (tmp_path / "outer" / "inner", 15000)):
+        told = {"cpu__cfs_quota_us": f"{quota}\n", "cpu__cfs_period_us": "100000\n"}
+        group(folder, cpu__stat=stat, **told)
     (found,) = cgroup.quotas(1)
     assert (found.quota_cores, found.throttled_periods) == (0.15, 40)
 

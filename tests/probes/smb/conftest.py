@@ -95,19 +95,10 @@ def pipe2(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe2, Peer]]:
     def piped(**changes: Any) -> tuple[Pipe2, Peer]:
         wire, peer = ends
         wire.deadline = within()
-        told: dict[str, Any] = {
-            "wire": wire,
-            "session_id": SESSION,
-            "tree_id": TREE,
-            "file_id": FILE2,
-            "next_message_id": 10,
-            "credits": 100,
-            "multi_credit": True,
-            "max_read_bytes": 8 << 20,
-            "max_write_bytes": 8 << 20,
-            "signer": None,
-            "sealer": None,
-        }
+        told: dict[str, Any] = {"wire": wire, "session_id": SESSION, "tree_id": TREE}
+        told |= {"file_id": FILE2, "next_message_id": 10, "credits": 100, "multi_credit": True}
+        told |= {"max_read_bytes": 8 << 20, "max_write_bytes": 8 << 20}
+        told |= {"signer": None, "sealer": None}
         return Pipe2(Link2(**{**told, **changes})), peer
 
     return piped
@@ -120,18 +111,9 @@ def pipe1(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe1, Peer]]:
     def piped(**changes: Any) -> tuple[Pipe1, Peer]:
         wire, peer = ends
         wire.deadline = within()
-        told: dict[str, Any] = {
-            "wire": wire,
-            "user_id": USER,
-            "tree_id": TREE,
-            "file_id": FILE1,
-            "flags2": 0x4000,
-            "max_read_bytes": 130048,
-            "max_write_bytes": 130048,
-            "max_requests": 3,
-            "signer": None,
-            "sequence": 4,
-        }
+        told: dict[str, Any] = {"wire": wire, "user_id": USER, "tree_id": TREE, "file_id": FILE1}
+        told |= {"flags2": 0x4000, "max_read_bytes": 130048, "max_write_bytes": 130048}
+        told |= {"max_requests": 3, "signer": None, "sequence": 4}
         return Pipe1(Link1(**{**told, **changes})), peer
 
     return piped

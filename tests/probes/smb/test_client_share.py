@@ -16,7 +16,7 @@ import pytest
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import free_space, open_files
+from probes.files import free_space, nameless, open_files
 from probes.programs import samba, smbclient
 from probes.smb import client_share
 from probes.smb.client_share import Setting
@@ -280,13 +280,21 @@ def test_what_takes_its_place_is_not_emptied_in_its_stead(
     assert list(moved.iterdir()) == []
 
 
-def test_nothing_is_served_where_others_can_put_something_in_its_place(tmp_path: Path) -> None:
-    folder = tmp_path / "everybody's"
+def test_nothing_is_served_where_others_can_put_something_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, private = tmp_path / "everybody's", tmp_path / "private"
     folder.mkdir()
+    private.mkdir()
     folder.chmod(0o777)
+    monkeypatch.setattr(nameless, "on_disk", lambda: str(private))
+    with client_share.hold(setting(folder), Endpoint()) as peer:
+        assert Path(peer.facts["local_path"]).is_relative_to(private)
+        assert list(folder.iterdir()) == []
+    monkeypatch.setattr(nameless, "on_disk", lambda: str(folder))
     with pytest.raises(Unavailable, match=f"{folder}: .* another --folder, or --client-share"):
         entered(client_share.hold(setting(folder), Endpoint()))
-    assert list(folder.iterdir()) == []
+    assert [*folder.iterdir(), *private.iterdir()] == []
 
 
 def test_what_a_file_system_tells_at_once_of_seconds_ends_no_share(
