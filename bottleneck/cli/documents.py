@@ -23,10 +23,12 @@ from bottleneck.cli.options import USUAL_SCREEN, Documents, Quiet, Reading, Scre
 from bottleneck.documents import formats, terminal
 from bottleneck.documents.answer import verdict
 from bottleneck.documents.console import print_report
+from bottleneck.documents.document import Text
 from bottleneck.documents.formats import KINDS
 from bottleneck.report import document_file, last_report, report
 from bottleneck.report.report import Report
 from bottleneck.text import units
+from bottleneck.text.safe import safe
 from probes.core.stage import Refused
 
 if TYPE_CHECKING:
@@ -213,7 +215,6 @@ def written(
     nothing is said of what the system does not let write.
     """
     command_line.now().documents = {}
-    done = True
     keeps = output.keeps and bool(known.entries)
     kept = keeps and last_report.keep(text_of("json", known, diagnosis))
 
@@ -221,13 +222,13 @@ def written(
         made = (texts or {}).get(kind)
         return text_of(kind, known, diagnosis, output.units) if made is None else made
 
-    for kind, path in output.asked:
-        if path != STDOUT:
-            done = saved(f"--{kind}", path, partial(text, kind), quietly) and done
+    files = [(kind, path) for kind, path in output.asked if path != STDOUT]
+    wrote = [path for kind, path in files if saved(f"--{kind}", path, partial(text, kind), quietly)]
+    done = len(wrote) == len(files)
     if output.on_stdout is not None or texts:
         on_stdout = output.on_stdout or ""
         return shown(lambda: to_stdout(text(on_stdout)), quietly) and done
-    return shown(lambda: _print(known, diagnosis, output, kept), quietly) and done
+    return shown(lambda: _print(known, diagnosis, output, kept, wrote), quietly) and done
 
 
 def saved(option: str, path: str, text: Callable[[], str], quietly: bool = False) -> bool:
@@ -286,8 +287,10 @@ def to_stdout(text: str) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
 
 
-def _print(known: Report, diagnosis: Diagnosis, output: Output, kept: bool) -> None:
-    """The console's words."""
+def _print(
+    known: Report, diagnosis: Diagnosis, output: Output, kept: bool, wrote: Sequence[str]
+) -> None:
+    """The console's words; wrote: paths of the files that hold them too."""
     if not known.entries and exits.said:
         return  # the line on stderr has said why nothing was measured
     with units.shown_as(output.units):
@@ -297,6 +300,8 @@ def _print(known: Report, diagnosis: Diagnosis, output: Output, kept: bool) -> N
             terminal.show(console, verdict(known, told))
             return
         print_report(known, told, console, output.sections, kept)
+        if wrote:
+            terminal.show(console, (Text(f"Written: {', '.join(map(safe, wrote))}."),))
 
 
 def settle(status: str, sentence: str) -> None:
