@@ -241,7 +241,7 @@ def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Repo
     if sentence:
         bench.note(sentence)
         # Of a run that measured nothing the plugin's answer is this sentence.
-        printed = command_line.now().plugin and not bench.ledger.entries()
+        printed = command_line.now().plugin and not bench.log.entries()
         exits.complain(sentence, shown=not printed)
     known, diagnosis, broken = explained(bench.report(), output, bool(sentence))
     return known, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
@@ -309,7 +309,7 @@ def _stopped(bench: Bench, late: list[bool]) -> tuple[int, str]:
     if len(late) > 1:
         unclosed.append("test files may remain, remove them later with bottleneck cleanup")
     sentence = "; ".join([sentence, *unclosed])
-    if bench.ledger.entries():
+    if bench.log.entries():
         return exits.INCOMPLETE, sentence
     bench.status = "failed"
     return exits.UNREACHABLE, f"{bench.options.target.name}: no answer: {sentence}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bottleneck import __version__
@@ -16,7 +17,7 @@ from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import Host, PartlyRan, Ran, StageError
 from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.run import plan
-from bottleneck.run.ledger import Ledger, Repeat
+from bottleneck.run.log import Log, Repeat
 from bottleneck.run.sockets import watching
 from probes.core.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused, Unavailable, module_of
@@ -32,6 +33,7 @@ CLOSING_SHARE = 0.05
 BROKEN_OFF = "interrupted"
 """How a step ends that takes the run with it, as Ctrl-C does."""
 NEEDS_AGENT = "needs an agent on the server (use --agent ssh://HOST)"
+WHOLE_COPY = "the copy as a user makes it"
 USEFUL_SECONDS = 1.5
 """Less is no copy."""
 HELD_SECONDS = 60.0
@@ -69,7 +71,7 @@ class Bench:
     seed: str = field(default_factory=lambda: secrets.token_hex(16))
     """Of the payload: both hosts make the same bytes from it."""
     status: str = "partial"
-    ledger: Ledger = field(default_factory=Ledger)
+    log: Log = field(default_factory=Log)
     address: str = ""
     """The server's IP address, looked up once."""
     facts: dict[str, HostFacts] = field(default_factory=dict)
@@ -190,8 +192,8 @@ class Bench:
 
     def note(self, text: str) -> None:
         """One line for the report about what was not measured, and why; once."""
-        if text not in self.ledger.notes:
-            self.ledger.notes.append(text)
+        if text not in self.log.notes:
+            self.log.notes.append(text)
 
     def rounds(self) -> Iterator[None]:
         """The runs of all that is measured: one, or those that were asked for after a warm-up."""
@@ -200,7 +202,7 @@ class Bench:
         self.warming = runs > 0
         yield
         if self.warming:
-            self.ledger.forget()
+            self.log.forget()
             self.note(WARMED_UP)
             self.warming = False
         for made in range(runs):
@@ -236,8 +238,8 @@ class Bench:
             },
             client=client,
             server=self.facts.get("server"),
-            entries=self.ledger.entries(),
-            notes=tuple(self.ledger.notes),
+            entries=self.log.entries(),
+            notes=tuple(self.log.notes),
             target_rate_bytes_per_second=self.options.target_rate_bytes_per_second,
         )
 
@@ -248,10 +250,13 @@ class Bench:
         return Step(stage, plain, initiator)
 
     @contextmanager
-    def outcome(self, step: Step, label: str, optional: bool = False) -> Iterator[None]:
+    def outcome(
+        self, step: Step, label: str, why: str, optional: bool = False
+    ) -> Iterator[Callable[..., None]]:
         """Runs the body for a step; whatever goes wrong becomes the step's outcome.
 
-        optional: what cannot be tried here is a note, and the run is complete without it.
+        optional: what cannot be tried here is a note, and the run is complete without it. Yields
+        what takes a run of the step into the log: see _take.
 
         Raises:
             AgentLost: an agent went with it; nothing more can be measured.
@@ -262,22 +267,22 @@ class Bench:
         self.tell(label)
         outcome = BROKEN_OFF
         try:
-            yield
+            yield partial(self._take, step, why)
             outcome = "measured"
         except Unavailable as error:
             outcome = f"skipped: {error}"
             if optional:
                 self.note(f"{label}: {outcome}")
             else:
-                self.ledger.end(step, Skipped(str(error)))
+                self.log.add(step, Skipped(str(error)), why)
         except (PartlyRan, Refused, StageError) as error:
             outcome = f"failed: {error}"
-            self.ledger.end(step, Failed(str(error), error.samples))
+            self.log.add(step, Failed(str(error), error.samples), why)
             if isinstance(error, PartlyRan) and error.lost:
                 raise hosts.AgentLost(str(error)) from None
             if isinstance(error, Refused):
                 # Where the first copy gets no connection, no other does.
-                none_fits = error.kind == "crowded" and not self.ledger.repeats
+                none_fits = error.kind == "crowded" and not self.log.measured_any()
                 if error.ends_run or none_fits:
                     raise
         finally:
@@ -285,10 +290,10 @@ class Bench:
             self.save(self.report())
 
     def _tell_end(self, step: Step, label: str, outcome: str) -> None:
-        made = self.ledger.latest(step)
+        made = self.log.latest(step)
         own, other = (made.initiator, made.responder) if made else (None, None)
         client, server = (own, other) if step.initiator == "client" else (other, own)
-        rate = self.ledger.rate(step)
+        rate = self.log.rate(step)
         self.tell(label, outcome=outcome, bytes_per_second=rate, client=client, server=server)
 
     def run(
@@ -331,8 +336,8 @@ class Bench:
         known = {"opened_after_seconds": opened[0]} if opened else {}
         return replace(shown, details={**shown.details, **known})
 
-    def take(self, step: Step, ran: Ran, details: dict[str, Any] | None = None) -> None:
-        """A run of a step into the ledger, with what is known of it beside its own details."""
+    def _take(self, step: Step, why: str, ran: Ran, details: dict[str, Any] | None = None) -> None:
+        """A run of a step into the log, with what is known of it beside its own details."""
         try:
             used = [
                 usage(*(protocol.from_plain(Counters, each) for each in pair)) if pair else None
@@ -346,7 +351,7 @@ class Bench:
         counted = _interface_counts(step, ran)
         if counted:
             known["interface_counts"] = counted
-        self.ledger.add(step, Repeat(ran.samples, used[0], used[1], known))
+        self.log.add(step, Repeat(ran.samples, used[0], used[1], known), why)
 
 
 def _interface_counts(step: Step, ran: Ran) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bottleneck.report.report import Step
-from bottleneck.run.ledger import Ledger
+from bottleneck.run.log import Log
 from bottleneck.target.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
 from probes.core.records import DIALECTS, FILE_COPY
@@ -256,22 +256,22 @@ OF_LOOPBACK_RATIO = 0.5
 """Of what a host moves to itself: SMB and a file cost it at least as much again."""
 
 
-def measured(ledger: Ledger) -> Iterator[tuple[Step, float]]:
+def measured(log: Log) -> Iterator[tuple[Step, float]]:
     """The steps that have a rate, with it; bytes per second."""
-    for step in ledger.steps:
-        rate = ledger.rate(step)
+    for step in log.steps:
+        rate = log.rate(step)
         if rate is not None:
             yield step, rate
 
 
-def known_rates(ledger: Ledger) -> dict[str, float]:
+def known_rates(log: Log) -> dict[str, float]:
     """Of the bare network and of the disks past their cache, by their names.
 
     A copy has one connection: what several streams carry together bounds it where one was not
     measured alone.
     """
     known: dict[str, float] = {}
-    for step, rate in measured(ledger):
+    for step, rate in measured(log):
         setting = step.setting
         if step.stage == "loopback":
             least = min(rate * OF_LOOPBACK_RATIO, known.get("loopback", rate))

@@ -64,7 +64,7 @@ def measure(bench: Bench) -> None:
         _read_samba_config(bench)
         for _ in bench.rounds():
             _make(bench, mounted, stack)
-    bench.status = "complete" if bench.ledger.complete() else "partial"
+    bench.status = "complete" if bench.log.complete() else "partial"
     bench.save(bench.report())
 
 
@@ -92,8 +92,7 @@ def _measure_limits(bench: Bench, stack: ExitStack, worth: disks.Disks) -> tuple
     """
     left_out = ["loopback"] if worth is not None and bench.wants("loopback") else []
     if bench.wants("loopback") and not left_out:
-        bench.ledger.why = loopback.STAGE.measures
-        turns.measure(bench, loopback.STAGE)
+        turns.measure(bench, loopback.STAGE, loopback.STAGE.measures)
     if bench.wants("tcp"):
         transfers.measure_transfers(bench, clear=worth is not None)
     if bench.wants("disk"):

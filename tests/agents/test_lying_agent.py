@@ -43,7 +43,7 @@ def loopback_there(bench):
             "turns",
             lambda _: [replace(there, least_seconds=0.15, usual_seconds=0.0, grace_seconds=5.0)],
         )
-        turns.measure(bench, loopback.STAGE)
+        turns.measure(bench, loopback.STAGE, "")
 
 
 def run(monkeypatch, measure, path, value):

@@ -118,7 +118,9 @@ def test_under_nagios_an_ending_that_the_answer_has_not_stays_on_stderr(
 
     def broken(bench):
         if measured:
-            with bench.outcome(Step("disk", {"verb": "read", "side": "client"}, "client"), "disk"):
+            with bench.outcome(
+                Step("disk", {"verb": "read", "side": "client"}, "client"), "disk", "its rate"
+            ):
                 raise Unavailable("no disk")
         bench.status = "partial" if measured else "failed"
         return 3, left

@@ -131,7 +131,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
     from probes.core.records import Skipped
 
     def one_step(bench):
-        bench.ledger.end(Step("tcp", {}, "client"), Skipped("no time"))
+        bench.log.add(Step("tcp", {}, "client"), Skipped("no time"))
 
     def burns(known):
         assert not known.entries, "burnt"

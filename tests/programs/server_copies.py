@@ -46,10 +46,10 @@ with ExitStack() as stack:
     session._locate(bench)
     session._learn(bench)
     disks.hold_sources(bench, stack)
-    initiators.measure_initiators(bench)
+    initiators.measure_initiators(bench, "")
 steps = [
     {"kind": type(end).__name__, "initiator": step.initiator, **step.setting, **told(end)}
     for step, end in bench.report().entries
 ]
 left = [line for host in bench.reached.values() for line in host.unclosed]
-print(json.dumps({"steps": steps, "notes": bench.ledger.notes, "unclosed": left}), flush=True)
+print(json.dumps({"steps": steps, "notes": bench.log.notes, "unclosed": left}), flush=True)

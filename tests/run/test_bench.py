@@ -10,7 +10,7 @@ import pytest
 from bottleneck.report.report import Step
 from bottleneck.run import plan, session
 from bottleneck.run.bench import Bench, Event
-from bottleneck.run.ledger import Repeat
+from bottleneck.run.log import Repeat
 from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint, Sample, Usage
 from probes.core.stage import Unavailable
@@ -36,7 +36,7 @@ def test_a_folder_that_may_remain_on_the_share_is_named_with_what_removes_it(tol
     session._note_unclosed(bench)
     assert (
         bench.unclosed
-        == bench.ledger.notes
+        == bench.log.notes
         == [
             "//nas/media: the folder bottleneck-0123456789abcdef may remain there; "
             "the next run or bottleneck cleanup removes it"
@@ -49,8 +49,8 @@ def test_a_step_ends_with_its_rate_and_what_each_host_was_busy_with(told, initia
     bench, events = told
     step = Step("tcp", {"verb": "push"}, initiator)
     own, other = (IDLE, BUSY) if initiator == "client" else (BUSY, IDLE)
-    with bench.outcome(step, "tcp push x1"):
-        bench.ledger.add(step, Repeat((Sample(0.0, 0), Sample(2.0, 200)), own, other, {}))
+    with bench.outcome(step, "tcp push x1", "its rate"):
+        bench.log.add(step, Repeat((Sample(0.0, 0), Sample(2.0, 200)), own, other, {}))
     begin, end = events
     assert (begin.step, begin.outcome, begin.client) == ("tcp push x1", "", None)
     assert (end.outcome, end.bytes_per_second, end.budget_seconds) == ("measured", 100.0, 20.0)
@@ -59,7 +59,7 @@ def test_a_step_ends_with_its_rate_and_what_each_host_was_busy_with(told, initia
 
 def test_a_step_that_could_not_be_tried_ends_with_its_reason_and_no_figures(told):
     bench, events = told
-    with bench.outcome(Step("tcp", {}, "client"), "tcp push x1"):
+    with bench.outcome(Step("tcp", {}, "client"), "tcp push x1", "its rate"):
         raise Unavailable("no agent")
     assert events[-1].outcome == "skipped: no agent"
     assert events[-1].bytes_per_second is events[-1].client is events[-1].server is None
@@ -67,7 +67,10 @@ def test_a_step_that_could_not_be_tried_ends_with_its_reason_and_no_figures(told
 
 def test_a_step_that_an_interrupt_broke_off_was_not_measured(told):
     bench, events = told
-    with pytest.raises(KeyboardInterrupt), bench.outcome(Step("tcp", {}, "client"), "tcp push x1"):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        bench.outcome(Step("tcp", {}, "client"), "tcp push x1", "its rate"),
+    ):
         raise KeyboardInterrupt
     assert events[-1].outcome == "interrupted"
 
@@ -77,10 +80,10 @@ def runs_made(bench, each_seconds, clock):
     step = Step("tcp", {"verb": "push"}, "client")
     for number, _ in enumerate(bench.rounds()):
         samples = Sample(0.0, 0), Sample(1.0, number)
-        with bench.outcome(step, "tcp push x1"):
-            bench.ledger.add(step, Repeat(samples, IDLE, None, {}))
+        with bench.outcome(step, "tcp push x1", "its rate"):
+            bench.log.add(step, Repeat(samples, IDLE, None, {}))
         clock.time += each_seconds
-    ((_, outcome),) = bench.ledger.entries()
+    ((_, outcome),) = bench.log.entries()
     return [run[-1].moved_bytes for run in outcome.runs]
 
 
@@ -101,7 +104,7 @@ def test_runs_come_after_one_that_is_not_counted_while_there_is_time(
     bench.began = clock.now()
     monkeypatch.setattr("bottleneck.run.bench.time", clock)
     assert runs_made(bench, 4.0, clock) == counted
-    assert len(bench.ledger.notes) == len(notes)
-    assert all(has in (..., note) for has, note in zip(notes, bench.ledger.notes, strict=True))
+    assert len(bench.log.notes) == len(notes)
+    assert all(has in (..., note) for has, note in zip(notes, bench.log.notes, strict=True))
     warm = [each.step.endswith("(warm-up)") for each in events[::2]]
     assert warm == [runs > 0, *(False for _ in warm[1:])]

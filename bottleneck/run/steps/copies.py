@@ -11,7 +11,7 @@ from typing import Any
 from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import USEFUL_SECONDS, Bench
+from bottleneck.run.bench import USEFUL_SECONDS, WHOLE_COPY, Bench
 from bottleneck.run.steps import copy_size, disks, files, past_cache, schedule, turns
 from bottleneck.run.steps.copy_size import SMB1
 from probes.core.records import DROPS, Endpoint, Skipped, run_rate
@@ -38,7 +38,7 @@ ATTEMPTS, PAUSE_SECONDS = 3, 0.25
 MOST_REPETITIONS = 6
 ALL_ROUNDS_SECONDS = 300.0
 """Budget from which on all copies are repeated before the tests that explain them."""
-WHOLE, WITHOUT_DISK = "the copy as a user makes it", "the copy without the client's disk"
+WITHOUT_DISK = "the copy without the client's disk"
 
 
 def measure_copies(
@@ -64,8 +64,7 @@ def measure_copies(
             _make_source(bench, dialect, labels, stack)
         elif named is not None and named.side == "client" and not bench.calibrated:
             _calibrate(bench, dialect)  # it bounds how much of the file is pushed
-        bench.ledger.why = WHOLE
-        _round(bench, dialect, labels, 0, extra=False)
+        _round(bench, dialect, labels, 0, WHOLE_COPY)
         if turns.in_vain(bench, "pull"):
             bench.note(f"tests that explain copies: skipped: {DROPS} on the path")
             break
@@ -75,14 +74,12 @@ def measure_copies(
         made[dialect] = labels
     worth = schedule.disks_to_measure(bench)
     if worth is None and opened in made and not bench.options.copy:
-        bench.ledger.why = WITHOUT_DISK
         # Where a push from memory made the pulls' source, that push is known.
         for copy in ("push.cached", "pull.cached") if _filling(bench) else ("pull.cached",):
-            _copy(bench, opened, made[opened], copy, "memory")
+            _copy(bench, opened, made[opened], copy, "memory", WITHOUT_DISK)
     left_out = limits(worth)
     if opened in made and not (bench.options.runs or bench.options.copy):
         _explained(bench, endpoint, made[opened], left_out)
-    bench.ledger.why = ""
 
 
 def _explained(
@@ -126,8 +123,8 @@ def _repeat(bench: Bench, dialect: str, labels: dict[str, Any], made: int, round
         found = schedule.in_doubt(bench)
         if found is not None and not found:
             break
-        bench.ledger.why = found[0].reason if found else "how far one run varies"
-        _round(bench, dialect, labels, number, extra=False)
+        why = found[0].reason if found else "how far one run varies"
+        _round(bench, dialect, labels, number, why)
 
 
 def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
@@ -138,10 +135,9 @@ def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
         fitting = [copy for copy in unsteady if copy_size.fits(bench, dialect, copy)]
         if not fitting:
             return
-        bench.ledger.why = "its runs vary widely"
         for copy in plan.COPY_ORDER:
             if copy in fitting:
-                _copy(bench, dialect, labels, copy, "folder")
+                _copy(bench, dialect, labels, copy, "folder", "its runs vary widely")
 
 
 def _smb1(bench: Bench, endpoint: Endpoint, cache: str = "") -> bool:
@@ -151,8 +147,8 @@ def _smb1(bench: Bench, endpoint: Endpoint, cache: str = "") -> bool:
     """
     labels = _labels(bench, endpoint, SMB1)
     if labels is not None:
-        bench.ledger.why = "the oldest dialect that the server supports"
-        _round(bench, SMB1, labels, 0, extra=True, cache=cache)
+        why = "the oldest dialect that the server supports"
+        _round(bench, SMB1, labels, 0, why, extra=True, cache=cache)
     return labels is not None
 
 
@@ -160,7 +156,6 @@ def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: Exit
     """The files that the copies read: the client's own, and the share's where no push fills it."""
     if bench.source_bytes:
         return
-    bench.ledger.why = WITHOUT_DISK
     _calibrate(bench, dialect)
     disks.hold_sources(bench, stack, disks.first_sides(bench))
     if not _filling(bench):
@@ -182,13 +177,9 @@ def _asked(bench: Bench, verb: str) -> tuple[str, ...]:
 
 def _fill(bench: Bench, dialect: str, labels: dict[str, Any], again: bool = False) -> None:
     """Makes the pulls' source by a push from memory, where there is none; again: once more."""
-    tried = (
-        not again and _step(bench, dialect, "push.cached", "memory", labels) in bench.ledger.steps
-    )
+    tried = not again and _step(bench, dialect, "push.cached", "memory", labels) in bench.log.steps
     if not bench.source_bytes and _asked(bench, "pull") and not tried:
-        why, bench.ledger.why = bench.ledger.why, WITHOUT_DISK
-        _copy(bench, dialect, labels, "push.cached", "memory")
-        bench.ledger.why = why
+        _copy(bench, dialect, labels, "push.cached", "memory", WITHOUT_DISK)
 
 
 def _calibrate(bench: Bench, dialect: str) -> None:
@@ -237,7 +228,13 @@ def _calibrate(bench: Bench, dialect: str) -> None:
 
 
 def _round(
-    bench: Bench, dialect: str, labels: dict[str, Any], number: int, extra: bool, cache: str = ""
+    bench: Bench,
+    dialect: str,
+    labels: dict[str, Any],
+    number: int,
+    why: str,
+    extra: bool = False,
+    cache: str = "",
 ) -> None:
     """All four copies in turn, or those of a source in this cache: drift hits them alike.
 
@@ -249,7 +246,7 @@ def _round(
         if copy.startswith("pull") and not extra:
             _fill(bench, dialect, labels)
         if number == 0 and not extra or copy_size.fits(bench, dialect, copy):
-            _copy(bench, dialect, labels, copy, "folder")
+            _copy(bench, dialect, labels, copy, "folder", why)
         elif number == 0:
             bench.note(f"{dialect} {copy}: skipped: out of time (use a larger --budget)")
 
@@ -276,7 +273,8 @@ def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | 
         bench.note(str(error))
         if asked:
             for copy in plan.COPY_ORDER:
-                bench.ledger.end(_step(bench, dialect, copy, "folder", {}), Skipped(str(error)))
+                step = _step(bench, dialect, copy, "folder", {})
+                bench.log.add(step, Skipped(str(error)), WHOLE_COPY)
         return None
 
 
@@ -286,17 +284,19 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
     return bench.step("smb-copy", setting, "client")
 
 
-def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str) -> None:
+def _copy(
+    bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str, why: str
+) -> None:
     """Makes one run of one copy; anew where what it failed of is mended."""
     step = _step(bench, dialect, copy, end, labels)
     unproven = copy == "pull.uncached" and bench.server_path is None
-    if unproven and (bench.warming or step in bench.ledger.steps):
+    if unproven and (bench.warming or step in bench.log.steps):
         return  # once it was read, its source is cached
     label = f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"
-    with bench.outcome(step, label):
+    with bench.outcome(step, label, why) as take:
         for attempt in range(ATTEMPTS):
             try:
-                _make(bench, step, labels, unproven)
+                _make(bench, step, labels, unproven, take)
                 break
             except (PartlyRan, Refused, StageError) as error:
                 lost = isinstance(error, PartlyRan) and error.lost
@@ -306,10 +306,16 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
                 bench.note(f"{label} was made again: {error}")
             if copy.startswith("pull"):
                 _fill(bench, dialect, labels, again=True)
-    turns.ask_path(bench, bench.ledger.failed(step))
+    turns.ask_path(bench, bench.log.failed(step))
 
 
-def _make(bench: Bench, step: Step, labels: dict[str, Any], unproven: bool) -> None:
+def _make(
+    bench: Bench,
+    step: Step,
+    labels: dict[str, Any],
+    unproven: bool,
+    take: Callable[..., None],
+) -> None:
     """Makes the run of a step; unproven: nobody can look into its source's cache."""
     copy, dialect, end = (step.setting[name] for name in ("copy", "dialect", "end"))
     verb, _, requested = copy.partition(".")
@@ -339,12 +345,12 @@ def _make(bench: Bench, step: Step, labels: dict[str, Any], unproven: bool) -> N
         **labels,
     )
     if unproven:
-        past_cache.pull(bench, step, setting)
+        past_cache.pull(bench, step, setting, take)
         return
     peer = replace(bench.share, path=source.path if source and end == "folder" else "")
     details = {"cache": proof} if verb == "pull" else {}
-    bench.take(step, bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS), details)
-    if fills and (made := bench.ledger.latest(step)):
+    take(bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS), details)
+    if fills and (made := bench.log.latest(step)):
         bench.source_bytes = made.run[-1].moved_bytes
 
 

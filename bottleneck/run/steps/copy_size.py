@@ -21,8 +21,8 @@ SMB1_SHARE_OF_BUDGET = 0.15
 
 def bounding_rates(bench: Bench) -> dict[str, float]:
     """What is known to bound the copies, by plan.Rates' names."""
-    known = plan.known_rates(bench.ledger)
-    for step, rate in plan.measured(bench.ledger):
+    known = plan.known_rates(bench.log)
+    for step, rate in plan.measured(bench.log):
         setting = step.setting
         if step.stage == "smb-copy" and setting["dialect"] != "smb1":
             verb = setting["copy"].partition(".")[0]
@@ -61,7 +61,7 @@ def share_seconds(bench: Bench, dialect: str, end: str) -> float:
     """Of the time that is left, a copy's part: those that come after it get theirs."""
     made = {
         step.setting["copy"]
-        for step in bench.ledger.steps
+        for step in bench.log.steps
         if step.stage == "smb-copy" and step.setting["end"] == "folder"
         if step.setting["dialect"] == dialect
     }

@@ -32,6 +32,7 @@ ZONE_WRITE_SECONDS = 2.0
 """Of each zone: the disk's own cache and the last flush are a small part of it."""
 NEAR_RATIO = 0.6
 """Of what its disk gives, from which on a copy may be held by it."""
+ALONE = "the rate of each disk by itself"
 ALONE_TIMES = 4.0
 """How much longer a step is where nothing but the disk was asked for."""
 
@@ -99,38 +100,37 @@ def measure_disks(bench: Bench, worth: Disks = None) -> list[str]:
     by side and read or write; None: all of them. Returns the names of skipped tests.
     """
     alone = bench.alone("disk")
-    bench.ledger.why = "the rate of each disk by itself"
     named = (bench.options.device, bench.options.file)
     at_server = any(each is not None and each.side == "server" for each in named)
     here_alone = alone and bench.options.agent == "none" and not at_server
     sides: tuple[plan.Side, ...] = ("client",) if here_alone else plan.SIDES
     if plan.DISK_CHOICES & bench.options.settings.keys():
         for each in plan.chosen_disk_steps(sides, bench.options):
-            _measure_all(bench, each)
+            _measure_all(bench, each, ALONE)
         return []
     left_out = []
     for each in plan.disk_steps(sides, bench.options, alone):
         if worth is not None and (each.side, each.verb) not in worth:
             left_out += [f"disk {each.side} {each.verb}"] if each.pattern == "sequential" else []
         elif alone or each.pattern == "sequential":
-            _measure_all(bench, each)
+            _measure_all(bench, each, ALONE)
     return left_out
 
 
-def explain_disks(bench: Bench) -> None:
+def explain_disks(bench: Bench, why: str) -> None:
     """What tells why a disk gives what it gives: after copies that may come near to it."""
     if bench.alone("disk"):
         return
     for each in plan.disk_steps(plan.SIDES, bench.options):
         if each.pattern != "sequential" and explains(bench, each):
-            _measure_all(bench, each)
+            _measure_all(bench, each, why)
 
 
-def _measure_all(bench: Bench, each: plan.DiskStep) -> None:
+def _measure_all(bench: Bench, each: plan.DiskStep, why: str) -> None:
     times, named = _times(bench, each), bench.options.device
     chosen = named.path if named and plan.DISK_CHOICES & bench.options.settings.keys() else ""
     for device in _devices(bench, each) if each.pattern == "zones" else [chosen]:
-        _measure(bench, each, device, times)
+        _measure(bench, each, device, times, why)
 
 
 def _times(bench: Bench, each: plan.DiskStep) -> float:
@@ -145,7 +145,7 @@ def _only_reads(bench: Bench) -> bool:
     return all(each.pattern in ("zones", "file") for each in steps)
 
 
-def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> None:
+def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float, why: str) -> None:
     source, folder = bench.sources.get(each.side), bench.folder(each.side)
     seconds = times * _seconds(bench, each)
     usual = disk.Setting(
@@ -162,7 +162,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
     step = bench.step("disk", setting, each.side)
     kind = each.cache if each.pattern == "sequential" else each.pattern
     label = f"disk {each.side} {each.verb} {kind}"
-    with bench.outcome(step, label, optional=_is_optional(bench, each)):
+    with bench.outcome(step, label, why, _is_optional(bench, each)) as take:
         if each.side not in bench.reached:
             raise Unavailable(NEEDS_AGENT)
         if each.pattern == "file":
@@ -193,7 +193,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             raise Unavailable(why if folder else lost)
         beside = 0.0 if each.pattern == "sequential" and not setting.chosen else LEAST_LEFT_SECONDS
         bench.need(seconds + beside)
-        bench.take(step, bench.run(step, setting, peer, seconds + _grace(setting), both=False))
+        take(bench.run(step, setting, peer, seconds + _grace(setting), both=False))
 
 
 def _is_optional(bench: Bench, each: plan.DiskStep) -> bool:
@@ -288,8 +288,8 @@ def explains(bench: Bench, step: plan.DiskStep) -> bool:
 
 def _near(bench: Bench, side: plan.Side) -> bool:
     """Whether a copy ran near what the disk of a side reads or writes."""
-    known = plan.known_rates(bench.ledger)
-    for step, rate in plan.measured(bench.ledger):
+    known = plan.known_rates(bench.log)
+    for step, rate in plan.measured(bench.log):
         name = str(step.setting.get("copy", ""))
         if step.stage not in ("smb-copy", "native-copy") or step.setting.get("end") == "memory":
             continue

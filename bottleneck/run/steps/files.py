@@ -12,7 +12,7 @@ from bottleneck.agents import protocol
 from bottleneck.agents.hosts import Host, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
+from bottleneck.run.bench import NEEDS_AGENT, USEFUL_SECONDS, WHOLE_COPY, Bench
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
 from probes.files import page_cache, source_file
@@ -282,7 +282,7 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
     setting = copy_setting(bench, copy, dialect, file=file, checked=not pushed, **labels)
     step = bench.step("smb-copy", setting, "client")
     step.setting["file"] = setting.file
-    with bench.outcome(step, f"{copy} {dialect}"):
+    with bench.outcome(step, f"{copy} {dialect}", WHOLE_COPY) as take:
         if why:
             bench.note(f"--file: unknown how much of it the {named.side}'s cache holds: {why}")
         bench.need()
@@ -302,7 +302,7 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
         proof = cache_proof(named.side, requested, proven, cached_ratio)
         peer = replace(bench.share, path=named.path if pushed else "")
         timeout = setting.seconds + GRACE_SECONDS
-        bench.take(step, bench.run(step, setting, peer, timeout), {"cache": proof})
+        take(bench.run(step, setting, peer, timeout), {"cache": proof})
 
 
 def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
@@ -312,7 +312,7 @@ def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
         return min(plan.LARGEST_COPY_BYTES, usable)
     pushes = [
         rate
-        for step, rate in plan.measured(bench.ledger)
+        for step, rate in plan.measured(bench.log)
         if step.stage == "smb-copy" and str(step.setting["copy"]).startswith("push")
     ]
     # Its end is not known before it is sent: as much as the slowest of the run's own would take.
@@ -344,20 +344,20 @@ def copy_tree(bench: Bench, dialect: str) -> None:
     usual = small_files.Setting(verb, 0, 0, dialect, 0.0, bench.seed, tree=tree)
     setting = bench.chosen(replace(usual, folder="" if pushed else bench.options.folder))
     step = bench.step("small-files", setting, "client")
-    with bench.outcome(step, f"tree {verb} {dialect}"):
+    with bench.outcome(step, f"tree {verb} {dialect}", WHOLE_COPY) as take:
         bench.need(LEAST_TREE_SECONDS)
         # Removing the files takes about as long as making them.
         seconds = bench.left() / 2 if bench.alone("smb-copy") else TREE_COPIES * bench.times.copy
         room = room_bytes(bench) if pushed else usable_bytes(bench.client, bench.options.folder)
         setting = replace(setting, seconds=min(seconds, bench.left() / 2), size_bytes=room)
         peer = replace(bench.share, path=named.path if pushed else "")
-        bench.take(step, bench.run(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS))
+        take(bench.run(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS))
         _note_tree(bench, step)
 
 
 def _note_tree(bench: Bench, step: Step) -> None:
     """What of the folder was not copied."""
-    made = bench.ledger.latest(step)
+    made = bench.log.latest(step)
     told = made.details if made else {}
     if told.get("whole") is False:
         bench.note("--tree: not all of it was copied (use a larger --budget, or a smaller folder)")

@@ -32,7 +32,7 @@ WORST_RATIO = 2.0
 """How much longer than meant the slower of two copies of one size may take."""
 
 
-def measure_initiators(bench: Bench) -> None:
+def measure_initiators(bench: Bench, why: str) -> None:
     """All four copies once, as the server makes them; left out with a note in a short run."""
     if "dialect" not in bench.share.facts:
         return  # a mounted folder: there are no copies of ours to be compared with
@@ -52,12 +52,12 @@ def measure_initiators(bench: Bench) -> None:
                 stack.callback(bench.sources.pop, "server", None)
             served = open_copies(bench, stack, each)
             while left:
-                _copy(served, left.pop(0))
+                _copy(served, left.pop(0), why)
         except Unavailable as error:
-            _end(bench, left, Skipped(str(error)))
+            _end(bench, left, Skipped(str(error)), why)
         except (StageError, Refused) as error:
             # A login that was refused is not tried again for the copies that are left.
-            _end(bench, left, Failed(str(error)))
+            _end(bench, left, Failed(str(error)), why)
 
 
 def _seconds_each(bench: Bench, copies: int) -> float | None:
@@ -68,10 +68,10 @@ def _seconds_each(bench: Bench, copies: int) -> float | None:
     return min(seconds, bench.times.copy) if seconds >= LEAST_COPY_SECONDS else None
 
 
-def _end(bench: Bench, copies: list[str], outcome: Skipped | Failed) -> None:
+def _end(bench: Bench, copies: list[str], outcome: Skipped | Failed, why: str) -> None:
     for copy in copies:
         step = _step(bench, copy, str(bench.share.facts["dialect"]), SMBCLIENT, bench.share.facts)
-        bench.ledger.end(step, outcome)
+        bench.log.add(step, outcome, why)
     bench.save(bench.report())
 
 
@@ -85,19 +85,19 @@ def _step(bench: Bench, copy: str, dialect: str, engine: str, agreed: Details) -
     return step
 
 
-def _copy(served: ServerCopies, copy: str) -> None:
+def _copy(served: ServerCopies, copy: str, why: str) -> None:
     bench = served.bench
     step = _step(bench, copy, served.dialect, SMBCLIENT, served.share.facts)
-    with bench.outcome(step, f"server.{copy} {served.dialect}"):
+    with bench.outcome(step, f"server.{copy} {served.dialect}", why) as take:
         bench.need()
         verb = copy.partition(".")[0]
         size = _size(served, verb)
         if size < plan.LEAST_COPY_BYTES:
             raise Unavailable(files.too_small(bench, verb == "push"))
         if verb == "push":
-            _push(served, step, copy, size)
+            _push(served, step, copy, size, take)
         else:
-            _pull(served, step, copy, size)
+            _pull(served, step, copy, size, take)
 
 
 def _size(served: ServerCopies, verb: str) -> int:
@@ -106,12 +106,12 @@ def _size(served: ServerCopies, verb: str) -> int:
     same_way = ("pull." if verb == "push" else "push.", f"server.{verb}.")
     known = [
         rate
-        for step in bench.ledger.steps
+        for step in bench.log.steps
         if step.stage == "smb-copy"
         and step.setting["end"] == "folder"
         and step.setting["copy"].startswith(same_way)
         and step.setting["dialect"] == served.dialect
-        and (rate := bench.ledger.rate(step)) is not None
+        and (rate := bench.log.rate(step)) is not None
     ]
     rate = min(max(known), WORST_RATIO * min(known)) if known else None
     seconds = min(served.seconds, max(USEFUL_SECONDS / 2, bench.left() / WORST_RATIO))
@@ -131,7 +131,9 @@ def _room(served: ServerCopies, verb: str) -> int:
     return min(there, max(free, served.good_bytes), plan.LARGEST_COPY_BYTES)
 
 
-def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
+def _push(
+    served: ServerCopies, step: Step, copy: str, size: int, take: Callable[..., None]
+) -> None:
     bench = served.bench
     size, path = server_copies.whole_source(served, size)
     name = new_name(served.share.folder)
@@ -153,18 +155,20 @@ def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
     peer = replace(served.share, path=path)
     ran = _run_smbclient(served, step, copy, size, peer, name, finish)
     intact = known["hash_ok"] = server_copies.looked_at(served, name, size)
-    bench.take(step, ran, {**known, **_about(served)})
+    take(ran, {**known, **_about(served)})
     if intact is not False:
         server_copies.replace_source(served, name, size)
 
 
-def _pull(served: ServerCopies, step: Step, copy: str, size: int) -> None:
+def _pull(
+    served: ServerCopies, step: Step, copy: str, size: int, take: Callable[..., None]
+) -> None:
     size = server_copies.source_of(served, size)
     if size < plan.MIB:
         raise Unavailable("no source file on the client's share")
     about = {"cache": server_copies.client_cache(served, copy, size), **_about(served)}
     ran = _run_smbclient(served, step, copy, size, served.share, served.name)
-    served.bench.take(step, ran, about)
+    take(ran, about)
 
 
 def _run_smbclient(

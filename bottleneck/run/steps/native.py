@@ -12,7 +12,7 @@ from bottleneck.agents import protocol
 from bottleneck.agents.hosts import PartlyRan, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import USEFUL_SECONDS, Bench
+from bottleneck.run.bench import USEFUL_SECONDS, WHOLE_COPY, Bench
 from bottleneck.run.steps import files
 from bottleneck.target.target import no_mount
 from probes.core.records import Endpoint
@@ -187,7 +187,7 @@ def _step(bench: Bench, copy: str) -> Step:
 
 def _fits(bench: Bench, mounted: Mounted, copy: str) -> bool:
     """Whether one more run of a copy that was made before fits the time that is left."""
-    rate = bench.ledger.rate(_step(bench, copy))
+    rate = bench.log.rate(_step(bench, copy))
     if rate is None or mounted.lost:
         return False
     size = _size(bench, mounted, copy)
@@ -198,10 +198,10 @@ def _fits(bench: Bench, mounted: Mounted, copy: str) -> bool:
 
 def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
     """What is known to bound the copies, by plan.Rates' names."""
-    known = plan.known_rates(bench.ledger)
+    known = plan.known_rates(bench.log)
     if mounted.fill_rate is not None:
         known["push.memory"] = mounted.fill_rate
-    for step, rate in plan.measured(bench.ledger):
+    for step, rate in plan.measured(bench.log):
         if step.stage == "native-copy":
             known[step.setting["copy"]] = rate
     pushed = [known[copy] for copy in plan.COPY_ORDER[:2] if copy in known]
@@ -247,7 +247,7 @@ def _hold_own(bench: Bench, mounted: Mounted, size: int, stack: ExitStack) -> No
 def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
     """One run of one copy."""
     step = _step(bench, copy)
-    with bench.outcome(step, f"{copy} native"):
+    with bench.outcome(step, f"{copy} native", WHOLE_COPY) as take:
         if mounted.lost:
             raise Unavailable(mounted.lost)
         if copy == "pull.uncached" and mounted.server_path is None:
@@ -278,7 +278,7 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
         else:
             mounted.source_bytes = size
         try:
-            bench.take(step, bench.run(step, setting, peer, setting.seconds + BEFORE_SECONDS), told)
+            take(bench.run(step, setting, peer, setting.seconds + BEFORE_SECONDS), told)
         except (PartlyRan, Refused) as error:
             if any(words in str(error) for words in SILENT):
                 mounted.lost = f"the mount did not answer before: {error}"

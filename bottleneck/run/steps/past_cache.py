@@ -8,6 +8,7 @@ never proven.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,18 +32,18 @@ OF_AGENT = "use --server-folder DIR: the agent did not find the share's folder"
 """Remedy where an agent is there, and cannot empty the cache of a file that it does not find."""
 
 
-def pull(bench: Bench, step: Step, setting: smb_copy.Setting) -> None:
-    """Makes the step, after the cached pull of the same dialect.
+def pull(bench: Bench, step: Step, setting: smb_copy.Setting, take: Callable[..., None]) -> None:
+    """Makes the step, after the cached pull of the same dialect, and takes its runs.
 
     Raises Unavailable where nothing shows that the file came from the disk.
     """
     twin = Step(step.stage, {**step.setting, "copy": "pull.cached"}, step.initiator)
-    made = bench.ledger.latest(twin)
+    made = bench.log.latest(twin)
     if made is None or setting.dialect != bench.share.facts["dialect"] or setting.dialect == "smb1":
         raise Unavailable(files.NEEDS_SERVER_CACHE)
     trial = _Trial(bench, step, setting, run_rate(made.run))
     try:
-        why = trial.keep()
+        why = trial.keep(take)
     except (PartlyRan, StageError, Unavailable, Refused) as error:
         if isinstance(error, PartlyRan) and error.lost:
             raise AgentLost(str(error)) from None
@@ -76,7 +77,7 @@ class _Trial:
         ran = bench.run(self.step, setting, replace(bench.share, path=""), timeout)
         return ran, run_rate(ran.samples)
 
-    def keep(self) -> str:
+    def keep(self, take: Callable[..., None]) -> str:
         """Takes two reads past the cache, where cached pulls are so much faster than both.
 
         Returns why they show nothing, or "".
@@ -94,7 +95,7 @@ class _Trial:
             return self.no_slower(fastest, cached)
         known = {"cold_source": "past-cache", "cached_bytes_per_second": cached}
         for ran in reads:
-            self.bench.take(self.step, ran, {"cache": {**ran.details["cache"], **known}})
+            take(ran, {"cache": {**ran.details["cache"], **known}})
         return ""
 
     def no_slower(self, rate: float, cached: float) -> str:

@@ -52,7 +52,7 @@ class Explanations:
     @classmethod
     def of(cls, bench: Bench) -> Self:
         """All of a run's but a look that a stall asked for; each disk alone is only the first."""
-        made = {each.stage for each in bench.ledger.steps} - set(BY_HAND)
+        made = {each.stage for each in bench.log.steps} - set(BY_HAND)
         if bench.options.runs:
             made = set()
         asked = described(bench.options.stages)
@@ -94,13 +94,11 @@ class Explanations:
     def _make(self, look: Look) -> None:
         chosen = next(each for each in self.left if each.name == look.stage)
         self.left.remove(chosen)
-        self.bench.ledger.why = look.why
         by_hand = BY_HAND.get(chosen.name)
         if by_hand is None:
-            turns.measure(self.bench, chosen, self._fair_seconds(chosen))
+            turns.measure(self.bench, chosen, look.why, self._fair_seconds(chosen))
         else:
-            by_hand(self.bench)
-        self.bench.ledger.why = ""
+            by_hand(self.bench, look.why)
 
     def _fair_seconds(self, chosen: Stage) -> float:
         """Of a long run's time, in which all stages have their turn, what one may take of it."""
@@ -126,7 +124,7 @@ def _diagnosed(bench: Bench) -> tuple[Report, Diagnosis, tuple[str, ...]] | None
         diagnosis = diagnose(report)
     except Exception as error:
         # A rule that breaks must not end a run: its measurements are good without it.
-        if not any(note.startswith(BROKEN) for note in bench.ledger.notes):
+        if not any(note.startswith(BROKEN) for note in bench.log.notes):
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
             bench.note(f"{BROKEN} ({reason})")
         return None

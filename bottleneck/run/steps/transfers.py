@@ -24,6 +24,7 @@ from probes.programs import iperf3
 from probes.stages import tcp
 
 WHYS = ("what the network carries", "whether several connections carry more than one")
+BOTH_WAYS = "what both directions carry at once"
 PEER_SECONDS = 25.0
 """The same of one that is no agent: it may be busy."""
 OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
@@ -43,14 +44,12 @@ def measure_transfers(bench: Bench, clear: bool = False) -> None:
         several = each.streams > 1 and not bench.options.settings
         if several and (clear or _fills(bench, each.verb)):
             continue
-        bench.ledger.why = WHYS[each.streams > 1]
         seconds = bench.times.tcp if each.streams == 1 else bench.times.tcp_many
         if bench.options.tcp_peer is not None:
             _with_peer(bench, bench.options.tcp_peer, each, seconds)
             continue
         _between_agents(bench, each, seconds)
     if bench.options.settings.get("both_ways"):
-        bench.ledger.why = "what both directions carry at once"
         _both_ways(bench)
 
 
@@ -58,7 +57,7 @@ def _between_agents(bench: Bench, each: tcp.Setting, seconds: float) -> None:
     """One transfer; on a slow path again, for as long as it takes to move enough."""
     setting = replace(each, seconds=seconds, address=bench.address, both_ways=False)
     step = bench.step("tcp", setting, "client")
-    with bench.outcome(step, f"tcp {each.verb}{_many(each)}"):
+    with bench.outcome(step, f"tcp {each.verb}{_many(each)}", WHYS[each.streams > 1]) as take:
         if bench.server is None:
             raise Unavailable(OR_PEER)
         if turns.dropped(bench, each.verb):
@@ -77,8 +76,8 @@ def _between_agents(bench: Bench, each: tcp.Setting, seconds: float) -> None:
         if few and seconds < SLOW_SECONDS < turns.SHARE_OF_LEFT * bench.left():
             _between_agents(bench, each, SLOW_SECONDS)
         else:
-            bench.take(step, ran)
-    turns.ask_path(bench, bench.ledger.failed(step))
+            take(ran)
+    turns.ask_path(bench, bench.log.failed(step))
 
 
 def _both_ways(bench: Bench) -> None:
@@ -91,10 +90,10 @@ def _both_ways(bench: Bench) -> None:
         found = [error] * len(settings)
     for setting, ran in zip(settings, found, strict=True):
         step = bench.step("tcp", setting, "client")
-        with bench.outcome(step, stage_text(step)):
+        with bench.outcome(step, stage_text(step), BOTH_WAYS) as take:
             if isinstance(ran, Exception):
                 raise ran
-            bench.take(step, ran)
+            take(ran)
 
 
 def _at_once(bench: Bench, settings: Sequence[tcp.Setting]) -> list[Ran | Exception]:
@@ -131,7 +130,7 @@ def _fills(bench: Bench, verb: str) -> bool:
     """Whether one stream of a direction carried what a link of a standard rate does; noted."""
     if bench.options.budget_seconds >= LONG_BUDGET_SECONDS or bench.alone("tcp"):
         return False
-    rate = plan.known_rates(bench.ledger).get(f"tcp.{verb}")
+    rate = plan.known_rates(bench.log).get(f"tcp.{verb}")
     link = None if rate is None else turns.link_that_fits(bench, rate)
     if link is not None:
         bench.note(f"tcp {verb} 4 connections: skipped: one stream fills the {link} link")
@@ -147,13 +146,14 @@ def _with_peer(bench: Bench, peer: TcpPeer, each: tcp.Setting, seconds: float) -
     usual = iperf3.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
     setting = bench.chosen(usual)
     step = Step("tcp", {**asdict(setting), "engine": "iperf3"}, "client")
-    with bench.outcome(step, f"tcp {each.verb}{_many(each)} iperf3"):
-        skipped = (made.reason for _, made in bench.ledger.entries() if isinstance(made, Skipped))
+    label = f"tcp {each.verb}{_many(each)} iperf3"
+    with bench.outcome(step, label, WHYS[each.streams > 1]) as take:
+        skipped = (made.reason for _, made in bench.log.entries() if isinstance(made, Skipped))
         if silence := next((reason for reason in skipped if iperf3.SILENT in reason), ""):
             raise Unavailable(silence)
         there = Endpoint(host=peer.host, port=peer.port)
         ran = bench.run(step, setting, there, seconds + PEER_SECONDS, both=False, engine="iperf3")
-        bench.take(step, ran, {"peer_is_target": _is_target(bench, peer)})
+        take(ran, {"peer_is_target": _is_target(bench, peer)})
 
 
 def _is_target(bench: Bench, peer: TcpPeer) -> bool:

@@ -55,12 +55,10 @@ STOOD_STILL = (
 
 def ask_path(bench: Bench, error: str) -> None:
     """Looks at the path once, at the moment when something on it stood still, as its error says."""
-    asked = any(each.stage == path.STAGE.name for each in bench.ledger.steps)
+    asked = any(each.stage == path.STAGE.name for each in bench.log.steps)
     still = any(each in error for each in STOOD_STILL)
     if still and not asked and bench.wants(path.STAGE.name):
-        why, bench.ledger.why = bench.ledger.why, "why the transfer stood still"
-        measure(bench, path.STAGE)
-        bench.ledger.why = why
+        measure(bench, path.STAGE, "why the transfer stood still")
 
 
 def dropped(bench: Bench, verb: str) -> bool:
@@ -75,11 +73,11 @@ def in_vain(bench: Bench, verb: str) -> bool:
     """
     if verb == "pull" and not bench.source_bytes and dropped(bench, "push"):
         return True
-    alike = (s for s in bench.ledger.steps if str(s.setting.get("copy", "")).startswith(verb))
-    return any(map(bench.ledger.failed, alike)) and dropped(bench, verb)
+    alike = (s for s in bench.log.steps if str(s.setting.get("copy", "")).startswith(verb))
+    return any(map(bench.log.failed, alike)) and dropped(bench, verb)
 
 
-def measure(bench: Bench, stage: Stage, most_seconds: float = math.inf) -> None:
+def measure(bench: Bench, stage: Stage, why: str, most_seconds: float = math.inf) -> None:
     """All turns of a stage that there is time for; most_seconds: of all of them together."""
     module = module_of(stage.name)
     turns = list(_turns(bench, module))
@@ -88,7 +86,7 @@ def measure(bench: Bench, stage: Stage, most_seconds: float = math.inf) -> None:
         if seconds is None:
             return
         key, share = turn.timed
-        _make(bench, module, turn, replace(turn.setting, **{key: share * seconds}), seconds)
+        _make(bench, module, turn, why, replace(turn.setting, **{key: share * seconds}), seconds)
     if stage.by_agent and not stage.needs and bench.server is None:
         bench.note(f"{stage.name} between the hosts: skipped: {NEEDS_AGENT}")
 
@@ -103,11 +101,11 @@ def _turns(bench: Bench, module: Any) -> Iterator[Turn]:
             yield replace(turn, setting=setting)
 
 
-def _make(bench: Bench, module: Any, turn: Turn, setting: Any, seconds: float) -> None:
+def _make(bench: Bench, module: Any, turn: Turn, why: str, setting: Any, seconds: float) -> None:
     stage: Stage = module.STAGE
     step = bench.step(stage.name, setting, plan.side(turn.initiator))
     optional = stage.optional and not bench.alone(stage.name)
-    with bench.outcome(step, turn.label, optional):
+    with bench.outcome(step, turn.label, why, optional) as take:
         if turn.peer == "agent" and bench.server is None:
             raise Unavailable(NEEDS_AGENT)
         # A pace that was chosen needs no look at what the path carries.
@@ -121,7 +119,7 @@ def _make(bench: Bench, module: Any, turn: Turn, setting: Any, seconds: float) -
             step.setting.update(bench.step(stage.name, setting, "client").setting)
         lifetime = seconds + turn.grace_seconds
         with _peer(bench, stage, turn, setting, lifetime) as peer:
-            bench.take(step, bench.run(step, setting, peer, lifetime, both=turn.peer != "own"))
+            take(bench.run(step, setting, peer, lifetime, both=turn.peer != "own"))
 
 
 @contextmanager
@@ -219,7 +217,7 @@ def path_rate(bench: Bench, verb: str) -> tuple[float, float | None]:
     """
     found = [
         (rates(outcome).median, positive(outcome.details, *RTT))
-        for step, outcome in bench.ledger.entries()
+        for step, outcome in bench.log.entries()
         if isinstance(outcome, Measured)
         and (step.stage, step.initiator) == ("tcp", "client")
         and (step.setting.get("verb"), step.setting.get("engine")) == (verb, None)
@@ -275,7 +273,7 @@ class _Taxed:
     """By security, why the server does not allow it."""
 
 
-def measure_security(bench: Bench) -> None:
+def measure_security(bench: Bench, why: str) -> None:
     """Rounds of all six copies, forth and back in turn: what drifts hits each security alike.
 
     What the server does not allow is a note; it is a Skipped step where this stage is all that
@@ -286,7 +284,7 @@ def measure_security(bench: Bench) -> None:
         return
     if files.room_bytes(bench) < files.FIRST_BYTES:
         for security, verb in product(SECURITIES, smb_tax.VERBS):
-            bench.ledger.end(_taxed_step(bench, verb, security), Skipped(NO_ROOM))
+            bench.log.add(_taxed_step(bench, verb, security), Skipped(NO_ROOM), why)
         return
     until = time.monotonic() + seconds
     taxed = _Taxed(max(LEAST_TAXED_SECONDS, seconds / COPIES_A_ROUND / 2 - TAX_LOGIN_SECONDS))
@@ -295,10 +293,10 @@ def measure_security(bench: Bench) -> None:
         for security in SECURITIES if number % 2 == 0 else SECURITIES[::-1]:
             for verb in smb_tax.VERBS:
                 if security not in taxed.denied:
-                    _taxed_copy(bench, verb, security, taxed)
+                    _taxed_copy(bench, verb, security, taxed, why)
                 elif bench.alone(smb_tax.STAGE.name):
                     reason = taxed.denied[security]
-                    bench.ledger.end(_taxed_step(bench, verb, security), Skipped(reason))
+                    bench.log.add(_taxed_step(bench, verb, security), Skipped(reason), why)
         now = time.monotonic()
         if now + (now - began) > until:
             return
@@ -313,13 +311,13 @@ def _taxed_step(bench: Bench, verb: str, security: str) -> Step:
     return bench.step(smb_tax.STAGE.name, _taxed_setting(bench, verb, security), "client")
 
 
-def _taxed_copy(bench: Bench, verb: str, security: str, taxed: _Taxed) -> None:
+def _taxed_copy(bench: Bench, verb: str, security: str, taxed: _Taxed, why: str) -> None:
     """One run of one copy."""
     step = _taxed_step(bench, verb, security)
     deadline = max(LEAST_DEADLINE_SECONDS, DEADLINE_TIMES * taxed.copy_seconds)
     # a server that insists on its security is well kept: that is no stage missing
     optional = not bench.alone(smb_tax.STAGE.name)
-    with bench.outcome(step, f"security {security} {verb}", optional):
+    with bench.outcome(step, f"security {security} {verb}", why, optional) as take:
         if verb not in taxed.sizes:
             taxed.sizes[verb] = _taxed_size(bench, verb, taxed.copy_seconds)
         setting = replace(
@@ -327,7 +325,7 @@ def _taxed_copy(bench: Bench, verb: str, security: str, taxed: _Taxed) -> None:
         )
         peer = replace(bench.share, path="")
         try:
-            bench.take(step, bench.run(step, setting, peer, deadline + TAX_GRACE_SECONDS))
+            take(bench.run(step, setting, peer, deadline + TAX_GRACE_SECONDS))
         except Unavailable as error:
             taxed.denied[security] = str(error)
             raise
@@ -338,10 +336,10 @@ def _taxed_size(bench: Bench, verb: str, seconds: float) -> int:
     spoken = str(bench.share.facts["dialect"])
     held = files.ready_bytes(bench, spoken)
     rate = held / files.FILL_SECONDS
-    for step in bench.ledger.steps:
+    for step in bench.log.steps:
         setting = step.setting
         if step.stage == "smb-copy" and (setting["end"], setting["dialect"]) == ("memory", spoken):
-            told = bench.ledger.rate(step)
+            told = bench.log.rate(step)
             if told is not None and setting["copy"].startswith(verb):
                 rate = told
     most = held if verb == "pull" else files.room_bytes(bench)

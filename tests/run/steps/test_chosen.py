@@ -33,7 +33,7 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
             bench = bench_of(server, own, **{**given, **chosen})
             session.measure(bench)
             assert list(shared.iterdir()) == list(own.iterdir()) == []
-        return bench, list(bench.ledger.entries())
+        return bench, list(bench.log.entries())
 
     return run
 

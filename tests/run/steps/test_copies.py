@@ -84,7 +84,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(bench, "run", run)
         bench.reopen = lambda: back
         monkeypatch.setattr(copies, "_answers", lambda bench: back)
-        copies._copy(bench, "3.1.1", {}, copy, "memory")
+        copies._copy(bench, "3.1.1", {}, copy, "memory", "")
         return bench, made
 
     return go
@@ -100,9 +100,9 @@ def test_on_a_full_share_half_of_what_it_took_is_tried_once_and_then_nothing(siz
     bench, made = sizes("push.cached", full(40 * MIB), full(9 * MIB))
     assert made == [plan.UNKNOWN_COPY_BYTES, plan.UNKNOWN_COPY_BYTES]
     assert bench.file_limit_bytes == 0
-    copies._copy(bench, "3.1.1", {}, "push.uncached", "memory")
-    assert len(made) == 2 and isinstance(bench.ledger.entries()[-1][1], Skipped)
-    assert "a quota is reached" in bench.ledger.entries()[-1][1].reason
+    copies._copy(bench, "3.1.1", {}, "push.uncached", "memory", "")
+    assert len(made) == 2 and isinstance(bench.log.entries()[-1][1], Skipped)
+    assert "a quota is reached" in bench.log.entries()[-1][1].reason
     assert sizes("push.cached", full(8 * MIB))[1] == [plan.UNKNOWN_COPY_BYTES, 4 * MIB]
     assert sizes("pull.cached", full(8 * MIB))[1] == [plan.UNKNOWN_COPY_BYTES], "this host's disk"
 
@@ -122,7 +122,7 @@ def test_a_copy_is_made_again_where_its_server_is_back(
 ) -> None:
     bench, made = sizes("push.cached", error, back=back)
     assert len(made) == (copies.ATTEMPTS if back else 1)
-    assert bool(bench.ledger.notes) == back
+    assert bool(bench.log.notes) == back
 
 
 @pytest.mark.parametrize("error", [SLOW, LATE])
@@ -213,7 +213,7 @@ def test_on_a_path_that_drops_full_packets_one_copy_is_tried_each_way(
     assert turns.in_vain(bench, "pull"), "there is nothing to be pulled"
     assert not turns.in_vain(bench, "push")
     step = copies._step(bench, "3.1.1", "push.cached", "memory", {})
-    bench.ledger.end(step, Failed("the server stalled"))
+    bench.log.add(step, Failed("the server stalled"))
     assert turns.in_vain(bench, "push")
     bench.source_bytes = MIB
     assert not turns.in_vain(bench, "pull")
@@ -269,13 +269,13 @@ def test_pushes_fit_on_a_disk_that_is_hardly_larger_than_its_reserve(
         ):
             labels = {"signing": None, "encryption": None}
             for copy, end in ENDS:
-                copies._copy(bench, "3.1.1", labels, copy, end)
+                copies._copy(bench, "3.1.1", labels, copy, end, "")
     finally:
         subprocess.run(["umount", shared], check=True)
     outcomes = [outcome for _, outcome in bench.report().entries]
     assert len(outcomes) == len(ENDS)
     assert all(isinstance(each, Measured) for each in outcomes), outcomes
-    assert not [each for each in bench.ledger.notes if "free space" in each]
+    assert not [each for each in bench.log.notes if "free space" in each]
 
 
 TIMES = replace(plan.times(60.0), copy=0.5, fill=5.0)

@@ -70,8 +70,8 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
         disks.measure_disks(bench)
         files.copy_file(bench, "3.1.1", {"signing": None, "encryption": None})
         bench.samba_config = [{"option": "sync always"}]
-        disks.explain_disks(bench)
-    assert bench.ledger.complete(), bench.report().entries
+        disks.explain_disks(bench, "")
+    assert bench.log.complete(), bench.report().entries
     found = measured(bench)
     film = found["server", "read", "file"]
     assert isinstance(film, Measured) and film.runs[0][-1].moved_bytes == FILM_BYTES
@@ -165,7 +165,7 @@ def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
 
     monkeypatch.setitem(bench.reached, "client", Silent())
     assert not disks._readable(bench, "client", "/dev/sda")
-    assert bench.ledger.notes == ["client: /dev/sda: no answer within its time"]
+    assert bench.log.notes == ["client: /dev/sda: no answer within its time"]
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ SYNCED = plan.DiskStep("server", "write", "uncached", "synced")
 def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
     def made(copies: dict[str, float], **options: Any) -> Bench:
         steps = [(Step("smb-copy", {"copy": name}, "client"), at) for name, at in copies.items()]
-        monkeypatch.setattr(plan, "measured", lambda ledger: iter(steps))
-        monkeypatch.setattr(plan, "known_rates", lambda ledger: DISKS)
+        monkeypatch.setattr(plan, "measured", lambda log: iter(steps))
+        monkeypatch.setattr(plan, "known_rates", lambda log: DISKS)
         return bench_of(**options)
 
     return made

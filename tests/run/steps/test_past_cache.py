@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import pytest
 
 from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.run import plan
-from bottleneck.run.ledger import Repeat
+from bottleneck.run.log import Repeat
 from bottleneck.run.steps import copies, files, past_cache
 from probes.core.records import Measured, Sample
 from probes.core.stage import Last, Refused, Unavailable
@@ -31,7 +32,7 @@ class Server:
         self.asked: list[str] = []
         self._rates = {name: list(each) for name, each in rates.items()}
         monkeypatch.setattr(self.bench, "run", self.run)
-        monkeypatch.setattr(self.bench, "take", self.take)
+        monkeypatch.setattr(self.bench, "_take", self.take)
 
     def run(self, step: Any, setting: Any, peer: Any, seconds: float) -> Ran:
         what = "past" if setting.past_cache else "cached"
@@ -43,21 +44,21 @@ class Server:
         cache: dict[str, Any] = {"side": "server", "requested": "uncached", "proven": False}
         return Ran(samples, {"cache": cache}, ({}, {}), None)
 
-    def take(self, step: Any, ran: Ran, details: Any = None) -> None:
+    def take(self, step: Any, why: str, ran: Ran, details: Any = None) -> None:
         known = {**ran.details, **(details or {})}
-        self.bench.ledger.add(step, Repeat(ran.samples, USED, None, known))
+        self.bench.log.add(step, Repeat(ran.samples, USED, None, known))
 
     def pull(self) -> dict[str, Any]:
         """What the details of the copy say of its source. Raises Unavailable."""
         bench = self.bench
         twin = copies._step(bench, "3.1.1", "pull.cached", "folder", LABELS)
         samples = (Sample(0.0, 0), Last(SIZE / WARM, SIZE))
-        bench.ledger.add(twin, Repeat(samples, USED, None, {}))
+        bench.log.add(twin, Repeat(samples, USED, None, {}))
         step = copies._step(bench, "3.1.1", "pull.uncached", "folder", LABELS)
         more = {"end": "folder", "size_bytes": SIZE, **LABELS}
         setting = files.copy_setting(bench, "pull.uncached", "3.1.1", **more)
-        past_cache.pull(bench, step, setting)
-        (outcome,) = (made for each, made in bench.ledger.entries() if each == step)
+        past_cache.pull(bench, step, setting, partial(self.take, step, ""))
+        (outcome,) = (made for each, made in bench.log.entries() if each == step)
         assert isinstance(outcome, Measured)
         assert outcome.details["cache"]["proven"] is False
         return {**outcome.details["cache"], "runs": len(outcome.runs)}
@@ -126,7 +127,7 @@ def test_a_refused_login_and_a_lost_agent_end_it(monkeypatch: pytest.MonkeyPatch
 def test_it_is_made_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(monkeypatch, past=[25 * MB, 26 * MB], cached=[99 * MB])
     server.pull()
-    copies._copy(server.bench, "3.1.1", LABELS, "pull.uncached", "folder")
+    copies._copy(server.bench, "3.1.1", LABELS, "pull.uncached", "folder", "again")
     assert server.asked == ["past", "past", "cached"]
 
 
@@ -136,5 +137,5 @@ def test_a_dialect_beside_the_shares_own_is_not_tried(monkeypatch: pytest.Monkey
     step = copies._step(bench, "2.1", "pull.uncached", "folder", LABELS)
     setting = files.copy_setting(bench, "pull.uncached", "2.1", size_bytes=SIZE, **LABELS)
     with pytest.raises(Unavailable):
-        past_cache.pull(bench, step, setting)
+        past_cache.pull(bench, step, setting, partial(server.take, step, ""))
     assert server.asked == []

@@ -38,10 +38,12 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
         made: list[tuple[str, str]] = []
         told = list(answers)
 
-        def measure(each: Bench, name: str) -> None:
-            made.append((name, each.ledger.why))
+        def measure(each: Bench, why: str, name: str) -> None:
+            made.append((name, why))
 
-        monkeypatch.setattr(turns, "measure", lambda each, stage, _: measure(each, stage.name))
+        monkeypatch.setattr(
+            turns, "measure", lambda each, stage, why, _: measure(each, why, stage.name)
+        )
         names = ("disk", "smb-tax")
         by_hand = {name: partial(measure, name=name) for name in names}
         monkeypatch.setattr(schedule, "BY_HAND", by_hand)
@@ -72,7 +74,7 @@ def test_a_clear_case_begins_nothing_that_would_not_end_within_a_third_of_the_bu
 ) -> None:
     on = bench()
     assert [name for name, _ in run(on, ())] == ["path", "disk"]
-    assert on.ledger.notes == [f"{schedule.CLEAR}: smb-tax (--thorough runs all)"]
+    assert on.log.notes == [f"{schedule.CLEAR}: smb-tax (--thorough runs all)"]
     assert run(bench(elapsed=17.0), ()) == []
 
 
@@ -80,7 +82,7 @@ def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explai
     """Its zones, fragments and forced writes come after its plain rate."""
     on = bench()
     for name in ("disk", "path"):
-        on.ledger.end(Step(name, {}, "client"), Skipped("in a test"))
+        on.log.add(Step(name, {}, "client"), Skipped("in a test"))
     left = {each.name for each in schedule.Explanations.of(on).left}
     assert "disk" in left and "path" not in left
 
@@ -88,7 +90,7 @@ def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explai
 def test_a_doubt_has_the_whole_budget_for_what_speaks_of_it(run: Any) -> None:
     on = bench(elapsed=27.0)
     assert [name for name, _ in run(on, (DISK,))] == ["disk"]
-    assert on.ledger.notes == [f"{schedule.UNDECIDED}: path, smb-tax (--thorough runs all)"]
+    assert on.log.notes == [f"{schedule.UNDECIDED}: path, smb-tax (--thorough runs all)"]
 
 
 def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
@@ -116,7 +118,7 @@ def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
     assert looks(on) is None and looks(on) is None
     assert len(run(on, None)) == 3
     reason = "(ZeroDivisionError: a rule of the analysis)"
-    assert on.ledger.notes == [f"{schedule.BROKEN} {reason}"]
+    assert on.log.notes == [f"{schedule.BROKEN} {reason}"]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +144,10 @@ def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
     usual = {"path": 10.0, "sweep": 40.0, "udp": 20.0}
     monkeypatch.setattr(turns, "usual_seconds_of", lambda bench, stage: usual[stage.name])
     made: dict[str, float] = {}
-    monkeypatch.setattr(turns, "measure", lambda _, stage, most: made.update({stage.name: most}))
-    by_hand = {schedule.INITIATORS.name: lambda bench: made.update(initiators=0.0)}
+    monkeypatch.setattr(
+        turns, "measure", lambda _, stage, why, most: made.update({stage.name: most})
+    )
+    by_hand = {schedule.INITIATORS.name: lambda *_: made.update(initiators=0.0)}
     monkeypatch.setattr(schedule, "BY_HAND", by_hand)
     schedule.Explanations.of(on).make()
     assert next(iter(made)) == "initiators"

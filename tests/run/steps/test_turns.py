@@ -68,7 +68,8 @@ def measure(bench: Bench) -> None:
         if stage.name == "tcp":
             transfers.measure_transfers(bench)
         elif stage.explains:
-            (schedule.BY_HAND.get(stage.name) or (lambda b, s=stage: turns.measure(b, s)))(bench)
+            by_hand = schedule.BY_HAND.get(stage.name)
+            by_hand(bench, "") if by_hand else turns.measure(bench, stage, "")
 
 
 def made(*stages: str, **options: Any) -> Bench:
@@ -87,15 +88,15 @@ def made(*stages: str, **options: Any) -> Bench:
 
 def steps_of(bench: Bench, stage: str) -> list[tuple[Any, Any]]:
     """The steps of a stage, with their outcomes."""
-    return [(step, outcome) for step, outcome in bench.ledger.entries() if step.stage == stage]
+    return [(step, outcome) for step, outcome in bench.log.entries() if step.stage == stage]
 
 
 @pytest.mark.long
 def test_between_two_agents_all_are_measured_and_no_secret_is_told() -> None:
     bench = made(*BETWEEN, **AGENT)
-    assert bench.ledger.complete()
-    assert [step.stage for step, _ in bench.ledger.entries()] == [*BETWEEN, "udp"]
-    for _, outcome in bench.ledger.entries():
+    assert bench.log.complete()
+    assert [step.stage for step, _ in bench.log.entries()] == [*BETWEEN, "udp"]
+    for _, outcome in bench.log.entries():
         assert isinstance(outcome, Measured) and outcome.responder is not None
     ((swept, _),) = steps_of(bench, "sweep")
     assert (swept.setting["over"], swept.setting["verb"]) == ("tcp", "push")
@@ -140,26 +141,26 @@ def test_a_link_that_tcp_fills_needs_no_matrix_unless_it_is_all_that_was_asked_f
 @pytest.mark.long
 def test_without_an_agent_the_client_alone_is_swept_and_the_rest_is_a_note() -> None:
     bench = made(*BETWEEN, agent="none")
-    ((step, outcome),) = bench.ledger.entries()
-    assert isinstance(outcome, Measured) and bench.ledger.complete()
+    ((step, outcome),) = bench.log.entries()
+    assert isinstance(outcome, Measured) and bench.log.complete()
     assert (step.setting["over"], outcome.responder) == ("loopback", None)
     labels = ("latency", "sweep between the hosts", "windows push", "datagrams push")
-    assert {f"{each}: skipped: {NEEDS_AGENT}" for each in labels} <= set(bench.ledger.notes)
+    assert {f"{each}: skipped: {NEEDS_AGENT}" for each in labels} <= set(bench.log.notes)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("stage", ["latency", "matrix", "udp"])
 def test_what_was_asked_for_alone_and_cannot_be_tried_is_skipped(stage: str) -> None:
     bench = made(stage, agent="none")
-    assert {outcome for _, outcome in bench.ledger.entries()} == {Skipped(NEEDS_AGENT)}
-    assert not bench.ledger.complete()
+    assert {outcome for _, outcome in bench.log.entries()} == {Skipped(NEEDS_AGENT)}
+    assert not bench.log.complete()
 
 
 def test_a_short_run_leaves_them_out_and_says_so() -> None:
     bench = bench_of(*BETWEEN, *OVER_SMB, budget_seconds=20.0)
     measure(bench)
-    assert bench.ledger.entries() == () and bench.ledger.complete()
-    for stage, note in zip((*BETWEEN, *OVER_SMB), bench.ledger.notes, strict=True):
+    assert bench.log.entries() == () and bench.log.complete()
+    for stage, note in zip((*BETWEEN, *OVER_SMB), bench.log.notes, strict=True):
         assert note.startswith(f"{stage}: skipped: out of time") and "--budget" in note
 
 
@@ -196,7 +197,7 @@ def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what
     left = late.left()
     assert (seconds(late) or 9.0) <= left / 4
     late.began -= 6.0
-    assert seconds(late) is None and len(late.ledger.notes) == 1
+    assert seconds(late) is None and len(late.log.notes) == 1
     assert seconds(bench_of(budget_seconds=300.0)) == 12.5
 
 
@@ -204,11 +205,11 @@ def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what
 @pytest.mark.parametrize("agent", ["none", "exec:"])
 def test_the_path_is_measured_without_a_rate_and_survives_the_file(share: Any, agent: str) -> None:
     bench = made("path", "smb-copy", target=share(), agent=agent)
-    ((step, outcome),) = bench.ledger.entries()
+    ((step, outcome),) = bench.log.entries()
     assert (step.stage, step.initiator) == ("path", "client")
     assert {"host", "port", "seconds"} <= set(step.setting)
-    assert isinstance(outcome, Measured) and bench.ledger.complete()
-    assert bench.ledger.rate(step) == 0.0
+    assert isinstance(outcome, Measured) and bench.log.complete()
+    assert bench.log.rate(step) == 0.0
     assert ("pull" in outcome.details) == (agent != "none")
     assert ("loaded" in outcome.details["push"]) == (agent != "none")
     known = bench.report()
@@ -226,7 +227,7 @@ def test_where_the_servers_address_is_unknown_the_path_is_skipped() -> None:
     bench = bench_of("path")
     bench.address = ""
     measure(bench)
-    ((_, outcome),) = bench.ledger.entries()
+    ((_, outcome),) = bench.log.entries()
     assert isinstance(outcome, Skipped) and "address" in outcome.reason
 
 
@@ -234,7 +235,7 @@ def test_where_the_servers_address_is_unknown_the_path_is_skipped() -> None:
 def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) -> None:
     bench = made("smb-copy", *OVER_SMB, target=share())
     known = bench.report()
-    assert known.notes == () and bench.ledger.complete()
+    assert known.notes == () and bench.log.complete()
     assert all(isinstance(each, Measured) and each.details["hash_ok"] for _, each in known.entries)
     assert [(step.stage, step.setting["verb"]) for step, _ in known.entries] == [
         ("smb-matrix", "pull"),
@@ -258,9 +259,9 @@ def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) 
 def test_security_that_the_server_does_not_allow_is_a_note(share: Any) -> None:
     bench = made("smb-copy", "smb-tax", target=share("server signing = mandatory"))
     found = steps_of(bench, "smb-tax")
-    assert bench.ledger.complete()
+    assert bench.log.complete()
     assert {step.setting["security"] for step, _ in found} == {"signed", "encrypted"}
-    (note,) = bench.ledger.notes
+    (note,) = bench.log.notes
     assert "requires signing" in note
 
 
@@ -289,8 +290,8 @@ def test_a_full_share_is_a_skipped_step_that_says_so(
 ) -> None:
     monkeypatch.setattr(files, "beyond_reserve_bytes", lambda free, total: 0)
     bench = made("smb-copy", *OVER_SMB, target=share())
-    assert {step.stage for step, _ in bench.ledger.entries()} == set(OVER_SMB)
-    for _, outcome in bench.ledger.entries():
+    assert {step.stage for step, _ in bench.log.entries()} == set(OVER_SMB)
+    for _, outcome in bench.log.entries():
         assert (
             isinstance(outcome, Skipped) and "not enough free space on the share" in outcome.reason
         )
@@ -326,7 +327,7 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Between]:
         found = Between(bench, rate, error)
         bench.reached["server"] = found  # type: ignore[assignment]
         monkeypatch.setattr(bench, "run", found.run)
-        monkeypatch.setattr(bench, "take", lambda *given: None)
+        monkeypatch.setattr(bench, "_take", lambda *given: None)
         transfers.measure_transfers(bench)
         return found
 
@@ -348,9 +349,9 @@ def test_a_transfer_that_stands_still_asks_the_path_at_once_and_once(
 ) -> None:
     seen: list[str] = []
 
-    def measured(bench: Bench, stage: Any) -> None:
+    def measured(bench: Bench, stage: Any, why: str) -> None:
         seen.append(stage.name)
-        bench.ledger.end(report.Step(stage.name, {}, "client"), Skipped("a test"))
+        bench.log.add(report.Step(stage.name, {}, "client"), Skipped("a test"))
 
     monkeypatch.setattr(turns, "measure", measured)
     found = between(0.0, error)
@@ -384,7 +385,7 @@ def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one
 def test_both_ways_at_once_come_after_each_by_itself_with_what_was_chosen() -> None:
     chosen = {"both_ways": True, "streams": 2, "seconds": 0.4, "window_bytes": 65536}
     bench = made("tcp", settings={**chosen, "bytes_per_second": 50e6}, **AGENT)
-    assert bench.ledger.complete()
+    assert bench.log.complete()
     found = steps_of(bench, "tcp")
     assert [(step.setting["verb"], step.setting["both_ways"]) for step, _ in found] == [
         *(("push", False), ("pull", False)),

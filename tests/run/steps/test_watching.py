@@ -114,7 +114,7 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(bench: Callable[..., 
             shown = ran.details["sockets"]
             assert (shown["sender_seen"], shown["receiver_seen"]) == (True, False)
         assert len(killed) == 2
-        (note,) = made.ledger.notes
+        (note,) = made.log.notes
         assert note.startswith("server: ") and "signal 9" in note
 
 
@@ -132,7 +132,7 @@ def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
         monkeypatch.setattr(made.server, "next", amiss)
         shown = run(made, "push.cached", 64 * MIB).details["sockets"]
         assert (shown["sender_seen"], shown["receiver_seen"]) == (True, False)
-        (note,) = made.ledger.notes
+        (note,) = made.log.notes
         assert note.startswith("server: connections of the copies: not observed")
 
 
@@ -147,7 +147,7 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
         with sockets.watching(made, step, made.share, 9.0) as watches:
             watches.copied(ran.own, (told, told))
         watches.shown(ran)
-        (note,) = made.ledger.notes
+        (note,) = made.log.notes
         assert note.startswith("server: ") and "counters" in note
 
 

@@ -1,9 +1,9 @@
-"""Ledger: the runs of a step as one outcome, with nothing lost that went wrong in any of them."""
+"""Log: the runs of a step as one outcome, with nothing lost that went wrong in any of them."""
 
 import pytest
 
 from bottleneck.report.report import Step
-from bottleneck.run.ledger import Ledger, Repeat
+from bottleneck.run.log import Log, Repeat
 from probes.core.records import Failed, Measured, Sample, Skipped, Usage
 
 COPY = Step("smb-copy", {"copy": "pull.uncached"}, "client")
@@ -16,12 +16,12 @@ def made(rate, **details):
 
 def outcome(*passes, ends=()):
     """The outcome of the passes, and of the ends after them."""
-    ledger = Ledger()
+    log = Log()
     for each in passes:
-        ledger.add(COPY, each)
+        log.add(COPY, each)
     for end in ends:
-        ledger.end(COPY, end)
-    ((_, found),) = ledger.entries()
+        log.add(COPY, end)
+    ((_, found),) = log.entries()
     return found
 
 
@@ -63,23 +63,21 @@ def test_runs_that_failed_beside_measured_ones_are_told():
 
 
 def test_a_step_says_why_it_was_made_and_why_again():
-    ledger = Ledger()
-    ledger.why = "the copy as a user makes it"
-    ledger.add(COPY, made(10))
-    ledger.add(COPY, made(11))
-    ledger.why = "its runs vary widely"
-    ledger.add(COPY, made(30))
-    ((step, _),) = ledger.entries()
+    log = Log()
+    log.add(COPY, made(10), "the copy as a user makes it")
+    log.add(COPY, made(11), "the copy as a user makes it")
+    log.add(COPY, made(30), "its runs vary widely")
+    ((step, _),) = log.entries()
     assert step.why == "the copy as a user makes it; then its runs vary widely"
     assert step == COPY, "the reason is no part of what a step is"
 
 
 def test_the_latest_run_of_a_step_is_the_one_that_was_made_last():
-    ledger = Ledger()
-    assert ledger.latest(COPY) is None
-    ledger.end(COPY, Failed("broke"))
-    assert ledger.latest(COPY) is None
+    log = Log()
+    assert log.latest(COPY) is None
+    log.add(COPY, Failed("broke"))
+    assert log.latest(COPY) is None
     for rate in (30, 10, 20):
-        ledger.add(COPY, made(rate))
-    latest = ledger.latest(COPY)
+        log.add(COPY, made(rate))
+    latest = log.latest(COPY)
     assert latest is not None and latest.run[-1].moved_bytes == 20

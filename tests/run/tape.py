@@ -1,0 +1,199 @@
+"""A run whose hosts are scripted: who asks for what, in which order, by a clock that they move.
+
+The order of a run is what a report cannot show, as it gathers the runs of a step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bottleneck.agents import hosts
+from bottleneck.agents.hosts import AgentLost, Observation, PartlyRan, Ran
+from bottleneck.run import bench, plan, session
+from bottleneck.run.bench import Bench, Event
+from bottleneck.run.steps import copies, turns
+from bottleneck.target.target import parse
+from probes.core import typed
+from probes.core.records import Access, Endpoint, Sample
+from probes.core.stage import Refused
+from probes.host.counters import Counters
+from tests.analysis.conftest import host as facts_of
+from tests.living import FakeClock
+
+MB = 1e6
+SHARE_FACTS = {
+    "dialect": "3.1.1",
+    **{"signing": "aes-gmac", "encryption": None, "connect_seconds": 4e-4},
+    **{"free_bytes": 200 << 30, "total_bytes": 500 << 30},
+}
+MOUNT = {
+    **{"path": "/mnt/media", "point": "/mnt/media", "filesystem": "cifs", "source": "//nas/media"},
+    **{"options": "vers=3.1.1", "remote": True, "server": "127.0.0.1", "address": "127.0.0.1"},
+    **{"share": "media", "folder": "", "dialect": "3.1.1", "signing": None, "encryption": None},
+}
+ASK_SECONDS, HOLD_SECONDS, START_SECONDS = 0.01, 0.1, 0.05
+UNTOLD = ("seed", "run", "seconds", "most_seconds", "address", "signing", "encryption", "folder")
+UNTOLD += ("flushed", "checked", "buffer_bytes", "zones", "cache", "target_folder", "name")
+
+
+@dataclass
+class Script:
+    """What the hosts find, and what becomes of the run."""
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """MB/s by stage, by stage and verb, or by a copy's name: the longest name that fits."""
+    breaks: Callable[[str, int], Exception | None] = lambda what, number: None
+    """What a started stage ends with; number: of those that were started before it."""
+    mount: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """By stage."""
+    clock: FakeClock = field(default_factory=FakeClock)
+    lines: list[str] = field(default_factory=list)
+    started: int = 0
+
+    def rate(self, names: tuple[str, ...]) -> float:
+        """Bytes per second of the first of these names that has one."""
+        return MB * next((self.rates[name] for name in names if name in self.rates), 118.0)
+
+
+class ScriptedHost:
+    """An agent that does nothing, for as long as it would take."""
+
+    is_remote = False
+
+    def __init__(self, side: str, script: Script) -> None:
+        self.side, self.script = side, script
+        self.banner: list[str] = []
+        self.unclosed: list[str] = []
+
+    def __enter__(self) -> ScriptedHost:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.script.lines.append(f"close {self.side}")
+
+    def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
+        """An answer."""
+        self.script.clock.time += ASK_SECONDS
+        folder = arguments.get("folder")
+        cache = {"side": self.side, "requested": arguments.get("requested"), "proven": True}
+        answers: dict[str, Any] = {
+            "facts": typed.to_plain(facts_of(self.side)),
+            "mount": self.script.mount if str(folder).startswith("/mnt") else None,
+            "locate": f"/srv/media/{arguments.get('folder_name')}",
+            "writable-folder": folder,
+            "usable-bytes": 100 << 30,
+            "set-cache": {**cache, "cached_ratio_before": 0.0},
+            **{
+                "readable-device": True,
+                "samba-config": [],
+                "smbclient": "4.17",
+                "served-flush": 0.1,
+            },
+            **{"served-intact": True, "served-resize": arguments.get("size_bytes")},
+            "reach": None,
+            "served-remove": None,
+        }
+        return answers[name]
+
+    def tell(self, do: str, **fields: Any) -> Any:
+        """Nothing is told back but the counters."""
+        return self._counters() if do == "counters" else None
+
+    def watch(self, *_: Any, **__: Any) -> None:
+        """Nobody is."""
+
+    @contextmanager
+    def hold(
+        self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float = 15.0
+    ) -> Iterator[Endpoint]:
+        """Whatever is held, of the size that was asked for."""
+        self.script.clock.time += HOLD_SECONDS
+        self.script.lines.append(f"  hold {self.side} {name}")
+        facts: dict[str, Any] = dict(SHARE_FACTS)
+        facts |= {"engine_server": "samba", "local_path": "/tmp/served", "on_folder_disk": True}
+        if name == "visit":
+            facts["dialect"] = setting.dialect
+        if hasattr(setting, "size_bytes"):
+            facts |= {"size_bytes": setting.size_bytes, "seconds": 1.0}
+            facts |= {"free_bytes": 200 << 30, "total_bytes": 500 << 30}
+        there = {"path": "/proc/1/fd/3", "folder": f"bottleneck-{'0' * 32}"}
+        yield Endpoint(host="127.0.0.1", port=4455, share="media", facts=facts, **there)
+
+    @contextmanager
+    def observe(self, name: str, setting: Any, seconds: float) -> Iterator[Observation]:
+        """Nothing to be seen."""
+        yield Observation(lambda _: None)
+
+    def initiate(
+        self,
+        name: str,
+        setting: Any,
+        peer: Endpoint,
+        seconds: float,
+        watch_too: ScriptedHost | None = None,
+        progress: Callable[[Sample], None] | None = None,
+        finish: Callable[[], float] | None = None,
+        ended: Callable[..., None] | None = None,
+    ) -> Ran:
+        """A stage at its rate, until its size is moved or its time is over."""
+        script, told = self.script, typed.to_plain(setting)
+        verb, copy = (str(told.get(each, "")) for each in ("verb", "copy"))
+        side = str(told.get("side", ""))
+        names = (copy, f"{side} {verb}", f"{name} {verb}", name)
+        shown = (f"{key}={told[key]}" for key in told if key not in UNTOLD and told[key])
+        label = f"  start {self.side} {name} {' '.join(shown)} limit={seconds:.3g}"
+        script.lines.append(label)
+        number, script.started = script.started, script.started + 1
+        first = self._counters()
+        script.clock.time += START_SECONDS
+        if error := script.breaks(copy or name, number):
+            raise error
+        size, rate = told.get("size_bytes") or math.inf, script.rate(names)
+        most = told.get("most_seconds") or told.get("seconds") or seconds
+        lasted = max(1e-3, min(most, size / rate))
+        moved = max(1, int(rate * lasted))
+        script.clock.time += lasted
+        samples = (Sample(0.0, 0), Sample(lasted / 2, moved // 2), Sample(lasted, moved))
+        if progress is not None:
+            progress(samples[-1])
+        cache = {"side": "server", "requested": copy.rpartition(".")[2]}
+        details = {**({"cache": cache} if copy else {}), **script.details.get(name, {})}
+        pair = first, self._counters()
+        return Ran(samples, details, pair, pair if watch_too else None)
+
+    def _counters(self) -> Any:
+        return typed.to_plain(Counters(self.script.clock.now(), (), (), ()))
+
+
+def played(script: Script, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> list[str]:
+    """The lines of a run: what was begun, what was started for it, its end; then its report."""
+    for module in (bench, copies, turns):
+        monkeypatch.setattr(module, "time", script.clock)
+    monkeypatch.setattr(hosts, "start_here", lambda: ScriptedHost("client", script))
+    monkeypatch.setattr(hosts, "start_there", lambda spec: ScriptedHost("server", script))
+    target = asked.pop("target", "//127.0.0.1/media")
+    options = plan.Options(parse(target, lambda path: True), folder="/tmp", **asked)
+
+    def watch(event: Event) -> None:
+        if event.sample is None:
+            at = f"{event.elapsed_seconds:5.1f}"
+            script.lines.append(f"{at} {event.step}{event.outcome and ': '}{event.outcome}")
+
+    made = Bench(options, Access("ann", "secret"), watch, lambda report: None)
+    made.began = script.clock.time
+    with suppress(AgentLost, Refused, PartlyRan):
+        session.measure(made)
+    report = made.report()
+    for step, outcome in report.entries:
+        name = step.setting.get("copy") or step.setting.get("verb") or ""
+        kind = f"{type(outcome).__name__} x{len(getattr(outcome, 'runs', ()))}"
+        script.lines.append(f"{step.stage} {name} {step.initiator}: {kind}; why: {step.why}")
+    script.lines += [f"note: {each}" for each in report.notes] + [f"status: {report.status}"]
+    return script.lines

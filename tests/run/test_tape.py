@@ -1,0 +1,54 @@
+"""Nine runs as a tape: the order of what they measure, why, and how each step ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bottleneck.agents.hosts import PartlyRan
+from bottleneck.run import plan
+from probes.core.stage import Refused
+from tests.run.tape import MOUNT, Script, played
+
+AGENT = {"agent": "ssh://nas"}
+SLOW_DISK = {"disk read": 30.0, "server read": 30.0, "pull.uncached": 29.0}
+EQUAL = {"server read": 118.0, "client write": 118.0}
+
+
+def second_copy(error: Exception) -> Any:
+    """Breaks it; two small copies come before the first."""
+    return lambda what, number: error if number == 3 else None
+
+
+def stalls(what: str, number: int) -> Exception | None:
+    """Every copy of files, in both directions."""
+    return PartlyRan(STILL, (), False) if what.startswith(("push", "pull")) and number > 1 else None
+
+
+STILL = "nothing arrived for 5 s"
+REFUSED = Refused("login", "//127.0.0.1/media: wrong user or password")
+LOST = PartlyRan("server: the agent is gone", (), True)
+HOLE = {"path": {"push": {"black_hole": {"passes_bytes": 1400.0, "stalls_bytes": 1500.0}}}}
+MOUNTED = {"target": "/mnt/media", "stages": plan.stages(of_folder=True)}
+RUNS: dict[str, tuple[Script, dict[str, Any]]] = {
+    "usual": (Script(SLOW_DISK), AGENT),
+    "quick": (Script(SLOW_DISK), {**AGENT, "budget_seconds": 20.0}),
+    "thorough": (Script(SLOW_DISK), {**AGENT, "budget_seconds": 300.0}),
+    "no-agent": (Script(SLOW_DISK), {}),
+    "mount": (
+        Script(EQUAL, mount=MOUNT),
+        {**AGENT, **MOUNTED},
+    ),
+    "runs-3": (Script(SLOW_DISK), {**AGENT, "runs": 3, "budget_seconds": 200.0}),
+    "login-refused": (Script(SLOW_DISK, second_copy(REFUSED)), AGENT),
+    "agent-lost": (Script(SLOW_DISK, second_copy(LOST)), AGENT),
+    "black-hole": (Script(SLOW_DISK, stalls, details=HOLE), AGENT),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_asks_for_this_in_this_order(name, golden, monkeypatch):
+    script, asked = RUNS[name]
+    for line in played(script, monkeypatch, **asked):
+        golden(line)
