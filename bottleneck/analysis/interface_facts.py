@@ -99,10 +99,12 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
     slowed = (_slowed(*each) for each in known if of(each[1].rate_bits_per_second))
     radios = (_radio(*each) for each in known if match is None and each[1].kind == "wifi")
     setting = next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
-    return setting or _hop(given.report, bytes_per_second)
+    alike = back is not None and of(_shaping(back[1]))
+    hint = f"{back[1].name} on the {back[0]} is shaped to such a rate. " if back and alike else ""
+    return setting or _hop(given.report, bytes_per_second, hint)
 
 
-def _hop(report: Report, bytes_per_second: float) -> Behind:
+def _hop(report: Report, bytes_per_second: float, hint: str) -> Behind:
     """Advice for a path that is far slower than both ends' cards, or than any standard link."""
     cards = [link for _, link in hardware_limits.interfaces(report) if not link.virtual]
     rates = [link.rate_bits_per_second or 0 for link in cards if link.kind != "wifi"]
@@ -118,7 +120,7 @@ def _hop(report: Report, bytes_per_second: float) -> Behind:
     looks = (
         "Look for a shaper, Wi-Fi, a VPN, a leased line or a slow port before you buy a faster link"
     )
-    return Behind("", "", f"Find the slowest hop, because {why}. {looks}")
+    return Behind("", "", f"Find the slowest hop, because {why}. {hint}{looks}")
 
 
 def _is_of_link(bytes_per_second: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from bottleneck.analysis import model
@@ -115,7 +116,8 @@ def advice(
     # A limit that somebody set may be raised to any rate: it is the next standard link's here.
     link = link_text(link_bits) if claim.remedy and link_bits else ""
     where = f" if the link then carries {link}" if link else ""
-    return (f"{step}.", *_outlook(cap, predicted, following, rate, missing, where))
+    carried = model.link_payload(link_bits) if link and link_bits else math.inf
+    return (f"{step}.", *_outlook(cap, predicted, following, rate, missing, where, carried))
 
 
 def gains_little(predicted: Band | None, rate: float) -> bool:
@@ -179,6 +181,7 @@ def _outlook(
     rate: float,
     missing: str = "",
     where: str = "",
+    link_bytes_per_second: float = math.inf,
 ) -> tuple[str, ...]:
     parts = [missing] if missing else []
     if predicted is not None:
@@ -188,8 +191,11 @@ def _outlook(
         level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
         shared = cap.part == following.part and cap.cause == "contention"
         named = _FREED[cap.component] if shared else name_with_verb(following)
-        known = "known " if missing else ""
-        parts.append(f"The next {known}limit is {named}, {level}.")
+        beyond = (
+            predicted is not None and following.ceiling_bytes_per_second > link_bytes_per_second
+        )
+        which = "Beyond that link, the next" if beyond else "The next"
+        parts.append(f"{which} {'known ' if missing else ''}limit is {named}, {level}.")
     return (" ".join(parts),) if parts else ()
 
 

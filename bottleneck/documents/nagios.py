@@ -120,7 +120,8 @@ def _cut(text: str, longest: int) -> str:
         return text
     ends = (text[: longest + 2].rfind(mark) for mark in ("; ", ". ", ", ", ": ", " because "))
     clause = max((each for each in ends if each >= LEAST_CLAUSE), default=0)
-    return text[:clause] if clause else text[: longest - 3].rpartition(" ")[0] + "..."
+    text = text[:clause] if clause else text[: longest - 3].rpartition(" ")[0] + "..."
+    return text.rpartition(" (")[0] if text.count("(") > text.count(")") else text
 
 
 def _range(text: str) -> str:

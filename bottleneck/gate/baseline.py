@@ -331,10 +331,11 @@ def _why(each: Compared, slower: list[Compared]) -> str:
         return ""
     name = each.metric.partition("@")[0]
     behind = [stage for stage in slower if stage.copies is None and passes(name, stage.metric)]
+    then, now = map(_cap, each.copies)
     if behind:
         less, rates = _lost(max(behind, key=lambda stage: stage.lost))
-        return f"{less} ({rates})"
-    then, now = map(_cap, each.copies)
+        other = f"now limited by {now}; " if now and now != then else ""
+        return f"{other}{less} ({rates})"
     if not now:
         return "bottleneck not identified now"
     return f"{'still' if now == then else 'now'} limited by {now}"

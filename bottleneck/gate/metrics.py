@@ -175,12 +175,12 @@ def stage_metric(step: Step) -> str | None:
 def _figures(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
     """What is no rate."""
     chosen = next((e.made for e in _copies(report, diagnosis) if e.metric == HEADLINE), None)
-    for metric, value in (*_told(report), *_of_hosts(chosen)):
+    for metric, value in (*_told(report, chosen), *_of_hosts(chosen)):
         if value is not None:
             yield Reading(metric, unit(metric), value)
 
 
-def _told(report: Report) -> Iterator[tuple[str, float | None]]:
+def _told(report: Report, made: Found | None) -> Iterator[tuple[str, float | None]]:
     for step, outcome in report.entries:
         details = getattr(outcome, "details", None)
         verb = steps.word(step.setting, "verb")
@@ -193,8 +193,9 @@ def _told(report: Report) -> Iterator[tuple[str, float | None]]:
                 yield "path.rtt", middle
             case "small-files" if verb in steps.VERBS and not step.setting.get("tree"):
                 yield f"small-files.{verb}", steps.positive(details, "seconds_per_file")
-    trip = rtt.rtt(report)
-    yield "path.rtt", None if trip is None else trip.seconds
+    trip = rtt.rtt(report, made)
+    # The time of one connect holds a busy host's delay, too.
+    yield "path.rtt", trip.seconds if trip is not None and trip.echoed else None
     limits = (each.details.limits for each in steps.measured(report, "tcp"))
     lost = [each.loss_ratio for each in limits if each and each.loss_ratio is not None]
     yield "loss", max(lost, default=None)

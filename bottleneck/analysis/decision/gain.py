@@ -16,6 +16,7 @@ from bottleneck.analysis.decision.capability import (
     Fix,
     capability,
     demonstrated,
+    likely_ceiling,
     slotted,
 )
 from bottleneck.analysis.decision.causes import rows
@@ -98,7 +99,7 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
         if reference.level.median < REACHED_RATIO * level:
             part = None  # something else holds it, and it is not known
         level = max(level, reference.level.median)
-    after = None if part is None else Next(*words_of(copy, part, level), level)
+    after = None if part is None else Next(*words_of(copy, part, level, fixes), level)
     bits = _exchange(copy, fixes, None if part is None else bands[part])
     if bits is not None:
         carries = model.link_payload(bits)
@@ -128,9 +129,9 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
     return part if NETWORK in bands or demonstrated(copy, NETWORK) >= level else None
 
 
-def words_of(copy: CopyFacts, part: Part, level: float) -> Named:
+def words_of(copy: CopyFacts, part: Part, level: float, fixes: Sequence[Fix] = ()) -> Named:
     """Returns the words of a component's own limit: no fault that passes, and that is not seen."""
-    limits = [each.ceiling for of, each in copy.claims if of == part]
+    limits = [likely_ceiling(copy, each.ceiling, fixes) for of, each in copy.claims if of == part]
     loads = [e for e in limits if e.standing == "estimated" and e.cause not in PASSING]
     if not loads:
         loads = [e for e in limits if e.component == "cpu" and e.standing == "at-least"]

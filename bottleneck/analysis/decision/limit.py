@@ -59,7 +59,9 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     if decision.row is None:
         return Limit(decision, None, ladder, time)
     evidence, rate = Evidence(report, copy), copy.made.rate
-    chosen = _claim(evidence, rate, ladder, decision.copy, decision.part, decision.row)
+    shares = {} if time is None else {(e.component, e.side): e.ratio for e in time.shares}
+    share = shares.get(decision.part)
+    chosen = _claim(evidence, rate, ladder, decision.copy, decision.part, decision.row, share)
     rival, fixes = None, [_fix(decision.part, chosen)]
     if decision.rival is not None:
         row = rows(decision.copy, decision.rival)[0]
@@ -74,7 +76,13 @@ def _fix(part: Part, claim: Claim) -> Fix:
 
 
 def _claim(
-    evidence: Evidence, rate: Spread, ladder: Ladder, copy: CopyFacts, part: Part, row: Row
+    evidence: Evidence,
+    rate: Spread,
+    ladder: Ladder,
+    copy: CopyFacts,
+    part: Part,
+    row: Row,
+    share: float | None = None,
 ) -> Claim:
     """Returns what is known of a cause: as a rule claims it, else by the facts that decided."""
     known = claim_of(copy, row.words, part)
@@ -88,7 +96,7 @@ def _claim(
         or NOTHING
     )
     fact = limit_fact(copy, part)
-    remedy, words = cause.remedy.format(side=side), because(copy, part, row)
+    remedy, words = cause.remedy.format(side=side), because(copy, part, row, share)
     # Without a limit that is known, it is what moved through the component at its best.
     kinds = (SHOWN, ALONE) if part == NETWORK else (SHOWN,)
     carried = 0.0 if row.passing else copy.most(part, *kinds)

@@ -18,17 +18,19 @@ WEIGHED, LEAST_LIKELY, SUREST = 3, 0.05, 0.99
 NOT_MEASURED = "something that was not measured"
 
 
-def because(copy: CopyFacts, part: Part, row: Row) -> str:
+def because(copy: CopyFacts, part: Part, row: Row, share: float | None = None) -> str:
     """Returns why a component caps a copy, as what follows "because": the two facts that decided.
 
-    These are its share of the time, and what was seen of the cause or a limit near the rate.
+    These are its share of the time, and what was seen of the cause or a limit near the rate. share:
+    what the picture of that time gives it; None: there is none.
     """
     name, use, limit = part_name(part), copy.busy(part), limit_fact(copy, part)
     sign = copy.sign(row.sign) if row.sign else None
     seen = sign.words if sign is not None else ""
     at = "" if limit is None else f"{limit.words} gives {rate_text(limit.level.median)}"
     if use is not None and use > IDLE and copy.is_watched:
-        went = f"it was limited by {name} ({row.label}) for {percent_text(use)} of the time"
+        lasted = percent_text(min(use, share or use))
+        went = f"it was limited by {name} ({row.label}) for {lasted} of the time"
         # That a window was waited for is said by the time: its size is the news.
         return "; ".join(filter(None, (went, at if part[0] == "tcp" and at else seen or at)))
     noted = next((e.words for e in copy.of(part, BUSY) if copy.supplied), "")
