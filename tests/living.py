@@ -17,6 +17,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from probes.files import journal
+
 
 def alive(pid: int) -> bool:
     """Whether a process is there and no zombie."""
@@ -62,6 +64,11 @@ class FakeClock:
         self.time += seconds
 
     monotonic = perf_counter = process_time = thread_time = now
+
+
+def swept(holds: Callable[[], bool]) -> bool:
+    """Whether it holds once the next run's sweep has removed what a killed one left."""
+    return until(lambda: (journal.sweep(), holds())[1])
 
 
 def within(seconds: float = GENEROUS_SECONDS) -> float:

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import bottleneck
 import probes
 from bottleneck.agents import own_modules
-from bottleneck.target.gone import SUCCESSORS
+from bottleneck.target.target import SUCCESSORS
 from probes.core.stage import Refused
 from probes.system import tools
 

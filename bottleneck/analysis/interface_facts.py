@@ -99,8 +99,10 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
     slowed = (_slowed(*each) for each in known if of(each[1].rate_bits_per_second))
     radios = (_radio(*each) for each in known if match is None and each[1].kind == "wifi")
     setting = next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
-    alike = back is not None and of(_shaping(back[1]))
-    hint = f"{back[1].name} on the {back[0]} is shaped to such a rate. " if back and alike else ""
+    hint = ""
+    if back is not None and of(_shaping(back[1])):
+        same = f"{back[1].name} on the {back[0]} is shaped to {link_text(_shaping(back[1]))}"
+        hint = f"{same} for what it sends: the {given.sender} may have the same shaper. "
     return setting or _hop(given.report, bytes_per_second, hint)
 
 

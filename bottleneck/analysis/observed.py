@@ -275,7 +275,7 @@ def _lacking(report: Report, copy: Copy, suspects: Sequence[Suspect]) -> Iterato
             case "cpu":
                 yield (
                     f"Note the busiest core of the {side} during the copy (`top` and 1 on Linux, "
-                    "Task Manager on Windows), and add it to --copy: '{side}-cpu=95%'."
+                    f"Task Manager on Windows), and add it to --copy: '{side}-cpu=95%'."
                 )
 
 

@@ -22,6 +22,7 @@ from bottleneck.report.report import Report
 from bottleneck.run import plan
 from bottleneck.run.bench import Bench, Event
 from bottleneck.run.session import measure
+from bottleneck.run.world import World
 from bottleneck.target import credentials
 from bottleneck.target.target import Target, of_folder, parse, parse_device, parse_file, parse_peer
 from bottleneck.text import units
@@ -233,7 +234,7 @@ def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Repo
     What ended it is complained of. Interrupts must be held.
     """
     with telling(output) as tell:
-        bench = Bench(chosen, access, tell, documents.Saving(output))
+        bench = Bench(World(chosen, access), tell, documents.Saving(output))
         code, sentence = _measure(bench)
     if not sentence and bench.unclosed:
         sentence = "; ".join(bench.unclosed)
@@ -286,7 +287,7 @@ def _measure(bench: Bench) -> tuple[int, str]:
     late: list[bool] = []
     # Where loading took long, what comes behind the end does too.
     slow = END_LOADINGS * min(command_line.now().loading_seconds, MOST_LOADING_SECONDS)
-    seconds = bench.options.budget_seconds + LATE_SECONDS - slow
+    seconds = bench.world.options.budget_seconds + LATE_SECONDS - slow
     try:
         with interrupts.let_through(), interrupts.ended_by(seconds, CLOSING_SECONDS) as late:
             measure(bench)
@@ -304,7 +305,7 @@ def _measure(bench: Bench) -> tuple[int, str]:
 def _stopped(bench: Bench, late: list[bool]) -> tuple[int, str]:
     """A run that did not end by itself: what it measured holds."""
     bench.status = "partial"
-    sentence = f"stopped: the run exceeded its limit of {bench.options.budget_seconds:.0f} s"
+    sentence = f"stopped: the run exceeded its limit of {bench.world.options.budget_seconds:.0f} s"
     unclosed = [*bench.unclosed]
     if len(late) > 1:
         unclosed.append("test files may remain, remove them later with bottleneck cleanup")
@@ -312,7 +313,7 @@ def _stopped(bench: Bench, late: list[bool]) -> tuple[int, str]:
     if bench.log.entries():
         return exits.INCOMPLETE, sentence
     bench.status = "failed"
-    return exits.UNREACHABLE, f"{bench.options.target.name}: no answer: {sentence}"
+    return exits.UNREACHABLE, f"{bench.world.options.target.name}: no answer: {sentence}"
 
 
 def _interrupted(bench: Bench) -> tuple[int, str]:

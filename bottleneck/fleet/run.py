@@ -28,6 +28,7 @@ from probes.core.stage import Refused
 from probes.files import folders
 from probes.files.own_folder import OwnFolder
 from probes.programs.samba import vanishing_folder
+from probes.system.child import apart
 from probes.system.platform import os
 from probes.system.tools import TAKE_OPEN_FILES, others_can_change
 from probes.system.waiting import fcntl, signal
@@ -218,7 +219,7 @@ def _new_name(keep: Path, pair: Pair, mark: str = "") -> str:
 def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
     """Runs the playbook to its end; its last words. A signal to us is one to all that it runs.
 
-    own: the folder to work in; its guardian ends the playbook where this process is killed.
+    own: the folder to work in. The playbook ends where this process is killed.
     """
     with _secret_file(run.access.password) as secret:
         ours = {**_ours(work), DESCRIPTOR_VARIABLE: str(secret)}
@@ -230,7 +231,7 @@ def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
             cwd=folder_of(run.inventory),
             env={**environment(run.inventory), **ours},
             pass_fds=(secret,),
-            start_new_session=True,
+            **apart(signal.SIGTERM),
         )
     try:
         own.ends_first(process.pid)

@@ -96,6 +96,8 @@ def copy_of(text: str) -> Copy:
             copy = replace(copy, dialect=DIALECT_WORDS[lower])
         elif word[0].isdigit():
             copy = _measured(copy, word)
+        elif "=" in word:
+            raise ReportError(f"{word[:40]!r} is not known: {EXAMPLE}, or server-cpu=95%")
         else:
             tools.append(word)
     return replace(copy, tool=" ".join(tools) or None)

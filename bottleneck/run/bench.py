@@ -4,40 +4,36 @@ from __future__ import annotations
 
 import platform
 import secrets
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bottleneck import __version__
 from bottleneck.agents import hosts, protocol
-from bottleneck.agents.hosts import Host, PartlyRan, Ran, StageError
+from bottleneck.agents.hosts import PartlyRan, Ran, StageError
 from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.run import plan
+from bottleneck.run.clock import Clock
 from bottleneck.run.log import Log, Repeat
 from bottleneck.run.sockets import watching
-from probes.core.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
-from probes.core.stage import USUAL_BUDGET_SECONDS, Refused, Unavailable, module_of
+from bottleneck.run.world import World
+from probes.core.records import Endpoint, Failed, Sample, Skipped, Usage
+from probes.core.stage import Refused, Unavailable, module_of
 from probes.host import interface
 from probes.host.counters import Counters, usage
+from probes.system import waiting
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T", bound="DataclassInstance")
-CLOSING_SECONDS = 2.0
-CLOSING_SHARE = 0.05
 BROKEN_OFF = "interrupted"
 """How a step ends that takes the run with it, as Ctrl-C does."""
 NEEDS_AGENT = "needs an agent on the server (use --agent ssh://HOST)"
 WHOLE_COPY = "the copy as a user makes it"
-USEFUL_SECONDS = 1.5
-"""Less is no copy."""
-HELD_SECONDS = 60.0
-"""How much longer than the budget what a host holds may live."""
 
 
 @dataclass(frozen=True)
@@ -62,30 +58,14 @@ class Event:
 class Bench:
     """One run from its start to its report."""
 
-    options: plan.Options
-    access: Access
+    world: World
     watch: Callable[[Event], None]
     save: Callable[[Report], None]
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    began: float = field(default_factory=time.monotonic)
     seed: str = field(default_factory=lambda: secrets.token_hex(16))
     """Of the payload: both hosts make the same bytes from it."""
     status: str = "partial"
     log: Log = field(default_factory=Log)
-    address: str = ""
-    """The server's IP address, looked up once."""
-    facts: dict[str, HostFacts] = field(default_factory=dict)
-    share: Endpoint = field(default_factory=Endpoint)
-    """This run's folder on the share, once it is open."""
-    denied: str = ""
-    """Why copies of the security that was asked for are not possible there."""
-    server_path: str | None = None
-    """The same folder as the server's own path, once its agent has found it."""
-    agent_folder: str = ""
-    """Where the agent's files lie, as it may not write there: on the same file system; or empty."""
-    samba_config: list[dict[str, Any]] | None = None
-    """What in the server's smb.conf costs throughput; None: it was not seen."""
-    reached: dict[plan.Side, Host] = field(default_factory=dict)
     sources: dict[plan.Side, Endpoint] = field(default_factory=dict)
     """Each side's own file to read from."""
     no_source: dict[plan.Side, str] = field(default_factory=dict)
@@ -108,82 +88,11 @@ class Bench:
     """Makes another folder on a share from which the run's is gone; whether that worked."""
     return_seconds: float = 12.0
     """Limit of one wait for a server that went; 0: it did not come back."""
+    host_clock: waiting.Clock = waiting.CLOCK
+    clock: Clock = field(init=False)
 
-    @property
-    def client(self) -> Host:
-        """The client's agent."""
-        return self.reached["client"]
-
-    @property
-    def server(self) -> Host | None:
-        """The server's agent, where there is one."""
-        return self.reached.get("server")
-
-    @property
-    def caller(self) -> Endpoint:
-        """This host by its own address, as whoever calls what the server opens for a run."""
-        facts = self.facts.get("client")
-        return Endpoint(host=facts.interface.address if facts and facts.interface else "")
-
-    @property
-    def usual_seconds(self) -> float:
-        """The budget that a run's parts are made for: of several runs the usual one of each."""
-        return USUAL_BUDGET_SECONDS if self.options.runs else self.options.budget_seconds
-
-    @property
-    def times(self) -> plan.Times:
-        """What each part may take."""
-        trip = self.share.facts.get("connect_seconds") or 0.0
-        usual = plan.times(self.usual_seconds, float(trip))
-        seconds = self.options.settings.get("seconds")
-        if seconds is None or self.options.copy:
-            return usual
-        return plan.Times(**dict.fromkeys(asdict(usual), seconds))
-
-    def chosen(self, setting: T) -> T:
-        """A stage's setting with what the user chose of it, but for its time (see times)."""
-        known = {each.name for each in fields(setting)} - {"seconds"}
-        given = dict(self.options.settings)
-        if self.options.security:
-            given["security"] = self.options.security
-        return replace(setting, **{key: value for key, value in given.items() if key in known})
-
-    def wants(self, stage: str) -> bool:
-        """Whether the user asked for a stage."""
-        return stage in self.options.stages
-
-    def alone(self, stage: str) -> bool:
-        """Whether nothing but this stage was asked for."""
-        return self.options.stages == (stage,)
-
-    def folder(self, side: plan.Side) -> str | None:
-        """The folder of a side's copies, as that host's path."""
-        return self.options.folder if side == "client" else self.server_path
-
-    def test_file_folder(self, side: plan.Side) -> str:
-        """Where this tool's own files on a side lie: there, or beside it on its file system; empty:
-        it has none."""
-        beside = self.agent_folder if side == "server" else ""
-        return beside or self.folder(side) or ""
-
-    def elapsed(self) -> float:
-        """Seconds since the run began."""
-        return time.monotonic() - self.began
-
-    def left(self) -> float:
-        """Seconds of the budget that remain for steps; closing the hosts takes the rest."""
-        closing = max(CLOSING_SECONDS, CLOSING_SHARE * self.options.budget_seconds)
-        return self.options.budget_seconds - closing - self.elapsed()
-
-    @property
-    def lifetime(self) -> float:
-        """Seconds for what a host holds until the run's end."""
-        return self.options.budget_seconds + HELD_SECONDS
-
-    def need(self, seconds: float = USEFUL_SECONDS) -> None:
-        """Raises Unavailable where less is left."""
-        if self.left() < seconds:
-            raise Unavailable("out of time (use a larger --budget)")
+    def __post_init__(self) -> None:
+        self.clock = Clock(self.world.options.budget_seconds, self.host_clock)
 
     def source_bytes_of(self, side: plan.Side) -> int:
         """Size of a side's own file; 0: it has none."""
@@ -192,13 +101,12 @@ class Bench:
 
     def note(self, text: str) -> None:
         """One line for the report about what was not measured, and why; once."""
-        if text not in self.log.notes:
-            self.log.notes.append(text)
+        self.log.note(text)
 
     def rounds(self) -> Iterator[None]:
         """The runs of all that is measured: one, or those that were asked for after a warm-up."""
-        runs = self.options.runs
-        began = time.monotonic()
+        runs = self.world.options.runs
+        began = self.clock.elapsed()
         self.warming = runs > 0
         yield
         if self.warming:
@@ -206,20 +114,20 @@ class Bench:
             self.note(WARMED_UP)
             self.warming = False
         for made in range(runs):
-            took, began = time.monotonic() - began, time.monotonic()
-            if took > self.left():
+            took, began = self.clock.elapsed() - began, self.clock.elapsed()
+            if took > self.clock.left():
                 self.note(f"{made} of {runs} runs made: out of time (use a larger --budget)")
                 return
             yield
 
     def tell(self, label: str, **more: Any) -> None:
         """Tells whoever watches."""
-        self.watch(Event(label, self.elapsed(), self.options.budget_seconds, **more))
+        self.watch(Event(label, self.clock.elapsed(), self.world.options.budget_seconds, **more))
 
     def report(self) -> Report:
         """What is known now."""
-        client = self.facts.get("client")
-        opened = self.share.facts
+        client = self.world.facts.get("client")
+        opened = self.world.share.facts
         return Report(
             status=self.status,
             tool={
@@ -228,19 +136,19 @@ class Bench:
                 **(client.tools if client else {}),
             },
             started=self.started,
-            elapsed_seconds=self.elapsed(),
+            elapsed_seconds=self.clock.elapsed(),
             target={
-                "share": self.options.target.name,
+                "share": self.world.options.target.name,
                 **{name: opened.get(name) for name in ("dialect", "signing", "encryption")},
                 **opened,
-                "smb_conf": self.samba_config,
-                **({"copy_alone": True} if self.options.copy else {}),
+                "smb_conf": self.world.samba_config,
+                **({"copy_alone": True} if self.world.options.copy else {}),
             },
             client=client,
-            server=self.facts.get("server"),
+            server=self.world.facts.get("server"),
             entries=self.log.entries(),
             notes=tuple(self.log.notes),
-            target_rate_bytes_per_second=self.options.target_rate_bytes_per_second,
+            target_rate_bytes_per_second=self.world.options.target_rate_bytes_per_second,
         )
 
     def step(self, stage: str, setting: Any, initiator: plan.Side) -> Step:
@@ -317,16 +225,16 @@ class Bench:
         opened: list[float] = []
 
         def progress(sample: Sample) -> None:
-            opened.append(self.elapsed() - sample.elapsed_seconds)
+            opened.append(self.clock.elapsed() - sample.elapsed_seconds)
             self.tell(step.stage, sample=sample)
 
         with watching(self, step, peer, seconds) as watches:
-            ran = self.reached[side].initiate(
+            ran = self.world.hosts[side].initiate(
                 engine or step.stage,
                 setting,
                 peer,
                 seconds,
-                self.reached.get(other) if both else None,
+                self.world.hosts.get(other) if both else None,
                 progress,
                 finish,
                 watches.copied,

@@ -42,6 +42,11 @@ class Log:
         """One more attempt at a step; what was measured before it stands."""
         self.all_entries.append(Entry(step, came_to, why))
 
+    def note(self, text: str) -> None:
+        """One line for the report about what was not measured, and why; once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
     def forget(self) -> None:
         """Counts nothing of what was measured so far; what is noted stands."""
         self.uncounted = len(self.all_entries)

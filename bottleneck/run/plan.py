@@ -104,6 +104,11 @@ class Options:
     """Whether the server lives on when this run is killed with all that it started."""
 
     @property
+    def usual_seconds(self) -> float:
+        """The budget that a run's parts are made for: of several runs the usual one of each."""
+        return USUAL_BUDGET_SECONDS if self.runs else self.budget_seconds
+
+    @property
     def copies(self) -> tuple[str, ...]:
         """Copies of the run's own files, in order; none if only --file is copied."""
         if self.copy == FILE_COPY:

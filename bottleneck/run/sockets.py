@@ -262,28 +262,24 @@ def watching(bench: Bench, step: Step, peer: Endpoint, seconds: float) -> Iterat
     found = Watching(bench, step)
     with ExitStack() as stack:
         for side, setting in _settings(bench, found, peer, seconds).items():
-            if side in bench.reached:
-                watch = bench.reached[side].observe("sockets", setting, seconds + GRACE_SECONDS)
+            if side in bench.world.hosts:
+                watch = bench.world.hosts[side].observe("sockets", setting, seconds + GRACE_SECONDS)
                 found.on[side] = stack.enter_context(watch)
         yield found
 
 
 def _settings(bench: Bench, found: Watching, peer: Endpoint, seconds: float) -> dict[Side, Any]:
-    mount: dict[str, Any] = bench.share.facts.get("mount") or {}
-    known = bench.address or found.step.stage == "native-copy"
+    mount: dict[str, Any] = bench.world.share.facts.get("mount") or {}
+    known = bench.world.address or found.step.stage == "native-copy"
     if found.step.stage not in STAGES or not known or mount.get("remote") is False:
         return {}
-    client = bench.facts["client"].interface if "client" in bench.facts else None
-    addresses: dict[Side, str] = {
-        "server": bench.address,
-        "client": client.address if client else "",
-    }
+    addresses = {side: bench.world.address_of(side) for side in OTHER}
     own = port_of(mount.get("options", ""))
-    port = peer.port or own or bench.options.target.port
+    port = peer.port or own or bench.world.options.target.port
     watches = settings(OTHER[found.asking], addresses, port, seconds)
     return {side: replace(each, device=_device(bench, side)) for side, each in watches.items()}
 
 
 def _device(bench: Bench, side: Side) -> str | None:
-    folder = bench.facts[side].folder if side in bench.facts else None
+    folder = bench.world.facts[side].folder if side in bench.world.facts else None
     return folder.device if folder else None

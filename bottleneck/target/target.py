@@ -17,9 +17,23 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import unquote
 
-from bottleneck.target.gone import SUCCESSORS
 from probes.core.records import SMB_PORT, Access, Endpoint
 from probes.core.stage import Refused
+
+SUCCESSORS = {
+    "tcp://": "--agent tcp:// was removed: use ssh://[user@]host, or exec:COMMAND",
+    "--listen": "agent --listen was removed: use --agent ssh://[user@]host on the client",
+    "--any-address": "agent --any-address was removed together with --listen",
+    "--history": "--history was removed: write reports with --json into a folder, and use "
+    "bottleneck compare FOLDER",
+    "history": "bottleneck history was removed: use bottleneck compare FOLDER, of reports that "
+    "--json wrote",
+    "--idle": "agent --idle was removed together with --listen",
+    "ttcp://": "--tcp-peer ttcp:// was removed: use iperf3://host[:port]",
+    "--job": "--job was removed: run fio JOBFILE itself, or use --pattern, --block-size, --depth",
+    "--cold-from": "--cold-from was removed: use --file FILE to pull a file that is not cached",
+}
+"""Options of earlier releases, and what takes their place: refused by one line."""
 
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)\Z")
 _ZONE = re.compile(r"[!-~]{1,15}\Z")

@@ -52,7 +52,7 @@ class Entry:
     def write(self, facts: Facts) -> None:
         """Adds facts, on the disk when this returns."""
         if self._runs is not None:
-            # A disk that is full by now: the guardian has to do.
+            # A disk that is full by now: `cleanup` finds it by its name.
             with contextlib.suppress(OSError):
                 _write_line(self._fd, facts)
 
@@ -94,7 +94,7 @@ def enter(kind: str, folder: str, name: str, **more: object) -> Entry:
             break
         else:
             return Entry(runs, name, fd)
-    return Entry(None)  # the guardian has to do
+    return Entry(None)  # `cleanup` finds it by its name
 
 
 def left(*kinds: str) -> Iterator[Tuple[Facts, Entry]]:

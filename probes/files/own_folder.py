@@ -1,17 +1,12 @@
 """A folder with a name that a run creates on this host, and that is gone however the run ends.
 
-In order, we remove it. Killed, a guardian does. Killed with the guardian, as at a container's end,
-the next run does, from the journal.
+In order, we remove it. Of a run that was killed the next one does, from the journal, or `cleanup`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import functools
-import json
-import subprocess
-import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -21,77 +16,9 @@ from probes.core.meaning import Count, Folder, Hex, Seconds, Size, Text
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import free_space, journal, removal, source_file
-from probes.files.removal import Facts
 from probes.files.served_file import check_name, source_name
 from probes.system.child import NoAnswer, answered
 from probes.system.platform import os
-
-NAME = "bottleneck-guardian"
-END_SECONDS = 1.0
-"""How long one that has nothing left to do may take to end."""
-KEPT_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
-"""What a Python may need to start; a password in our environment is none of it."""
-
-_STARTER = "import sys; exec(sys.stdin.buffer.read(int(sys.argv[2])))" + (
-    "; guard(int(sys.argv[3]), sys.stdin.buffer)"
-)
-
-
-class Guardian:
-    """One at work: in a session of its own, with the parent folder and a pipe from us."""
-
-    def __init__(self, parent: int, facts: Facts, path: str) -> None:
-        """parent: descriptor of the folder that the run's is made in; path: for people who look.
-
-        Returns before it has started: what it is told meanwhile waits in the pipe.
-        """
-        program = source()
-        words = [sys.executable, "-I", "-S", "-c", _STARTER, NAME]
-        self._process = subprocess.Popen(
-            [*words, str(len(program)), str(parent), path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={key: os.environ[key] for key in KEPT_ENVIRONMENT if key in os.environ},
-            pass_fds=(parent,),
-            start_new_session=True,
-        )
-        self._write(program)
-        self.tell(facts)
-
-    def tell(self, facts: Facts) -> None:
-        """What it has to know in addition."""
-        self._write(json.dumps(facts).encode() + b"\n")
-
-    def end(self, gone: bool) -> None:
-        """Takes leave of it; where the folder is not gone, it goes on for a while."""
-        if gone:
-            self.tell({"done": True})
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # somebody killed it: we removed it ourselves
-            self._process.stdin.close()
-        if gone:
-            # It may hang in a mount that does not answer: it ends by itself when that does.
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(END_SECONDS)
-
-    def _write(self, data: bytes) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # somebody killed it: we remove it ourselves
-            self._process.stdin.write(data)
-            self._process.stdin.flush()
-
-
-@functools.cache
-def source() -> bytes:
-    """removal.py, also where it was loaded from memory."""
-    spec = removal.__spec__
-    text = spec.loader.get_source(removal.__name__) if spec and spec.loader else None  # type: ignore[attr-defined]
-    if text is None:
-        raise RuntimeError("this program's own source cannot be read")
-    return str(text).encode()
-
 
 PAUSE_SECONDS = 0.02
 
@@ -113,12 +40,6 @@ class OwnFolder:
         self._entry = journal.enter(
             kind, place, name, folder_dev=told.st_dev, folder_ino=told.st_ino
         )
-        try:
-            self._guardian = Guardian(self._parent, self._facts, f"{place}/{name}")
-        except BaseException:
-            self._entry.close(gone=True)
-            os.close(self._parent)
-            raise
 
     def create(self) -> None:
         """Makes it, closed to others. Errors: OSError, of what is no folder of ours then."""
@@ -178,8 +99,7 @@ class OwnFolder:
         self._there = False
 
     def close(self) -> None:
-        """Leaves what is still there to the guardian."""
-        self._guardian.end(gone=not self._there)
+        """Leaves what is still there to the journal."""
         self._entry.close(gone=not self._there)
         # A removal that hangs in a mount still has them: their numbers may be nothing else's.
         for fd in (self._pin, self._parent):
@@ -189,7 +109,6 @@ class OwnFolder:
     def _tell(self, facts: removal.Facts) -> None:
         self._facts.update(facts)
         self._entry.write(facts)
-        self._guardian.tell(facts)
 
 
 @contextmanager
@@ -324,7 +243,7 @@ def _filled(fd: int, setting: Setting, size_bytes: int) -> int:
 
 
 def _removed(path: str, made: OwnFolder, opened: list[int]) -> None:
-    """Removes the folder; what then may be left the guardian tries on, as long as it takes."""
+    """Removes the folder; what then may be left is in the journal."""
 
     def work() -> None:
         for fd in opened:
@@ -336,7 +255,7 @@ def _removed(path: str, made: OwnFolder, opened: list[int]) -> None:
     try:
         answered(path, time.monotonic() + REMOVE_SECONDS, work)
     except NoAnswer as error:
-        text = f"may remain until the mount answers, and is removed then: {error}"
+        text = f"may remain; the next run or bottleneck cleanup removes it: {error}"
         raise TimeoutError(text) from None
     except OSError as error:
         raise OSError(f"{path} may remain: {(error.strerror or str(error)).lower()}") from None

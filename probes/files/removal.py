@@ -1,23 +1,16 @@
 """Removes a folder that a run created: by its name, if it is that very folder, through descriptors.
 
-No path is walked and no link followed: each step goes from an open folder to a name in it. Imports
-nothing of ours: the guardian hands this source to a process of its own, whose whole program it is.
+No path is walked and no link followed: each step goes from an open folder to a name in it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import re
-import signal
 import stat
-import time
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-with contextlib.suppress(ImportError):  # the guardian has this source alone
-    from probes.system.platform import os  # noqa: F811
-    from probes.system.waiting import signal  # noqa: F811
+from probes.system.platform import os
+from probes.system.waiting import signal
 
 RUN, TREE = "run", "tree"
 """Kinds of folder: one on a share, of which only a run's files go; one closed to others, all of
@@ -30,7 +23,6 @@ OLD_FILE = re.compile(
 """Name of a run's file before names had the run's id; such a one has to begin with MAGIC to go."""
 GONE, MISSING, OTHER = "gone", "missing", "other"
 """What became of it: removed; nothing has its name; something else has it, and is left alone."""
-ATTEMPTS, MISSING_ATTEMPTS, PAUSE_SECONDS = 150, 10, 0.1
 
 Facts = Dict[str, Any]
 """name and kind; once it is made ino and dev (which may miss after another boot); leader and
@@ -183,53 +175,11 @@ def pid_space() -> int:
         return 0
 
 
-def end_group(facts: Facts, just_died: bool = False) -> None:
-    """SIGKILL to the process group, if its leader is that very process.
-
-    just_died: also where the leader has ended, as nobody else can have its number so soon.
-    """
-    if "leader" not in facts:
-        return
-    began = started_ticks(facts["leader"])
-    if began != facts["started"] and not (just_died and began is None):
+def end_group(facts: Facts) -> None:
+    """SIGKILL to the process group, if its leader is that very process."""
+    if "leader" not in facts or started_ticks(facts["leader"]) != facts["started"]:
         return
     try:
         os.killpg(facts["leader"], signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return  # it has ended; or its number is another user's by now
-
-
-def guard(parent: int, lines: Iterable[bytes]) -> None:
-    """Takes facts until the lines end, which they do however their writer dies; then removes it.
-
-    A fact "done" says that there is nothing left to do. A copy that is being killed may still hold
-    its file, which NFS and FUSE then only hide: hence the attempts.
-    """
-    for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
-    facts: Facts = {}
-    for line in lines:
-        facts.update(json.loads(line))
-        if "done" in facts:
-            return
-        if "ino" in facts and "pin" not in facts:
-            facts["pin"] = _pinned(facts["name"], parent)
-    missing = 0
-    for _ in range(ATTEMPTS):
-        try:
-            end_group(facts, just_died=True)
-            became = remove(parent, facts)
-            missing += became == MISSING
-            if became == GONE or missing >= MISSING_ATTEMPTS:
-                return
-        except OSError:
-            missing = 0  # it is there: once more, and later it is in the journal
-        time.sleep(PAUSE_SECONDS)
-
-
-def _pinned(name: str, parent: int) -> Optional[int]:
-    """Held open, so that its inode number stays its own, which FUSE and CIFS may give again."""
-    try:
-        return opened(name, parent)
-    except OSError:  # gone already, or something else
-        return None

@@ -138,8 +138,8 @@ def vanishing_folder(
 ) -> Iterator[Tuple[Path, OwnFolder]]:
     """A fresh folder of our own, and what holds it, which may be told of a process group in it.
 
-    Both go when the block is left; a guardian process sees to it when this process is killed, at
-    whatever moment. parent None is the system's folder for temporary files. Raises Unavailable
+    Both go when the block is left; where this process is killed the next run removes them. parent
+    None is the system's folder for temporary files. Raises Unavailable
     with the remedy where others could put something else in its place: a server goes by its path.
     """
     # Short: the paths of smbd's sockets in it may have 107 bytes (unix(7)).
@@ -160,7 +160,7 @@ def vanishing_folder(
             # By another name too, where somebody who may has moved it.
             with contextlib.suppress(OSError):
                 made.empty()
-            # The last process of the group may still be closing its files; the guardian goes on.
+            # The last process of the group may still be closing its files.
             with contextlib.suppress(OSError):
                 made.remove(STOP_SECONDS)
 

@@ -21,13 +21,15 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli import exits
 from bottleneck.documents.console import print_report
 from bottleneck.report import report
-from bottleneck.run import plan, session
+from bottleneck.run import plan
 from bottleneck.run.bench import Bench
 from bottleneck.run.steps import transfers, turns
+from bottleneck.run.world import World
 from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint, Measured, rates
 from probes.core.stage import Refused, Unavailable
 from probes.stages import loopback
+from tests.run.steps.benches import reached
 
 LIAR = Path(__file__).parents[1] / "programs" / "lying_agent.py"
 MOST_BYTES_PER_SECOND = 1e12
@@ -60,13 +62,11 @@ def run(monkeypatch, measure, path, value):
         budget_seconds=20.0,
         stages=("loopback",),
     )
-    bench = Bench(options, Access(), lambda event: None, lambda so_far: None)
+    bench = Bench(World(options, Access()), lambda event: None, lambda so_far: None)
     code, sentence = exits.DONE, ""
     try:
         with ExitStack() as stack:
-            bench.address = "127.0.0.1"
-            session._reach(bench, stack)
-            session._learn(bench)
+            reached(bench, stack, share=False)
             measure(bench)
     except Exception as error:  # as the commands do
         code, sentence = exits.of_error(error)

@@ -65,7 +65,6 @@ from probes.files.own_folder import own_folder
 with own_folder("tree", sys.argv[1], "bottleneck-demo") as made:
     made.create()
     os.close(made.new_file("whatever"))
-    os.kill(made._guardian._process.pid, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -18,6 +18,7 @@ from bottleneck.cli import app, demo, exits
 from bottleneck.run.demo import hosts, network, plants
 from probes.core.stage import Unavailable
 from probes.sockets import tcp_info
+from tests.living import swept
 
 ROOT = Path(__file__).parents[2]
 ATTEMPTS = 3
@@ -204,8 +205,9 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.parametrize("plant", demo.NAMES)
 def test_however_it_ends_nothing_of_a_plant_is_left(
-    namespaces, begin, watched, tmp_path, plant, sign
+    namespaces, begin, watched, tmp_path, monkeypatch, plant, sign
 ):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     if plants.trouble(plants.PLANTS[plant]):
         pytest.skip(f"this host allows no --plant {plant}")
     process = begin("demo", "--plant", plant, environment={"XDG_STATE_HOME": str(tmp_path)})
@@ -223,7 +225,7 @@ def test_however_it_ends_nothing_of_a_plant_is_left(
             *(each for each in groups if (each / "cgroup.procs").exists()),
         ]
 
-    assert watched.until(lambda: left() == [])
+    assert swept(lambda: left() == [])
 
 
 def test_a_child_that_hangs_is_killed(monkeypatch):

@@ -19,6 +19,7 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import app, exits
 from bottleneck.records import schema as report_schema
 from bottleneck.report import report
+from tests.living import swept
 
 ROOT = Path(__file__).parents[2]
 
@@ -340,8 +341,9 @@ def left_of(process, temporary):
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(2))
 def test_kill_9_of_a_demonstration_leaves_nothing_at_any_moment(
-    begin, watched, temporary, tmp_path, part
+    begin, watched, temporary, tmp_path, monkeypatch, part
 ):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     state = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(temporary)}
     process = begin("demo", "--quick", code=MEETING, environment=state)
     watched.wait_for(process, "held")
@@ -349,8 +351,8 @@ def test_kill_9_of_a_demonstration_leaves_nothing_at_any_moment(
     family = watched.descendants(process.pid)
     process.kill()
     process.wait()
-    assert watched.until(lambda: left_of(process, temporary) == [])
     assert watched.all_end(family)
+    assert swept(lambda: left_of(process, temporary) == [])
     noted = [each.read_text() for each in tmp_path.glob("state/copy-bottleneck/runs/*")]
     assert not any('"kind": "share"' in each for each in noted)  # it has no server to come back to
 

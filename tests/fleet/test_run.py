@@ -65,7 +65,7 @@ def wait_until_clean(lab, folder):
     def left():
         return [*lab.left_behind(), *folder.glob("bottleneck-*")]
 
-    assert living.until(lambda: not left()), left()
+    assert living.swept(lambda: not left()), left()
 
 
 def wait_for_a_test(lab, name="diagnose"):

@@ -10,11 +10,13 @@ import json
 import sys
 from contextlib import ExitStack
 
-from bottleneck.run import plan, session
+from bottleneck.run import plan
 from bottleneck.run.bench import Bench, Event
 from bottleneck.run.steps import disks, initiators
+from bottleneck.run.world import World
 from bottleneck.target.target import parse
 from probes.core.records import Access, Measured, Outcome
+from tests.run.steps.benches import reached
 
 asked = json.loads(sys.stdin.readline())
 
@@ -37,19 +39,14 @@ def told(outcome: Outcome) -> dict[str, object]:
 
 options = plan.Options(target=parse(asked["target"]), **asked["options"])
 access = Access(asked.get("user", "bottleneck"), asked["password"])
-bench = Bench(options, access, watch, lambda report: None)
+bench = Bench(World(options, access), watch, lambda report: None)
 with ExitStack() as stack:
-    bench.address = options.target.host
-    session._reach(bench, stack)
-    bench.client.tell("preload", name="smb-copy")
-    session._open_share(bench, stack)
-    session._locate(bench)
-    session._learn(bench)
+    reached(bench, stack, address=options.target.host)
     disks.hold_sources(bench, stack)
     initiators.measure_initiators(bench, "")
 steps = [
     {"kind": type(end).__name__, "initiator": step.initiator, **step.setting, **told(end)}
     for step, end in bench.report().entries
 ]
-left = [line for host in bench.reached.values() for line in host.unclosed]
+left = [line for host in bench.world.hosts.values() for line in host.unclosed]
 print(json.dumps({"steps": steps, "notes": bench.log.notes, "unclosed": left}), flush=True)

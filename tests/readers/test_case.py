@@ -32,6 +32,7 @@ REFUSED = {
     "pull 38Mbps": "can be read in two ways",
     "pull 295,22 MB/s": "decimal comma: write 295.22",
     "pull client-cpu=fast": "is not a share of a core",
+    "pull foo-cpu=95%": "is not known: write for example",
 }
 
 

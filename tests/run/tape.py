@@ -15,9 +15,9 @@ import pytest
 
 from bottleneck.agents import hosts
 from bottleneck.agents.hosts import AgentLost, Observation, PartlyRan, Ran
-from bottleneck.run import bench, plan, session
+from bottleneck.run import plan, session
 from bottleneck.run.bench import Bench, Event
-from bottleneck.run.steps import copies, turns
+from bottleneck.run.world import World
 from bottleneck.target.target import parse
 from probes.core import typed
 from probes.core.records import Access, Endpoint, Sample
@@ -174,8 +174,6 @@ class ScriptedHost:
 
 def played(script: Script, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> list[str]:
     """The lines of a run: what was begun, what was started for it, its end; then its report."""
-    for module in (bench, copies, turns):
-        monkeypatch.setattr(module, "time", script.clock)
     monkeypatch.setattr(hosts, "start_here", lambda: ScriptedHost("client", script))
     monkeypatch.setattr(hosts, "start_there", lambda spec: ScriptedHost("server", script))
     target = asked.pop("target", "//127.0.0.1/media")
@@ -186,8 +184,10 @@ def played(script: Script, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> lis
             at = f"{event.elapsed_seconds:5.1f}"
             script.lines.append(f"{at} {event.step}{event.outcome and ': '}{event.outcome}")
 
-    made = Bench(options, Access("ann", "secret"), watch, lambda report: None)
-    made.began = script.clock.time
+    clock: Any = script.clock
+    made = Bench(
+        World(options, Access("ann", "secret")), watch, lambda report: None, host_clock=clock
+    )
     with suppress(AgentLost, Refused, PartlyRan):
         session.measure(made)
     report = made.report()

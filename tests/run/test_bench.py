@@ -10,11 +10,14 @@ import pytest
 from bottleneck.report.report import Step
 from bottleneck.run import plan, session
 from bottleneck.run.bench import Bench, Event
+from bottleneck.run.clock import Clock
 from bottleneck.run.log import Repeat
+from bottleneck.run.world import World
 from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint, Sample, Usage
 from probes.core.stage import Unavailable
 from tests.living import FakeClock
+from tests.run.steps.benches import knowing
 
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 BUSY = replace(IDLE, core_busy_ratios=(0.9,), busiest_core_ratio=0.9)
@@ -25,14 +28,14 @@ def told():
     """A bench, and what it tells."""
     events: list[Event] = []
     options = plan.Options(target=parse("//nas/media"), folder="/tmp", budget_seconds=20.0)
-    return Bench(options, Access(), events.append, lambda report: None), events
+    return Bench(World(options, Access()), events.append, lambda report: None), events
 
 
 def test_a_folder_that_may_remain_on_the_share_is_named_with_what_removes_it(told):
     bench, _ = told
-    bench.share = Endpoint(folder="bottleneck-0123456789abcdef")
     unclosed = ["client: closing the run-folder: client: the agent did not answer"]
-    bench.reached["client"] = SimpleNamespace(unclosed=unclosed)
+    there = Endpoint(folder="bottleneck-0123456789abcdef")
+    knowing(bench, share=there, hosts={"client": SimpleNamespace(unclosed=unclosed)})
     session._note_unclosed(bench)
     assert (
         bench.unclosed
@@ -95,14 +98,11 @@ def runs_made(bench, each_seconds, clock):
         (9, [1, 2, 3], [..., "3 of 9 runs made: out of time (use a larger --budget)"]),
     ],
 )
-def test_runs_come_after_one_that_is_not_counted_while_there_is_time(
-    told, monkeypatch, runs, counted, notes
-):
+def test_runs_come_after_one_that_is_not_counted_while_there_is_time(told, runs, counted, notes):
     bench, events = told
-    bench.options = replace(bench.options, runs=runs)
+    knowing(bench, options=replace(bench.world.options, runs=runs))
     clock = FakeClock()
-    bench.began = clock.now()
-    monkeypatch.setattr("bottleneck.run.bench.time", clock)
+    bench.clock = Clock(20.0, clock)
     assert runs_made(bench, 4.0, clock) == counted
     assert len(bench.log.notes) == len(notes)
     assert all(has in (..., note) for has, note in zip(notes, bench.log.notes, strict=True))

@@ -9,7 +9,7 @@ import pytest
 
 from bottleneck.cli import exits
 from bottleneck.cli.app import run
-from bottleneck.target.gone import SUCCESSORS
+from bottleneck.target.target import SUCCESSORS
 
 
 @pytest.mark.parametrize(

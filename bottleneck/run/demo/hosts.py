@@ -1,6 +1,6 @@
 """The demo's two hosts: this process as the client, a private Samba in the server's namespace.
 
-All of it ends with this process, kill -9 included; guardians remove what has a name.
+All of it ends with this process, kill -9 included; the next run removes what has a name then.
 """
 
 from __future__ import annotations

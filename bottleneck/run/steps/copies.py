@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -11,7 +10,8 @@ from typing import Any
 from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import USEFUL_SECONDS, WHOLE_COPY, Bench
+from bottleneck.run.bench import WHOLE_COPY, Bench
+from bottleneck.run.clock import USEFUL_SECONDS
 from bottleneck.run.steps import copy_size, disks, files, past_cache, schedule, turns
 from bottleneck.run.steps.copy_size import SMB1
 from probes.core.records import DROPS, Endpoint, Skipped, run_rate
@@ -53,14 +53,14 @@ def measure_copies(
     the first round of copies and before what explains them, and returns the names of skipped tests.
     Clear copies are not repeated.
     """
-    opened = str(bench.share.facts["dialect"])
+    opened = str(bench.world.share.facts["dialect"])
     made: dict[str, dict[str, Any]] = {}
-    named = bench.options.file
-    for dialect in plan.newest_first(bench.options.dialects) or (opened,):
+    named = bench.world.options.file
+    for dialect in plan.newest_first(bench.world.options.dialects) or (opened,):
         labels = _labels(bench, endpoint, dialect)
         if labels is None:
             continue
-        if bench.options.copies:
+        if bench.world.options.copies:
             _make_source(bench, dialect, labels, stack)
         elif named is not None and named.side == "client" and not bench.calibrated:
             _calibrate(bench, dialect)  # it bounds how much of the file is pushed
@@ -73,12 +73,12 @@ def measure_copies(
             files.copy_tree(bench, dialect)
         made[dialect] = labels
     worth = schedule.disks_to_measure(bench)
-    if worth is None and opened in made and not bench.options.copy:
+    if worth is None and opened in made and not bench.world.options.copy:
         # Where a push from memory made the pulls' source, that push is known.
         for copy in ("push.cached", "pull.cached") if _filling(bench) else ("pull.cached",):
             _copy(bench, opened, made[opened], copy, "memory", WITHOUT_DISK)
     left_out = limits(worth)
-    if opened in made and not (bench.options.runs or bench.options.copy):
+    if opened in made and not (bench.world.options.runs or bench.world.options.copy):
         _explained(bench, endpoint, made[opened], left_out)
 
 
@@ -89,13 +89,13 @@ def _explained(
 
     left_out: what was not measured because the copies are clear.
     """
-    opened = str(bench.share.facts["dialect"])
-    others = bench.options.dialects
-    thorough = bench.options.budget_seconds >= LONG_BUDGET_SECONDS
+    opened = str(bench.world.share.facts["dialect"])
+    others = bench.world.options.dialects
+    thorough = bench.world.options.budget_seconds >= LONG_BUDGET_SECONDS
     before = 1
     if thorough:
         # What the advice promises is made before all that only explains it, where there is time.
-        whole = bench.options.budget_seconds >= ALL_ROUNDS_SECONDS
+        whole = bench.world.options.budget_seconds >= ALL_ROUNDS_SECONDS
         before = plan.THOROUGH_ROUNDS if whole else plan.LEAST_ROUNDS
         _repeat(bench, opened, labels, 1, before)
         if not others:
@@ -166,13 +166,14 @@ def _filling(bench: Bench) -> str:
     """The push whose file the pulls read, the last one; empty: none, or no pull, is asked for."""
     pushes = [each for each in plan.COPY_ORDER if each in _asked(bench, "push")]
     # A file that a slow disk was short of time to hold is too small for pulls.
-    least = min(disks.LEAST_SOURCE_BYTES, bench.calibrated.get("push", 0.0) * bench.times.copy)
+    pushed = bench.calibrated.get("push", 0.0) * bench.world.times().copy
+    least = min(disks.LEAST_SOURCE_BYTES, pushed)
     short = bench.source_bytes_of("client") < least
     return pushes[-1] if pushes and _asked(bench, "pull") and not short else ""
 
 
 def _asked(bench: Bench, verb: str) -> tuple[str, ...]:
-    return tuple(each for each in bench.options.copies if each.startswith(verb))
+    return tuple(each for each in bench.world.options.copies if each.startswith(verb))
 
 
 def _fill(bench: Bench, dialect: str, labels: dict[str, Any], again: bool = False) -> None:
@@ -202,7 +203,7 @@ def _calibrate(bench: Bench, dialect: str) -> None:
             dialect,
             end="memory",
             size_bytes=CALIBRATION_BYTES,
-            seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, bench.left()),
+            seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, bench.clock.left()),
             fill_source=verb == "push",
             **CALIBRATION,
         )
@@ -210,7 +211,7 @@ def _calibrate(bench: Bench, dialect: str) -> None:
             return
         bench.tell(f"a first {verb}")
         try:
-            peer = replace(bench.share, path="")
+            peer = replace(bench.world.share, path="")
             ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS)
         except (PartlyRan, StageError, Unavailable, Refused) as error:
             if isinstance(error, PartlyRan) and error.lost:
@@ -222,7 +223,10 @@ def _calibrate(bench: Bench, dialect: str) -> None:
                 bench.calibrated[verb] = CALIBRATION_BYTES / setting.seconds
             turns.ask_path(bench, str(error))
             return
-        rate, trip = run_rate(ran.samples), float(bench.share.facts.get("connect_seconds") or 0.0)
+        rate, trip = (
+            run_rate(ran.samples),
+            float(bench.world.share.facts.get("connect_seconds") or 0.0),
+        )
         brief = max(BRIEF_SECONDS, plan.ROUND_TRIPS_OF_COPY * trip) * rate > CALIBRATION_BYTES
         bench.calibrated[verb] = rate * (CALIBRATION_TIMES if brief else 1)
 
@@ -241,7 +245,7 @@ def _round(
     extra: nobody asked for this dialect, so that what does not fit is a note and not a failure.
     """
     for copy in (each for each in plan.COPY_ORDER if each.endswith(f".{cache}" if cache else "")):
-        if copy not in bench.options.copies:
+        if copy not in bench.world.options.copies:
             continue
         if copy.startswith("pull") and not extra:
             _fill(bench, dialect, labels)
@@ -256,18 +260,18 @@ def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | 
 
     SMB1 is looked for unasked: a server where it is off is well kept, and that is no failure.
     """
-    opened = dialect == str(bench.share.facts["dialect"])
-    if opened and not bench.denied:
-        return {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
-    asked = opened or bool(bench.options.dialects)
-    if not asked and bench.left() < 3 * USEFUL_SECONDS:
+    opened = dialect == str(bench.world.share.facts["dialect"])
+    if opened and not bench.world.denied:
+        return {name: bench.world.share.facts.get(name) for name in ("signing", "encryption")}
+    asked = opened or bool(bench.world.options.dialects)
+    if not asked and bench.clock.left() < 3 * USEFUL_SECONDS:
         bench.note("SMB1: skipped: out of time (use a larger --budget)")
         return None
-    setting = offered.Setting(dialect, bench.options.security)
+    setting = offered.Setting(dialect, bench.world.options.security)
     try:
         if opened:
-            raise Unavailable(bench.denied)
-        with bench.client.hold("visit", setting, endpoint, 30) as held:
+            raise Unavailable(bench.world.denied)
+        with bench.world.client.hold("visit", setting, endpoint, 30) as held:
             return {name: held.facts.get(name) for name in ("signing", "encryption")}
     except (Unavailable, StageError, Refused) as error:
         bench.note(str(error))
@@ -289,7 +293,7 @@ def _copy(
 ) -> None:
     """Makes one run of one copy; anew where what it failed of is mended."""
     step = _step(bench, dialect, copy, end, labels)
-    unproven = copy == "pull.uncached" and bench.server_path is None
+    unproven = copy == "pull.uncached" and bench.world.server_path is None
     if unproven and (bench.warming or step in bench.log.steps):
         return  # once it was read, its source is cached
     label = f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"
@@ -321,11 +325,11 @@ def _make(
     verb, _, requested = copy.partition(".")
     if turns.in_vain(bench, verb):
         raise Unavailable(f"{DROPS} on the path; a copy would stall")
-    bench.need(max(USEFUL_SECONDS, copy_size.overhead_seconds(bench)))
+    bench.clock.need(max(USEFUL_SECONDS, copy_size.overhead_seconds(bench)))
     size, _ = copy_size.copy_bytes(bench, dialect, copy, end)
     if size < plan.LEAST_COPY_BYTES:
         raise Unavailable(files.too_small(bench, copy.startswith("pull")))
-    proof = files.ready_cache(bench.server, bench.server_path, copy, size)
+    proof = files.ready_cache(bench.world.server, bench.world.server_path, copy, size)
     proof = proof or files.cache_proof("server", requested)
     fills = (
         verb == "push" and not bench.source_bytes and (end == "memory" or copy == _filling(bench))
@@ -337,7 +341,7 @@ def _make(
         dialect,
         end=end,
         size_bytes=size,
-        seconds=max(USEFUL_SECONDS, bench.left()),
+        seconds=max(USEFUL_SECONDS, bench.clock.left()),
         fill_source=fills,
         most_seconds=copy_size.copy_seconds(bench, dialect, copy, end),
         lasting=copy_size.is_lasting(bench, end),
@@ -347,7 +351,7 @@ def _make(
     if unproven:
         past_cache.pull(bench, step, setting, take)
         return
-    peer = replace(bench.share, path=source.path if source and end == "folder" else "")
+    peer = replace(bench.world.share, path=source.path if source and end == "folder" else "")
     details = {"cache": proof} if verb == "pull" else {}
     take(bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS), details)
     if fills and (made := bench.log.latest(step)):
@@ -370,11 +374,12 @@ def _mend(bench: Bench, copy: str, error: Exception) -> bool:
 def _answers(bench: Bench) -> bool:
     """Waits for a server that went, as for a restart; whether it takes connections again."""
     bench.tell("waiting for the server to come back")
-    until = time.monotonic() + min(bench.return_seconds, bench.left() - USEFUL_SECONDS)
-    while time.monotonic() < until:
+    wait_seconds = min(bench.return_seconds, bench.clock.left() - USEFUL_SECONDS)
+    until = bench.clock.elapsed() + wait_seconds
+    while bench.clock.elapsed() < until:
         with suppress(OSError):
-            first_to_answer(bench.address, bench.options.target.port).close()
+            first_to_answer(bench.world.address, bench.world.options.target.port).close()
             return True
-        time.sleep(PAUSE_SECONDS)
+        bench.clock.host.sleep(PAUSE_SECONDS)
     bench.return_seconds = 0.0
     return False

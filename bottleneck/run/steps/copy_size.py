@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bottleneck.agents.hosts import StageError
 from bottleneck.run import plan
-from bottleneck.run.bench import USEFUL_SECONDS, Bench
+from bottleneck.run.bench import Bench
+from bottleneck.run.clock import USEFUL_SECONDS
 from bottleneck.run.steps import files
 
 STEP_OVERHEAD_SECONDS, OVERHEAD_ROUND_TRIPS = 0.6, 12
@@ -34,18 +35,20 @@ def bounding_rates(bench: Bench) -> dict[str, float]:
 
 def copy_seconds(bench: Bench, dialect: str, copy: str, end: str) -> float:
     """How long the next run of a copy lasts at a steady rate; 0: until its named size is moved."""
-    if bench.options.size_bytes is not None:
+    if bench.world.options.size_bytes is not None:
         return 0.0
     if is_lasting(bench, end):
-        return min(float(bench.options.settings["seconds"]), max(1e-3, bench.left() - 1.0))
+        return min(
+            float(bench.world.options.settings["seconds"]), max(1e-3, bench.clock.left() - 1.0)
+        )
     # Towards the end of the budget a shorter copy is better than none.
-    usual = bench.times.copy
-    if dialect == SMB1 and not bench.options.dialects:
+    usual = bench.world.times().copy
+    if dialect == SMB1 and not bench.world.options.dialects:
         usual *= UNASKED_RATIO
     seconds = max(USEFUL_SECONDS / 2, min(usual, share_seconds(bench, dialect, end)))
     if end == "folder":
         return seconds
-    if bench.options.copy:
+    if bench.world.options.copy:
         return min(seconds, files.FILL_SECONDS)
     fills = copy.startswith("push") and not bench.source_bytes
     return seconds if fills else seconds * MEMORY_RATIO
@@ -65,15 +68,15 @@ def share_seconds(bench: Bench, dialect: str, end: str) -> float:
         if step.stage == "smb-copy" and step.setting["end"] == "folder"
         if step.setting["dialect"] == dialect
     }
-    waiting = (end == "memory") + len(set(bench.options.copies) - made)
-    return bench.left() / max(1, waiting) - overhead_seconds(bench)
+    waiting = (end == "memory") + len(set(bench.world.options.copies) - made)
+    return bench.clock.left() / max(1, waiting) - overhead_seconds(bench)
 
 
 def copy_bytes(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float | None]:
     """Bytes of the next run of a copy at most, and the rate expected of it."""
     rate = plan.expected_rate(copy, bounding_rates(bench))
-    room, asked = room_bytes(bench, copy, end), bench.options.size_bytes
-    if bench.options.copy and asked is None:
+    room, asked = room_bytes(bench, copy, end), bench.world.options.size_bytes
+    if bench.world.options.copy and asked is None:
         if is_lasting(bench, end):
             return min(room, plan.LARGEST_COPY_BYTES), rate
         room = min(room, files.MOST_BYTES)
@@ -86,13 +89,13 @@ def copy_bytes(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, fl
 
 def is_lasting(bench: Bench, end: str) -> bool:
     """Whether a copy is made alone for a time that the user named, and not as long as its size."""
-    named = "seconds" in bench.options.settings and bench.options.size_bytes is None
-    return bool(bench.options.copy) and end == "folder" and named
+    named = "seconds" in bench.world.options.settings and bench.world.options.size_bytes is None
+    return bool(bench.world.options.copy) and end == "folder" and named
 
 
 def overhead_seconds(bench: Bench) -> float:
     """What a copy costs beside its transfer on this path."""
-    trip = float(bench.share.facts.get("connect_seconds") or 0.0)
+    trip = float(bench.world.share.facts.get("connect_seconds") or 0.0)
     return STEP_OVERHEAD_SECONDS + OVERHEAD_ROUND_TRIPS * trip
 
 
@@ -101,12 +104,12 @@ def room_bytes(bench: Bench, copy: str, end: str) -> int:
     if copy.startswith("pull"):
         room = bench.source_bytes
         if end == "folder" and room:
-            room = min(room, files.usable_bytes(bench.client, bench.options.folder))
+            room = min(room, files.usable_bytes(bench.world.client, bench.world.options.folder))
         return room
     room = files.room_bytes(bench, plan.LARGEST_COPY_BYTES)
     source = bench.source_bytes_of("client")
     # A named size that is too large for the time left is so for a copy from memory, too.
-    bounded = end == "folder" or (source and bench.options.size_bytes is not None)
+    bounded = end == "folder" or (source and bench.world.options.size_bytes is not None)
     return min(room, source) if bounded else room
 
 
@@ -122,9 +125,9 @@ def fits(bench: Bench, dialect: str, copy: str) -> bool:
     # A small file is under way as a whole: its time does not end it.
     seconds = copy_seconds(bench, dialect, copy, "folder") or size / rate
     seconds = max(seconds, min(size, plan.SMALLEST_COPY_BYTES) / rate)
-    slack, reserve = 1.3, SMB1_SHARE_OF_BUDGET * bench.options.budget_seconds
+    slack, reserve = 1.3, SMB1_SHARE_OF_BUDGET * bench.world.options.budget_seconds
     if dialect == SMB1:
         slack = 2.0
-    if dialect == SMB1 or bench.options.dialects:
+    if dialect == SMB1 or bench.world.options.dialects:
         reserve = 0.0
-    return bench.left() - reserve > slack * seconds + overhead_seconds(bench)
+    return bench.clock.left() - reserve > slack * seconds + overhead_seconds(bench)

@@ -12,7 +12,8 @@ from bottleneck.agents import protocol
 from bottleneck.agents.hosts import Host, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import NEEDS_AGENT, USEFUL_SECONDS, WHOLE_COPY, Bench
+from bottleneck.run.bench import NEEDS_AGENT, WHOLE_COPY, Bench
+from bottleneck.run.clock import USEFUL_SECONDS
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
 from probes.files import page_cache, source_file
@@ -21,7 +22,6 @@ from probes.files.served_file import source_name
 from probes.smb.run_folder import joined
 from probes.stages import small_files, smb_copy
 
-LOCATE_SECONDS = 15.0
 CACHE_SECONDS = 20.0
 NEEDS_SERVER_CACHE = (
     "the server's page cache cannot be cleared over SMB (needs an agent that finds the "
@@ -39,28 +39,6 @@ TREE_GRACE_SECONDS = 60.0
 CACHED_RATIO = 0.5
 """From here on more of the file comes from the server's RAM than from its disk."""
 NOT_FOUND = "the share's folder was not found on the server (use --server-folder DIR)"
-
-
-def locate(bench: Bench, folder_name: str, what: str) -> str | None:
-    """Path of the run's folder at the server; None: no agent, or it does not find it (noted).
-
-    what: the folder that is looked for, in words.
-    """
-    if bench.server is None:
-        return None
-    path: str | None = None
-    try:
-        path = bench.server.ask(
-            "locate",
-            folder_name=folder_name,
-            hint=bench.options.server_folder,
-            seconds=LOCATE_SECONDS,
-        )
-    except StageError as error:
-        bench.note(f"server: looking for {what}: {error}")
-    if path is None:
-        bench.note(f"the server's agent cannot find {what}; use --server-folder DIR")
-    return path
 
 
 def ready_cache(
@@ -95,8 +73,14 @@ def cache_proof(
 def copy_setting(bench: Bench, copy: str, dialect: str, **more: Any) -> smb_copy.Setting:
     """Of a copy between the client's folder and the share, where nothing else is said."""
     usual = {"end": "folder", "size_bytes": 0, "seconds": 0.0, "seed": bench.seed}
-    given = {"copy": copy, "dialect": dialect, "folder": bench.options.folder, **usual, **more}
-    return bench.chosen(smb_copy.Setting(**{**given, **bench.options.copy_settings}))
+    given = {
+        "copy": copy,
+        "dialect": dialect,
+        "folder": bench.world.options.folder,
+        **usual,
+        **more,
+    }
+    return bench.world.chosen(smb_copy.Setting(**{**given, **bench.world.options.copy_settings}))
 
 
 def usable_bytes(host: Host, folder: str | None, seconds: float = 10.0) -> int:
@@ -116,12 +100,12 @@ def hold_source(
     setting = source_file.Setting(
         folder=folder,
         size_bytes=size_bytes,
-        seconds=bench.times.fill,
+        seconds=bench.world.times().fill,
         seed=bench.seed,
         parts=parts,
     )
     opening_seconds = setting.seconds + grace_seconds
-    return host.hold("source-file", setting, Endpoint(), bench.lifetime, opening_seconds)
+    return host.hold("source-file", setting, Endpoint(), bench.clock.lifetime, opening_seconds)
 
 
 def room_bytes(bench: Bench, untold_bytes: int = MOST_BYTES) -> int:
@@ -133,16 +117,16 @@ def room_bytes(bench: Bench, untold_bytes: int = MOST_BYTES) -> int:
     """
     if bench.file_limit_bytes is not None:
         return bench.file_limit_bytes
-    free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
+    free, total = (bench.world.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
     if free is None or total is None:
         return untold_bytes
     if beyond_reserve_bytes(int(free), int(total)) < LEAST_SHARE_BYTES:
         return 0
     room = beyond_reserve_bytes(int(free) - bench.source_bytes - _held_bytes(bench), int(total))
-    if bench.server is not None and bench.server_path is not None:
+    if bench.world.server is not None and bench.world.server_path is not None:
         # Where it may not look it holds no file either.
         with suppress(StageError, Refused, Unavailable):
-            room = min(room, usable_bytes(bench.server, bench.server_path))
+            room = min(room, usable_bytes(bench.world.server, bench.world.server_path))
     return room if bench.source_bytes else room // 2
 
 
@@ -150,22 +134,22 @@ def too_small(bench: Bench, pulled: bool) -> str:
     """Why not even the smallest copy can be made: no source, or no room, with all figures."""
     if pulled and not bench.source_bytes:
         return "no source file on the share: the push that writes it failed or had no room"
-    there = f"//{bench.share.host}/{bench.share.share}"
+    there = f"//{bench.world.share.host}/{bench.world.share.share}"
     if bench.file_limit_bytes is not None and not pulled:
         return f"{there}: full, or a quota is reached; free some space there"
     if not pulled and not bench.source_bytes_of("client"):
         why = bench.no_source.get("client", "it has not enough free space")
-        return f"no test file in {bench.options.folder}: {why}"
-    free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
+        return f"no test file in {bench.world.options.folder}: {why}"
+    free, total = (bench.world.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
     if pulled or free is None or total is None:
-        return f"{bench.options.folder}: not enough free space for a copy; free some space"
+        return f"{bench.world.options.folder}: not enough free space for a copy; free some space"
     return f"{there}: too small to measure: {no_room(int(free), int(total), LEAST_SHARE_BYTES)}"
 
 
 def _held_bytes(bench: Bench) -> int:
     """Size of the client's own file, where it lies on the very disk that the share does."""
-    own = bench.facts["client"].folder if "client" in bench.facts else None
-    if own is None or own.total_bytes != bench.share.facts["total_bytes"]:
+    own = bench.world.facts["client"].folder if "client" in bench.world.facts else None
+    if own is None or own.total_bytes != bench.world.share.facts["total_bytes"]:
         return 0
     return bench.source_bytes_of("client")
 
@@ -188,7 +172,7 @@ def ready_bytes(bench: Bench, dialect: str) -> int:
 
 def pulled_file(bench: Bench) -> Endpoint:
     """The file that pulls read, as the server's agent finds it."""
-    folder = bench.server_path or ""
+    folder = bench.world.server_path or ""
     return Endpoint(path=os.path.join(folder, source_name(folder)))  # noqa: PTH118 - on the server
 
 
@@ -196,11 +180,11 @@ def _fill(bench: Bench, dialect: str, size_bytes: int) -> float:
     """Writes the file from memory; the rate, bytes per second."""
     if room_bytes(bench) < size_bytes:
         raise Unavailable(NO_ROOM)
-    bench.need(FILL_SECONDS)
-    given = {"end": "memory", "size_bytes": size_bytes, "seconds": bench.left()}
+    bench.clock.need(FILL_SECONDS)
+    given = {"end": "memory", "size_bytes": size_bytes, "seconds": bench.clock.left()}
     setting = copy_setting(bench, "push.cached", dialect, fill_source=True, **given)
-    peer = replace(bench.share, path="")
-    ran = bench.client.initiate("smb-copy", setting, peer, setting.seconds + GRACE_SECONDS)
+    peer = replace(bench.world.share, path="")
+    ran = bench.world.client.initiate("smb-copy", setting, peer, setting.seconds + GRACE_SECONDS)
     bench.source_bytes = size_bytes
     return run_rate(ran.samples)
 
@@ -224,9 +208,9 @@ def look(bench: Bench) -> Looked:
     Raises:
         Unavailable: there is no agent there, it does not find the file or may not read it.
     """
-    named = bench.options.file
+    named = bench.world.options.file
     assert named is not None
-    host = bench.reached.get(named.side)
+    host = bench.world.hosts.get(named.side)
     if host is None:
         raise Unavailable(NEEDS_AGENT)
     if named.side == "client":
@@ -234,8 +218,8 @@ def look(bench: Bench) -> Looked:
         parts = [name]
     else:
         # The run's own folder lies in TARGET's; a read-only share has none.
-        own = bench.server_path and os.path.dirname(bench.server_path)  # noqa: PTH120 - the server's path
-        folder, parts = own or bench.options.server_folder or "", named.path.split("\\")
+        own = bench.world.server_path and os.path.dirname(bench.world.server_path)  # noqa: PTH120 - the server's path
+        folder, parts = own or bench.world.options.server_folder or "", named.path.split("\\")
         if not folder:
             raise Unavailable(NOT_FOUND)
     try:
@@ -252,7 +236,7 @@ def look(bench: Bench) -> Looked:
 
 def device(bench: Bench, side: plan.Side) -> str | None:
     """Kernel name of what the user's file on a side lies on; None: none, or it is unknown."""
-    named = bench.options.file
+    named = bench.world.options.file
     if named is None or named.side != side:
         return None
     try:
@@ -266,7 +250,7 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
 
     Nothing of the sender's cache is changed for it: the copy is named by what was in it.
     """
-    named = bench.options.file
+    named = bench.world.options.file
     if named is None:
         return
     cached_ratio: float | None = None
@@ -278,21 +262,21 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
     cached = cached_ratio is not None and cached_ratio >= CACHED_RATIO
     pushed = named.side == "client"
     copy = f"file.{'push' if pushed else 'pull'}.{'cached' if cached else 'uncached'}"
-    file = named.path if pushed else joined(bench.options.target.folder, named.path)
+    file = named.path if pushed else joined(bench.world.options.target.folder, named.path)
     setting = copy_setting(bench, copy, dialect, file=file, checked=not pushed, **labels)
     step = bench.step("smb-copy", setting, "client")
     step.setting["file"] = setting.file
     with bench.outcome(step, f"{copy} {dialect}", WHOLE_COPY) as take:
         if why:
             bench.note(f"--file: unknown how much of it the {named.side}'s cache holds: {why}")
-        bench.need()
-        seconds = bench.left() if bench.alone("smb-copy") else bench.times.copy
-        seconds = float(bench.options.settings.get("seconds", seconds))
+        bench.clock.need()
+        seconds = bench.clock.left() if bench.world.alone("smb-copy") else bench.world.times().copy
+        seconds = float(bench.world.options.settings.get("seconds", seconds))
         setting = replace(
             setting,
             size_bytes=_file_bytes(bench, named.path if pushed else "", seconds),
-            seconds=max(USEFUL_SECONDS, bench.left()),
-            most_seconds=min(max(USEFUL_SECONDS, seconds), bench.left()),
+            seconds=max(USEFUL_SECONDS, bench.clock.left()),
+            most_seconds=min(max(USEFUL_SECONDS, seconds), bench.clock.left()),
         )
         proven = (
             cached_ratio is not None
@@ -300,7 +284,7 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
         )
         requested = "cached" if cached else "uncached"
         proof = cache_proof(named.side, requested, proven, cached_ratio)
-        peer = replace(bench.share, path=named.path if pushed else "")
+        peer = replace(bench.world.share, path=named.path if pushed else "")
         timeout = setting.seconds + GRACE_SECONDS
         take(bench.run(step, setting, peer, timeout), {"cache": proof})
 
@@ -308,7 +292,7 @@ def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
 def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
     """How much of the user's file is copied at most; path: of one that is pushed."""
     if not path:
-        usable = usable_bytes(bench.client, bench.options.folder)
+        usable = usable_bytes(bench.world.client, bench.world.options.folder)
         return min(plan.LARGEST_COPY_BYTES, usable)
     pushes = [
         rate
@@ -317,7 +301,7 @@ def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
     ]
     # Its end is not known before it is sent: as much as the slowest of the run's own would take.
     rate = min(pushes, default=bench.calibrated.get("push", UNKNOWN_RATE))
-    likely = int(rate * min(seconds, bench.left() / 2))
+    likely = int(rate * min(seconds, bench.clock.left() / 2))
     room = room_bytes(bench, plan.LARGEST_COPY_BYTES)
     try:
         size_bytes = Path(path).stat().st_size
@@ -335,22 +319,32 @@ def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
 
 def copy_tree(bench: Bench, dialect: str) -> None:
     """The files of --tree, one after the other: pushed into the run's folder, or pulled."""
-    named = bench.options.tree
+    named = bench.world.options.tree
     if named is None:
         return
     pushed = named.side == "client"
-    tree = named.path if pushed else joined(bench.options.target.folder, named.path)
+    tree = named.path if pushed else joined(bench.world.options.target.folder, named.path)
     verb = "push" if pushed else "pull"
     usual = small_files.Setting(verb, 0, 0, dialect, 0.0, bench.seed, tree=tree)
-    setting = bench.chosen(replace(usual, folder="" if pushed else bench.options.folder))
+    setting = bench.world.chosen(
+        replace(usual, folder="" if pushed else bench.world.options.folder)
+    )
     step = bench.step("small-files", setting, "client")
     with bench.outcome(step, f"tree {verb} {dialect}", WHOLE_COPY) as take:
-        bench.need(LEAST_TREE_SECONDS)
+        bench.clock.need(LEAST_TREE_SECONDS)
         # Removing the files takes about as long as making them.
-        seconds = bench.left() / 2 if bench.alone("smb-copy") else TREE_COPIES * bench.times.copy
-        room = room_bytes(bench) if pushed else usable_bytes(bench.client, bench.options.folder)
-        setting = replace(setting, seconds=min(seconds, bench.left() / 2), size_bytes=room)
-        peer = replace(bench.share, path=named.path if pushed else "")
+        seconds = (
+            bench.clock.left() / 2
+            if bench.world.alone("smb-copy")
+            else TREE_COPIES * bench.world.times().copy
+        )
+        room = (
+            room_bytes(bench)
+            if pushed
+            else usable_bytes(bench.world.client, bench.world.options.folder)
+        )
+        setting = replace(setting, seconds=min(seconds, bench.clock.left() / 2), size_bytes=room)
+        peer = replace(bench.world.share, path=named.path if pushed else "")
         take(bench.run(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS))
         _note_tree(bench, step)
 

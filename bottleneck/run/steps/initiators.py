@@ -13,7 +13,8 @@ from typing import Any
 from bottleneck.agents.hosts import Ran, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
+from bottleneck.run.bench import NEEDS_AGENT, Bench
+from bottleneck.run.clock import USEFUL_SECONDS
 from bottleneck.run.steps import disks, files, server_copies
 from bottleneck.run.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_copies
 from probes.core.records import Details, Endpoint, Failed, Skipped
@@ -34,9 +35,9 @@ WORST_RATIO = 2.0
 
 def measure_initiators(bench: Bench, why: str) -> None:
     """All four copies once, as the server makes them; left out with a note in a short run."""
-    if "dialect" not in bench.share.facts:
+    if "dialect" not in bench.world.share.facts:
         return  # a mounted folder: there are no copies of ours to be compared with
-    if bench.server is None:
+    if bench.world.server is None:
         bench.note(f"{LABEL}: skipped: {NEEDS_AGENT}")
         return
     left = list(plan.COPY_ORDER)
@@ -62,15 +63,17 @@ def measure_initiators(bench: Bench, why: str) -> None:
 
 def _seconds_each(bench: Bench, copies: int) -> float | None:
     """Seconds for each of so many copies; None: too few in this run."""
-    seconds = (SHARE_OF_LEFT * bench.left() - SET_UP_SECONDS) / copies
-    if bench.options.budget_seconds < LEAST_BUDGET_SECONDS:
+    seconds = (SHARE_OF_LEFT * bench.clock.left() - SET_UP_SECONDS) / copies
+    if bench.world.options.budget_seconds < LEAST_BUDGET_SECONDS:
         return None
-    return min(seconds, bench.times.copy) if seconds >= LEAST_COPY_SECONDS else None
+    return min(seconds, bench.world.times().copy) if seconds >= LEAST_COPY_SECONDS else None
 
 
 def _end(bench: Bench, copies: list[str], outcome: Skipped | Failed, why: str) -> None:
     for copy in copies:
-        step = _step(bench, copy, str(bench.share.facts["dialect"]), SMBCLIENT, bench.share.facts)
+        step = _step(
+            bench, copy, str(bench.world.share.facts["dialect"]), SMBCLIENT, bench.world.share.facts
+        )
         bench.log.add(step, outcome, why)
     bench.save(bench.report())
 
@@ -78,7 +81,7 @@ def _end(bench: Bench, copies: list[str], outcome: Skipped | Failed, why: str) -
 def _step(bench: Bench, copy: str, dialect: str, engine: str, agreed: Details) -> Step:
     """The step of a copy, without what changes from run to run; agreed: facts of its session."""
     kept = {name: agreed.get(name) for name in ("signing", "encryption")}
-    folder = bench.test_file_folder("server")
+    folder = bench.world.test_file_folder("server")
     setting = files.copy_setting(bench, f"server.{copy}", dialect, folder=folder, **kept)
     step = bench.step("smb-copy", setting, "server")
     step.setting["engine"] = engine
@@ -89,7 +92,7 @@ def _copy(served: ServerCopies, copy: str, why: str) -> None:
     bench = served.bench
     step = _step(bench, copy, served.dialect, SMBCLIENT, served.share.facts)
     with bench.outcome(step, f"server.{copy} {served.dialect}", why) as take:
-        bench.need()
+        bench.clock.need()
         verb = copy.partition(".")[0]
         size = _size(served, verb)
         if size < plan.LEAST_COPY_BYTES:
@@ -114,8 +117,8 @@ def _size(served: ServerCopies, verb: str) -> int:
         and (rate := bench.log.rate(step)) is not None
     ]
     rate = min(max(known), WORST_RATIO * min(known)) if known else None
-    seconds = min(served.seconds, max(USEFUL_SECONDS / 2, bench.left() / WORST_RATIO))
-    return plan.copy_bytes(rate, seconds, _room(served, verb), bench.options.size_bytes)
+    seconds = min(served.seconds, max(USEFUL_SECONDS / 2, bench.clock.left() / WORST_RATIO))
+    return plan.copy_bytes(rate, seconds, _room(served, verb), bench.world.options.size_bytes)
 
 
 def _room(served: ServerCopies, verb: str) -> int:
@@ -126,8 +129,8 @@ def _room(served: ServerCopies, verb: str) -> int:
         free = beyond_reserve_bytes(int(facts["free_bytes"]), int(facts["total_bytes"])) // 2
     if verb == "push":
         return min(free, bench.source_bytes_of("server"))
-    assert bench.server is not None
-    there = files.usable_bytes(bench.server, bench.server_path)
+    assert bench.world.server is not None
+    there = files.usable_bytes(bench.world.server, bench.world.server_path)
     return min(there, max(free, served.good_bytes), plan.LARGEST_COPY_BYTES)
 
 
@@ -145,7 +148,7 @@ def _push(
             return 0.0
         place = {"path": served.path, "file_name": name}
         try:
-            seconds = float(bench.client.ask("served-flush", FLUSH_SECONDS, **place))
+            seconds = float(bench.world.client.ask("served-flush", FLUSH_SECONDS, **place))
         except (StageError, Refused, Unavailable) as error:
             bench.note(f"{step.setting['copy']}: not flushed: {error}")
             return 0.0
@@ -185,9 +188,9 @@ def _run_smbclient(
         copy=copy,
         dialect=served.dialect,
         size_bytes=size,
-        seconds=max(USEFUL_SECONDS, bench.left()),
+        seconds=max(USEFUL_SECONDS, bench.clock.left()),
         name=name,
-        folder=bench.test_file_folder("server"),
+        folder=bench.world.test_file_folder("server"),
         seed=bench.seed,
         signing=facts.get("signing"),
         encryption=facts.get("encryption"),

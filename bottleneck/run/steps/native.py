@@ -11,8 +11,9 @@ from pathlib import Path
 from bottleneck.agents import protocol
 from bottleneck.agents.hosts import PartlyRan, StageError
 from bottleneck.report.report import Step
-from bottleneck.run import plan
-from bottleneck.run.bench import USEFUL_SECONDS, WHOLE_COPY, Bench
+from bottleneck.run import plan, world
+from bottleneck.run.bench import WHOLE_COPY, Bench
+from bottleneck.run.clock import USEFUL_SECONDS
 from bottleneck.run.steps import files
 from bottleneck.target.target import no_mount
 from probes.core.records import Endpoint
@@ -71,9 +72,9 @@ def read_mount(bench: Bench) -> Mounted:
     Raises:
         Refused: kind "unreachable", the mount does not answer; "usage", both ends lie on it.
     """
-    target = bench.options.target
+    target = bench.world.options.target
     mount = _ask_mount(bench, target.path)
-    own = _ask_mount(bench, bench.options.folder)
+    own = _ask_mount(bench, bench.world.options.folder)
     if mount is not None and not mount.remote:
         there = Path(target.path).is_dir()
         missing = f"{target.path}: folder not found on this host"
@@ -81,7 +82,7 @@ def read_mount(bench: Bench) -> Mounted:
     if mount is not None and own is not None and own.point == mount.point:
         raise Refused(
             "usage",
-            f"--folder {bench.options.folder}: on the same mount as TARGET; use a folder on "
+            f"--folder {bench.world.options.folder}: on the same mount as TARGET; use a folder on "
             "a disk of this host",
         )
     smb = mount is not None and mount.filesystem in SMB_FILESYSTEMS
@@ -89,17 +90,18 @@ def read_mount(bench: Bench) -> Mounted:
         host, share = mount.server or "", mount.share or ""
         target = replace(target, host=host, share=share, folder=mount.folder)
         kept = {name: getattr(mount, name) for name in ("dialect", "signing", "encryption")}
-        bench.share = Endpoint(facts={**kept, "mount": asdict(mount)})
+        opened = Endpoint(facts={**kept, "mount": asdict(mount)})
+        bench.world = replace(bench.world, share=opened)
         if mount.filesystem in WITHOUT_A_SERVER:
             bench.note(
                 f"{target.path}: {mount.filesystem} is {WITHOUT_A_SERVER[mount.filesystem]}; only "
                 "copies through the mount are measured"
             )
-    bench.address = _address(bench, mount)
-    stages = bench.options.stages
-    if not smb or not (bench.access.username or bench.access.allow_guest):
+    bench.world = replace(bench.world, address=_address(bench, mount))
+    stages = bench.world.options.stages
+    if not smb or not (bench.world.access.username or bench.world.access.allow_guest):
         stages = tuple(stage for stage in stages if stage != "smb-copy")
-    if not bench.address:
+    if not bench.world.address:
         left_out = [each.name for each in described(stages) if "server" in each.needs]
         if left_out:
             bench.note(
@@ -107,13 +109,14 @@ def read_mount(bench: Bench) -> Mounted:
                 "address (use //host/share as TARGET)"
             )
         stages = tuple(stage for stage in stages if stage not in left_out)
-    bench.options = replace(bench.options, target=target, stages=stages)
+    options = replace(bench.world.options, target=target, stages=stages)
+    bench.world = replace(bench.world, options=options)
     return Mounted(mount)
 
 
 def _ask_mount(bench: Bench, folder: str) -> Mount | None:
     try:
-        plain = bench.client.ask("mount", ANSWER_SECONDS, folder=folder)
+        plain = bench.world.client.ask("mount", ANSWER_SECONDS, folder=folder)
     except StageError as error:
         raise Refused(
             "unreachable",
@@ -142,9 +145,9 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     Raises:
         Refused: the folder cannot be written to, or does not answer.
     """
-    target = bench.options.target.path
+    target = bench.world.options.target.path
     bench.tell("writing a file in the mounted folder")
-    size_bytes = bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
+    size_bytes = bench.world.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
     try:
         endpoint = stack.enter_context(_held(bench, target, size_bytes))
     except (StageError, Unavailable) as error:
@@ -157,22 +160,25 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     mounted.fill_rate = mounted.source_bytes / max(float(facts["seconds"]), 1e-6)
     mounted.tells_room = int(facts["total_bytes"]) > 0
     name = mounted.folder.rpartition("/")[2]
-    mounted.server_path = files.locate(bench, name, "the mounted folder")
-    bench.server_path = bench.server_path or mounted.server_path
+    mounted.server_path = world.path_of(bench.world, name, "the mounted folder", bench.log)
+    found = bench.world.server_path or mounted.server_path
+    bench.world = replace(bench.world, server_path=found)
 
 
 def _held(bench: Bench, folder: str, size_bytes: int) -> AbstractContextManager[Endpoint]:
     """A folder of the run's with a source file in it."""
-    seconds = FILL_FACTOR * bench.times.copy
+    seconds = FILL_FACTOR * bench.world.times().copy
     run = secrets.token_hex(16)
     setting = own_folder.Setting(folder, run, size_bytes, seconds, bench.seed, HELD_PARTS)
     opening = seconds + OPENING_SECONDS
-    return bench.client.hold("mounted-folder", setting, Endpoint(), bench.lifetime, opening)
+    return bench.world.client.hold(
+        "mounted-folder", setting, Endpoint(), bench.clock.lifetime, opening
+    )
 
 
 def measure_copies(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     """All four copies in turn, as often as the time allows: drift hits them alike."""
-    for number in range(1 if bench.options.runs else plan.MAX_ROUNDS):
+    for number in range(1 if bench.world.options.runs else plan.MAX_ROUNDS):
         for copy in plan.COPY_ORDER:
             if number == 0 or _fits(bench, mounted, copy):
                 _copy(bench, mounted, copy, stack)
@@ -180,7 +186,7 @@ def measure_copies(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
 
 def _step(bench: Bench, copy: str) -> Step:
     """The step of a copy, without what changes from run to run."""
-    options = bench.options
+    options = bench.world.options
     setting = {"copy": copy, "folder": options.folder, "target_folder": options.target.path}
     return Step("native-copy", setting, "client")
 
@@ -193,7 +199,7 @@ def _fits(bench: Bench, mounted: Mounted, copy: str) -> bool:
     size = _size(bench, mounted, copy)
     # A push is read back.
     passes = 2.0 if copy.startswith("push") else 1.0
-    return bench.left() > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
+    return bench.clock.left() > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
 
 
 def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
@@ -214,16 +220,19 @@ def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
 def _size(bench: Bench, mounted: Mounted, copy: str) -> int:
     """Bytes of the next run of a copy."""
     rate = plan.expected_rate(copy, _rates(bench, mounted))
-    seconds = max(USEFUL_SECONDS / 2, min(bench.times.copy, bench.left() - STEP_OVERHEAD_SECONDS))
+    seconds = max(
+        USEFUL_SECONDS / 2,
+        min(bench.world.times().copy, bench.clock.left() - STEP_OVERHEAD_SECONDS),
+    )
     if copy.startswith("pull"):
-        usable = files.usable_bytes(bench.client, bench.options.folder)
+        usable = files.usable_bytes(bench.world.client, bench.world.options.folder)
         room = min(mounted.source_bytes, usable)
     else:
         room = mounted.own_bytes
         if mounted.tells_room:
             # Asked each time: what this run holds there counts too, whoever made it.
-            room = min(room, files.usable_bytes(bench.client, mounted.folder, ANSWER_SECONDS))
-    return plan.copy_bytes(rate, seconds, room, bench.options.size_bytes)
+            room = min(room, files.usable_bytes(bench.world.client, mounted.folder, ANSWER_SECONDS))
+    return plan.copy_bytes(rate, seconds, room, bench.world.options.size_bytes)
 
 
 def _hold_own(bench: Bench, mounted: Mounted, size: int, stack: ExitStack) -> None:
@@ -231,13 +240,13 @@ def _hold_own(bench: Bench, mounted: Mounted, size: int, stack: ExitStack) -> No
     if mounted.own_path:
         return
     # The next run may turn out to be worth a larger file.
-    size_bytes = bench.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2)
-    folder = bench.options.folder
-    if bench.options.native_command:
+    size_bytes = bench.world.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2)
+    folder = bench.world.options.folder
+    if bench.world.options.native_command:
         held = _held(bench, folder, size_bytes)
     else:
         held = files.hold_source(
-            bench, bench.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS
+            bench, bench.world.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS
         )
     own = stack.enter_context(held)
     mounted.own_path = own.path or own.folder
@@ -252,10 +261,10 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
             raise Unavailable(mounted.lost)
         if copy == "pull.uncached" and mounted.server_path is None:
             raise Unavailable(files.NEEDS_SERVER_CACHE)
-        bench.need()
+        bench.clock.need()
         size = _size(bench, mounted, copy)
         push = copy.startswith("push")
-        command = bench.options.native_command
+        command = bench.world.options.native_command
         if (push or command) and size >= plan.MIB:
             _hold_own(bench, mounted, size, stack)
         if push:
@@ -265,13 +274,13 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
         setting = native_copy.Setting(
             **step.setting,
             size_bytes=size,
-            seconds=max(USEFUL_SECONDS, bench.left()),
+            seconds=max(USEFUL_SECONDS, bench.clock.left()),
             seed=bench.seed,
             command=command,
         )
         own_path = mounted.own_path if push or command else ""
         peer = Endpoint(folder=mounted.folder, path=own_path)
-        proof = files.ready_cache(bench.server, mounted.server_path, copy, size)
+        proof = files.ready_cache(bench.world.server, mounted.server_path, copy, size)
         told = {} if proof is None else {"cache": proof}
         if push:
             mounted.own_bytes = size

@@ -14,7 +14,8 @@ from typing import Any
 
 from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.report.report import Step
-from bottleneck.run.bench import USEFUL_SECONDS, Bench
+from bottleneck.run.bench import Bench
+from bottleneck.run.clock import USEFUL_SECONDS
 from bottleneck.run.steps import files
 from bottleneck.text.units import rate_text
 from probes.core.records import run_rate
@@ -39,7 +40,11 @@ def pull(bench: Bench, step: Step, setting: smb_copy.Setting, take: Callable[...
     """
     twin = Step(step.stage, {**step.setting, "copy": "pull.cached"}, step.initiator)
     made = bench.log.latest(twin)
-    if made is None or setting.dialect != bench.share.facts["dialect"] or setting.dialect == "smb1":
+    if (
+        made is None
+        or setting.dialect != bench.world.share.facts["dialect"]
+        or setting.dialect == "smb1"
+    ):
         raise Unavailable(files.NEEDS_SERVER_CACHE)
     trial = _Trial(bench, step, setting, run_rate(made.run))
     try:
@@ -66,15 +71,15 @@ class _Trial:
         """One copy, with its rate."""
         bench, most = self.bench, self.setting.most_seconds or math.inf
         usual = min(most, self.setting.size_bytes / self.warm)
-        bench.need(USEFUL_SECONDS + usual)
+        bench.clock.need(USEFUL_SECONDS + usual)
         setting = replace(
             self.setting,
-            seconds=bench.left(),
-            most_seconds=COPY_TIMES * max(usual, bench.times.copy),
+            seconds=bench.clock.left(),
+            most_seconds=COPY_TIMES * max(usual, bench.world.times().copy),
             **more,
         )
         timeout = setting.seconds + files.GRACE_SECONDS
-        ran = bench.run(self.step, setting, replace(bench.share, path=""), timeout)
+        ran = bench.run(self.step, setting, replace(bench.world.share, path=""), timeout)
         return ran, run_rate(ran.samples)
 
     def keep(self, take: Callable[..., None]) -> str:
@@ -101,5 +106,5 @@ class _Trial:
     def no_slower(self, rate: float, cached: float) -> str:
         """Why it shows nothing."""
         rates = f"the test file was read at {rate_text(rate)}, a cached file at {rate_text(cached)}"
-        remedy = REMEDY if self.bench.server is None else OF_AGENT
+        remedy = REMEDY if self.bench.world.server is None else OF_AGENT
         return f"{rates}: too alike to tell the disk from the cache ({remedy})"

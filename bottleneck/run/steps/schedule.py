@@ -53,12 +53,12 @@ class Explanations:
     def of(cls, bench: Bench) -> Self:
         """All of a run's but a look that a stall asked for; each disk alone is only the first."""
         made = {each.stage for each in bench.log.steps} - set(BY_HAND)
-        if bench.options.runs:
+        if bench.world.options.runs:
             made = set()
-        asked = described(bench.options.stages)
+        asked = described(bench.world.options.stages)
         left = [each for each in asked if each.explains and each.name not in made]
-        at = 0 if bench.options.budget_seconds >= LONG_BUDGET_SECONDS else len(left)
-        left[at:at] = [INITIATORS] if bench.wants("smb-copy") else []
+        at = 0 if bench.world.options.budget_seconds >= LONG_BUDGET_SECONDS else len(left)
+        left[at:at] = [INITIATORS] if bench.world.wants("smb-copy") else []
         return cls(bench, left)
 
     def refine(self) -> None:
@@ -102,10 +102,10 @@ class Explanations:
 
     def _fair_seconds(self, chosen: Stage) -> float:
         """Of a long run's time, in which all stages have their turn, what one may take of it."""
-        if self.bench.options.budget_seconds < LONG_BUDGET_SECONDS:
+        if self.bench.world.options.budget_seconds < LONG_BUDGET_SECONDS:
             return math.inf
         usual = {each: _usual_seconds(self.bench, each) for each in (chosen, *self.left)}
-        return self.bench.left() * usual[chosen] / max(sum(usual.values()), 1e-9)
+        return self.bench.clock.left() * usual[chosen] / max(sum(usual.values()), 1e-9)
 
 
 def _usual_seconds(bench: Bench, stage: Stage) -> float:
@@ -130,7 +130,7 @@ def _diagnosed(bench: Bench) -> tuple[Report, Diagnosis, tuple[str, ...]] | None
         return None
     if not any(each.bytes_per_second for each in diagnosis.copies):
         return None
-    return report, diagnosis, (NATIVE, str(bench.share.facts.get("dialect")))
+    return report, diagnosis, (NATIVE, str(bench.world.share.facts.get("dialect")))
 
 
 def in_doubt(bench: Bench) -> tuple[Doubt, ...] | None:
@@ -139,7 +139,7 @@ def in_doubt(bench: Bench) -> tuple[Doubt, ...] | None:
     None where nothing was copied yet, where one stage alone or several dialects were asked for,
     and where the budget is that of a thorough run.
     """
-    options = bench.options
+    options = bench.world.options
     if options.budget_seconds >= LONG_BUDGET_SECONDS:
         return None
     if len(options.stages) < 2 or len(options.dialects) > 1:
@@ -150,7 +150,7 @@ def in_doubt(bench: Bench) -> tuple[Doubt, ...] | None:
 
 def disks_to_measure(bench: Bench) -> disks.Disks:
     """Of each disk what is worth a look, by what the copies showed; None: all of all limits."""
-    if in_doubt(bench) != () or bench.options.runs or bench.options.copy:
+    if in_doubt(bench) != () or bench.world.options.runs or bench.world.options.copy:
         return None
     diagnosed = _diagnosed(bench)
     return None if diagnosed is None else doubts.disks_to_measure(*diagnosed[1:])
@@ -158,6 +158,6 @@ def disks_to_measure(bench: Bench) -> disks.Disks:
 
 def in_time(bench: Bench, usual_seconds: float) -> bool:
     """Whether a stage would end within a clear case's share of the budget."""
-    budget = bench.options.budget_seconds
+    budget = bench.world.options.budget_seconds
     takes = usual_seconds * budget / USUAL_BUDGET_SECONDS
-    return bench.elapsed() + takes + CLOSING_SECONDS <= CLEAR_SHARE * budget
+    return bench.clock.elapsed() + takes + CLOSING_SECONDS <= CLEAR_SHARE * budget

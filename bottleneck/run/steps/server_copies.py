@@ -64,32 +64,32 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
     seconds: meant for one copy. Raises Unavailable, Refused or StageError where the server cannot
     copy from and to here, with the remedy.
     """
-    if bench.server_path is None:
+    if bench.world.server_path is None:
         raise Unavailable("the share's folder was not found there (use --server-folder DIR)")
-    assert bench.server is not None
-    if bench.server.ask("smbclient") is None:
+    assert bench.world.server is not None
+    if bench.world.server.ask("smbclient") is None:
         raise Unavailable(f"the server has no program to copy with ({REMEDY})")
-    own_share = bench.options.client_share
+    own_share = bench.world.options.client_share
     share = stack.enter_context(
-        bench.client.hold(
+        bench.world.client.hold(
             "client-share",
             _setting(bench),
-            Endpoint() if own_share is None else parse(own_share).endpoint(bench.access),
-            bench.lifetime,
+            Endpoint() if own_share is None else parse(own_share).endpoint(bench.world.access),
+            bench.clock.lifetime,
             OPENING_SECONDS,
         )
     )
     _reach(bench, share)
     if share.facts["engine_server"] == client_share.GIVEN:
-        _watch(bench, bench.client, "client", file_server=True)
-        stack.callback(_watch, bench, bench.client, "client", file_server=False)
+        _watch(bench, bench.world.client, "client", file_server=True)
+        stack.callback(_watch, bench, bench.world.client, "client", file_server=False)
         _compare_protection(bench, share)
         if not share.facts["local_path"]:
             bench.note("the client's agent cannot find the folder of --client-share here")
     elif not share.facts["on_folder_disk"]:
         bench.note(
-            f"others may change {bench.options.folder}: the copies that the server started used "
-            f"{nameless.on_disk()} on this host"
+            f"others may change {bench.world.options.folder}: the copies that the server started "
+            f"used {nameless.on_disk()} on this host"
         )
     return ServerCopies(bench, stack, share, seconds)
 
@@ -98,7 +98,7 @@ def _compare_protection(bench: Bench, share: Endpoint) -> None:
     """The user's own share may protect its copies otherwise than the server's: that costs too."""
     own, there = (
         "encrypted" if facts.get("encryption") else "signed" if facts.get("signing") else "plain"
-        for facts in (share.facts, bench.share.facts)
+        for facts in (share.facts, bench.world.share.facts)
     )
     if own != there:
         bench.note(
@@ -108,31 +108,31 @@ def _compare_protection(bench: Bench, share: Endpoint) -> None:
 
 
 def _setting(bench: Bench) -> client_share.Setting:
-    dialect = str(bench.share.facts["dialect"])
-    own, there = (bench.facts[side].interface for side in ("client", "server"))
-    if bench.options.client_share is None:
+    dialect = str(bench.world.share.facts["dialect"])
+    own, there = (bench.world.facts[side].interface for side in ("client", "server"))
+    if bench.world.options.client_share is None:
         if own is None:
             raise Unavailable("this host's address for the server is unknown (use --client-share)")
         if dialect == "smb1":
             raise Unavailable(
                 "the server's share supports SMB1 only, and a share opened on this host does not"
             )
-    addresses = [bench.address, there.address if there else "", own.address if own else ""]
+    addresses = [bench.world.address, there.address if there else "", own.address if own else ""]
     return client_share.Setting(
         run=secrets.token_hex(16),
         dialect=dialect,
-        folder=bench.options.folder,
+        folder=bench.world.options.folder,
         address=own.address if own else "",
         allow=tuple(dict.fromkeys(each for each in addresses if each)),
-        signed=bench.share.facts.get("signing") is not None,
-        encrypted=bench.share.facts.get("encryption") is not None,
+        signed=bench.world.share.facts.get("signing") is not None,
+        encrypted=bench.world.share.facts.get("encryption") is not None,
     )
 
 
 def _reach(bench: Bench, share: Endpoint) -> None:
     """Raises Unavailable with the remedy where the server gets no connection to the client."""
-    assert bench.server is not None
-    why = bench.server.ask(
+    assert bench.world.server is not None
+    why = bench.world.server.ask(
         "reach",
         2 * REACH_SECONDS,
         host=share.host,
@@ -140,7 +140,7 @@ def _reach(bench: Bench, share: Endpoint) -> None:
         wait_seconds=REACH_SECONDS,
     )
     if why:
-        own = ", or use --client-share" if bench.options.client_share is None else ""
+        own = ", or use --client-share" if bench.world.options.client_share is None else ""
         raise Unavailable(
             f"the server cannot reach {share.host} port {share.port} ({why}): "
             f"allow it in the client's firewall{own}"
@@ -149,9 +149,8 @@ def _reach(bench: Bench, share: Endpoint) -> None:
 
 def _watch(bench: Bench, host: Host, side: plan.Side, file_server: bool) -> None:
     """Which of a host's counters belong to its part of a copy."""
-    client = bench.facts["client"].interface
-    toward = bench.address if side == "client" else (client.address if client else "")
-    host.watch(bench.facts[side], toward, file_server)
+    toward = bench.world.address_of("server" if side == "client" else "client")
+    host.watch(bench.world.facts[side], toward, file_server)
 
 
 def whole_source(served: ServerCopies, size: int) -> tuple[int, str]:
@@ -161,10 +160,10 @@ def whole_source(served: ServerCopies, size: int) -> tuple[int, str]:
     whole = int(source.facts["size_bytes"])
     if size >= WHOLE_RATIO * whole:
         return whole, source.path
-    assert bench.server is not None
-    grace_seconds = OPENING_SECONDS - bench.times.fill
+    assert bench.world.server is not None
+    grace_seconds = OPENING_SECONDS - bench.world.times().fill
     held = files.hold_source(
-        bench, bench.server, bench.test_file_folder("server"), size, grace_seconds
+        bench, bench.world.server, bench.world.test_file_folder("server"), size, grace_seconds
     )
     smaller = served.stack.enter_context(held)
     served.smaller = smaller
@@ -178,7 +177,7 @@ def looked_at(served: ServerCopies, name: str, size: int) -> bool | None:
     bench = served.bench
     asked = {"path": served.path, "file_name": name, "size_bytes": size, "seed": bench.seed}
     try:
-        return bool(bench.client.ask("served-intact", LOOK_SECONDS, **asked))
+        return bool(bench.world.client.ask("served-intact", LOOK_SECONDS, **asked))
     except (StageError, Refused, Unavailable) as error:
         bench.note(f"the file that the server pushed could not be checked: {error}")
         return None
@@ -188,7 +187,7 @@ def replace_source(served: ServerCopies, name: str, size: int) -> None:
     """What was pushed last is what pulls read."""
     older, served.name, served.good_bytes = served.name, name, size
     if older and served.path:
-        served.bench.client.ask("served-remove", path=served.path, file_name=older)
+        served.bench.world.client.ask("served-remove", path=served.path, file_name=older)
 
 
 def source_of(served: ServerCopies, size: int) -> int:
@@ -198,12 +197,12 @@ def source_of(served: ServerCopies, size: int) -> int:
     bench = served.bench
     name = served.name or new_name(served.path)
     asked: dict[str, Any] = {"path": served.path, "file_name": name, "seed": bench.seed}
-    asked |= {"limit_seconds": bench.times.fill, "create": not served.name}
+    asked |= {"limit_seconds": bench.world.times().fill, "create": not served.name}
     if not served.name and served.share.facts["engine_server"] == client_share.GIVEN:
         return served.good_bytes
-    seconds = bench.times.fill + RESIZE_GRACE_SECONDS
+    seconds = bench.world.times().fill + RESIZE_GRACE_SECONDS
     try:
-        made = int(bench.client.ask("served-resize", seconds, size_bytes=size, **asked))
+        made = int(bench.world.client.ask("served-resize", seconds, size_bytes=size, **asked))
     except (StageError, Refused, Unavailable):
         # Another user's file: it is pulled as it is.
         return served.good_bytes
@@ -219,6 +218,6 @@ def client_cache(served: ServerCopies, copy: str, size: int) -> Details:
             "the source could not be removed from the page cache: the client's agent cannot "
             "find the folder of its share"
         )
-    client = served.bench.client
+    client = served.bench.world.client
     proof = files.ready_cache(client, served.path, copy, size, file_name=served.name)
     return {**(proof or files.cache_proof("client", requested)), "side": "client"}

@@ -40,40 +40,40 @@ def measure_transfers(bench: Bench, clear: bool = False) -> None:
     Several streams are left out where one fills a link of a standard rate: they carry no more.
     clear: the copies' own time says what holds them, so that several streams decide nothing.
     """
-    for each in dict.fromkeys(map(bench.chosen, plan.TCP_STEPS)):
-        several = each.streams > 1 and not bench.options.settings
+    for each in dict.fromkeys(map(bench.world.chosen, plan.TCP_STEPS)):
+        several = each.streams > 1 and not bench.world.options.settings
         if several and (clear or _fills(bench, each.verb)):
             continue
-        seconds = bench.times.tcp if each.streams == 1 else bench.times.tcp_many
-        if bench.options.tcp_peer is not None:
-            _with_peer(bench, bench.options.tcp_peer, each, seconds)
+        seconds = bench.world.times().tcp if each.streams == 1 else bench.world.times().tcp_many
+        if bench.world.options.tcp_peer is not None:
+            _with_peer(bench, bench.world.options.tcp_peer, each, seconds)
             continue
         _between_agents(bench, each, seconds)
-    if bench.options.settings.get("both_ways"):
+    if bench.world.options.settings.get("both_ways"):
         _both_ways(bench)
 
 
 def _between_agents(bench: Bench, each: tcp.Setting, seconds: float) -> None:
     """One transfer; on a slow path again, for as long as it takes to move enough."""
-    setting = replace(each, seconds=seconds, address=bench.address, both_ways=False)
+    setting = replace(each, seconds=seconds, address=bench.world.address, both_ways=False)
     step = bench.step("tcp", setting, "client")
     with bench.outcome(step, f"tcp {each.verb}{_many(each)}", WHYS[each.streams > 1]) as take:
-        if bench.server is None:
+        if bench.world.server is None:
             raise Unavailable(OR_PEER)
         if turns.dropped(bench, each.verb):
             raise Unavailable(f"{DROPS} in that direction")
-        if not bench.alone("tcp"):
-            bench.need(seconds)
+        if not bench.world.alone("tcp"):
+            bench.clock.need(seconds)
             # On the longest paths several streams would end within their slow start.
-            if each.streams > 1 and bench.times.tcp > FAR_TIMES * seconds:
+            if each.streams > 1 and bench.world.times().tcp > FAR_TIMES * seconds:
                 raise Unavailable("out of time on a far path (use a larger --budget)")
         most_seconds = seconds + turns.HOLD_SECONDS
-        with bench.server.hold("tcp", setting, bench.caller, most_seconds) as peer:
-            there = replace(peer, host=bench.address)
+        with bench.world.server.hold("tcp", setting, bench.world.caller, most_seconds) as peer:
+            there = replace(peer, host=bench.world.address)
             ran = bench.run(step, setting, there, most_seconds)
         few = each.streams == 1 and ran.samples[-1].moved_bytes < LEAST_BYTES
-        few = few and not bench.options.settings
-        if few and seconds < SLOW_SECONDS < turns.SHARE_OF_LEFT * bench.left():
+        few = few and not bench.world.options.settings
+        if few and seconds < SLOW_SECONDS < turns.SHARE_OF_LEFT * bench.clock.left():
             _between_agents(bench, each, SLOW_SECONDS)
         else:
             take(ran)
@@ -82,8 +82,8 @@ def _between_agents(bench: Bench, each: tcp.Setting, seconds: float) -> None:
 
 def _both_ways(bench: Bench) -> None:
     """A push and a pull at once: on a path that is not full duplex they take from each other."""
-    usual = tcp.Setting(seconds=bench.times.tcp, address=bench.address)
-    settings = [replace(bench.chosen(usual), verb=verb) for verb in transfer.VERBS]
+    usual = tcp.Setting(seconds=bench.world.times().tcp, address=bench.world.address)
+    settings = [replace(bench.world.chosen(usual), verb=verb) for verb in transfer.VERBS]
     try:
         found = _at_once(bench, settings)
     except (StageError, Unavailable) as error:
@@ -98,18 +98,22 @@ def _both_ways(bench: Bench) -> None:
 
 def _at_once(bench: Bench, settings: Sequence[tcp.Setting]) -> list[Ran | Exception]:
     """What transfers from this host came to that were made at the same time, in their order."""
-    if bench.server is None:
+    if bench.world.server is None:
         raise Unavailable(NEEDS_AGENT)
     seconds = settings[0].seconds + turns.HOLD_SECONDS
     ended: list[queue.SimpleQueue[Ran | Exception]] = []
     with ExitStack() as stack:
-        held = [bench.server.hold("tcp", each, bench.caller, seconds) for each in settings]
-        peers = [replace(stack.enter_context(each), host=bench.address) for each in held]
+        held = [
+            bench.world.server.hold("tcp", each, bench.world.caller, seconds) for each in settings
+        ]
+        peers = [replace(stack.enter_context(each), host=bench.world.address) for each in held]
         bench.tell("tcp both ways")
         for setting, peer in zip(settings, peers, strict=True):
             ended.append(queue.SimpleQueue())
             told = partial(_told, bench, setting.verb)
-            make = partial(bench.client.initiate, "tcp", setting, peer, seconds, bench.server, told)
+            make = partial(
+                bench.world.client.initiate, "tcp", setting, peer, seconds, bench.world.server, told
+            )
             # Nobody waits for a thread where the run is interrupted.
             threading.Thread(target=_put, args=(make, ended[-1]), daemon=True).start()
         return [each.get() for each in ended]
@@ -128,7 +132,7 @@ def _put(make: Callable[[], Ran], into: queue.SimpleQueue[Ran | Exception]) -> N
 
 def _fills(bench: Bench, verb: str) -> bool:
     """Whether one stream of a direction carried what a link of a standard rate does; noted."""
-    if bench.options.budget_seconds >= LONG_BUDGET_SECONDS or bench.alone("tcp"):
+    if bench.world.options.budget_seconds >= LONG_BUDGET_SECONDS or bench.world.alone("tcp"):
         return False
     rate = plan.known_rates(bench.log).get(f"tcp.{verb}")
     link = None if rate is None else turns.link_that_fits(bench, rate)
@@ -144,7 +148,7 @@ def _many(wanted: tcp.Setting) -> str:
 def _with_peer(bench: Bench, peer: TcpPeer, each: tcp.Setting, seconds: float) -> None:
     """One transfer with a program that is no agent: what its host is busy with stays unknown."""
     usual = iperf3.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
-    setting = bench.chosen(usual)
+    setting = bench.world.chosen(usual)
     step = Step("tcp", {**asdict(setting), "engine": "iperf3"}, "client")
     label = f"tcp {each.verb}{_many(each)} iperf3"
     with bench.outcome(step, label, WHYS[each.streams > 1]) as take:
@@ -162,4 +166,4 @@ def _is_target(bench: Bench, peer: TcpPeer) -> bool:
         found = socket.getaddrinfo(peer.host, None, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    return bench.address in {str(each[4][0]) for each in found}
+    return bench.world.address in {str(each[4][0]) for each in found}

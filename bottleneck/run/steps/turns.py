@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -57,7 +56,7 @@ def ask_path(bench: Bench, error: str) -> None:
     """Looks at the path once, at the moment when something on it stood still, as its error says."""
     asked = any(each.stage == path.STAGE.name for each in bench.log.steps)
     still = any(each in error for each in STOOD_STILL)
-    if still and not asked and bench.wants(path.STAGE.name):
+    if still and not asked and bench.world.wants(path.STAGE.name):
         measure(bench, path.STAGE, "why the transfer stood still")
 
 
@@ -87,7 +86,7 @@ def measure(bench: Bench, stage: Stage, why: str, most_seconds: float = math.inf
             return
         key, share = turn.timed
         _make(bench, module, turn, why, replace(turn.setting, **{key: share * seconds}), seconds)
-    if stage.by_agent and not stage.needs and bench.server is None:
+    if stage.by_agent and not stage.needs and bench.world.server is None:
         bench.note(f"{stage.name} between the hosts: skipped: {NEEDS_AGENT}")
 
 
@@ -95,7 +94,7 @@ def _turns(bench: Bench, module: Any) -> Iterator[Turn]:
     """A stage's turns as the user chose them: those that differ in nothing else are one."""
     made = set()
     for turn in module.turns(known(bench, module.STAGE)):
-        setting = bench.chosen(turn.setting)
+        setting = bench.world.chosen(turn.setting)
         if (setting, turn.initiator) not in made:
             made.add((setting, turn.initiator))
             yield replace(turn, setting=setting)
@@ -104,16 +103,16 @@ def _turns(bench: Bench, module: Any) -> Iterator[Turn]:
 def _make(bench: Bench, module: Any, turn: Turn, why: str, setting: Any, seconds: float) -> None:
     stage: Stage = module.STAGE
     step = bench.step(stage.name, setting, plan.side(turn.initiator))
-    optional = stage.optional and not bench.alone(stage.name)
+    optional = stage.optional and not bench.world.alone(stage.name)
     with bench.outcome(step, turn.label, why, optional) as take:
-        if turn.peer == "agent" and bench.server is None:
+        if turn.peer == "agent" and bench.world.server is None:
             raise Unavailable(NEEDS_AGENT)
         # A pace that was chosen needs no look at what the path carries.
-        if hasattr(module, "fitted") and "bytes_per_second" not in bench.options.settings:
+        if hasattr(module, "fitted") and "bytes_per_second" not in bench.world.options.settings:
             key = (stage.name, turn.initiator, setting)
             if key not in bench.fitted:
                 known = _more_known(bench, stage, setting)
-                bench.fitted[key] = bench.chosen(module.fitted(setting, known))
+                bench.fitted[key] = bench.world.chosen(module.fitted(setting, known))
             setting = bench.fitted[key]
             # what is not chosen before its turn stands in the report too
             step.setting.update(bench.step(stage.name, setting, "client").setting)
@@ -128,25 +127,27 @@ def _peer(
 ) -> Iterator[Endpoint]:
     """Who answers a turn, until left."""
     if turn.peer not in ("agent", "own"):
-        yield replace(bench.share, path="") if turn.peer == "share" else Endpoint()
+        yield replace(bench.world.share, path="") if turn.peer == "share" else Endpoint()
         return
-    host = bench.server if turn.peer == "agent" else bench.reached[plan.side(turn.initiator)]
+    host = (
+        bench.world.server if turn.peer == "agent" else bench.world.hosts[plan.side(turn.initiator)]
+    )
     assert host is not None
-    with host.hold(stage.name, setting, bench.caller, lifetime) as held:
-        yield held if turn.peer == "own" else replace(held, host=bench.address)
+    with host.hold(stage.name, setting, bench.world.caller, lifetime) as held:
+        yield held if turn.peer == "own" else replace(held, host=bench.world.address)
 
 
 def known(bench: Bench, stage: Stage) -> Known:
     """What is known as a stage's turn comes."""
     return Known(
-        address=bench.address,
-        port=bench.options.target.port or SMB_PORT,
-        dialect=str(bench.share.facts.get("dialect") or ""),
+        address=bench.world.address,
+        port=bench.world.options.target.port or SMB_PORT,
+        dialect=str(bench.world.share.facts.get("dialect") or ""),
         seed=bench.seed,
-        budget_seconds=bench.options.budget_seconds,
-        alone=bench.alone(stage.name),
-        agent=bench.server is not None,
-        connect_seconds=float(bench.share.facts.get("connect_seconds") or 0.0),
+        budget_seconds=bench.world.options.budget_seconds,
+        alone=bench.world.alone(stage.name),
+        agent=bench.world.server is not None,
+        connect_seconds=float(bench.world.share.facts.get("connect_seconds") or 0.0),
     )
 
 
@@ -172,7 +173,7 @@ def usual_seconds_of(bench: Bench, stage: Stage) -> float:
 def _seconds(
     bench: Bench, stage: Stage, turn: Turn, most_seconds: float = math.inf
 ) -> float | None:
-    seconds = bench.options.settings.get("seconds")
+    seconds = bench.world.options.settings.get("seconds")
     if seconds is not None:
         return float(seconds)
     if not turn.least_seconds:
@@ -182,7 +183,7 @@ def _seconds(
 
 
 def _scale(bench: Bench) -> float:
-    return min(MOST_TIMES_USUAL, bench.usual_seconds / USUAL_BUDGET_SECONDS)
+    return min(MOST_TIMES_USUAL, bench.world.options.usual_seconds / USUAL_BUDGET_SECONDS)
 
 
 def seconds_for(
@@ -197,12 +198,12 @@ def seconds_for(
     parts: how many times as long the stage takes if it is all that was asked for.
     """
     least = LEAST_TIMES_USUAL * usual_seconds
-    if bench.options.runs:
+    if bench.world.options.runs:
         return usual_seconds
-    if bench.alone(stage.name):
-        return max(least, min(MOST_TIMES_ALONE * usual_seconds, bench.left() / parts))
-    seconds = min(usual_seconds * _scale(bench), SHARE_OF_LEFT * bench.left(), most_seconds)
-    if bench.options.budget_seconds < stage.least_budget_seconds or seconds < least:
+    if bench.world.alone(stage.name):
+        return max(least, min(MOST_TIMES_ALONE * usual_seconds, bench.clock.left() / parts))
+    seconds = min(usual_seconds * _scale(bench), SHARE_OF_LEFT * bench.clock.left(), most_seconds)
+    if bench.world.options.budget_seconds < stage.least_budget_seconds or seconds < least:
         bench.note(f"{stage.name}: skipped: out of time (use a larger --budget)")
         return None
     return seconds
@@ -230,19 +231,19 @@ def path_rate(bench: Bench, verb: str) -> tuple[float, float | None]:
 
 
 def _trial(bench: Bench, verb: str, seconds: float) -> tuple[float, float | None]:
-    if bench.server is None:
+    if bench.world.server is None:
         raise Unavailable(NEEDS_AGENT)
-    setting = tcp.Setting(verb, seconds=seconds, address=bench.address)
+    setting = tcp.Setting(verb, seconds=seconds, address=bench.world.address)
     most_seconds = seconds + HOLD_SECONDS
-    with bench.server.hold("tcp", setting, bench.caller, most_seconds) as peer:
-        there = replace(peer, host=bench.address)
+    with bench.world.server.hold("tcp", setting, bench.world.caller, most_seconds) as peer:
+        there = replace(peer, host=bench.world.address)
         ran = bench.run(bench.step("tcp", setting, "client"), setting, there, most_seconds)
     return run_rate(ran.samples), positive(ran.details, *RTT)
 
 
 def link_that_fits(bench: Bench, bytes_per_second: float) -> str | None:
     """The standard link whose payload that is, in words."""
-    interfaces = (each.interface for each in bench.facts.values())
+    interfaces = (each.interface for each in bench.world.facts.values())
     sizes = [each.mtu_bytes for each in interfaces if each is not None and each.mtu_bytes]
     match = looks_like(bytes_per_second, min(sizes, default=None))
     return None if match is None else link_text(match.bits_per_second)
@@ -286,24 +287,26 @@ def measure_security(bench: Bench, why: str) -> None:
         for security, verb in product(SECURITIES, smb_tax.VERBS):
             bench.log.add(_taxed_step(bench, verb, security), Skipped(NO_ROOM), why)
         return
-    until = time.monotonic() + seconds
+    until = bench.clock.elapsed() + seconds
     taxed = _Taxed(max(LEAST_TAXED_SECONDS, seconds / COPIES_A_ROUND / 2 - TAX_LOGIN_SECONDS))
-    for number in range(1 if bench.options.runs else MOST_ROUNDS):
-        began = time.monotonic()
+    for number in range(1 if bench.world.options.runs else MOST_ROUNDS):
+        began = bench.clock.elapsed()
         for security in SECURITIES if number % 2 == 0 else SECURITIES[::-1]:
             for verb in smb_tax.VERBS:
                 if security not in taxed.denied:
                     _taxed_copy(bench, verb, security, taxed, why)
-                elif bench.alone(smb_tax.STAGE.name):
+                elif bench.world.alone(smb_tax.STAGE.name):
                     reason = taxed.denied[security]
                     bench.log.add(_taxed_step(bench, verb, security), Skipped(reason), why)
-        now = time.monotonic()
+        now = bench.clock.elapsed()
         if now + (now - began) > until:
             return
 
 
 def _taxed_setting(bench: Bench, verb: str, security: str) -> smb_tax.Setting:
-    return smb_tax.Setting(verb, str(bench.share.facts["dialect"]), security, 0, 0.0, bench.seed)
+    return smb_tax.Setting(
+        verb, str(bench.world.share.facts["dialect"]), security, 0, 0.0, bench.seed
+    )
 
 
 def _taxed_step(bench: Bench, verb: str, security: str) -> Step:
@@ -316,14 +319,14 @@ def _taxed_copy(bench: Bench, verb: str, security: str, taxed: _Taxed, why: str)
     step = _taxed_step(bench, verb, security)
     deadline = max(LEAST_DEADLINE_SECONDS, DEADLINE_TIMES * taxed.copy_seconds)
     # a server that insists on its security is well kept: that is no stage missing
-    optional = not bench.alone(smb_tax.STAGE.name)
+    optional = not bench.world.alone(smb_tax.STAGE.name)
     with bench.outcome(step, f"security {security} {verb}", why, optional) as take:
         if verb not in taxed.sizes:
             taxed.sizes[verb] = _taxed_size(bench, verb, taxed.copy_seconds)
         setting = replace(
             _taxed_setting(bench, verb, security), size_bytes=taxed.sizes[verb], seconds=deadline
         )
-        peer = replace(bench.share, path="")
+        peer = replace(bench.world.share, path="")
         try:
             take(bench.run(step, setting, peer, deadline + TAX_GRACE_SECONDS))
         except Unavailable as error:
@@ -333,7 +336,7 @@ def _taxed_copy(bench: Bench, verb: str, security: str, taxed: _Taxed, why: str)
 
 def _taxed_size(bench: Bench, verb: str, seconds: float) -> int:
     """Bytes that a plain copy moves in about that time; what file and share have room for."""
-    spoken = str(bench.share.facts["dialect"])
+    spoken = str(bench.world.share.facts["dialect"])
     held = files.ready_bytes(bench, spoken)
     rate = held / files.FILL_SECONDS
     for step in bench.log.steps:

@@ -1,4 +1,4 @@
-"""What was killed together with its guardian is found by whoever comes next, and nothing else."""
+"""What a killed run left is found by whoever comes next, and nothing else."""
 
 import contextlib
 import fcntl
@@ -26,7 +26,6 @@ from probes.files.own_folder import own_folder
 with own_folder("run", sys.argv[1], "bottleneck-0123456789abcdef") as made:
     made.create()
     os.close(made.new_file("source-0123456789abcdef"))
-    os.kill(made._guardian._process.pid, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -41,7 +40,7 @@ def runs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def share(tmp_path):
-    """A folder in which a run was killed with its guardian, as at a container's end."""
+    """A folder in which a run was killed."""
     folder = tmp_path / "share"
     folder.mkdir()
     (folder / "users own").write_text("precious")
@@ -51,7 +50,7 @@ def share(tmp_path):
     return folder
 
 
-def test_the_next_run_removes_what_was_killed_with_its_guardian(share, runs):
+def test_the_next_run_removes_what_a_killed_one_left(share, runs):
     with own_folder(removal.RUN, str(share), "bottleneck-00") as made:
         made.create()
         assert sorted(os.listdir(share)) == ["bottleneck-00", "users own"]

@@ -2,14 +2,11 @@
 
 import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from probes.files import removal
-from probes.files.own_folder import own_folder
-from tests.living import STAYS, until
+from tests.living import STAYS
 
 NAME = "bottleneck-0123456789abcdef"
 FILES = ("source-0123456789abcdef", "pushed-0123456789abcdef-0123456789abcdef")
@@ -132,33 +129,6 @@ def test_a_group_ends_only_while_its_leader_is_that_very_process():
         assert leader.poll() is None
         removal.end_group({"leader": leader.pid, "started": started})
         assert leader.wait() == -9
-
-
-def test_the_guardian_outlives_its_starter_and_its_group(tmp_path):
-    """As Child.kill() ends a child: SIGKILL to its whole process group."""
-    code = """
-import os, signal, sys
-from probes.files.own_folder import own_folder
-from tests.living import STAYS, until
-os.setsid()
-with own_folder("tree", sys.argv[1], "tree") as made:
-    made.create()
-    os.makedirs(sys.argv[1] + "/tree/inner/most")
-    os.close(made.new_file("file"))
-    os.killpg(0, signal.SIGKILL)
-"""
-    root = Path(__file__).parents[3]
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=root).returncode == -9
-    assert until(lambda: not list(tmp_path.iterdir()))
-
-
-def test_the_guardian_has_no_password_in_its_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("BOTTLENECK_PASSWORD", "canary-47")
-    with own_folder(removal.RUN, str(tmp_path), NAME) as made_one:
-        pid = made_one._guardian._process.pid
-        assert b"canary-47" not in Path(f"/proc/{pid}/environ").read_bytes()
-        made_one.create()
-        made_one.remove()
 
 
 @pytest.mark.parametrize("levels", [1, pytest.param(3000, marks=pytest.mark.long)])

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from probes.core.stage import Unavailable
-from probes.files import own_folder
 from probes.programs import samba
 from probes.programs.samba import Samba, find_smbd, private_samba
 from tests import living
@@ -78,7 +77,6 @@ def as_user(user: int, temporary: Path, work: Callable[[], None]) -> None:
             tempfile.tempdir = os.environ["XDG_STATE_HOME"] = str(temporary)
             # Ours, and this program, may lie where only root may go.
             sys.executable = "/usr/bin/python3"
-            own_folder.source()
             os.setgroups([])
             os.setgid(user)
             os.setuid(user)
@@ -121,7 +119,7 @@ def test_nothing_is_left_after_the_block(served: Path) -> None:
         socket.create_connection((server.host, server.port), 5)
 
 
-def test_nothing_is_left_when_the_starter_is_killed(served: Path) -> None:
+def test_the_next_sweep_leaves_nothing_of_a_killed_starter(served: Path) -> None:
     """SIGKILL: no code of the starter runs any more."""
     code = """
 import json, sys
@@ -138,7 +136,7 @@ with private_samba(sys.argv[1], password="x") as server:
         starter.wait()
         starter.stdout.close()
         assert living.until(lambda: not alive(group))
-    assert living.until(lambda: not Path(configuration).parent.exists())
+    assert living.swept(lambda: not Path(configuration).parent.exists())
     assert served.is_dir()
 
 

@@ -195,7 +195,7 @@ def test_a_clear_case_has_time_for_two_copies_over_smb1(
     made: list[str] = []
     bench = bench_of(dialect="3.1.1")
     bench.source_bytes = 1 << 20
-    bench.began -= elapsed
+    bench.clock.began -= elapsed
     monkeypatch.setattr(copies, "_labels", lambda *given: {} if offered else None)
     monkeypatch.setattr(copy_size, "fits", lambda *given: True)
     monkeypatch.setattr(copies, "_copy", lambda *given: made.append(given[3]))
@@ -225,10 +225,10 @@ def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
 ) -> None:
     """What a login costs on a far path is no time for the copy itself."""
     bench = bench_of(dialect="3.1.1")
-    bench.share.facts["connect_seconds"] = trip
+    bench.world.share.facts["connect_seconds"] = trip
     monkeypatch.setattr(copy_size, "bounding_rates", lambda on: {"tcp.push": 120e3})
     monkeypatch.setattr(copy_size, "room_bytes", lambda *given: 1 << 40)
-    monkeypatch.setattr(bench, "left", lambda: 36.0)
+    monkeypatch.setattr(bench.clock, "left", lambda: 36.0)
     size, _ = copy_size.copy_bytes(bench, "3.1.1", "push.cached", "folder")
     assert seconds[0] - 2.0 <= size / 120e3 <= seconds[1]
 

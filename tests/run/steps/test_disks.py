@@ -19,7 +19,7 @@ from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.records import Measured, Skipped
 from probes.files.folders import folder_facts
 from probes.programs.samba import private_samba
-from tests.run.steps.benches import PASSWORD, begun, bench_of
+from tests.run.steps.benches import PASSWORD, begun, bench_of, knowing
 
 MIB = 1 << 20
 FILM_BYTES = 5 * MIB
@@ -69,7 +69,7 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
     with begun(bench):
         disks.measure_disks(bench)
         files.copy_file(bench, "3.1.1", {"signing": None, "encryption": None})
-        bench.samba_config = [{"option": "sync always"}]
+        knowing(bench, samba_config=[{"option": "sync always"}])
         disks.explain_disks(bench, "")
     assert bench.log.complete(), bench.report().entries
     found = measured(bench)
@@ -163,7 +163,7 @@ def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
         def ask(self, name: str, **arguments: Any) -> Any:
             raise disks.StageError("no answer within its time")
 
-    monkeypatch.setitem(bench.reached, "client", Silent())
+    knowing(bench, hosts={"client": Silent()})
     assert not disks._readable(bench, "client", "/dev/sda")
     assert bench.log.notes == ["client: /dev/sda: no answer within its time"]
 
@@ -178,7 +178,7 @@ def test_zones_are_written_where_a_disc_turns_or_may_or_that_was_chosen(
     bench = bench_of("//nas/media", tmp_path, settings=settings)
     folder = replace(folder_facts(str(tmp_path)), rotational=rotational)
     known: Any = SimpleNamespace(folder=folder)
-    bench.facts["client"] = known
+    knowing(bench, facts={"client": known})
     written = plan.DiskStep("client", "write", "uncached", "zones")
     assert disks._devices(bench, written) == nodes
 
@@ -240,5 +240,5 @@ def test_what_the_user_named_and_what_there_is_time_for_is_always_looked_into(co
 def test_forced_writes_are_measured_where_somebody_forces_them(copied: Any) -> None:
     bench = copied({"push.cached": 20e6})
     assert not disks.explains(bench, SYNCED)
-    bench.samba_config = [{"option": "sync always", "value": "yes"}]
+    knowing(bench, samba_config=[{"option": "sync always", "value": "yes"}])
     assert disks.explains(bench, SYNCED)

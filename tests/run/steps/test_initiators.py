@@ -24,7 +24,7 @@ from bottleneck.cli.options import Ends, Others
 from bottleneck.run import plan
 from probes.core.stage import Refused
 from probes.programs.samba import Samba, private_samba
-from tests.living import alive, below, ended, until
+from tests.living import alive, below, ended, swept
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSWORD = "correct horse 47 %&"
@@ -326,8 +326,8 @@ def test_a_run_ended_in_a_copy_leaves_neither_process_nor_file(
         run.send_signal(how)
         run.communicate()
         assert ended(family, 30)
-        assert until(lambda: one_host.left() == [], 30)
-        assert until(lambda: len(list((tmp_path / "users share").iterdir())) == 1)
+        assert swept(lambda: one_host.left() == [])
+        assert swept(lambda: len(list((tmp_path / "users share").iterdir())) == 1)
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -14,7 +14,7 @@ from bottleneck.run.log import Repeat
 from bottleneck.run.steps import copies, files, past_cache
 from probes.core.records import Measured, Sample
 from probes.core.stage import Last, Refused, Unavailable
-from tests.run.steps.benches import bench_of
+from tests.run.steps.benches import bench_of, knowing
 
 MB = 10**6
 SIZE = 64 * plan.MIB
@@ -95,7 +95,7 @@ def test_what_is_no_slower_than_a_cached_file_shows_nothing(
 ) -> None:
     server = Server(monkeypatch, **rates)
     if "agent" in rates:
-        server.bench.reached["server"] = cast("Any", object())
+        knowing(server.bench, hosts={"server": object()})
     with pytest.raises(Unavailable, match=why):
         server.pull()
     assert not any(server._rates.values())

@@ -26,7 +26,7 @@ DISK = Doubt(
 
 def bench(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **more: Any) -> Bench:
     made = bench_of(stages=stages, **more)
-    made.began -= elapsed
+    made.clock.began -= elapsed
     return made
 
 
@@ -140,7 +140,7 @@ def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
 ) -> None:
     """By what it usually takes; the copies that the server starts come first."""
     on = bench(elapsed=140.0, stages=("path", "sweep", "udp", "smb-copy"), budget_seconds=300.0)
-    monkeypatch.setattr(on, "left", lambda: 120.0)
+    monkeypatch.setattr(on.clock, "left", lambda: 120.0)
     usual = {"path": 10.0, "sweep": 40.0, "udp": 20.0}
     monkeypatch.setattr(turns, "usual_seconds_of", lambda bench, stage: usual[stage.name])
     made: dict[str, float] = {}

@@ -14,7 +14,7 @@ import pytest
 from bottleneck.agents.hosts import PartlyRan, Ran
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import report
-from bottleneck.run import plan, session
+from bottleneck.run import plan
 from bottleneck.run.bench import NEEDS_AGENT, Bench
 from bottleneck.run.steps import files, schedule, transfers, turns
 from probes.core.records import Endpoint, Measured, Sample, Skipped, rates
@@ -58,13 +58,12 @@ def bench_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> Ben
     """A run that has not begun."""
     more = {"stages": stages} if stages else {}
     bench = benches.bench_of(target, **more, **options)
-    bench.address = "127.0.0.1"
-    return bench
+    return benches.knowing(bench, address="127.0.0.1")
 
 
 def measure(bench: Bench) -> None:
     """Each of the stages that were asked for, but the copies themselves, in the usual order."""
-    for stage in described(bench.options.stages):
+    for stage in described(bench.world.options.stages):
         if stage.name == "tcp":
             transfers.measure_transfers(bench)
         elif stage.explains:
@@ -76,12 +75,10 @@ def made(*stages: str, **options: Any) -> Bench:
     """A run of stages, to its end."""
     bench = bench_of(*stages, **options)
     # its time stands still: a busy machine leaves nothing out
-    bench.elapsed = lambda: 0.0  # type: ignore[method-assign]
+    bench.clock.elapsed = lambda: 0.0  # type: ignore[method-assign]
     with ExitStack() as stack:
-        session._reach(bench, stack)
-        if any("share" in each.needs for each in described(stages)):
-            session._open_share(bench, stack)
-        session._learn(bench)
+        needs_share = any("share" in each.needs for each in described(stages))
+        benches.reached(bench, stack, needs_share)
         measure(bench)
     return bench
 
@@ -193,10 +190,10 @@ def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what
 
     late = bench_of()
     assert seconds(late) == 2.5
-    late.began -= 50.0
-    left = late.left()
+    late.clock.began -= 50.0
+    left = late.clock.left()
     assert (seconds(late) or 9.0) <= left / 4
-    late.began -= 6.0
+    late.clock.began -= 6.0
     assert seconds(late) is None and len(late.log.notes) == 1
     assert seconds(bench_of(budget_seconds=300.0)) == 12.5
 
@@ -224,8 +221,7 @@ def test_a_short_look_at_the_path_leaves_the_load_out() -> None:
 
 
 def test_where_the_servers_address_is_unknown_the_path_is_skipped() -> None:
-    bench = bench_of("path")
-    bench.address = ""
+    bench = benches.knowing(bench_of("path"), address="")
     measure(bench)
     ((_, outcome),) = bench.log.entries()
     assert isinstance(outcome, Skipped) and "address" in outcome.reason
@@ -325,7 +321,7 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Between]:
     def made(rate: float, error: str = "") -> Between:
         bench = bench_of("tcp", "path")
         found = Between(bench, rate, error)
-        bench.reached["server"] = found  # type: ignore[assignment]
+        benches.knowing(bench, hosts={"server": found})
         monkeypatch.setattr(bench, "run", found.run)
         monkeypatch.setattr(bench, "_take", lambda *given: None)
         transfers.measure_transfers(bench)
@@ -371,13 +367,15 @@ def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one
     assert turns._seconds(bench, matrix.STAGE, next(turns._turns(bench, matrix))) == 3.0
     (pull,) = turns._turns(bench_of("udp", settings={"verb": "pull"}), udp)
     assert pull.setting.verb == "pull"
-    assert [(each.verb, each.streams) for each in map(bench_of("tcp").chosen, plan.TCP_STEPS)] == [
+    assert [
+        (each.verb, each.streams) for each in map(bench_of("tcp").world.chosen, plan.TCP_STEPS)
+    ] == [
         ("push", 1),
         ("pull", 1),
         ("push", 4),
         ("pull", 4),
     ]
-    eight = bench_of("tcp", settings={"streams": 8}).chosen
+    eight = bench_of("tcp", settings={"streams": 8}).world.chosen
     assert len(dict.fromkeys(map(eight, plan.TCP_STEPS))) == 2
 
 

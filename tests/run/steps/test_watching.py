@@ -14,13 +14,13 @@ import pytest
 
 from bottleneck.agents.hosts import Host, Ran
 from bottleneck.report.report import Step
-from bottleneck.run import session, sockets
+from bottleneck.run import sockets
 from bottleneck.run.bench import Bench, Event
 from probes.core.records import Endpoint
 from probes.programs.samba import private_samba
 from probes.stages import smb_copy
 from tests.living import below, until
-from tests.run.steps.benches import PASSWORD, bench_of
+from tests.run.steps.benches import PASSWORD, bench_of, knowing, reached
 
 MIB = 1 << 20
 SEED = "00ff11"
@@ -53,12 +53,9 @@ def bench(tmp_path: Path) -> Callable[..., Any]:
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
             bench = bench_of(server, tmp_path, watch, agent="exec:")
             with ExitStack() as stack:
-                bench.address = server.host
-                session._reach(bench, stack)
-                session._open_share(bench, stack)
-                session._learn(bench)
+                reached(bench, stack, address=server.host)
                 run(bench, "push.cached", 1 * MIB, fill_source=True)
-                agents = list(bench.reached.values())
+                agents = list(bench.world.hosts.values())
                 yield bench
                 assert until(lambda: not any(map(watchers, agents)), 5.0)
             assert not bench.unclosed
@@ -69,7 +66,7 @@ def bench(tmp_path: Path) -> Callable[..., Any]:
 def run(bench: Bench, copy: str, size_bytes: int, fill_source: bool = False) -> Ran:
     setting = smb_copy.Setting(
         copy=copy,
-        dialect=str(bench.share.facts["dialect"]),
+        dialect=str(bench.world.share.facts["dialect"]),
         end="memory",
         size_bytes=size_bytes,
         seconds=60.0,
@@ -77,7 +74,7 @@ def run(bench: Bench, copy: str, size_bytes: int, fill_source: bool = False) -> 
         fill_source=fill_source,
     )
     step = Step(smb_copy.STAGE.name, asdict(setting), "client")
-    return bench.run(step, setting, bench.share, 70.0)
+    return bench.run(step, setting, bench.world.share, 70.0)
 
 
 @pytest.mark.long
@@ -100,7 +97,7 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(bench: Callable[..., 
 
     def kill(event: Event) -> None:
         if event.sample is not None and started:
-            for pid in watchers(started[0].server):
+            for pid in watchers(started[0].world.server):
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
 
@@ -123,13 +120,13 @@ def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
     bench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with bench() as made:
-        told = made.server.next
+        told = made.world.server.next
 
         def amiss(*arguments: Any) -> Any:
             reply = told(*arguments)
             return {**reply, "observed": [{"own": 7}]} if "observed" in reply else reply
 
-        monkeypatch.setattr(made.server, "next", amiss)
+        monkeypatch.setattr(made.world.server, "next", amiss)
         shown = run(made, "push.cached", 64 * MIB).details["sockets"]
         assert (shown["sender_seen"], shown["receiver_seen"]) == (True, False)
         (note,) = made.log.notes
@@ -144,7 +141,7 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
     with bench() as made:
         ran = run(made, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
-        with sockets.watching(made, step, made.share, 9.0) as watches:
+        with sockets.watching(made, step, made.world.share, 9.0) as watches:
             watches.copied(ran.own, (told, told))
         watches.shown(ran)
         (note,) = made.log.notes
@@ -158,16 +155,14 @@ def test_a_copy_that_breaks_leaves_no_watch_behind(bench: Callable[..., Any]) ->
         step = Step(smb_copy.STAGE.name, asdict(setting), "client")
 
         def fail() -> float:
-            assert watchers(made.client) and watchers(made.server)
+            assert watchers(made.world.client) and watchers(made.world.server)
             raise ValueError
 
-        made.run(step, setting, made.share, 10.0, finish=fail)
+        made.run(step, setting, made.world.share, 10.0, finish=fail)
 
 
 def watched_ports(stage: str, mount: dict[str, Any], address: str) -> dict[str, tuple[int, ...]]:
-    bench = bench_of()
-    bench.address = address
-    bench.share = Endpoint(facts={"mount": mount})
+    bench = knowing(bench_of(), address=address, share=Endpoint(facts={"mount": mount}))
     found = sockets.Watching(bench, Step(stage, {"copy": "pull.cached"}, "client"))
     settings = sockets._settings(bench, found, Endpoint(), 9.0)
     return {side: setting.ports for side, setting in settings.items()}

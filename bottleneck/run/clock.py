@@ -1,0 +1,46 @@
+"""A run's time: what has passed, and what is left of its budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from probes.core.stage import Unavailable
+from probes.system import waiting
+
+CLOSING_SECONDS = 2.0
+CLOSING_SHARE = 0.05
+USEFUL_SECONDS = 1.5
+"""Less is no copy."""
+HELD_SECONDS = 60.0
+"""How much longer than the budget what a host holds may live."""
+
+
+@dataclass
+class Clock:
+    """Since the run began."""
+
+    budget_seconds: float
+    host: waiting.Clock = waiting.CLOCK
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.host.now()
+
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return self.host.now() - self.began
+
+    def left(self) -> float:
+        """Seconds of the budget that remain for steps; closing the hosts takes the rest."""
+        closing = max(CLOSING_SECONDS, CLOSING_SHARE * self.budget_seconds)
+        return self.budget_seconds - closing - self.elapsed()
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds for what a host holds until the run's end."""
+        return self.budget_seconds + HELD_SECONDS
+
+    def need(self, seconds: float = USEFUL_SECONDS) -> None:
+        """Raises Unavailable where less is left."""
+        if self.left() < seconds:
+            raise Unavailable("out of time (use a larger --budget)")

@@ -1,0 +1,279 @@
+"""What a run finds where it arrives: its hosts, the share, who they are; constant from then on."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bottleneck.agents import hosts, protocol
+from bottleneck.agents.hosts import Host, StageError
+from bottleneck.run import plan
+from bottleneck.run.clock import Clock
+from bottleneck.run.log import Log
+from bottleneck.target.target import spelling_hint
+from probes.core.records import FILE_COPY, SMB_PORT, Access, Endpoint, HostFacts
+from probes.core.stage import Refused, Unavailable
+from probes.net import callers
+from probes.smb import run_folder
+from probes.smb.frames import first_to_answer
+from probes.smb.session import STEP_SECONDS
+from probes.system import rtnetlink
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+SAMBA_CONFIG_SECONDS = 8.0
+LOGIN_SECONDS = 45.0
+LOCATE_SECONDS = 15.0
+FACTS_SECONDS = 20.0
+"""Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
+MOST_PATIENCE_SECONDS, AWAKE_SECONDS = 30.0, 5.0
+"""Limit of one answer of a server whose disks may sleep; time of a login at one that is up."""
+Tell = Callable[..., None]
+"""Tells whoever watches what is begun, and what came of it."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Options as they hold there, and what was found."""
+
+    options: plan.Options
+    access: Access
+    hosts: Mapping[plan.Side, Host] = field(default_factory=dict)
+    """The agents that were reached."""
+    address: str = ""
+    """The server's IP address, looked up once."""
+    facts: Mapping[plan.Side, HostFacts] = field(default_factory=dict)
+    share: Endpoint = field(default_factory=Endpoint)
+    """This run's folder on the share, once it is open."""
+    denied: str = ""
+    """Why copies of the security that was asked for are not possible there."""
+    server_path: str | None = None
+    """The same folder as the server's own path, once its agent has found it."""
+    agent_folder: str = ""
+    """Where the agent's files lie, as it may not write there: on the same file system; or empty."""
+    unwritable: str = ""
+    """Why the agent may write no file at the share's folder."""
+    samba_config: list[dict[str, Any]] | None = None
+    """What in the server's smb.conf costs throughput; None: it was not seen."""
+
+    @property
+    def client(self) -> Host:
+        """The client's agent."""
+        return self.hosts["client"]
+
+    @property
+    def server(self) -> Host | None:
+        """The server's agent, where there is one."""
+        return self.hosts.get("server")
+
+    def address_of(self, side: plan.Side) -> str:
+        """A host's own address as the other one sees it; empty: not known."""
+        if side == "server":
+            return self.address
+        facts = self.facts.get("client")
+        return facts.interface.address if facts and facts.interface else ""
+
+    @property
+    def caller(self) -> Endpoint:
+        """This host by its own address, as whoever calls what the server opens for a run."""
+        return Endpoint(host=self.address_of("client"))
+
+    def chosen(self, setting: T) -> T:
+        """A stage's setting with what the user chose of it, but for its time."""
+        known = {each.name for each in fields(setting)} - {"seconds"}
+        given = dict(self.options.settings)
+        if self.options.security:
+            given["security"] = self.options.security
+        return replace(setting, **{key: value for key, value in given.items() if key in known})
+
+    def wants(self, stage: str) -> bool:
+        """Whether the user asked for a stage."""
+        return stage in self.options.stages
+
+    def alone(self, stage: str) -> bool:
+        """Whether nothing but this stage was asked for."""
+        return self.options.stages == (stage,)
+
+    def folder(self, side: plan.Side) -> str | None:
+        """The folder of a side's copies, as that host's path."""
+        return self.options.folder if side == "client" else self.server_path
+
+    def test_file_folder(self, side: plan.Side) -> str:
+        """Where this tool's own files on a side lie: there, or beside it on its file system; empty:
+        it has none."""
+        beside = self.agent_folder if side == "server" else ""
+        return beside or self.folder(side) or ""
+
+    def times(self) -> plan.Times:
+        """What each part of the run may take."""
+        trip = self.share.facts.get("connect_seconds") or 0.0
+        usual = plan.times(self.options.usual_seconds, float(trip))
+        seconds = self.options.settings.get("seconds")
+        if seconds is None or self.options.copy:
+            return usual
+        return plan.Times(**dict.fromkeys((each.name for each in fields(usual)), seconds))
+
+
+# -- the way there ---------------------------------------------------------------------------------
+
+
+def address_of(host: str, port: int) -> str:
+    """The IP address that all of a run uses. Errors: Refused, the name has none."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        wrong = "this host's DNS" if error.errno == socket.EAI_AGAIN else "its spelling"
+        raise Refused(
+            "unreachable",
+            f"{host}: the name cannot be resolved ({error.strerror}); check {wrong}, or use an IP "
+            "address",
+        ) from None
+    addresses = {callers.with_zone(each[4]) for each in found}
+    if len(addresses) > 1:
+        # all stages use one address: the one that the copies' connections find too
+        with contextlib.suppress(OSError), first_to_answer(host, port or SMB_PORT) as connection:
+            return callers.with_zone(connection.getpeername())
+    return callers.with_zone(found[0][4])
+
+
+def client_of(world: World, stack: ExitStack) -> World:
+    """With the agent of this host."""
+    return replace(world, hosts={"client": stack.enter_context(hosts.start_here())})
+
+
+def server_of(world: World, stack: ExitStack, log: Log) -> World:
+    """With the agent of the server, where one was asked for."""
+    if world.options.agent == "none":
+        return world
+    server = stack.enter_context(hosts.start_there(world.options.agent))
+    for line in server.banner:
+        log.note(f"printed before the server's agent started: {line}")
+    return replace(world, hosts={**world.hosts, "server": server})
+
+
+def opened(
+    world: World, holding: ExitStack, seed: str, clock: Clock, log: Log, tell: Tell
+) -> World:
+    """With a session, logged in once, that holds this run's folder and source file on the share.
+
+    Where the server does not allow the security that was asked for, without it.
+    """
+    tell("logging in (longer where the server's disks sleep)")
+    began, options, client = clock.elapsed(), world.options, world.client
+    seconds = max(STEP_SECONDS, min(MOST_PATIENCE_SECONDS, clock.left() - AWAKE_SECONDS))
+    share = replace(options.target.endpoint(world.access), step_seconds=seconds)
+    dialects = plan.newest_first(options.dialects) or ("",)
+    why, limit_seconds = "", LOGIN_SECONDS + seconds
+    for security, dialect in product(dict.fromkeys((options.security, "")), dialects):
+        if options.security and not security:
+            world = replace(world, denied=world.denied or why)
+        setting = run_folder.Setting(
+            dialect=dialect,
+            run=secrets.token_hex(16),
+            outlived=options.outlived,
+            security=security,
+            seconds=clock.lifetime,
+            seed=seed,
+            pulls_file=options.file is not None and options.file.side == "server",
+        )
+        try:
+            held = client.hold(run_folder.NAME, setting, share, clock.lifetime, limit_seconds)
+            there = holding.enter_context(held)
+            if (took_seconds := clock.elapsed() - began) > AWAKE_SECONDS:
+                waited = f"{took_seconds:.0f} s for the server: its disks may have been asleep"
+                tell("waited", outcome=waited)
+                log.note(f"waited {waited}")
+            facts = {**world.share.facts, **there.facts}
+            if facts.get("read_only"):
+                options = replace(options, copy=FILE_COPY)
+                log.note("the share is read-only for this user: only --file is copied")
+            share = replace(there, access=world.access, facts=facts, step_seconds=0.0)
+            return replace(world, options=options, share=share)
+        except Refused as error:
+            hint = spelling_hint(options.target) if error.kind == "share" else ""
+            raise Refused(error.kind, "; ".join(filter(None, (error.text, hint)))) from None
+        except (StageError, Unavailable) as error:
+            why = str(error)
+    raise Refused("unreachable", f"{options.target.name}: {why}")
+
+
+def path_of(world: World, folder_name: str, what: str, log: Log) -> str | None:
+    """Path of the run's folder at the server; None: no agent, or it does not find it (noted).
+
+    what: the folder that is looked for, in words.
+    """
+    if world.server is None:
+        return None
+    path: str | None = None
+    asked = {"folder_name": folder_name, "hint": world.options.server_folder}
+    try:
+        path = world.server.ask("locate", **asked, seconds=LOCATE_SECONDS)
+    except StageError as error:
+        log.note(f"server: looking for {what}: {error}")
+    if path is None:
+        log.note(f"the server's agent cannot find {what}; use --server-folder DIR")
+    return path
+
+
+def located(world: World, log: Log) -> World:
+    """With this run's folder as the server's own path, if its agent can find it."""
+    if world.share.facts.get("read_only"):
+        return world
+    name = world.share.folder.rpartition("\\")[2]
+    world = replace(world, server_path=path_of(world, name, "the share's folder", log))
+    if world.server is None or world.server_path is None:
+        return world
+    try:
+        beside = str(world.server.ask("writable-folder", folder=world.server_path))
+    except (StageError, Unavailable, Refused) as error:
+        log.note(f"server: {error}")
+        return replace(world, unwritable=str(error))
+    if beside == world.server_path:
+        return world
+    log.note(
+        f"server: the agent may not write to the share; its files are in {beside}, on the same "
+        "file system"
+    )
+    return replace(world, agent_folder=beside)
+
+
+def learned(world: World) -> World:
+    """With the facts of both hosts, which learn which interface and device they have to watch."""
+    toward = {"client": world.address, "server": _own_address(world.address)}
+    facts = {}
+    for side, host in world.hosts.items():
+        plain = host.ask("facts", FACTS_SECONDS, toward=toward[side], folder=world.folder(side))
+        facts[side] = protocol.from_plain(HostFacts, plain)
+        # The client's copies are made by its agent alone: a Samba there is another's.
+        host.watch(facts[side], toward[side], file_server=side == "server")
+    return replace(world, facts=facts)
+
+
+def _own_address(address: str) -> str:
+    """This host's address towards another, empty where that is unknown; nothing is sent."""
+    try:
+        return rtnetlink.source_address(address) if address else ""
+    except OSError as error:
+        raise Refused("unreachable", f"{address}: no route to it ({error.strerror})") from None
+
+
+def configured(world: World, log: Log) -> World:
+    """With what in the file server's configuration costs throughput, where its agent can tell."""
+    if world.server is None or "dialect" not in world.share.facts:
+        return world
+    target = world.options.target
+    asked = {"share": target.share, "address": world.address, "port": target.port or SMB_PORT}
+    try:
+        told = world.server.ask("samba-config", **asked, seconds=SAMBA_CONFIG_SECONDS)
+    except (StageError, Unavailable) as error:
+        log.note(f"server: {error}")
+        return world
+    return replace(world, samba_config=told)
