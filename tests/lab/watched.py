@@ -67,6 +67,16 @@ CASES = {
     "link-100-alone": _case("push", 300, "link", "sends=100M", agent=False),
     "link-100-pull": _case("pull", 300, "link", "sends=100M"),
     "link-100-pull-alone": _case("pull", 300, "link", "sends=100M", agent=False),
+    # a full core is no cap where its reader has read all that came
+    "link-hog-pull": _case("pull", 300, "link", "sends=100M client.hog=0.5"),
+    "link-hog-pull-alone": _case("pull", 300, "link", "sends=100M client.hog=0.5", agent=False),
+    "link-hog-alone": _case("push", 300, "link", "sends=100M client.hog=0.5", agent=False),
+    "hog-pull": _case("pull", 2500, "cpu/client/contention", "sends=1000M client.hog=0.8"),
+    "hog-pull-alone": _case(
+        *("pull", 2500, "cpu/client/contention|unknown//inconclusive"),
+        *("sends=1000M client.hog=0.8",),
+        agent=False,
+    ),
     "server-read": _case("pull", 500, "disk/server/read", _READ),
     "server-read-there": _case(
         "pull", 500, "disk/server/read", _READ, watcher="server", agent=False

@@ -62,7 +62,7 @@ def watched(report: Report, copy: Copy) -> Watched:
     if patterns.pinned(timed):
         # The sender's congestion window holds a path that is empty.
         uses["tcp", timed.sender] = uses.pop(NETWORK, 0.0)
-    _count_host(report, copy, uses)
+    _count_host(report, copy, uses, timed.asking)
     shaper = _shaper_use(report, copy)
     if shaper > uses.get(NETWORK, 0.0):
         uses |= {NETWORK: shaper, UNKNOWN: uses.get(UNKNOWN, 0.0) * (1 - shaper)}
@@ -78,7 +78,7 @@ def _view(result: ViewResult) -> View:
     return "both" if result.view == BOTH else "hidden" if result.view == HIDDEN else "alone"
 
 
-def _count_host(report: Report, copy: Copy, uses: dict[Part, float]) -> None:
+def _count_host(report: Report, copy: Copy, uses: dict[Part, float], asking: str) -> None:
     """Counts as a CPU's the time in which its quota stopped the copy, or in which it was full.
 
     No look at a thread that is stopped, or that waits for a core, sees it work.
@@ -96,7 +96,9 @@ def _count_host(report: Report, copy: Copy, uses: dict[Part, float]) -> None:
         if waits > 0:
             uses[part] = max(min(1.0, waits), uses.get(part, 0.0))
         if seen.full:
-            uses[part] = max(min(1.0, seen.all_cores_ratio), uses.get(part, 0.0))
+            # A program whose reads wait for the network waits for no core meanwhile.
+            idle = uses.get(NETWORK, 0.0) if copy.running and side == asking else 0.0
+            uses[part] = max(min(1.0 - idle, seen.all_cores_ratio), uses.get(part, 0.0))
 
 
 def _shaper_use(report: Report, copy: Copy) -> float:
