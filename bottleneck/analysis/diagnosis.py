@@ -256,6 +256,8 @@ def _how(report: Report, part: Part) -> str:
 def _why(cap: Cap, rate: float) -> str:
     words = cap.claim.words
     below = 1 - rate / cap.claim.ceiling.bytes_per_second
+    if below < 0:
+        words = words.replace("at most", "about", 1)  # both vary by a little
     if cap.rival is None:
         far = below >= FAR_BELOW_RATIO and cap.claim.reached is None
         return f"{words}. The copy runs {percent_text(below)} below this limit" if far else words

@@ -37,6 +37,7 @@ MOUNT = {
     **{"options": "vers=3.1.1", "remote": True, "server": "127.0.0.1", "address": "127.0.0.1"},
     **{"share": "media", "folder": "", "dialect": "3.1.1", "signing": None, "encryption": None},
 }
+OF_FILE = {"cached_ratio": 0.0, "device": "sdb1"}
 ASK_SECONDS, HOLD_SECONDS, START_SECONDS = 0.01, 0.1, 0.05
 UNTOLD = ("seed", "run", "seconds", "most_seconds", "address", "signing", "encryption", "folder")
 UNTOLD += ("flushed", "checked", "buffer_bytes", "zones", "cache", "target_folder", "name")
@@ -100,6 +101,7 @@ class ScriptedHost:
             "reach": None,
             "served-remove": None,
         }
+        answers["user-file"] = {"path": "/srv/film", "size_bytes": 4 << 30, **OF_FILE}
         return answers[name]
 
     def tell(self, do: str, **fields: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Nine runs as a tape: the order of what they measure, why, and how each step ends."""
+"""Runs as a tape: the order of what they measure, why, and how each step ends."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import pytest
 
 from bottleneck.agents.hosts import PartlyRan
 from bottleneck.run import plan
+from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.stage import Refused
 from tests.run.tape import MOUNT, Script, played
 
 AGENT = {"agent": "ssh://nas"}
 SLOW_DISK = {"disk read": 30.0, "server read": 30.0, "pull.uncached": 29.0}
+TIED = {"pull.uncached": 70.0, "pull.cached": 70.0, "push.cached": 71.0, "push.uncached": 69.0}
 EQUAL = {"server read": 118.0, "client write": 118.0}
 
 
@@ -44,6 +46,23 @@ RUNS: dict[str, tuple[Script, dict[str, Any]]] = {
     "login-refused": (Script(SLOW_DISK, second_copy(REFUSED)), AGENT),
     "agent-lost": (Script(SLOW_DISK, second_copy(LOST)), AGENT),
     "black-hole": (Script(SLOW_DISK, stalls, details=HOLE), AGENT),
+    "a-file-of-the-user": (Script(SLOW_DISK), {**AGENT, "file": NamedFile("server", "film")}),
+    "the-disks-alone": (Script(SLOW_DISK), {**AGENT, "stages": ("disk",)}),
+    "a-device-alone": (
+        Script(SLOW_DISK),
+        {**AGENT, "stages": ("disk",), "device": NamedDevice("server", "/dev/sdb")},
+    ),
+    "zones-that-are-written": (
+        Script(SLOW_DISK),
+        {**AGENT, "stages": ("disk",), "settings": {"pattern": "zones", "verb": "write"}},
+    ),
+    "one-copy-for-a-time": (
+        Script(SLOW_DISK),
+        {"stages": ("smb-copy",), "copy": "pull.cached", "settings": {"seconds": 3.0}},
+    ),
+    "security-alone": (Script(SLOW_DISK), {"stages": ("smb-tax",)}),
+    "two-dialects": (Script(SLOW_DISK), {**AGENT, "dialects": ("2.1", "3.1.1")}),
+    "nobody-decides": (Script(TIED), {**AGENT, "budget_seconds": 180.0}),
 }
 
 
