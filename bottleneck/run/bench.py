@@ -1,4 +1,4 @@
-"""What every part of a run works with: the hosts, what is known so far, the time that is left."""
+"""What every part of a run works with: its world, log and clock, its files, who watches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from bottleneck import __version__
 from bottleneck.agents import hosts, protocol
@@ -26,10 +26,6 @@ from probes.host import interface
 from probes.host.counters import Counters, usage
 from probes.system import waiting
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
 BROKEN_OFF = "interrupted"
 """How a step ends that takes the run with it, as Ctrl-C does."""
 NEEDS_AGENT = "needs an agent on the server (use --agent ssh://HOST)"

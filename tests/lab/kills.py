@@ -283,7 +283,7 @@ def trial(
             seconds = whole_seconds(scenario, made) if own else 0.0
             done = 0
             while done < own:
-                # the server, its guardian and what it starts are the trial's own
+                # the server and what it starts are the trial's own
                 keep = frozenset({*below(os.getpid()), made.server.process_id})
                 moment = (done + chance.random()) / own * seconds
                 victim = scenario.victims[done % len(scenario.victims)]
