@@ -103,7 +103,10 @@ def _in_words(typed: Typed, date: str) -> Observations:
     copies = tuple(map(case.copy_of, typed.copies))
     trip = None if typed.rtt is None else units.parse_seconds(typed.rtt)
     figures: list[Figure] = [*copies, observations.Path(trip)]
-    for sender in dict.fromkeys(map(_sender, copies)) or SIDES:
+    senders = tuple(dict.fromkeys(map(_sender, copies)))
+    if len(senders) != 1 and (typed.tcp or typed.disk_read or typed.disk_write):
+        raise report.ReportError("--tcp, --disk-read, --disk-write: use them with one --copy")
+    for sender in senders:
         told = (("tcp", typed.tcp), ("read", typed.disk_read), ("write", typed.disk_write))
         for what, rate in ((what, units.parse_rate(text)) for what, text in told if text):
             side = steps.other(sender) if what == "write" else sender

@@ -121,7 +121,8 @@ def _cut(text: str, longest: int) -> str:
     ends = (text[: longest + 2].rfind(mark) for mark in ("; ", ". ", ", ", ": ", " because "))
     clause = max((each for each in ends if each >= LEAST_CLAUSE), default=0)
     text = text[:clause] if clause else text[: longest - 3].rpartition(" ")[0] + "..."
-    return text.rpartition(" (")[0] if text.count("(") > text.count(")") else text
+    opened = text.rfind(" (")
+    return text[:opened] if opened > max(text.rfind(")"), LEAST_CLAUSE) else text
 
 
 def _range(text: str) -> str:

@@ -96,7 +96,7 @@ def copy_of(text: str) -> Copy:
             copy = replace(copy, dialect=DIALECT_WORDS[lower])
         elif word[0].isdigit():
             copy = _measured(copy, word)
-        elif "=" in word:
+        elif "=" in word and not word.startswith("-"):
             raise ReportError(f"{word[:40]!r} is not known: {EXAMPLE}, or server-cpu=95%")
         else:
             tools.append(word)

@@ -42,7 +42,9 @@ def measure(bench: Bench) -> None:
             bench.reopen = partial(_reopen, bench, holding)
         if mounted is not None and (bench.world.wants("native-copy") or at_server):
             native.hold_folder(bench, mounted, stack)
-        bench.world = world.configured(world.learned(bench.world), bench.log)
+        for side in bench.world.hosts:
+            bench.world = world.learned(bench.world, side)
+        bench.world = world.configured(bench.world, bench.log)
         for _ in bench.rounds():
             _make(bench, mounted, stack)
     bench.status = "complete" if bench.log.complete() else "partial"
@@ -105,12 +107,13 @@ def _reopen(bench: Bench, holding: ExitStack) -> bool:
             raise
         return False
     bench.note("the run's folder was gone from the share, as after a restart: another was made")
-    bench.source_bytes = 0
     return True
 
 
 def _open(bench: Bench, holding: ExitStack) -> None:
-    opened = world.opened(bench.world, holding, bench.seed, bench.clock, bench.log, bench.tell)
-    bench.world = world.located(opened, bench.log)
+    bench.source_bytes = 0
+    there = replace(bench.world, server_path=None, agent_folder="", unwritable="")
+    bench.world = world.opened(there, holding, bench.seed, bench.clock, bench.log, bench.tell)
+    bench.world = world.located(bench.world, bench.log)
     if bench.world.unwritable:
         bench.no_source["server"] = bench.world.unwritable

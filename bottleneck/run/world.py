@@ -245,16 +245,16 @@ def located(world: World, log: Log) -> World:
     return replace(world, agent_folder=beside)
 
 
-def learned(world: World) -> World:
-    """With the facts of both hosts, which learn which interface and device they have to watch."""
-    toward = {"client": world.address, "server": _own_address(world.address)}
-    facts = {}
-    for side, host in world.hosts.items():
-        plain = host.ask("facts", FACTS_SECONDS, toward=toward[side], folder=world.folder(side))
-        facts[side] = protocol.from_plain(HostFacts, plain)
-        # The client's copies are made by its agent alone: a Samba there is another's.
-        host.watch(facts[side], toward[side], file_server=side == "server")
-    return replace(world, facts=facts)
+def learned(world: World, side: plan.Side) -> World:
+    """With the facts of a host, which learns which interface and device it has to watch."""
+    host, toward = world.hosts[side], world.address
+    if side == "server":
+        toward = _own_address(toward)
+    plain = host.ask("facts", FACTS_SECONDS, toward=toward, folder=world.folder(side))
+    facts = protocol.from_plain(HostFacts, plain)
+    # The client's copies are made by its agent alone: a Samba there is another's.
+    host.watch(facts, toward, file_server=side == "server")
+    return replace(world, facts={**world.facts, side: facts})
 
 
 def _own_address(address: str) -> str:

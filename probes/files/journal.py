@@ -49,10 +49,15 @@ class Entry:
     def __init__(self, runs: Optional[int], name: str = "", fd: int = -1) -> None:
         self._runs, self._name, self._fd = runs, name, fd
 
+    @property
+    def kept(self) -> bool:
+        """Whether it remembers anything."""
+        return self._runs is not None
+
     def write(self, facts: Facts) -> None:
         """Adds facts, on the disk when this returns."""
         if self._runs is not None:
-            # A disk that is full by now: `cleanup` finds it by its name.
+            # A disk that is full by now: an empty folder goes, a full one is told by `cleanup`.
             with contextlib.suppress(OSError):
                 _write_line(self._fd, facts)
 
@@ -94,7 +99,7 @@ def enter(kind: str, folder: str, name: str, **more: object) -> Entry:
             break
         else:
             return Entry(runs, name, fd)
-    return Entry(None)  # `cleanup` finds it by its name
+    return Entry(None)
 
 
 def left(*kinds: str) -> Iterator[Tuple[Facts, Entry]]:

@@ -1,4 +1,4 @@
-"""A folder with a name that a run creates on this host, and that is gone however the run ends.
+"""A folder with a name that a run creates on this host, and removes.
 
 In order, we remove it. Of a run that was killed the next one does, from the journal, or `cleanup`.
 """
@@ -40,6 +40,11 @@ class OwnFolder:
         self._entry = journal.enter(
             kind, place, name, folder_dev=told.st_dev, folder_ino=told.st_ino
         )
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether the next run would find what this one leaves where it is killed."""
+        return self._entry.kept
 
     def create(self) -> None:
         """Makes it, closed to others. Errors: OSError, of what is no folder of ours then."""

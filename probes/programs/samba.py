@@ -72,7 +72,7 @@ def private_samba(
     options: Iterable[str] = (),
     share_options: Iterable[str] = (),
 ) -> Iterator[Samba]:
-    """Serve folder as share until closed; when the caller dies, by SIGKILL too, it all goes.
+    """Serve folder as share until closed; when the caller dies, by SIGKILL too, it ends.
 
     port 0 takes a free one. options and share_options are lines of smb.conf ("server min protocol
     = NT1") and win over the defaults. Raises Unavailable where Samba is not installed or does not
@@ -153,6 +153,11 @@ def vanishing_folder(
             f"use a folder below it; {remedy}"
         )
     with own_folder(removal.TREE, str(path.parent), name) as made:
+        if not made.is_noted:
+            raise Unavailable(
+                "what is made cannot be noted for the case that this run is killed: the home and "
+                "/var/tmp are full or read-only; free some space there"
+            )
         made.create()
         try:
             yield path, made

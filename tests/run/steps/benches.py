@@ -48,7 +48,8 @@ def reached(bench: Bench, stack: ExitStack, share: bool = True, address: str = "
     bench.world = world.server_of(there, stack, bench.log)
     if share:
         session._open(bench, stack)
-    bench.world = world.learned(bench.world)
+    for side in bench.world.hosts:
+        bench.world = world.learned(bench.world, side)
 
 
 @contextmanager
