@@ -288,9 +288,9 @@ def to_stdout(text: str) -> None:
 
 
 def _print(
-    known: Report, diagnosis: Diagnosis, output: Output, kept: bool, wrote: Sequence[str]
+    known: Report, diagnosis: Diagnosis, output: Output, kept: bool, paths: Sequence[str]
 ) -> None:
-    """The console's words; wrote: paths of the files that hold them too."""
+    """The console's words; paths: of the files that were written."""
     if not known.entries and exits.said:
         return  # the line on stderr has said why nothing was measured
     with units.shown_as(output.units):
@@ -300,8 +300,8 @@ def _print(
             terminal.show(console, verdict(known, told))
             return
         print_report(known, told, console, output.sections, kept)
-        if wrote:
-            terminal.show(console, (Text(f"Written: {', '.join(map(safe, wrote))}."),))
+        if paths:
+            terminal.show(console, (Text(f"Written: {', '.join(map(safe, paths))}."),))
 
 
 def settle(status: str, sentence: str) -> None:

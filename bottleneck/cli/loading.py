@@ -103,17 +103,18 @@ def _in_words(typed: Typed, date: str) -> Observations:
     copies = tuple(map(case.copy_of, typed.copies))
     trip = None if typed.rtt is None else units.parse_seconds(typed.rtt)
     figures: list[Figure] = [*copies, observations.Path(trip)]
-    senders = tuple(dict.fromkeys(map(_sender, copies)))
-    if len(senders) != 1 and (typed.tcp or typed.disk_read or typed.disk_write):
+    senders = set(map(_sender, copies))
+    rates = (("tcp", typed.tcp), ("read", typed.disk_read), ("write", typed.disk_write))
+    given = [(what, units.parse_rate(text)) for what, text in rates if text]
+    if given and len(senders) != 1:
         raise report.ReportError("--tcp, --disk-read, --disk-write: use them with one --copy")
-    for sender in senders:
-        told = (("tcp", typed.tcp), ("read", typed.disk_read), ("write", typed.disk_write))
-        for what, rate in ((what, units.parse_rate(text)) for what, text in told if text):
-            side = steps.other(sender) if what == "write" else sender
-            is_tcp = what == "tcp"
-            figures.append(
-                observations.Tcp(side, rate) if is_tcp else observations.Disk(side, what, rate)
-            )
+    for what, rate in given:
+        (sender,) = senders
+        side = steps.other(sender) if what == "write" else sender
+        is_tcp = what == "tcp"
+        figures.append(
+            observations.Tcp(side, rate) if is_tcp else observations.Disk(side, what, rate)
+        )
     words = case.of_figures(figures, date)
     host = None if typed.link is None else observations.Host(link=units.parse_rate(typed.link))
     return replace(words, client=host, server=host)

@@ -1,4 +1,4 @@
-"""What every part of a run works with: its world, log and clock, its files, who watches."""
+"""The parts of a run that each of its steps works with: world, log, clock and files."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ CLOSING_SHARE = 0.05
 USEFUL_SECONDS = 1.5
 """Less is no copy."""
 HELD_SECONDS = 60.0
-"""How much longer than the budget what a host holds may live."""
+"""Time beyond the budget for which a host may hold something."""
 
 
 @dataclass

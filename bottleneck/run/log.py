@@ -1,4 +1,4 @@
-"""What a run has measured so far: append-only; repeated runs of a step are gathered when read."""
+"""The log of a run, append-only; repeated runs of a step are gathered when it is read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Log:
 
     all_entries: list[Entry] = field(default_factory=list)
     uncounted: int = 0
-    """Of the first entries, those of a warm-up that is over."""
+    """Number of first entries that a warm-up made, once it is over."""
     notes: list[str] = field(default_factory=list)
 
     def add(self, step: Step, came_to: Repeat | Skipped | Failed, why: str = "") -> None:

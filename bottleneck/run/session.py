@@ -28,7 +28,7 @@ def measure(bench: Bench) -> None:
         target = bench.world.options.target
         in_folder = bool(target.path)
         if not in_folder:
-            address = world.address_of(target.host, target.port)
+            address = world.server_address(target.host, target.port)
             bench.world = replace(bench.world, address=address)
         bench.world = world.client_of(bench.world, stack)
         bench.world = world.server_of(bench.world, stack, bench.log)

@@ -1,4 +1,4 @@
-"""What a run finds where it arrives: its hosts, the share, who they are; constant from then on."""
+"""The world of a run: its hosts and its share as it finds them; constant from then on."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class World:
 # -- the way there ---------------------------------------------------------------------------------
 
 
-def address_of(host: str, port: int) -> str:
+def server_address(host: str, port: int) -> str:
     """The IP address that all of a run uses. Errors: Refused, the name has none."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

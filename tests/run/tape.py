@@ -141,8 +141,7 @@ class ScriptedHost:
         seconds: float,
         watch_too: ScriptedHost | None = None,
         progress: Callable[[Sample], None] | None = None,
-        finish: Callable[[], float] | None = None,
-        ended: Callable[..., None] | None = None,
+        *_: Any,
     ) -> Ran:
         """A stage at its rate, until its size is moved or its time is over."""
         script, told = self.script, typed.to_plain(setting)

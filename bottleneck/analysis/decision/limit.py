@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bottleneck.analysis import steps, supplied
 from bottleneck.analysis.attribution.attribution import Attribution, attribute
@@ -59,13 +60,12 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     if decision.row is None:
         return Limit(decision, None, ladder, time)
     evidence, rate = Evidence(report, copy), copy.made.rate
-    shares = {} if time is None else {(e.component, e.side): e.ratio for e in time.shares}
-    share = shares.get(decision.part)
-    chosen = _claim(evidence, rate, ladder, decision.copy, decision.part, decision.row, share)
+    of = partial(_claim, evidence, rate, ladder, decision.copy, time)
+    chosen = of(decision.part, decision.row)
     rival, fixes = None, [_fix(decision.part, chosen)]
     if decision.rival is not None:
         row = rows(decision.copy, decision.rival)[0]
-        rival = _claim(evidence, rate, ladder, decision.copy, decision.rival, row)
+        rival = of(decision.rival, row)
         fixes.append(_fix(decision.rival, rival))
     cap = Cap(chosen, decision.confidence, rival)
     return Limit(decision, cap, _spare(settled(ladder, cap), cap), time, tuple(fixes))
@@ -80,9 +80,9 @@ def _claim(
     rate: Spread,
     ladder: Ladder,
     copy: CopyFacts,
+    time: Attribution | None,
     part: Part,
     row: Row,
-    share: float | None = None,
 ) -> Claim:
     """Returns what is known of a cause: as a rule claims it, else by the facts that decided."""
     known = claim_of(copy, row.words, part)
@@ -96,7 +96,7 @@ def _claim(
         or NOTHING
     )
     fact = limit_fact(copy, part)
-    remedy, words = cause.remedy.format(side=side), because(copy, part, row, share)
+    remedy, words = cause.remedy.format(side=side), because(copy, part, row, time)
     # Without a limit that is known, it is what moved through the component at its best.
     kinds = (SHOWN, ALONE) if part == NETWORK else (SHOWN,)
     carried = 0.0 if row.passing else copy.most(part, *kinds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from bottleneck.analysis.attribution.attribution import Attribution
 from bottleneck.analysis.decision.causes import Row
 from bottleneck.analysis.decision.conditions import CARRIED_TIMES, faster_twin, limit_fact
 from bottleneck.analysis.decision.verdict import Decision
@@ -18,18 +19,20 @@ WEIGHED, LEAST_LIKELY, SUREST = 3, 0.05, 0.99
 NOT_MEASURED = "something that was not measured"
 
 
-def because(copy: CopyFacts, part: Part, row: Row, share: float | None = None) -> str:
+def because(copy: CopyFacts, part: Part, row: Row, time: Attribution | None) -> str:
     """Returns why a component caps a copy, as what follows "because": the two facts that decided.
 
-    These are its share of the time, and what was seen of the cause or a limit near the rate. share:
-    what the picture of that time gives it; None: there is none.
+    These are its share of the time, as the picture of that time has it, and what was seen of the
+    cause or a limit near the rate.
     """
     name, use, limit = part_name(part), copy.busy(part), limit_fact(copy, part)
     sign = copy.sign(row.sign) if row.sign else None
     seen = sign.words if sign is not None else ""
     at = "" if limit is None else f"{limit.words} gives {rate_text(limit.level.median)}"
     if use is not None and use > IDLE and copy.is_watched:
-        lasted = percent_text(min(use, share or use))
+        shares = () if time is None else time.shares
+        drawn = next((e.ratio for e in shares if (e.component, e.side) == part), use)
+        lasted = percent_text(min(use, drawn))
         went = f"it was limited by {name} ({row.label}) for {lasted} of the time"
         # That a window was waited for is said by the time: its size is the news.
         return "; ".join(filter(None, (went, at if part[0] == "tcp" and at else seen or at)))

@@ -16,11 +16,13 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import report
 from bottleneck.run import plan
 from bottleneck.run.bench import NEEDS_AGENT, Bench
+from bottleneck.run.clock import Clock
 from bottleneck.run.steps import files, schedule, transfers, turns
 from probes.core.records import Endpoint, Measured, Sample, Skipped, rates
 from probes.core.stage import Known, Unavailable, described
 from probes.programs.samba import private_samba
 from probes.stages import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
+from tests.living import FakeClock
 from tests.run.steps import benches
 
 BETWEEN = ("latency", "sweep", "matrix", "udp")
@@ -75,7 +77,8 @@ def made(*stages: str, **options: Any) -> Bench:
     """A run of stages, to its end."""
     bench = bench_of(*stages, **options)
     # its time stands still: a busy machine leaves nothing out
-    bench.clock.elapsed = lambda: 0.0  # type: ignore[method-assign]
+    still: Any = FakeClock()
+    bench.clock = Clock(bench.world.options.budget_seconds, still)
     with ExitStack() as stack:
         needs_share = any("share" in each.needs for each in described(stages))
         benches.reached(bench, stack, needs_share)
