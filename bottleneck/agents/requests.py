@@ -90,13 +90,7 @@ ENGINES = {
     "iperf3": Takes("probes.programs.iperf3"),
 }
 """Other ways to run a stage, by programs that a host has."""
-LISTED = {
-    "ask": ASKS,
-    "hold": HOLDS,
-    "initiate": ENGINES,
-    "observe": OBSERVERS,
-    "preload": ENGINES,
-}
+LISTED = {"ask": ASKS, "hold": HOLDS, "initiate": ENGINES, "observe": OBSERVERS, "preload": ENGINES}
 OF_STAGES = ("hold", "initiate", "preload")
 """What may be asked for with a stage's name; of a responder nothing in its setting is called."""
 ENVELOPES: Dict[str, Tuple[str, ...]] = {

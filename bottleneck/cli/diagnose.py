@@ -17,13 +17,7 @@ if TYPE_CHECKING:
     from probes.core.stage import Stage as StageDescription
 
 TARGET_HELP = "//host[:port]/share[/folder], smb://... or a folder of a mounted share."
-Target = Annotated[
-    str,
-    typer.Argument(
-        metavar="TARGET",
-        help=TARGET_HELP,
-    ),
-]
+Target = Annotated[str, typer.Argument(metavar="TARGET", help=TARGET_HELP)]
 
 
 def diagnose(

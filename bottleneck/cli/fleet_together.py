@@ -48,7 +48,7 @@ def copy_of(tests: Tests) -> str:
 def most_bytes(known: Fleet, copy: str) -> int:
     """What all clients move at once at most; a pull reads a file that its client wrote before."""
     from bottleneck.run.plan import LARGEST_COPY_BYTES
-    from bottleneck.run.steps.files import MOST_BYTES
+    from bottleneck.run.steps.sources import MOST_BYTES
     from probes.stages.smb_copy import MOST_REPEATED_BYTES
 
     pulls = copy.startswith("pull")

@@ -23,7 +23,7 @@ from bottleneck.analysis.phrases import busy_text
 from bottleneck.cli import exits
 from bottleneck.documents import terminal
 from bottleneck.documents.terminal import GAP, Signs
-from bottleneck.run.bench import Event
+from bottleneck.run.log import Event
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from probes.core.records import Sample

@@ -20,9 +20,8 @@ from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, watching
 from bottleneck.report.report import Report
 from bottleneck.run import plan
-from bottleneck.run.bench import Bench, Event
-from bottleneck.run.session import measure
-from bottleneck.run.world import World
+from bottleneck.run.log import Event
+from bottleneck.run.session import Session
 from bottleneck.target import credentials
 from bottleneck.target.target import Target, of_folder, parse, parse_device, parse_file, parse_peer
 from bottleneck.text import units
@@ -234,17 +233,17 @@ def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Repo
     What ended it is complained of. Interrupts must be held.
     """
     with telling(output) as tell:
-        bench = Bench(World(chosen, access), tell, documents.Saving(output))
-        code, sentence = _measure(bench)
-    if not sentence and bench.unclosed:
-        sentence = "; ".join(bench.unclosed)
+        session = Session(chosen, access, tell, documents.Saving(output))
+        code, sentence = _measure(session)
+    if not sentence and session.unclosed:
+        sentence = "; ".join(session.unclosed)
         code = code or exits.INCOMPLETE
     if sentence:
-        bench.note(sentence)
+        session.log.note(sentence)
         # Of a run that measured nothing the plugin's answer is this sentence.
-        printed = command_line.now().plugin and not bench.log.entries()
+        printed = command_line.now().plugin and not session.log.entries()
         exits.complain(sentence, shown=not printed)
-    known, diagnosis, broken = explained(bench.report(), output, bool(sentence))
+    known, diagnosis, broken = explained(session.report(), output, bool(sentence))
     return known, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
 
 
@@ -282,41 +281,41 @@ def telling(output: Output) -> Iterator[Callable[[Event], None]]:
         yield hidden
 
 
-def _measure(bench: Bench) -> tuple[int, str]:
-    """Exit code of the run, and what is to be said about its end; the bench has its status."""
+def _measure(session: Session) -> tuple[int, str]:
+    """Exit code of the run, and what is to be said about its end; the session has its status."""
     late: list[bool] = []
     # Where loading took long, what comes behind the end does too.
     slow = END_LOADINGS * min(command_line.now().loading_seconds, MOST_LOADING_SECONDS)
-    seconds = bench.world.options.budget_seconds + LATE_SECONDS - slow
+    seconds = session.world.options.budget_seconds + LATE_SECONDS - slow
     try:
         with interrupts.let_through(), interrupts.ended_by(seconds, CLOSING_SECONDS) as late:
-            measure(bench)
+            session.measure()
     except KeyboardInterrupt:
-        return _stopped(bench, late) if late else _interrupted(bench)
+        return _stopped(session, late) if late else _interrupted(session)
     except Exception as error:
         if interrupts.is_behind(error):
-            return _stopped(bench, late) if late else _interrupted(bench)
-        bench.status = "failed"
+            return _stopped(session, late) if late else _interrupted(session)
+        session.status = "failed"
         code, sentence = exits.of_error(error)
-        return code, "; ".join([sentence, *(e for e in bench.unclosed if sentence not in e)])
+        return code, "; ".join([sentence, *(e for e in session.unclosed if sentence not in e)])
     return exits.DONE, ""
 
 
-def _stopped(bench: Bench, late: list[bool]) -> tuple[int, str]:
+def _stopped(session: Session, late: list[bool]) -> tuple[int, str]:
     """A run that did not end by itself: what it measured holds."""
-    bench.status = "partial"
-    sentence = f"stopped: the run exceeded its limit of {bench.world.options.budget_seconds:.0f} s"
-    unclosed = [*bench.unclosed]
+    session.status = "partial"
+    limit = f"its limit of {session.options.budget_seconds:.0f} s"
+    told = [f"stopped: the run exceeded {limit}", *session.unclosed]
     if len(late) > 1:
-        unclosed.append("test files may remain, remove them later with bottleneck cleanup")
-    sentence = "; ".join([sentence, *unclosed])
-    if bench.log.entries():
+        told.append("test files may remain, remove them later with bottleneck cleanup")
+    sentence = "; ".join(told)
+    if session.log.entries():
         return exits.INCOMPLETE, sentence
-    bench.status = "failed"
-    return exits.UNREACHABLE, f"{bench.world.options.target.name}: no answer: {sentence}"
+    session.status = "failed"
+    return exits.UNREACHABLE, f"{session.world.options.target.name}: no answer: {sentence}"
 
 
-def _interrupted(bench: Bench) -> tuple[int, str]:
-    bench.status = "interrupted"
-    left = "; ".join(bench.unclosed)
+def _interrupted(session: Session) -> tuple[int, str]:
+    session.status = "interrupted"
+    left = "; ".join(session.unclosed)
     return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"

@@ -55,7 +55,7 @@ def watch(
     with interrupts.held():
         from bottleneck.agents.bootstrap import command_for
         from bottleneck.cli import documents, running
-        from bottleneck.run.bench import Event
+        from bottleneck.run.log import Event
         from bottleneck.run.watch import Options, Watch
         from probes.core.stage import Refused
 
@@ -125,7 +125,7 @@ def _watched(session: Watch) -> str:
         with interrupts.let_through():
             session.reach()
     except NothingRuns as nothing:
-        session.notes.append(str(nothing))
+        session.log.note(str(nothing))
         return str(nothing)
     session.observe(_wait)
     if session.interrupted:

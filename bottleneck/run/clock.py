@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from probes.core.stage import Unavailable
 from probes.system import waiting
@@ -22,6 +23,10 @@ class Clock:
     budget_seconds: float
     host: waiting.Clock = waiting.CLOCK
     began: float = field(init=False)
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    """The date and time of that."""
+    return_seconds: float = 12.0
+    """Limit of one wait for a server that went; 0: it did not come back."""
 
     def __post_init__(self) -> None:
         self.began = self.host.now()

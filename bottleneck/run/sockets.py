@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bottleneck.agents import protocol
 from bottleneck.agents.hosts import Observation, Pair, Ran
 from bottleneck.report.report import Step
+from bottleneck.run.files import Files
+from bottleneck.run.log import Log
 from bottleneck.run.plan import Side
+from bottleneck.run.world import World
 from probes.core import typed
 from probes.core.records import SMB_PORTS, Details, Endpoint
 from probes.sockets import limits
@@ -22,15 +25,13 @@ from probes.watch.connection_track import Connection
 from probes.watch.look_rows import COUNT_COLUMNS, SOCKET_COLUMNS, THREAD_COLUMNS, Row, thinned
 from probes.watch.socket_watch import Observed, Setting
 
-if TYPE_CHECKING:
-    from bottleneck.run.bench import Bench
-
 OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 LEAST_SHARE = 0.25
 """Of the copy's payload: a connection that carried less was not the copy's."""
 TRANSLATED_RATIO = 0.1
 """How far two ends of one connection may count apart whose addresses are translated between."""
 STAGES = ("smb-copy", "native-copy")
+UNSEEN = "connections of the copies: not observed"
 GRACE_SECONDS = 5.0
 """How much longer than its copy a watch may live."""
 
@@ -171,7 +172,9 @@ def connection_details(one: Connection | None, other: Connection | None) -> Deta
 class Watching:
     """The watches of one run of a copy; none where there is nothing to be watched."""
 
-    bench: Bench
+    world: World
+    files: Files
+    log: Log
     step: Step
     on: dict[Side, Observation] = field(default_factory=dict)
 
@@ -223,7 +226,7 @@ class Watching:
             try:
                 details["looks"] = self._timed(details["trace"], seen, own)
             except ValueError as error:
-                self.bench.note(f"{self.asking}: the copy's own times are not to be read: {error}")
+                self.log.note(f"{self.asking}: the copy's own times are not to be read: {error}")
         return replace(ran, details=details)
 
     def _timed(
@@ -245,9 +248,9 @@ class Watching:
 
     def _note(self, side: Side, watch: Observation) -> None:
         """Once a host: the next copy is watched no better."""
-        if watch.trouble and side not in self.bench.unwatched:
-            self.bench.unwatched.add(side)
-            self.bench.note(f"{side}: connections of the copies: not observed: {watch.trouble}")
+        what = f"{side}: {UNSEEN}"
+        if watch.trouble and not any(each.startswith(what) for each in self.log.notes):
+            self.log.note(f"{what}: {watch.trouble}")
 
 
 def _clock_seconds(counters: Any) -> float:
@@ -257,29 +260,28 @@ def _clock_seconds(counters: Any) -> float:
 
 
 @contextmanager
-def watching(bench: Bench, step: Step, peer: Endpoint, seconds: float) -> Iterator[Watching]:
+def watching(
+    world: World, files: Files, log: Log, step: Step, peer: Endpoint, seconds: float
+) -> Iterator[Watching]:
     """Has each host with an agent watch a copy's connections until left."""
-    found = Watching(bench, step)
+    found = Watching(world, files, log, step)
     with ExitStack() as stack:
-        for side, setting in _settings(bench, found, peer, seconds).items():
-            if side in bench.world.hosts:
-                watch = bench.world.hosts[side].observe("sockets", setting, seconds + GRACE_SECONDS)
+        for side, setting in _settings(found, peer, seconds).items():
+            if side in world.hosts:
+                watch = world.hosts[side].observe("sockets", setting, seconds + GRACE_SECONDS)
                 found.on[side] = stack.enter_context(watch)
         yield found
 
 
-def _settings(bench: Bench, found: Watching, peer: Endpoint, seconds: float) -> dict[Side, Any]:
-    mount: dict[str, Any] = bench.world.share.facts.get("mount") or {}
-    known = bench.world.address or found.step.stage == "native-copy"
+def _settings(found: Watching, peer: Endpoint, seconds: float) -> dict[Side, Any]:
+    world, mount = found.world, found.files.share.facts.get("mount") or {}
+    known = world.address or found.step.stage == "native-copy"
     if found.step.stage not in STAGES or not known or mount.get("remote") is False:
         return {}
-    addresses = {side: bench.world.address_of(side) for side in OTHER}
+    addresses = {side: world.address_of(side) for side in OTHER}
     own = port_of(mount.get("options", ""))
-    port = peer.port or own or bench.world.options.target.port
+    port = peer.port or own or world.options.target.port
     watches = settings(OTHER[found.asking], addresses, port, seconds)
-    return {side: replace(each, device=_device(bench, side)) for side, each in watches.items()}
-
-
-def _device(bench: Bench, side: Side) -> str | None:
-    folder = bench.world.facts[side].folder if side in bench.world.facts else None
-    return folder.device if folder else None
+    folders = {side: world.facts[side].folder for side in world.facts}
+    devices = {side: folder.device for side, folder in folders.items() if folder}
+    return {side: replace(each, device=devices.get(side)) for side, each in watches.items()}

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Self
 
 from bottleneck import __version__
@@ -16,6 +15,8 @@ from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.report.report import Report, Step
 from bottleneck.run import sockets, watched_copy
+from bottleneck.run.clock import Clock
+from bottleneck.run.log import Log
 from bottleneck.run.plan import Side
 from bottleneck.run.watched_copy import End, step_of
 from probes.core import typed
@@ -67,18 +68,20 @@ class Watch:
 
     options: Options
     tell: Callable[[str], None]
-    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    began: float = field(default_factory=time.monotonic)
+    clock: Clock = field(init=False)
+    log: Log = field(default_factory=Log)
     stack: ExitStack = field(default_factory=ExitStack)
     reached: dict[Side, Host] = field(default_factory=dict)
     running: dict[Side, Running] = field(default_factory=dict)
     facts: dict[Side, HostFacts] = field(default_factory=dict)
     here: Side = "client"
-    notes: list[str] = field(default_factory=list)
     silent: dict[Side, str] = field(default_factory=dict)
     """Why an agent sends nothing more, by side."""
     entry: tuple[Step, Outcome] | None = None
     interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        self.clock = Clock(self.options.seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -121,24 +124,24 @@ class Watch:
         """Goes on without a host."""
         self.reached.pop(side, None)
         self.silent[side] = _of_side(side, error)
-        self.notes.append(self.silent[side])
+        self.log.note(self.silent[side])
 
     def _reach_other(self, found: Running) -> None:
         there = sockets.OTHER[self.here]
         if found.link is None:
-            self.notes.append("the copy stays on this host, so no agent was used")
+            self.log.note("the copy stays on this host, so no agent was used")
             return
         host = self.stack.enter_context(hosts.start_there(self.options.agent))
         host.side = there
         for line in host.banner:
-            self.notes.append(f"printed before the {there}'s agent started: {line}")
+            self.log.note(f"printed before the {there}'s agent started: {line}")
         try:
             other = _find(host, **watched_copy.turned(found.link))
         except TROUBLE as error:
             self._drop(there, error)
             return
         if other.link is None:
-            self.notes.append(f"{there}: the agent cannot see this connection")
+            self.log.note(f"{there}: the agent cannot see this connection")
             return
         self.reached[there], self.running[there] = host, other
 
@@ -179,7 +182,7 @@ class Watch:
             if ended:
                 # What came after the copy's end says nothing of it.
                 readings = readings[:-QUIET_COUNT]
-                self.notes.append("the copy ended or paused during the observation")
+                self.log.note("the copy ended or paused during the observation")
             for side, observation in seen.items():
                 told = _of(side, readings)
                 if len(told) > 1:
@@ -231,7 +234,7 @@ class Watch:
                 return step_of(self.here, ends, usages, lasted)
             except ValueError as error:
                 alone = step_of(self.here, {self.here: ends[self.here]}, usages, lasted)
-                self.notes.append(_of_side(sockets.OTHER[self.here], error))
+                self.log.note(_of_side(sockets.OTHER[self.here], error))
                 return alone
         except ValueError as error:
             setting = {"copy": "pull", "dialect": "unknown", "engine": "running"}
@@ -244,8 +247,8 @@ class Watch:
         return Report(
             status="interrupted" if self.interrupted else "partial" if self.silent else "complete",
             tool={"version": __version__, "python": platform.python_version()},
-            started=self.started,
-            elapsed_seconds=time.monotonic() - self.began,
+            started=self.clock.started,
+            elapsed_seconds=self.clock.elapsed(),
             target={
                 "share": None,
                 "watched": None if link is None else typed.to_plain(link),
@@ -254,7 +257,7 @@ class Watch:
             client=self.facts.get("client"),
             server=self.facts.get("server"),
             entries=() if self.entry is None else (self.entry,),
-            notes=tuple(self.notes),
+            notes=tuple(self.log.notes),
         )
 
 

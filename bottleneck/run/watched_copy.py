@@ -87,10 +87,7 @@ def turned(link: Link) -> dict[str, Any]:
 
 
 def step_of(
-    here: Side,
-    ends: Mapping[Side, End],
-    usages: Mapping[Side, Usage],
-    seconds: float,
+    here: Side, ends: Mapping[Side, End], usages: Mapping[Side, Usage], seconds: float
 ) -> tuple[Step, Outcome]:
     """The step of a watch, by the host that it was started on.
 

@@ -1,20 +1,24 @@
-"""The world of a run: its hosts and its share as it finds them; constant from then on."""
+"""The world of a run: its hosts and its share as it finds them; constant once it is reached."""
 
 from __future__ import annotations
 
 import contextlib
+import platform
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bottleneck import __version__
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import Host, StageError
+from bottleneck.report.report import Report
 from bottleneck.run import plan
 from bottleneck.run.clock import Clock
+from bottleneck.run.files import Files
 from bottleneck.run.log import Log
 from bottleneck.target.target import spelling_hint
 from probes.core.records import FILE_COPY, SMB_PORT, Access, Endpoint, HostFacts
@@ -36,8 +40,6 @@ FACTS_SECONDS = 20.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
 MOST_PATIENCE_SECONDS, AWAKE_SECONDS = 30.0, 5.0
 """Limit of one answer of a server whose disks may sleep; time of a login at one that is up."""
-Tell = Callable[..., None]
-"""Tells whoever watches what is begun, and what came of it."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +53,14 @@ class World:
     address: str = ""
     """The server's IP address, looked up once."""
     facts: Mapping[plan.Side, HostFacts] = field(default_factory=dict)
-    share: Endpoint = field(default_factory=Endpoint)
-    """This run's folder on the share, once it is open."""
+    connect_seconds: float = 0.0
+    """What the share's connection took to be made: about a round trip; 0: not known."""
     denied: str = ""
     """Why copies of the security that was asked for are not possible there."""
-    server_path: str | None = None
-    """The same folder as the server's own path, once its agent has found it."""
-    agent_folder: str = ""
-    """Where the agent's files lie, as it may not write there: on the same file system; or empty."""
-    unwritable: str = ""
-    """Why the agent may write no file at the share's folder."""
     samba_config: list[dict[str, Any]] | None = None
     """What in the server's smb.conf costs throughput; None: it was not seen."""
+    seed: str = field(default_factory=lambda: secrets.token_hex(16))
+    """Of the payload: both hosts make the same bytes from it."""
 
     @property
     def client(self) -> Host:
@@ -102,20 +100,9 @@ class World:
         """Whether nothing but this stage was asked for."""
         return self.options.stages == (stage,)
 
-    def folder(self, side: plan.Side) -> str | None:
-        """The folder of a side's copies, as that host's path."""
-        return self.options.folder if side == "client" else self.server_path
-
-    def test_file_folder(self, side: plan.Side) -> str:
-        """Where this tool's own files on a side lie: there, or beside it on its file system; empty:
-        it has none."""
-        beside = self.agent_folder if side == "server" else ""
-        return beside or self.folder(side) or ""
-
     def times(self) -> plan.Times:
         """What each part of the run may take."""
-        trip = self.share.facts.get("connect_seconds") or 0.0
-        usual = plan.times(self.options.usual_seconds, float(trip))
+        usual = plan.times(self.options.usual_seconds, self.connect_seconds)
         seconds = self.options.settings.get("seconds")
         if seconds is None or self.options.copy:
             return usual
@@ -159,14 +146,12 @@ def server_of(world: World, stack: ExitStack, log: Log) -> World:
     return replace(world, hosts={**world.hosts, "server": server})
 
 
-def opened(
-    world: World, holding: ExitStack, seed: str, clock: Clock, log: Log, tell: Tell
-) -> World:
+def opened(world: World, files: Files, holding: ExitStack, clock: Clock, log: Log) -> World:
     """With a session, logged in once, that holds this run's folder and source file on the share.
 
     Where the server does not allow the security that was asked for, without it.
     """
-    tell("logging in (longer where the server's disks sleep)")
+    log.tell("logging in (longer where the server's disks sleep)")
     began, options, client = clock.elapsed(), world.options, world.client
     seconds = max(STEP_SECONDS, min(MOST_PATIENCE_SECONDS, clock.left() - AWAKE_SECONDS))
     share = replace(options.target.endpoint(world.access), step_seconds=seconds)
@@ -181,7 +166,7 @@ def opened(
             outlived=options.outlived,
             security=security,
             seconds=clock.lifetime,
-            seed=seed,
+            seed=world.seed,
             pulls_file=options.file is not None and options.file.side == "server",
         )
         try:
@@ -189,14 +174,16 @@ def opened(
             there = holding.enter_context(held)
             if (took_seconds := clock.elapsed() - began) > AWAKE_SECONDS:
                 waited = f"{took_seconds:.0f} s for the server: its disks may have been asleep"
-                tell("waited", outcome=waited)
+                log.tell("waited", outcome=waited)
                 log.note(f"waited {waited}")
-            facts = {**world.share.facts, **there.facts}
+            facts = {**files.share.facts, **there.facts}
             if facts.get("read_only"):
                 options = replace(options, copy=FILE_COPY)
                 log.note("the share is read-only for this user: only --file is copied")
-            share = replace(there, access=world.access, facts=facts, step_seconds=0.0)
-            return replace(world, options=options, share=share)
+            files.share = replace(there, access=world.access, facts=facts, step_seconds=0.0)
+            files.source_bytes = 0
+            trip = float(facts.get("connect_seconds") or 0.0)
+            return replace(world, options=options, connect_seconds=trip)
         except Refused as error:
             hint = spelling_hint(options.target) if error.kind == "share" else ""
             raise Refused(error.kind, "; ".join(filter(None, (error.text, hint)))) from None
@@ -223,34 +210,38 @@ def path_of(world: World, folder_name: str, what: str, log: Log) -> str | None:
     return path
 
 
-def located(world: World, log: Log) -> World:
-    """With this run's folder as the server's own path, if its agent can find it."""
-    if world.share.facts.get("read_only"):
-        return world
-    name = world.share.folder.rpartition("\\")[2]
-    world = replace(world, server_path=path_of(world, name, "the share's folder", log))
-    if world.server is None or world.server_path is None:
-        return world
+def locate(world: World, files: Files, log: Log) -> None:
+    """Finds this run's folder as the server's own path, if its agent can."""
+    files.server_path, files.agent_folder = None, ""
+    if files.share.facts.get("read_only"):
+        return
+    name = files.share.folder.rpartition("\\")[2]
+    files.server_path = path_of(world, name, "the share's folder", log)
+    if world.server is None or files.server_path is None:
+        return
     try:
-        beside = str(world.server.ask("writable-folder", folder=world.server_path))
+        beside = str(world.server.ask("writable-folder", folder=files.server_path))
     except (StageError, Unavailable, Refused) as error:
         log.note(f"server: {error}")
-        return replace(world, unwritable=str(error))
-    if beside == world.server_path:
-        return world
-    log.note(
-        f"server: the agent may not write to the share; its files are in {beside}, on the same "
-        "file system"
-    )
-    return replace(world, agent_folder=beside)
+        files.no_source["server"] = str(error)
+        return
+    if beside != files.server_path:
+        log.note(
+            f"server: the agent may not write to the share; its files are in {beside}, on the "
+            "same file system"
+        )
+        files.agent_folder = beside
 
 
-def learned(world: World, side: plan.Side) -> World:
-    """With the facts of a host, which learns which interface and device it has to watch."""
+def learned(world: World, side: plan.Side, folder: str | None) -> World:
+    """With the facts of a host, which learns which interface and device it has to watch.
+
+    folder: of the copies there, as its own path.
+    """
     host, toward = world.hosts[side], world.address
     if side == "server":
         toward = _own_address(toward)
-    plain = host.ask("facts", FACTS_SECONDS, toward=toward, folder=world.folder(side))
+    plain = host.ask("facts", FACTS_SECONDS, toward=toward, folder=folder)
     facts = protocol.from_plain(HostFacts, plain)
     # The client's copies are made by its agent alone: a Samba there is another's.
     host.watch(facts, toward, file_server=side == "server")
@@ -265,9 +256,9 @@ def _own_address(address: str) -> str:
         raise Refused("unreachable", f"{address}: no route to it ({error.strerror})") from None
 
 
-def configured(world: World, log: Log) -> World:
+def configured(world: World, files: Files, log: Log) -> World:
     """With what in the file server's configuration costs throughput, where its agent can tell."""
-    if world.server is None or "dialect" not in world.share.facts:
+    if world.server is None or "dialect" not in files.share.facts:
         return world
     target = world.options.target
     asked = {"share": target.share, "address": world.address, "port": target.port or SMB_PORT}
@@ -277,3 +268,30 @@ def configured(world: World, log: Log) -> World:
         log.note(f"server: {error}")
         return world
     return replace(world, samba_config=told)
+
+
+def so_far(world: World, clock: Clock, log: Log, files: Files) -> Report:
+    """What is known by now."""
+    client, opened = world.facts.get("client"), files.share.facts
+    return Report(
+        status="partial",
+        tool={
+            "version": __version__,
+            "python": platform.python_version(),
+            **(client.tools if client else {}),
+        },
+        started=clock.started,
+        elapsed_seconds=clock.elapsed(),
+        target={
+            "share": world.options.target.name,
+            **{name: opened.get(name) for name in ("dialect", "signing", "encryption")},
+            **opened,
+            "smb_conf": world.samba_config,
+            **({"copy_alone": True} if world.options.copy else {}),
+        },
+        client=client,
+        server=world.facts.get("server"),
+        entries=log.entries(),
+        notes=tuple(log.notes),
+        target_rate_bytes_per_second=world.options.target_rate_bytes_per_second,
+    )

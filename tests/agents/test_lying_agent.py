@@ -22,37 +22,41 @@ from bottleneck.cli import exits
 from bottleneck.documents.console import print_report
 from bottleneck.report import report
 from bottleneck.run import plan
-from bottleneck.run.bench import Bench
-from bottleneck.run.steps import transfers, turns
-from bottleneck.run.world import World
+from bottleneck.run.session import Session
+from bottleneck.run.steps import transfers
 from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint, Measured, rates
 from probes.core.stage import Refused, Unavailable
 from probes.stages import loopback
-from tests.run.steps.benches import reached
+from tests.run.steps.sessions import order_of, reached
 
 LIAR = Path(__file__).parents[1] / "programs" / "lying_agent.py"
 MOST_BYTES_PER_SECOND = 1e12
 """No loopback carries a terabyte a second."""
 
 
-def loopback_there(bench):
+def loopback_there(order):
     """The server's loopback alone."""
-    _, there = loopback.turns(turns.known(bench, loopback.STAGE))
+    _, there = loopback.turns(order.turns.known(loopback.STAGE))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
             loopback,
             "turns",
             lambda _: [replace(there, least_seconds=0.15, usual_seconds=0.0, grace_seconds=5.0)],
         )
-        turns.measure(bench, loopback.STAGE, "")
+        yield from order.turns.measure(loopback.STAGE, "")
+
+
+def transfer(order):
+    """TCP between the agents."""
+    return order.transfers.measure()
 
 
 def run(monkeypatch, measure, path, value):
-    """A run of one stage with a liar for the server's agent: its bench, and how it ended."""
+    """A run of one stage with a liar for the server's agent: as it is then, and how it ended."""
     monkeypatch.setattr(plan, "times", lambda *_: plan.Times(*[0.15] * len(fields(plan.Times))))
     monkeypatch.setattr(plan, "TCP_STEPS", plan.TCP_STEPS[:1])
-    monkeypatch.setattr(turns, "HOLD_SECONDS", 2.0)
+    monkeypatch.setattr(transfers, "HOLD_SECONDS", 2.0)
     monkeypatch.setattr(hosts, "ANSWER_SECONDS", 1.0)
     agent = "exec:" + shlex.join([sys.executable, str(LIAR), path, value])
     options = plan.Options(
@@ -62,20 +66,20 @@ def run(monkeypatch, measure, path, value):
         budget_seconds=20.0,
         stages=("loopback",),
     )
-    bench = Bench(World(options, Access()), lambda event: None, lambda so_far: None)
+    session = Session(options, Access(), lambda event: None, lambda so_far: None)
     code, sentence = exits.DONE, ""
     try:
         with ExitStack() as stack:
-            reached(bench, stack, share=False)
-            measure(bench)
+            reached(session, stack, share=False)
+            session.carry_out(measure(order_of(session, stack)))
     except Exception as error:  # as the commands do
         code, sentence = exits.of_error(error)
-    return bench, code, sentence
+    return session, code, sentence
 
 
-def believable(bench):
+def believable(session):
     """The report can be written, printed and read again; no figure in it is beyond this machine."""
-    made = bench.report()
+    made = session.report()
     diagnosis = diagnose(made)
     again = report.loads(report.dumps(made, diagnosis).encode())
     file = io.StringIO()
@@ -93,10 +97,10 @@ def believable(bench):
 
 def ends_well(monkeypatch, measure, path, value):
     """Whatever was told: no crash of the coordinator, a line at most, a report that stands."""
-    bench, code, sentence = run(monkeypatch, measure, path, value)
+    session, code, sentence = run(monkeypatch, measure, path, value)
     assert code in (exits.DONE, exits.UNREACHABLE), sentence
     assert "\n" not in sentence
-    return believable(bench)
+    return believable(session)
 
 
 @pytest.mark.long
@@ -126,7 +130,7 @@ def test_a_relay_that_changes_nothing_is_an_agent_like_any_other(monkeypatch):
     ],
 )
 def test_answers_of_other_kinds(monkeypatch, path, value):
-    ends_well(monkeypatch, transfers.measure_transfers, path, value)
+    ends_well(monkeypatch, transfer, path, value)
 
 
 @pytest.mark.long
@@ -159,7 +163,7 @@ def test_a_stage_whose_samples_or_details_cannot_be(monkeypatch, path, value):
 
 @pytest.mark.long
 def test_a_clock_that_stands_still_at_the_other_end(monkeypatch):
-    ends_well(monkeypatch, transfers.measure_transfers, "answer.clock_seconds", "0")
+    ends_well(monkeypatch, transfer, "answer.clock_seconds", "0")
 
 
 def replier(reply):

@@ -66,12 +66,7 @@ def test_a_cap_that_is_sure_is_a_clear_case(sure: float, time: bool, clear: bool
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        {"initiator": "server"},
-        {"dialect": "smb1"},
-        {"bytes_per_second": None},
-    ],
+    "other", [{"initiator": "server"}, {"dialect": "smb1"}, {"bytes_per_second": None}]
 )
 def test_copies_that_are_not_the_clients_own_of_this_dialect_or_were_not_made_are_no_doubt(
     other: dict[str, Any],

@@ -116,13 +116,13 @@ def test_under_nagios_an_ending_that_the_answer_has_not_stays_on_stderr(
     """What was measured leaves no room in the answer for files that may remain."""
     left = "stopped: test files may remain"
 
-    def broken(bench):
+    def broken(session):
         if measured:
-            with bench.outcome(
+            with session.log.attempt(
                 Step("disk", {"verb": "read", "side": "client"}, "client"), "disk", "its rate"
             ):
                 raise Unavailable("no disk")
-        bench.status = "partial" if measured else "failed"
+        session.status = "partial" if measured else "failed"
         return 3, left
 
     monkeypatch.setattr(running, "_measure", broken)

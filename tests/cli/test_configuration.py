@@ -46,9 +46,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
     return made
 
 
-def test_the_environment_wins_over_the_user_s_file_and_that_over_the_system_s(
-    files: Files,
-) -> None:
+def test_the_environment_wins_over_the_user_s_file_and_that_over_the_system_s(files: Files) -> None:
     files.write(files.system, '[defaults]\nuser = "s"\nagent = "s"\nunits = "si"\nzones = 4\n')
     files.write(files.user, '[defaults]\nuser = "u"\nagent = "u"\nunits = "iec"\n')
     found = settings("diagnose", COMMANDS, {**files.environment, "BOTTLENECK_USER": "e"})
@@ -119,14 +117,8 @@ def test_values_have_the_types_of_their_options(files: Files) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            '[defaults]\nagnet = "x"',
-            "line 2: 'agnet' not an option of any command; similar: agent",
-        ),
-        (
-            '[diagnose]\n\nauth_file = "x"',
-            "line 3: 'auth_file' not an option of bottleneck diag",
-        ),
+        ('[defaults]\nagnet = "x"', "line 2: 'agnet' not an option of any command; similar: agent"),
+        ('[diagnose]\n\nauth_file = "x"', "line 3: 'auth_file' not an option of bottleneck diag"),
         ('[explain]\nagent = "x"', "line 2: 'agent' not an option of bottleneck explain"),
         ('[diagnose]\nhistory = "default"', "line 2: --history was removed"),
         ("# x\n[diagnos]", "line 2: [diagnos] is not a command with settings; similar: diag"),

@@ -106,12 +106,12 @@ def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, caps
     kinds = [hosts.StageError, hosts.AgentLost, protocol.WireError, Unavailable]
     kind = {each.__name__: each for each in kinds}.get(error, ZeroDivisionError)
 
-    def broken(bench):
-        bench.note("so far")
-        bench.unclosed = ["files may remain"]
+    def broken(session):
+        session.log.note("so far")
+        session.unclosed = ["files may remain"]
         raise kind("the 7th coil burnt through")
 
-    monkeypatch.setattr(running, "measure", broken)
+    monkeypatch.setattr(running.Session, "measure", broken)
     path = tmp_path / "report.json"
     code = app.run(["probe", "loopback", "--json", str(path)])
     told = capsys.readouterr().err.splitlines()
@@ -131,14 +131,14 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
     from bottleneck.report.report import Step
     from probes.core.records import Skipped
 
-    def one_step(bench):
-        bench.log.add(Step("tcp", {}, "client"), Skipped("no time"))
+    def one_step(session):
+        session.log.add(Step("tcp", {}, "client"), Skipped("no time"))
 
     def burns(known):
         assert not known.entries, "burnt"
         return diagnosis.diagnose(known)
 
-    monkeypatch.setattr(running, "measure", one_step)
+    monkeypatch.setattr(running.Session, "measure", one_step)
     monkeypatch.setattr(documents, "diagnose", burns)
     path = tmp_path / "report.json"
     assert app.run(["probe", "loopback", "--json", str(path)]) == exits.INTERNAL
@@ -286,12 +286,12 @@ import sys, time
 from bottleneck import __main__ as program
 from bottleneck.cli import running
 running.LATE_SECONDS, running.CLOSING_SECONDS, running.END_LOADINGS = -4.5, 0.2, 0.0
-def measure(bench):
+def measure(session):
     try:
         time.sleep(60)
     finally:
         time.sleep(60)
-running.measure = measure
+running.Session.measure = measure
 sys.argv[0] = "bottleneck"
 program.main()
 """

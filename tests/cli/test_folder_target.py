@@ -158,9 +158,9 @@ def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
     client, target = folders
     real = native._ask_mount
 
-    def ask(bench, folder):
+    def ask(world, folder):
         if folder != str(target):
-            return real(bench, folder)
+            return real(world, folder)
         return Mount(
             **{"path": folder, "point": folder, "filesystem": "cifs", "remote": True},
             **{"source": "//127.0.0.1/share", "options": "rw,vers=3.0,rsize=1048576"},

@@ -14,7 +14,7 @@ from bottleneck.cli import progress
 from bottleneck.cli.progress import OwnLoad
 from bottleneck.documents import terminal
 from bottleneck.report import report as reports
-from bottleneck.run.bench import Event
+from bottleneck.run.log import Event
 from bottleneck.text import units
 from probes.core.records import Measured, Sample
 from tests import living

@@ -37,14 +37,7 @@ SESSION = {
 }
 WANTED = Wanted("/home/anna", parse("//nas/media"), Access("anna", "x"), "ssh://anna@nas:2222")
 SEEN = Looked(
-    WANTED,
-    PROGRAM,
-    READY,
-    offered=OFFERED,
-    session=SESSION,
-    server=READY,
-    there="",
-    here="",
+    WANTED, PROGRAM, READY, offered=OFFERED, session=SESSION, server=READY, there="", here=""
 )
 
 

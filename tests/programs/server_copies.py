@@ -11,12 +11,12 @@ import sys
 from contextlib import ExitStack
 
 from bottleneck.run import plan
-from bottleneck.run.bench import Bench, Event
-from bottleneck.run.steps import disks, initiators
-from bottleneck.run.world import World
+from bottleneck.run.log import Event
+from bottleneck.run.session import Session
+from bottleneck.run.steps.schedule import INITIATORS
 from bottleneck.target.target import parse
 from probes.core.records import Access, Measured, Outcome
-from tests.run.steps.benches import reached
+from tests.run.steps.sessions import order_of, reached
 
 asked = json.loads(sys.stdin.readline())
 
@@ -39,14 +39,15 @@ def told(outcome: Outcome) -> dict[str, object]:
 
 options = plan.Options(target=parse(asked["target"]), **asked["options"])
 access = Access(asked.get("user", "bottleneck"), asked["password"])
-bench = Bench(World(options, access), watch, lambda report: None)
+session = Session(options, access, watch, lambda report: None)
 with ExitStack() as stack:
-    reached(bench, stack, address=options.target.host)
-    disks.hold_sources(bench, stack)
-    initiators.measure_initiators(bench, "")
+    reached(session, stack, address=options.target.host)
+    order = order_of(session, stack)
+    order.disks.hold_sources(stack)
+    session.carry_out(order.by_hand[INITIATORS.name](""))
 steps = [
     {"kind": type(end).__name__, "initiator": step.initiator, **step.setting, **told(end)}
-    for step, end in bench.report().entries
+    for step, end in session.report().entries
 ]
-left = [line for host in bench.world.hosts.values() for line in host.unclosed]
-print(json.dumps({"steps": steps, "notes": bench.log.notes, "unclosed": left}), flush=True)
+left = [line for host in session.world.hosts.values() for line in host.unclosed]
+print(json.dumps({"steps": steps, "notes": session.log.notes, "unclosed": left}), flush=True)

@@ -15,9 +15,9 @@ import pytest
 
 from bottleneck.agents import hosts
 from bottleneck.agents.hosts import AgentLost, Observation, PartlyRan, Ran
-from bottleneck.run import plan, session
-from bottleneck.run.bench import Bench, Event
-from bottleneck.run.world import World
+from bottleneck.run import plan
+from bottleneck.run.log import Event
+from bottleneck.run.session import Session
 from bottleneck.target.target import parse
 from probes.core import typed
 from probes.core.records import Access, Endpoint, Sample
@@ -186,11 +186,9 @@ def played(script: Script, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> lis
             script.lines.append(f"{at} {event.step}{event.outcome and ': '}{event.outcome}")
 
     clock: Any = script.clock
-    made = Bench(
-        World(options, Access("ann", "secret")), watch, lambda report: None, host_clock=clock
-    )
+    made = Session(options, Access("ann", "secret"), watch, lambda report: None, clock)
     with suppress(AgentLost, Refused, PartlyRan):
-        session.measure(made)
+        made.measure()
     report = made.report()
     for step, outcome in report.entries:
         name = step.setting.get("copy") or step.setting.get("verb") or ""

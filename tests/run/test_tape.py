@@ -38,10 +38,7 @@ RUNS: dict[str, tuple[Script, dict[str, Any]]] = {
     "quick": (Script(SLOW_DISK), {**AGENT, "budget_seconds": 20.0}),
     "thorough": (Script(SLOW_DISK), {**AGENT, "budget_seconds": 300.0}),
     "no-agent": (Script(SLOW_DISK), {}),
-    "mount": (
-        Script(EQUAL, mount=MOUNT),
-        {**AGENT, **MOUNTED},
-    ),
+    "mount": (Script(EQUAL, mount=MOUNT), {**AGENT, **MOUNTED}),
     "runs-3": (Script(SLOW_DISK), {**AGENT, "runs": 3, "budget_seconds": 200.0}),
     "login-refused": (Script(SLOW_DISK, second_copy(REFUSED)), AGENT),
     "agent-lost": (Script(SLOW_DISK, second_copy(LOST)), AGENT),

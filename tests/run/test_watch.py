@@ -127,7 +127,7 @@ def test_a_copy_goes_on_where_others_traffic_beside_it_ended() -> None:
     with slow_writer(), Watch(Options(os.getpid(), seconds=60.0), quiet) as session:
         session.reach()
         session.observe(wait)
-        assert session.interrupted and not session.notes
+        assert session.interrupted and not session.log.notes
 
 
 @pytest.mark.long

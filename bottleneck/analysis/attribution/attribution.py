@@ -68,7 +68,6 @@ def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
         requests=made.details.requests,
         loss_based=(made.details.sockets.congestion_control or "cubic") in LOSS_BASED,
         uncached=copy.cache == "uncached",
-        cached_rate=copy.twin.rate.median if copy.twin else None,
         watched=copy.running,
         on_one_host=copy.on_one_host,
     )

@@ -40,8 +40,6 @@ class TimedCopy:
     loss_based: bool = True
     """Whether its sender's congestion control takes a lost packet for a full link."""
     uncached: bool = False
-    cached_rate: float | None = None
-    """Of the same copy from the sender's cache; None: it was not made."""
     watched: bool = False
     """Whether another's program makes it: it goes on before and after its looks."""
     on_one_host: bool = False

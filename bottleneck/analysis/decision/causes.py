@@ -216,17 +216,9 @@ TABLE: dict[str, tuple[Row, ...]] = {
         Row("bus/usb", "USB slower than the disk", claimed("bus/usb")),
         Row("bus/pcie", "slot slower than the disk", claimed("bus/pcie")),
         Row("disk/sync", "synchronous writes", sign("synced"), passing=True, sign="synced"),
+        Row("disk/sync", "synchronous writes", claimed("disk/sync"), speaks=True, trust=0.6),
         Row(
-            "disk/sync",
-            "synchronous writes",
-            claimed("disk/sync"),
-            speaks=True,
-            trust=0.6,
-        ),
-        Row(
-            "memory/cache-size",
-            "the file does not stay in the cache",
-            claimed("memory/cache-size"),
+            "memory/cache-size", "the file does not stay in the cache", claimed("memory/cache-size")
         ),
         Row("memory/writeback", "writeback", claimed("memory/writeback"), speaks=True),
         Row("disk/write", "write", either(receives, sign("writes-most"))),
@@ -253,10 +245,7 @@ TABLE: dict[str, tuple[Row, ...]] = {
             sign="encrypted",
         ),
         Row(
-            "smb/signing",
-            "signing",
-            either(claimed("smb/signing"), sign("signed")),
-            sign="signed",
+            "smb/signing", "signing", either(claimed("smb/signing"), sign("signed")), sign="signed"
         ),
         Row("instrument/ceiling", "this tool", claimed("instrument/ceiling")),
         Row("cpu/all-cores", "all cores", either(sign("all-full"), claimed("cpu/all-cores"))),
@@ -272,11 +261,7 @@ TABLE: dict[str, tuple[Row, ...]] = {
             sign="server-waits",
         ),
         Row(
-            "smb/server-software",
-            "the server stands still",
-            stands_still,
-            passing=True,
-            trust=0.6,
+            "smb/server-software", "the server stands still", stands_still, passing=True, trust=0.6
         ),
         Row("smb/dialect", "an old dialect", claimed("smb/dialect"), speaks=True),
         Row(

@@ -5,15 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bottleneck.analysis.facts.record import (
-    ALLOWS,
-    ALONE,
-    NETWORK,
-    SHOWN,
-    CopyFacts,
-    Fact,
-    Part,
-)
+from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, CopyFacts, Fact, Part
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import BY_CGROUP
 from bottleneck.analysis.rules.network.loss import bracket

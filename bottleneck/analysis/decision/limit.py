@@ -20,12 +20,7 @@ from bottleneck.analysis.facts.record import ALONE, NETWORK, SHOWN, CopyFacts, P
 from bottleneck.analysis.finding import Claim, Ladder
 from bottleneck.analysis.interface_facts import NOTHING, Behind, behind
 from bottleneck.analysis.model import looks_like
-from bottleneck.analysis.rules.registry import (
-    BY_WORDS,
-    OF_ANY_COPY,
-    OF_MADE_COPIES,
-    REFINEMENTS,
-)
+from bottleneck.analysis.rules.registry import BY_WORDS, OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
 from bottleneck.analysis.rules.smb.server_software import setting_behind
 from bottleneck.analysis.socket_buffers import Fixed, limiting
 from bottleneck.analysis.steps import Copy

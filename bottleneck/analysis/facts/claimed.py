@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.facts.record import (
-    ALLOWS,
-    ALONE,
-    NETWORK,
-    SHOWN,
-    Fact,
-    Kind,
-    Level,
-    Part,
-)
+from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, Fact, Kind, Level, Part
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import Copy

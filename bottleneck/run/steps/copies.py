@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
+from bottleneck.agents.hosts import PartlyRan, Ran, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import WHOLE_COPY, Bench
-from bottleneck.run.clock import USEFUL_SECONDS
-from bottleneck.run.steps import copy_size, disks, files, past_cache, schedule, turns
-from bottleneck.run.steps.copy_size import SMB1
-from probes.core.records import DROPS, Endpoint, Skipped, run_rate
-from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
-from probes.smb import offered
+from bottleneck.run.clock import USEFUL_SECONDS, Clock
+from bottleneck.run.files import Files
+from bottleneck.run.log import Log, Task, Tasks, end_run_of, step_of
+from bottleneck.run.steps import sources
+from bottleneck.run.steps.copy_size import Sizes
+from bottleneck.run.steps.disks import LEAST_SOURCE_BYTES, Disks
+from bottleneck.run.steps.sources import Sources, cache_proof, copy_setting, ready_cache
+from bottleneck.run.steps.turns import Turns
+from bottleneck.run.world import World
+from bottleneck.text.units import rate_text
+from probes.core.records import DROPS, run_rate
+from probes.core.stage import Refused, Unavailable
 from probes.smb.frames import first_to_answer
 from probes.smb.session import NO_ANSWER
+from probes.stages import smb_copy
 
 CALIBRATION_BYTES = 2 * plan.MIB
 CALIBRATION_SHARE_OF_LEFT = 0.2
@@ -29,357 +36,285 @@ CALIBRATION_TIMES = 4.0
 start of TCP."""
 BRIEF_SECONDS = 0.5
 GRACE_SECONDS, OUT_OF_TIME = 8.0, "ran out of time"
-SMB1_SECONDS = 2.5
-"""In a clear case, of its two copies of a cached source, with the usual budget."""
 CONNECTION_ENDS = ("closed the connection", "the connection failed", "_DELETED")
 """Words in the error of a copy whose server ended the connection, the share or the session."""
 ATTEMPTS, PAUSE_SECONDS = 3, 0.25
 """Runs of one copy: the server goes, it is back without the run's folder, all is well."""
-MOST_REPETITIONS = 6
-ALL_ROUNDS_SECONDS = 300.0
-"""Budget from which on all copies are repeated before the tests that explain them."""
 WITHOUT_DISK = "the copy without the client's disk"
+SLOWER_RATIO = 2.0
+"""Of a cached pull's rate over that of each read: a busy host reads a file unevenly that was
+written a moment ago."""
+READS = 2
+COPY_TIMES = 2.0
+"""How much longer than another copy such a one may take."""
+REMEDY = "use --agent, or --file FILE"
+OF_AGENT = "use --server-folder DIR: the agent did not find the share's folder"
+"""Remedy where an agent is there, and cannot empty the cache of a file that it does not find."""
 
 
-def measure_copies(
-    bench: Bench,
-    endpoint: Endpoint,
-    stack: ExitStack,
-    limits: Callable[[disks.Disks], tuple[str, ...]],
-) -> None:
-    """Every dialect's copies; `endpoint` is the share as the user named it.
+@dataclass
+class Copies:
+    """Those of one dialect."""
 
-    stack: holds the file that pushes read. limits: measures the network and the disks alone, after
-    the first round of copies and before what explains them, and returns the names of skipped tests.
-    Clear copies are not repeated.
-    """
-    opened = str(bench.world.share.facts["dialect"])
-    made: dict[str, dict[str, Any]] = {}
-    named = bench.world.options.file
-    for dialect in plan.newest_first(bench.world.options.dialects) or (opened,):
-        labels = _labels(bench, endpoint, dialect)
-        if labels is None:
-            continue
-        if bench.world.options.copies:
-            _make_source(bench, dialect, labels, stack)
-        elif named is not None and named.side == "client" and not bench.calibrated:
-            _calibrate(bench, dialect)  # it bounds how much of the file is pushed
-        _round(bench, dialect, labels, 0, WHOLE_COPY)
-        if turns.in_vain(bench, "pull"):
-            bench.note(f"tests that explain copies: skipped: {DROPS} on the path")
-            break
-        if dialect == opened:
-            files.copy_file(bench, dialect, labels)
-            files.copy_tree(bench, dialect)
-        made[dialect] = labels
-    worth = schedule.disks_to_measure(bench)
-    if worth is None and opened in made and not bench.world.options.copy:
-        # Where a push from memory made the pulls' source, that push is known.
-        for copy in ("push.cached", "pull.cached") if _filling(bench) else ("pull.cached",):
-            _copy(bench, opened, made[opened], copy, "memory", WITHOUT_DISK)
-    left_out = limits(worth)
-    if opened in made and not (bench.world.options.runs or bench.world.options.copy):
-        _explained(bench, endpoint, made[opened], left_out)
+    world: World
+    clock: Clock
+    log: Log
+    files: Files
+    sources: Sources
+    sizes: Sizes
+    turns: Turns
+    disks: Disks
+    dialect: str
+    labels: dict[str, Any]
+    """What its session signs and encrypts."""
 
-
-def _explained(
-    bench: Bench, endpoint: Endpoint, labels: dict[str, Any], left_out: tuple[str, ...] = ()
-) -> None:
-    """After the first round of the share's own dialect: looks, SMB1 and repetitions.
-
-    left_out: what was not measured because the copies are clear.
-    """
-    opened = str(bench.world.share.facts["dialect"])
-    others = bench.world.options.dialects
-    thorough = bench.world.options.budget_seconds >= LONG_BUDGET_SECONDS
-    before = 1
-    if thorough:
-        # What the advice promises is made before all that only explains it, where there is time.
-        whole = bench.world.options.budget_seconds >= ALL_ROUNDS_SECONDS
-        before = plan.THOROUGH_ROUNDS if whole else plan.LEAST_ROUNDS
-        _repeat(bench, opened, labels, 1, before)
-        if not others:
-            _smb1(bench, endpoint)
-    explanations = schedule.Explanations.of(bench)
-    explanations.refine()
-    found = schedule.in_doubt(bench)
-    clear = found is not None and not found
-    seconds = SMB1_SECONDS + copy_size.warming_seconds(bench)
-    in_time = schedule.in_time(bench, seconds)
-    unmade = [SMB1] if clear and not others else []
-    if unmade and in_time:
-        unmade = [f"{SMB1} uncached"] if _smb1(bench, endpoint, "cached") else []
-    explanations.make(*left_out, *unmade)
-    rounds = plan.THOROUGH_ROUNDS if thorough else plan.MAX_ROUNDS
-    _repeat(bench, opened, labels, before, rounds)
-    _until_stable(bench, opened, labels)
-    if not clear and not others and not thorough:
-        _smb1(bench, endpoint)
-
-
-def _repeat(bench: Bench, dialect: str, labels: dict[str, Any], made: int, rounds: int) -> None:
-    """All copies again while one of them is in doubt: from the rounds made to so many."""
-    for number in range(made, rounds):
-        found = schedule.in_doubt(bench)
-        if found is not None and not found:
-            break
-        why = found[0].reason if found else "how far one run varies"
-        _round(bench, dialect, labels, number, why)
-
-
-def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
-    """Copies whose runs lie far apart, again while there is time: another load may have gone."""
-    for _ in range(MOST_REPETITIONS):
-        found = schedule.in_doubt(bench) or ()
-        unsteady = [each.copy for each in found if each.unstable and each.dialect == dialect]
-        fitting = [copy for copy in unsteady if copy_size.fits(bench, dialect, copy)]
-        if not fitting:
+    def make_source(self, stack: ExitStack) -> Tasks[None]:
+        """The files that copies read: the client's own, and the share's where no push fills it."""
+        if self.files.source_bytes:
             return
-        for copy in plan.COPY_ORDER:
-            if copy in fitting:
-                _copy(bench, dialect, labels, copy, "folder", "its runs vary widely")
+        yield from self.calibrate()
+        self.disks.hold_sources(stack, self.disks.first_sides())
+        if not self.filling():
+            yield from self._fill()
 
+    def filling(self) -> str:
+        """The push whose file the pulls read, the last; empty: none, or no pull, is asked for."""
+        pushes = [each for each in plan.COPY_ORDER if each in self._asked("push")]
+        # A file that a slow disk was short of time to hold is too small for pulls.
+        pushed = self.log.first_rates.get("push", 0.0) * self.world.times().copy
+        least = min(LEAST_SOURCE_BYTES, pushed)
+        short = self.files.source_bytes_of("client") < least
+        return pushes[-1] if pushes and self._asked("pull") and not short else ""
 
-def _smb1(bench: Bench, endpoint: Endpoint, cache: str = "") -> bool:
-    """One round over SMB1 where the server offers it: nobody asked, so that it may be left out.
+    def _asked(self, verb: str) -> tuple[str, ...]:
+        return tuple(each for each in self.world.options.copies if each.startswith(verb))
 
-    cache: the copies of such a source alone. Returns whether it is offered.
-    """
-    labels = _labels(bench, endpoint, SMB1)
-    if labels is not None:
-        why = "the oldest dialect that the server supports"
-        _round(bench, SMB1, labels, 0, why, extra=True, cache=cache)
-    return labels is not None
+    def _fill(self, again: bool = False) -> Tasks[None]:
+        """Makes the pulls' source by a push from memory, where there is none; again: once more."""
+        tried = not again and self.step("push.cached", "memory") in self.log.steps
+        if not self.files.source_bytes and self._asked("pull") and not tried:
+            yield from self.copy("push.cached", "memory", WITHOUT_DISK)
 
+    def calibrate(self) -> Tasks[None]:
+        """A small copy each way, not counted: it sizes the files of the others.
 
-def _make_source(bench: Bench, dialect: str, labels: dict[str, Any], stack: ExitStack) -> None:
-    """The files that the copies read: the client's own, and the share's where no push fills it."""
-    if bench.source_bytes:
-        return
-    _calibrate(bench, dialect)
-    disks.hold_sources(bench, stack, disks.first_sides(bench))
-    if not _filling(bench):
-        _fill(bench, dialect, labels)
+        What goes wrong here will go wrong in the copy itself, which says why.
 
-
-def _filling(bench: Bench) -> str:
-    """The push whose file the pulls read, the last one; empty: none, or no pull, is asked for."""
-    pushes = [each for each in plan.COPY_ORDER if each in _asked(bench, "push")]
-    # A file that a slow disk was short of time to hold is too small for pulls.
-    pushed = bench.calibrated.get("push", 0.0) * bench.world.times().copy
-    least = min(disks.LEAST_SOURCE_BYTES, pushed)
-    short = bench.source_bytes_of("client") < least
-    return pushes[-1] if pushes and _asked(bench, "pull") and not short else ""
-
-
-def _asked(bench: Bench, verb: str) -> tuple[str, ...]:
-    return tuple(each for each in bench.world.options.copies if each.startswith(verb))
-
-
-def _fill(bench: Bench, dialect: str, labels: dict[str, Any], again: bool = False) -> None:
-    """Makes the pulls' source by a push from memory, where there is none; again: once more."""
-    tried = not again and _step(bench, dialect, "push.cached", "memory", labels) in bench.log.steps
-    if not bench.source_bytes and _asked(bench, "pull") and not tried:
-        _copy(bench, dialect, labels, "push.cached", "memory", WITHOUT_DISK)
-
-
-def _calibrate(bench: Bench, dialect: str) -> None:
-    """A small copy each way, not counted: it sizes the files of the others.
-
-    What goes wrong here will go wrong in the copy itself, which says why.
-
-    Raises:
-        Refused: the login; it is not tried again.
-        AgentLost: the client's agent is gone.
-    """
-    if turns.dropped(bench, "push") or turns.dropped(bench, "pull"):
-        return
-    for copy in ("push.cached", "pull.cached"):
-        verb = copy.partition(".")[0]
-        step = _step(bench, dialect, copy, "memory", {})
-        setting = files.copy_setting(
-            bench,
-            copy,
-            dialect,
-            end="memory",
-            size_bytes=CALIBRATION_BYTES,
-            seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, bench.clock.left()),
-            fill_source=verb == "push",
-            **CALIBRATION,
-        )
-        if copy_size.room_bytes(bench, "push.cached", "memory") < CALIBRATION_BYTES:
+        Raises:
+            Refused: the login; it is not tried again.
+            AgentLost: the client's agent is gone.
+        """
+        if self.turns.dropped("push") or self.turns.dropped("pull"):
             return
-        bench.tell(f"a first {verb}")
-        try:
-            peer = replace(bench.world.share, path="")
-            ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS)
-        except (PartlyRan, StageError, Unavailable, Refused) as error:
-            if isinstance(error, PartlyRan) and error.lost:
-                raise AgentLost(str(error)) from None
-            if isinstance(error, Refused) and error.ends_run:
-                raise
-            if OUT_OF_TIME in str(error):
-                # No faster than that, so that the copies are made as small as they have to be.
-                bench.calibrated[verb] = CALIBRATION_BYTES / setting.seconds
-            turns.ask_path(bench, str(error))
-            return
-        rate, trip = (
-            run_rate(ran.samples),
-            float(bench.world.share.facts.get("connect_seconds") or 0.0),
-        )
-        brief = max(BRIEF_SECONDS, plan.ROUND_TRIPS_OF_COPY * trip) * rate > CALIBRATION_BYTES
-        bench.calibrated[verb] = rate * (CALIBRATION_TIMES if brief else 1)
-
-
-def _round(
-    bench: Bench,
-    dialect: str,
-    labels: dict[str, Any],
-    number: int,
-    why: str,
-    extra: bool = False,
-    cache: str = "",
-) -> None:
-    """All four copies in turn, or those of a source in this cache: drift hits them alike.
-
-    extra: nobody asked for this dialect, so that what does not fit is a note and not a failure.
-    """
-    for copy in (each for each in plan.COPY_ORDER if each.endswith(f".{cache}" if cache else "")):
-        if copy not in bench.world.options.copies:
-            continue
-        if copy.startswith("pull") and not extra:
-            _fill(bench, dialect, labels)
-        if number == 0 and not extra or copy_size.fits(bench, dialect, copy):
-            _copy(bench, dialect, labels, copy, "folder", why)
-        elif number == 0:
-            bench.note(f"{dialect} {copy}: skipped: out of time (use a larger --budget)")
-
-
-def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
-    """What a dialect's session signs and encrypts; None: it is not possible, which is noted.
-
-    SMB1 is looked for unasked: a server where it is off is well kept, and that is no failure.
-    """
-    opened = dialect == str(bench.world.share.facts["dialect"])
-    if opened and not bench.world.denied:
-        return {name: bench.world.share.facts.get(name) for name in ("signing", "encryption")}
-    asked = opened or bool(bench.world.options.dialects)
-    if not asked and bench.clock.left() < 3 * USEFUL_SECONDS:
-        bench.note("SMB1: skipped: out of time (use a larger --budget)")
-        return None
-    setting = offered.Setting(dialect, bench.world.options.security)
-    try:
-        if opened:
-            raise Unavailable(bench.world.denied)
-        with bench.world.client.hold("visit", setting, endpoint, 30) as held:
-            return {name: held.facts.get(name) for name in ("signing", "encryption")}
-    except (Unavailable, StageError, Refused) as error:
-        bench.note(str(error))
-        if asked:
-            for copy in plan.COPY_ORDER:
-                step = _step(bench, dialect, copy, "folder", {})
-                bench.log.add(step, Skipped(str(error)), WHOLE_COPY)
-        return None
-
-
-def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any]) -> Step:
-    """The step of a copy, without what changes from run to run."""
-    setting = files.copy_setting(bench, copy, dialect, end=end, **labels)
-    return bench.step("smb-copy", setting, "client")
-
-
-def _copy(
-    bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str, why: str
-) -> None:
-    """Makes one run of one copy; anew where what it failed of is mended."""
-    step = _step(bench, dialect, copy, end, labels)
-    unproven = copy == "pull.uncached" and bench.world.server_path is None
-    if unproven and (bench.warming or step in bench.log.steps):
-        return  # once it was read, its source is cached
-    label = f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"
-    with bench.outcome(step, label, why) as take:
-        for attempt in range(ATTEMPTS):
+        for copy in ("push.cached", "pull.cached"):
+            verb = copy.partition(".")[0]
+            step = replace(self, labels={}).step(copy, "memory")
+            setting = copy_setting(
+                self.world,
+                copy,
+                self.dialect,
+                end="memory",
+                size_bytes=CALIBRATION_BYTES,
+                seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, self.clock.left()),
+                fill_source=verb == "push",
+                **CALIBRATION,
+            )
+            if self.sizes.room_bytes("push.cached", "memory") < CALIBRATION_BYTES:
+                return
+            self.log.tell(f"a first {verb}")
             try:
-                _make(bench, step, labels, unproven, take)
-                break
-            except (PartlyRan, Refused, StageError) as error:
-                lost = isinstance(error, PartlyRan) and error.lost
-                if lost or attempt == ATTEMPTS - 1 or not _mend(bench, copy, error):
-                    raise
-                bench.tell(label, outcome=f"failed, and is made again: {error}")
-                bench.note(f"{label} was made again: {error}")
-            if copy.startswith("pull"):
-                _fill(bench, dialect, labels, again=True)
-    turns.ask_path(bench, bench.log.failed(step))
+                peer = replace(self.files.share, path="")
+                ran = yield Task(step, setting, peer, setting.seconds + GRACE_SECONDS)
+            except (PartlyRan, StageError, Unavailable, Refused) as error:
+                end_run_of(error)
+                if OUT_OF_TIME in str(error):
+                    # No faster than that, so that the copies are made as small as they have to be.
+                    self.log.first_rates[verb] = CALIBRATION_BYTES / setting.seconds
+                yield from self.turns.ask_path(str(error))
+                return
+            rate, trip = run_rate(ran.samples), self.world.connect_seconds
+            brief = max(BRIEF_SECONDS, plan.ROUND_TRIPS_OF_COPY * trip) * rate > CALIBRATION_BYTES
+            self.log.first_rates[verb] = rate * (CALIBRATION_TIMES if brief else 1)
+
+    def round(self, number: int, why: str, extra: bool = False, cache: str = "") -> Tasks[None]:
+        """All four copies in turn, or those of a source in this cache: drift hits them alike.
+
+        extra: nobody asked for this dialect, so that what does not fit is a note and not a failure.
+        """
+        for copy in self.world.options.copies:
+            if cache and not copy.endswith(f".{cache}"):
+                continue
+            if copy.startswith("pull") and not extra:
+                yield from self._fill()
+            if number == 0 and not extra or self.sizes.fits(self.dialect, copy):
+                yield from self.copy(copy, "folder", why)
+            elif number == 0:
+                skipped = "skipped: out of time (use a larger --budget)"
+                self.log.note(f"{self.dialect} {copy}: {skipped}")
+
+    def step(self, copy: str, end: str) -> Step:
+        """The step of a copy, without what changes from run to run."""
+        setting = copy_setting(self.world, copy, self.dialect, end=end, **self.labels)
+        return step_of("smb-copy", setting, "client")
+
+    def copy(self, copy: str, end: str, why: str) -> Tasks[None]:
+        """Makes one run of one copy; anew where what it failed of is mended."""
+        step = self.step(copy, end)
+        unproven = copy == "pull.uncached" and self.files.server_path is None
+        if unproven and (self.log.warming or step in self.log.steps):
+            return  # once it was read, its source is cached
+        label = f"{copy} {'memory ' if end == 'memory' else ''}{self.dialect}"
+        with self.log.attempt(step, label, why) as take:
+            for attempt in range(ATTEMPTS):
+                try:
+                    yield from self._make(step, unproven, take)
+                    break
+                except (PartlyRan, Refused, StageError) as error:
+                    lost = isinstance(error, PartlyRan) and error.lost
+                    if lost or attempt == ATTEMPTS - 1 or not self._mend(copy, error):
+                        raise
+                    self.log.tell(label, outcome=f"failed, and is made again: {error}")
+                    self.log.note(f"{label} was made again: {error}")
+                if copy.startswith("pull"):
+                    yield from self._fill(again=True)
+        yield from self.turns.ask_path(self.log.failed(step))
+
+    def _make(self, step: Step, unproven: bool, take: Callable[..., None]) -> Tasks[None]:
+        """Makes the run of a step; unproven: nobody can look into its source's cache."""
+        copy, end = (str(step.setting[name]) for name in ("copy", "end"))
+        verb, _, requested = copy.partition(".")
+        if self.turns.in_vain(verb):
+            raise Unavailable(f"{DROPS} on the path; a copy would stall")
+        self.clock.need(max(USEFUL_SECONDS, self.sizes.overhead_seconds()))
+        size, _ = self.sizes.copy_bytes(self.dialect, copy, end)
+        if size < plan.LEAST_COPY_BYTES:
+            raise Unavailable(self.sources.too_small(copy.startswith("pull")))
+        proof = ready_cache(self.world.server, self.files.server_path, copy, size)
+        proof = proof or cache_proof("server", requested)
+        fills = verb == "push" and not self.files.source_bytes
+        fills = fills and (end == "memory" or copy == self.filling())
+        source = self.files.sources.get("client")
+        setting = copy_setting(
+            self.world,
+            copy,
+            self.dialect,
+            end=end,
+            size_bytes=size,
+            seconds=max(USEFUL_SECONDS, self.clock.left()),
+            fill_source=fills,
+            most_seconds=self.sizes.copy_seconds(self.dialect, copy, end),
+            lasting=self.sizes.is_lasting(end),
+            checked=not self.turns.dropped("pull"),
+            **self.labels,
+        )
+        if unproven:
+            yield from PastCache(self, step, setting).pull(take)
+            return
+        peer = replace(self.files.share, path=source.path if source and end == "folder" else "")
+        details = {"cache": proof} if verb == "pull" else {}
+        take((yield Task(step, setting, peer, setting.seconds + GRACE_SECONDS)), details)
+        if fills and (made := self.log.latest(step)):
+            self.files.source_bytes = made.run[-1].moved_bytes
+
+    def _mend(self, copy: str, error: Exception) -> bool:
+        """Removes the cause of a copy's failure, where it can; whether it may be made again."""
+        kind = error.kind if isinstance(error, Refused) else ""
+        if isinstance(error, Refused) and kind == "space" and copy.startswith("push"):
+            half_bytes = error.samples[-1].moved_bytes // 2 if error.samples else 0
+            self.files.limit_bytes = half_bytes if self.files.limit_bytes is None else 0
+            return self.files.limit_bytes > 0
+        if kind == "share":
+            return self.files.reopen()
+        ended = any(each in str(error) for each in CONNECTION_ENDS)
+        return (ended or kind == "unreachable" and NO_ANSWER not in str(error)) and self._answers()
+
+    def _answers(self) -> bool:
+        """Waits for a server that went, as for a restart; whether it takes connections again."""
+        self.log.tell("waiting for the server to come back")
+        wait_seconds = min(self.clock.return_seconds, self.clock.left() - USEFUL_SECONDS)
+        until = self.clock.elapsed() + wait_seconds
+        while self.clock.elapsed() < until:
+            with suppress(OSError):
+                first_to_answer(self.world.address, self.world.options.target.port).close()
+                return True
+            self.clock.host.sleep(PAUSE_SECONDS)
+        self.clock.return_seconds = 0.0
+        return False
 
 
-def _make(
-    bench: Bench,
-    step: Step,
-    labels: dict[str, Any],
-    unproven: bool,
-    take: Callable[..., None],
-) -> None:
-    """Makes the run of a step; unproven: nobody can look into its source's cache."""
-    copy, dialect, end = (step.setting[name] for name in ("copy", "dialect", "end"))
-    verb, _, requested = copy.partition(".")
-    if turns.in_vain(bench, verb):
-        raise Unavailable(f"{DROPS} on the path; a copy would stall")
-    bench.clock.need(max(USEFUL_SECONDS, copy_size.overhead_seconds(bench)))
-    size, _ = copy_size.copy_bytes(bench, dialect, copy, end)
-    if size < plan.LEAST_COPY_BYTES:
-        raise Unavailable(files.too_small(bench, copy.startswith("pull")))
-    proof = files.ready_cache(bench.world.server, bench.world.server_path, copy, size)
-    proof = proof or files.cache_proof("server", requested)
-    fills = (
-        verb == "push" and not bench.source_bytes and (end == "memory" or copy == _filling(bench))
-    )
-    source = bench.sources.get("client")
-    setting = files.copy_setting(
-        bench,
-        copy,
-        dialect,
-        end=end,
-        size_bytes=size,
-        seconds=max(USEFUL_SECONDS, bench.clock.left()),
-        fill_source=fills,
-        most_seconds=copy_size.copy_seconds(bench, dialect, copy, end),
-        lasting=copy_size.is_lasting(bench, end),
-        checked=not turns.dropped(bench, "pull"),
-        **labels,
-    )
-    if unproven:
-        past_cache.pull(bench, step, setting, take)
-        return
-    peer = replace(bench.world.share, path=source.path if source and end == "folder" else "")
-    details = {"cache": proof} if verb == "pull" else {}
-    take(bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS), details)
-    if fills and (made := bench.log.latest(step)):
-        bench.source_bytes = made.run[-1].moved_bytes
+@dataclass
+class PastCache:
+    """pull.uncached where no agent empties the server's cache: this tool's own file, read past it.
 
+    FILE_NO_INTERMEDIATE_BUFFERING (MS-SMB2 2.2.13) asks for that: Windows obeys, Samba does not.
+    Reads that are no slower than cached ones before and after them show nothing, and do not count.
+    It is never proven.
+    """
 
-def _mend(bench: Bench, copy: str, error: Exception) -> bool:
-    """Removes the cause of a copy's failure, where it can; whether the copy may be made again."""
-    kind = error.kind if isinstance(error, Refused) else ""
-    if isinstance(error, Refused) and kind == "space" and copy.startswith("push"):
-        half_bytes = error.samples[-1].moved_bytes // 2 if error.samples else 0
-        bench.file_limit_bytes = half_bytes if bench.file_limit_bytes is None else 0
-        return bench.file_limit_bytes > 0
-    if kind == "share":
-        return bench.reopen()
-    ended = any(each in str(error) for each in CONNECTION_ENDS)
-    return (ended or kind == "unreachable" and NO_ANSWER not in str(error)) and _answers(bench)
+    copies: Copies
+    step: Step
+    setting: smb_copy.Setting
+    warm: float = 0.0
+    """Rate of the cached pull, bytes per second."""
 
+    def pull(self, take: Callable[..., None]) -> Tasks[None]:
+        """Makes the step, after the cached pull of the same dialect, and takes its runs.
 
-def _answers(bench: Bench) -> bool:
-    """Waits for a server that went, as for a restart; whether it takes connections again."""
-    bench.tell("waiting for the server to come back")
-    wait_seconds = min(bench.return_seconds, bench.clock.left() - USEFUL_SECONDS)
-    until = bench.clock.elapsed() + wait_seconds
-    while bench.clock.elapsed() < until:
-        with suppress(OSError):
-            first_to_answer(bench.world.address, bench.world.options.target.port).close()
-            return True
-        bench.clock.host.sleep(PAUSE_SECONDS)
-    bench.return_seconds = 0.0
-    return False
+        Raises Unavailable where nothing shows that the file came from the disk.
+        """
+        twin = replace(self.step, setting={**self.step.setting, "copy": "pull.cached"})
+        made = self.copies.log.latest(twin)
+        own = self.setting.dialect == self.copies.files.dialect != "smb1"
+        if made is None or not own:
+            raise Unavailable(sources.NEEDS_SERVER_CACHE)
+        self.warm = run_rate(made.run)
+        try:
+            why = yield from self._keep(take)
+        except (PartlyRan, StageError, Unavailable, Refused) as error:
+            end_run_of(error)
+            why = f"{sources.NEEDS_SERVER_CACHE}; {error}"
+        if why:
+            raise Unavailable(why)
+
+    def _run(self, **more: Any) -> Tasks[tuple[Ran, float]]:
+        """One copy, with its rate."""
+        most = self.setting.most_seconds or math.inf
+        usual = min(most, self.setting.size_bytes / self.warm)
+        self.copies.clock.need(USEFUL_SECONDS + usual)
+        setting = replace(
+            self.setting,
+            seconds=self.copies.clock.left(),
+            most_seconds=COPY_TIMES * max(usual, self.copies.world.times().copy),
+            **more,
+        )
+        peer = replace(self.copies.files.share, path="")
+        ran = yield Task(self.step, setting, peer, setting.seconds + GRACE_SECONDS)
+        return ran, run_rate(ran.samples)
+
+    def _keep(self, take: Callable[..., None]) -> Tasks[str]:
+        """Takes two reads past the cache, where cached pulls are so much faster than both.
+
+        Returns why they show nothing, or "".
+        """
+        reads: list[Ran] = []
+        fastest = 0.0
+        for _ in range(READS):
+            ran, rate = yield from self._run(past_cache=True)
+            reads.append(ran)
+            fastest = max(fastest, rate)
+            if self.warm < SLOWER_RATIO * fastest:
+                return self._no_slower(fastest, self.warm)
+        _, again = yield from self._run(copy="pull.cached")
+        cached = min(self.warm, again)
+        if cached < SLOWER_RATIO * fastest:
+            return self._no_slower(fastest, cached)
+        known = {"cold_source": "past-cache", "cached_bytes_per_second": cached}
+        for ran in reads:
+            take(ran, {"cache": {**ran.details["cache"], **known}})
+        return ""
+
+    def _no_slower(self, rate: float, cached: float) -> str:
+        """Why it shows nothing."""
+        rates = f"the test file was read at {rate_text(rate)}, a cached file at {rate_text(cached)}"
+        remedy = REMEDY if self.copies.world.server is None else OF_AGENT
+        return f"{rates}: too alike to tell the disk from the cache ({remedy})"

@@ -11,10 +11,12 @@ from pathlib import Path
 from bottleneck.agents import protocol
 from bottleneck.agents.hosts import PartlyRan, StageError
 from bottleneck.report.report import Step
-from bottleneck.run import plan, world
-from bottleneck.run.bench import WHOLE_COPY, Bench
-from bottleneck.run.clock import USEFUL_SECONDS
-from bottleneck.run.steps import files
+from bottleneck.run import plan
+from bottleneck.run.clock import USEFUL_SECONDS, Clock
+from bottleneck.run.files import Files
+from bottleneck.run.log import WHOLE_COPY, Log, Task, Tasks
+from bottleneck.run.steps.sources import NEEDS_SERVER_CACHE, hold_source, ready_cache, usable_bytes
+from bottleneck.run.world import World, path_of
 from bottleneck.target.target import no_mount
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable, described
@@ -42,11 +44,82 @@ SILENT = ("no answer within", "no end within its time; ")
 """What a step says of a mount that hangs: the next one would only wait for it again."""
 
 
-@dataclass
-class Mounted:
-    """The run's folder in a mounted share."""
+def read_mount(world: World, files: Files, log: Log) -> World:
+    """What TARGET's folder lies on: it becomes the report's target, and says where the server is.
 
-    mount: Mount | None
+    Raises:
+        Refused: kind "unreachable", the mount does not answer; "usage", both ends lie on it.
+    """
+    target, stages, folder = world.options.target, world.options.stages, world.options.folder
+    mount, own = _ask_mount(world, target.path), _ask_mount(world, folder)
+    if mount is not None and not mount.remote:
+        there = Path(target.path).is_dir()
+        missing = f"{target.path}: folder not found on this host"
+        raise Refused("usage", no_mount(target.path, mount.filesystem) if there else missing)
+    if mount is not None and own is not None and own.point == mount.point:
+        raise Refused(
+            "usage",
+            f"--folder {folder}: on the same mount as TARGET; use a folder on a disk of this host",
+        )
+    smb = mount is not None and mount.filesystem in SMB_FILESYSTEMS
+    if mount is not None:
+        host, share = mount.server or "", mount.share or ""
+        target = replace(target, host=host, share=share, folder=mount.folder)
+        kept = {name: getattr(mount, name) for name in ("dialect", "signing", "encryption")}
+        files.share = Endpoint(facts={**kept, "mount": asdict(mount)})
+        if mount.filesystem in WITHOUT_A_SERVER:
+            log.note(
+                f"{target.path}: {mount.filesystem} is {WITHOUT_A_SERVER[mount.filesystem]}; only "
+                "copies through the mount are measured"
+            )
+    address = _address(mount, log)
+    if not smb or not (world.access.username or world.access.allow_guest):
+        stages = tuple(stage for stage in stages if stage != "smb-copy")
+    if not address:
+        left_out = [each.name for each in described(stages) if "server" in each.needs]
+        if left_out:
+            log.note(
+                f"{', '.join(left_out)}: skipped: the mount does not show its server's "
+                "address (use //host/share as TARGET)"
+            )
+        stages = tuple(stage for stage in stages if stage not in left_out)
+    options = replace(world.options, target=target, stages=stages)
+    return replace(world, address=address, options=options)
+
+
+def _ask_mount(world: World, folder: str) -> Mount | None:
+    try:
+        plain = world.client.ask("mount", ANSWER_SECONDS, folder=folder)
+    except StageError as error:
+        raise Refused(
+            "unreachable",
+            f"{folder}: its mount does not answer ({error}); check that its server is up",
+        ) from None
+    return None if plain is None else protocol.from_plain(Mount, plain)
+
+
+def _address(mount: Mount | None, log: Log) -> str:
+    """The server's IP address; empty: the mount does not tell it."""
+    if mount is None:
+        return ""
+    for told in (mount.address, mount.server):
+        if not told:
+            continue
+        try:
+            return str(socket.getaddrinfo(told, None, type=socket.SOCK_STREAM)[0][4][0])
+        except (OSError, UnicodeError):
+            log.note(f"the mount's server {told} cannot be resolved")
+    return ""
+
+
+@dataclass
+class Native:
+    """The copies between the run's folder in a mounted share and the client's own."""
+
+    world: World
+    clock: Clock
+    log: Log
+    files: Files
     folder: str = ""
     """Path of the run's own folder; empty: it could not be made."""
     server_path: str | None = None
@@ -65,230 +138,141 @@ class Mounted:
     own_bytes: int = plan.LARGEST_COPY_BYTES
     """Its size; it only shrinks."""
 
+    def hold_folder(self, stack: ExitStack) -> None:
+        """Holds the run's folder with its source file in TARGET's, and finds it at the server.
 
-def read_mount(bench: Bench) -> Mounted:
-    """What TARGET's folder lies on: it becomes the report's target, and says where the server is.
-
-    Raises:
-        Refused: kind "unreachable", the mount does not answer; "usage", both ends lie on it.
-    """
-    target = bench.world.options.target
-    mount = _ask_mount(bench, target.path)
-    own = _ask_mount(bench, bench.world.options.folder)
-    if mount is not None and not mount.remote:
-        there = Path(target.path).is_dir()
-        missing = f"{target.path}: folder not found on this host"
-        raise Refused("usage", no_mount(target.path, mount.filesystem) if there else missing)
-    if mount is not None and own is not None and own.point == mount.point:
-        raise Refused(
-            "usage",
-            f"--folder {bench.world.options.folder}: on the same mount as TARGET; use a folder on "
-            "a disk of this host",
-        )
-    smb = mount is not None and mount.filesystem in SMB_FILESYSTEMS
-    if mount is not None:
-        host, share = mount.server or "", mount.share or ""
-        target = replace(target, host=host, share=share, folder=mount.folder)
-        kept = {name: getattr(mount, name) for name in ("dialect", "signing", "encryption")}
-        opened = Endpoint(facts={**kept, "mount": asdict(mount)})
-        bench.world = replace(bench.world, share=opened)
-        if mount.filesystem in WITHOUT_A_SERVER:
-            bench.note(
-                f"{target.path}: {mount.filesystem} is {WITHOUT_A_SERVER[mount.filesystem]}; only "
-                "copies through the mount are measured"
-            )
-    bench.world = replace(bench.world, address=_address(bench, mount))
-    stages = bench.world.options.stages
-    if not smb or not (bench.world.access.username or bench.world.access.allow_guest):
-        stages = tuple(stage for stage in stages if stage != "smb-copy")
-    if not bench.world.address:
-        left_out = [each.name for each in described(stages) if "server" in each.needs]
-        if left_out:
-            bench.note(
-                f"{', '.join(left_out)}: skipped: the mount does not show its server's "
-                "address (use //host/share as TARGET)"
-            )
-        stages = tuple(stage for stage in stages if stage not in left_out)
-    options = replace(bench.world.options, target=target, stages=stages)
-    bench.world = replace(bench.world, options=options)
-    return Mounted(mount)
-
-
-def _ask_mount(bench: Bench, folder: str) -> Mount | None:
-    try:
-        plain = bench.world.client.ask("mount", ANSWER_SECONDS, folder=folder)
-    except StageError as error:
-        raise Refused(
-            "unreachable",
-            f"{folder}: its mount does not answer ({error}); check that its server is up",
-        ) from None
-    return None if plain is None else protocol.from_plain(Mount, plain)
-
-
-def _address(bench: Bench, mount: Mount | None) -> str:
-    """The server's IP address; empty: the mount does not tell it."""
-    if mount is None:
-        return ""
-    for told in (mount.address, mount.server):
-        if not told:
-            continue
+        Raises:
+            Refused: the folder cannot be written to, or does not answer.
+        """
+        target = self.world.options.target.path
+        self.log.tell("writing a file in the mounted folder")
+        size_bytes = self.world.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
         try:
-            return str(socket.getaddrinfo(told, None, type=socket.SOCK_STREAM)[0][4][0])
-        except (OSError, UnicodeError):
-            bench.note(f"the mount's server {told} cannot be resolved")
-    return ""
+            endpoint = stack.enter_context(self._held(target, size_bytes))
+        except (StageError, Unavailable) as error:
+            self.lost = str(error)
+            self.log.note(f"client: no test file in {target}: {error}")
+            return
+        facts = endpoint.facts
+        self.folder = endpoint.folder
+        self.source_bytes = int(facts["size_bytes"])
+        self.fill_rate = self.source_bytes / max(float(facts["seconds"]), 1e-6)
+        self.tells_room = int(facts["total_bytes"]) > 0
+        name = self.folder.rpartition("/")[2]
+        self.server_path = path_of(self.world, name, "the mounted folder", self.log)
+        self.files.server_path = self.files.server_path or self.server_path
 
+    def _held(self, folder: str, size_bytes: int) -> AbstractContextManager[Endpoint]:
+        """A folder of the run's with a source file in it."""
+        seconds = FILL_FACTOR * self.world.times().copy
+        run, seed = secrets.token_hex(16), self.world.seed
+        setting = own_folder.Setting(folder, run, size_bytes, seconds, seed, HELD_PARTS)
+        opening, lifetime = seconds + OPENING_SECONDS, self.clock.lifetime
+        return self.world.client.hold("mounted-folder", setting, Endpoint(), lifetime, opening)
 
-def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
-    """Holds the run's folder with its source file in TARGET's folder, and finds it at the server.
+    def measure(self, stack: ExitStack) -> Tasks[None]:
+        """All four copies in turn, as often as the time allows: drift hits them alike."""
+        for number in range(1 if self.world.options.runs else plan.MAX_ROUNDS):
+            for copy in plan.COPY_ORDER:
+                if number == 0 or self._fits(copy):
+                    yield from self._copy(copy, stack)
 
-    Raises:
-        Refused: the folder cannot be written to, or does not answer.
-    """
-    target = bench.world.options.target.path
-    bench.tell("writing a file in the mounted folder")
-    size_bytes = bench.world.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
-    try:
-        endpoint = stack.enter_context(_held(bench, target, size_bytes))
-    except (StageError, Unavailable) as error:
-        mounted.lost = str(error)
-        bench.note(f"client: no test file in {target}: {error}")
-        return
-    facts = endpoint.facts
-    mounted.folder = endpoint.folder
-    mounted.source_bytes = int(facts["size_bytes"])
-    mounted.fill_rate = mounted.source_bytes / max(float(facts["seconds"]), 1e-6)
-    mounted.tells_room = int(facts["total_bytes"]) > 0
-    name = mounted.folder.rpartition("/")[2]
-    mounted.server_path = world.path_of(bench.world, name, "the mounted folder", bench.log)
-    found = bench.world.server_path or mounted.server_path
-    bench.world = replace(bench.world, server_path=found)
+    def _step(self, copy: str) -> Step:
+        """The step of a copy, without what changes from run to run."""
+        options = self.world.options
+        setting = {"copy": copy, "folder": options.folder, "target_folder": options.target.path}
+        return Step("native-copy", setting, "client")
 
+    def _fits(self, copy: str) -> bool:
+        """Whether one more run of a copy that was made before fits the time that is left."""
+        rate = self.log.rate(self._step(copy))
+        if rate is None or self.lost:
+            return False
+        size = self._size(copy)
+        # A push is read back.
+        passes = 2.0 if copy.startswith("push") else 1.0
+        return self.clock.left() > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
 
-def _held(bench: Bench, folder: str, size_bytes: int) -> AbstractContextManager[Endpoint]:
-    """A folder of the run's with a source file in it."""
-    seconds = FILL_FACTOR * bench.world.times().copy
-    run = secrets.token_hex(16)
-    setting = own_folder.Setting(folder, run, size_bytes, seconds, bench.seed, HELD_PARTS)
-    opening = seconds + OPENING_SECONDS
-    return bench.world.client.hold(
-        "mounted-folder", setting, Endpoint(), bench.clock.lifetime, opening
-    )
+    def _rates(self) -> dict[str, float]:
+        """What is known to bound the copies, by plan.Rates' names."""
+        known = plan.known_rates(self.log)
+        if self.fill_rate is not None:
+            known["push.memory"] = self.fill_rate
+        for step, rate in plan.measured(self.log):
+            if step.stage == "native-copy":
+                known[step.setting["copy"]] = rate
+        pushed = [known[copy] for copy in plan.COPY_ORDER[:2] if copy in known]
+        if pushed:
+            # Nothing was pulled yet: most paths carry about as much the other way.
+            known["pull.memory"] = max(pushed)
+        return known
 
-
-def measure_copies(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
-    """All four copies in turn, as often as the time allows: drift hits them alike."""
-    for number in range(1 if bench.world.options.runs else plan.MAX_ROUNDS):
-        for copy in plan.COPY_ORDER:
-            if number == 0 or _fits(bench, mounted, copy):
-                _copy(bench, mounted, copy, stack)
-
-
-def _step(bench: Bench, copy: str) -> Step:
-    """The step of a copy, without what changes from run to run."""
-    options = bench.world.options
-    setting = {"copy": copy, "folder": options.folder, "target_folder": options.target.path}
-    return Step("native-copy", setting, "client")
-
-
-def _fits(bench: Bench, mounted: Mounted, copy: str) -> bool:
-    """Whether one more run of a copy that was made before fits the time that is left."""
-    rate = bench.log.rate(_step(bench, copy))
-    if rate is None or mounted.lost:
-        return False
-    size = _size(bench, mounted, copy)
-    # A push is read back.
-    passes = 2.0 if copy.startswith("push") else 1.0
-    return bench.clock.left() > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
-
-
-def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
-    """What is known to bound the copies, by plan.Rates' names."""
-    known = plan.known_rates(bench.log)
-    if mounted.fill_rate is not None:
-        known["push.memory"] = mounted.fill_rate
-    for step, rate in plan.measured(bench.log):
-        if step.stage == "native-copy":
-            known[step.setting["copy"]] = rate
-    pushed = [known[copy] for copy in plan.COPY_ORDER[:2] if copy in known]
-    if pushed:
-        # Nothing was pulled yet: most paths carry about as much the other way.
-        known["pull.memory"] = max(pushed)
-    return known
-
-
-def _size(bench: Bench, mounted: Mounted, copy: str) -> int:
-    """Bytes of the next run of a copy."""
-    rate = plan.expected_rate(copy, _rates(bench, mounted))
-    seconds = max(
-        USEFUL_SECONDS / 2,
-        min(bench.world.times().copy, bench.clock.left() - STEP_OVERHEAD_SECONDS),
-    )
-    if copy.startswith("pull"):
-        usable = files.usable_bytes(bench.world.client, bench.world.options.folder)
-        room = min(mounted.source_bytes, usable)
-    else:
-        room = mounted.own_bytes
-        if mounted.tells_room:
-            # Asked each time: what this run holds there counts too, whoever made it.
-            room = min(room, files.usable_bytes(bench.world.client, mounted.folder, ANSWER_SECONDS))
-    return plan.copy_bytes(rate, seconds, room, bench.world.options.size_bytes)
-
-
-def _hold_own(bench: Bench, mounted: Mounted, size: int, stack: ExitStack) -> None:
-    """The client's file that pushes read: no other stage's, for it is cut to each copy's size."""
-    if mounted.own_path:
-        return
-    # The next run may turn out to be worth a larger file.
-    size_bytes = bench.world.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2)
-    folder = bench.world.options.folder
-    if bench.world.options.native_command:
-        held = _held(bench, folder, size_bytes)
-    else:
-        held = files.hold_source(
-            bench, bench.world.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS
-        )
-    own = stack.enter_context(held)
-    mounted.own_path = own.path or own.folder
-    mounted.own_bytes = int(own.facts["size_bytes"])
-
-
-def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
-    """One run of one copy."""
-    step = _step(bench, copy)
-    with bench.outcome(step, f"{copy} native", WHOLE_COPY) as take:
-        if mounted.lost:
-            raise Unavailable(mounted.lost)
-        if copy == "pull.uncached" and mounted.server_path is None:
-            raise Unavailable(files.NEEDS_SERVER_CACHE)
-        bench.clock.need()
-        size = _size(bench, mounted, copy)
-        push = copy.startswith("push")
-        command = bench.world.options.native_command
-        if (push or command) and size >= plan.MIB:
-            _hold_own(bench, mounted, size, stack)
-        if push:
-            size = min(size, mounted.own_bytes)
-        if size < plan.MIB:
-            raise Unavailable("no source file, or not enough free space for a copy of 1 MiB")
-        setting = native_copy.Setting(
-            **step.setting,
-            size_bytes=size,
-            seconds=max(USEFUL_SECONDS, bench.clock.left()),
-            seed=bench.seed,
-            command=command,
-        )
-        own_path = mounted.own_path if push or command else ""
-        peer = Endpoint(folder=mounted.folder, path=own_path)
-        proof = files.ready_cache(bench.world.server, mounted.server_path, copy, size)
-        told = {} if proof is None else {"cache": proof}
-        if push:
-            mounted.own_bytes = size
+    def _size(self, copy: str) -> int:
+        """Bytes of the next run of a copy."""
+        rate = plan.expected_rate(copy, self._rates())
+        left = self.clock.left() - STEP_OVERHEAD_SECONDS
+        seconds = max(USEFUL_SECONDS / 2, min(self.world.times().copy, left))
+        if copy.startswith("pull"):
+            room = usable_bytes(self.world.client, self.files.client_folder)
+            room = min(room, self.source_bytes)
         else:
-            mounted.source_bytes = size
-        try:
-            take(bench.run(step, setting, peer, setting.seconds + BEFORE_SECONDS), told)
-        except (PartlyRan, Refused) as error:
-            if any(words in str(error) for words in SILENT):
-                mounted.lost = f"the mount did not answer before: {error}"
-            raise
+            room = self.own_bytes
+            if self.tells_room:
+                # Asked each time: what this run holds there counts too, whoever made it.
+                room = min(room, usable_bytes(self.world.client, self.folder, ANSWER_SECONDS))
+        return plan.copy_bytes(rate, seconds, room, self.world.options.size_bytes)
+
+    def _hold_own(self, size: int, stack: ExitStack) -> None:
+        """The client's file that pushes read: its own, as it is cut to each copy's size."""
+        if self.own_path:
+            return
+        # The next run may turn out to be worth a larger file.
+        size_bytes = self.world.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2)
+        folder = self.world.options.folder
+        if self.world.options.native_command:
+            held = self._held(folder, size_bytes)
+        else:
+            given = self.world.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS
+            held = hold_source(self.world, self.clock, *given)
+        own = stack.enter_context(held)
+        self.own_path = own.path or own.folder
+        self.own_bytes = int(own.facts["size_bytes"])
+
+    def _copy(self, copy: str, stack: ExitStack) -> Tasks[None]:
+        """One run of one copy."""
+        step = self._step(copy)
+        with self.log.attempt(step, f"{copy} native", WHOLE_COPY) as take:
+            if self.lost:
+                raise Unavailable(self.lost)
+            if copy == "pull.uncached" and self.server_path is None:
+                raise Unavailable(NEEDS_SERVER_CACHE)
+            self.clock.need()
+            size = self._size(copy)
+            push = copy.startswith("push")
+            command = self.world.options.native_command
+            if (push or command) and size >= plan.MIB:
+                self._hold_own(size, stack)
+            if push:
+                size = min(size, self.own_bytes)
+            if size < plan.MIB:
+                raise Unavailable("no source file, or not enough free space for a copy of 1 MiB")
+            setting = native_copy.Setting(
+                **step.setting,
+                size_bytes=size,
+                seconds=max(USEFUL_SECONDS, self.clock.left()),
+                seed=self.world.seed,
+                command=command,
+            )
+            peer = Endpoint(folder=self.folder, path=self.own_path if push or command else "")
+            proof = ready_cache(self.world.server, self.server_path, copy, size)
+            told = {} if proof is None else {"cache": proof}
+            if push:
+                self.own_bytes = size
+            else:
+                self.source_bytes = size
+            try:
+                take((yield Task(step, setting, peer, setting.seconds + BEFORE_SECONDS)), told)
+            except (PartlyRan, Refused) as error:
+                if any(words in str(error) for words in SILENT):
+                    self.lost = f"the mount did not answer before: {error}"
+                raise

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import secrets
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bottleneck.agents.hosts import Host, StageError
 from bottleneck.run import plan
-from bottleneck.run.bench import Bench
-from bottleneck.run.steps import files
+from bottleneck.run.clock import Clock
+from bottleneck.run.files import Files
+from bottleneck.run.log import Log
+from bottleneck.run.steps.sources import cache_proof, hold_source, ready_cache
+from bottleneck.run.world import World
 from bottleneck.target.target import parse
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Refused, Unavailable
@@ -34,12 +37,15 @@ WHOLE_RATIO = 0.8
 class ServerCopies:
     """Where the server's copies go to and come from, and how."""
 
-    bench: Bench
+    world: World
+    clock: Clock
+    log: Log
+    files: Files
     stack: ExitStack
-    share: Endpoint
-    """The run's folder on the client's share."""
-    seconds: float
+    seconds: float = 0.0
     """Meant for one copy."""
+    share: Endpoint = field(default_factory=Endpoint)
+    """The run's folder on the client's share, once it is open."""
     name: str = ""
     """The file on the share that pulls read, once there is one."""
     smaller: Endpoint | None = None
@@ -57,167 +63,142 @@ class ServerCopies:
         """Of the copies."""
         return str(self.share.facts["dialect"])
 
+    def open(self) -> None:
+        """Opens the client's share for a run, and finds what the server copies with.
 
-def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
-    """Opens the client's share for a run, and finds what the server copies with.
-
-    seconds: meant for one copy. Raises Unavailable, Refused or StageError where the server cannot
-    copy from and to here, with the remedy.
-    """
-    if bench.world.server_path is None:
-        raise Unavailable("the share's folder was not found there (use --server-folder DIR)")
-    assert bench.world.server is not None
-    if bench.world.server.ask("smbclient") is None:
-        raise Unavailable(f"the server has no program to copy with ({REMEDY})")
-    own_share = bench.world.options.client_share
-    share = stack.enter_context(
-        bench.world.client.hold(
-            "client-share",
-            _setting(bench),
-            Endpoint() if own_share is None else parse(own_share).endpoint(bench.world.access),
-            bench.clock.lifetime,
-            OPENING_SECONDS,
-        )
-    )
-    _reach(bench, share)
-    if share.facts["engine_server"] == client_share.GIVEN:
-        _watch(bench, bench.world.client, "client", file_server=True)
-        stack.callback(_watch, bench, bench.world.client, "client", file_server=False)
-        _compare_protection(bench, share)
-        if not share.facts["local_path"]:
-            bench.note("the client's agent cannot find the folder of --client-share here")
-    elif not share.facts["on_folder_disk"]:
-        bench.note(
-            f"others may change {bench.world.options.folder}: the copies that the server started "
-            f"used {nameless.on_disk()} on this host"
-        )
-    return ServerCopies(bench, stack, share, seconds)
-
-
-def _compare_protection(bench: Bench, share: Endpoint) -> None:
-    """The user's own share may protect its copies otherwise than the server's: that costs too."""
-    own, there = (
-        "encrypted" if facts.get("encryption") else "signed" if facts.get("signing") else "plain"
-        for facts in (share.facts, bench.world.share.facts)
-    )
-    if own != there:
-        bench.note(
-            f"copies with the client's share are {own}, copies with the server's share "
-            f"{there}: they differ in more than who starts them"
-        )
-
-
-def _setting(bench: Bench) -> client_share.Setting:
-    dialect = str(bench.world.share.facts["dialect"])
-    own, there = (bench.world.facts[side].interface for side in ("client", "server"))
-    if bench.world.options.client_share is None:
-        if own is None:
-            raise Unavailable("this host's address for the server is unknown (use --client-share)")
-        if dialect == "smb1":
-            raise Unavailable(
-                "the server's share supports SMB1 only, and a share opened on this host does not"
+        Raises Unavailable, Refused or StageError where the server cannot copy from and to here,
+        with the remedy.
+        """
+        if self.files.server_path is None:
+            raise Unavailable("the share's folder was not found there (use --server-folder DIR)")
+        assert self.world.server is not None
+        if self.world.server.ask("smbclient") is None:
+            raise Unavailable(f"the server has no program to copy with ({REMEDY})")
+        own_share = self.world.options.client_share
+        there = Endpoint() if own_share is None else parse(own_share).endpoint(self.world.access)
+        given = self._setting(), there, self.clock.lifetime, OPENING_SECONDS
+        share = self.stack.enter_context(self.world.client.hold("client-share", *given))
+        self.share = share
+        self._reach(share)
+        if share.facts["engine_server"] == client_share.GIVEN:
+            self._watch(self.world.client, "client", file_server=True)
+            self.stack.callback(self._watch, self.world.client, "client", file_server=False)
+            self._compare_protection(share)
+            if not share.facts["local_path"]:
+                self.log.note("the client's agent cannot find the folder of --client-share here")
+        elif not share.facts["on_folder_disk"]:
+            self.log.note(
+                f"others may change {self.world.options.folder}: the copies that the server "
+                f"started used {nameless.on_disk()} on this host"
             )
-    addresses = [bench.world.address, there.address if there else "", own.address if own else ""]
-    return client_share.Setting(
-        run=secrets.token_hex(16),
-        dialect=dialect,
-        folder=bench.world.options.folder,
-        address=own.address if own else "",
-        allow=tuple(dict.fromkeys(each for each in addresses if each)),
-        signed=bench.world.share.facts.get("signing") is not None,
-        encrypted=bench.world.share.facts.get("encryption") is not None,
-    )
 
+    def _compare_protection(self, share: Endpoint) -> None:
+        """The user's own share may protect its copies otherwise than the server's does."""
+        words = (("encryption", "encrypted"), ("signing", "signed"))
+        own, there = (
+            next((word for name, word in words if facts.get(name)), "plain")
+            for facts in (share.facts, self.files.share.facts)
+        )
+        if own != there:
+            self.log.note(
+                f"copies with the client's share are {own}, copies with the server's share "
+                f"{there}: they differ in more than who starts them"
+            )
 
-def _reach(bench: Bench, share: Endpoint) -> None:
-    """Raises Unavailable with the remedy where the server gets no connection to the client."""
-    assert bench.world.server is not None
-    why = bench.world.server.ask(
-        "reach",
-        2 * REACH_SECONDS,
-        host=share.host,
-        port=share.port,
-        wait_seconds=REACH_SECONDS,
-    )
-    if why:
-        own = ", or use --client-share" if bench.world.options.client_share is None else ""
-        raise Unavailable(
-            f"the server cannot reach {share.host} port {share.port} ({why}): "
-            f"allow it in the client's firewall{own}"
+    def _setting(self) -> client_share.Setting:
+        dialect = self.files.dialect
+        own, there = (self.world.facts[side].interface for side in ("client", "server"))
+        if self.world.options.client_share is None:
+            if own is None:
+                unknown = "this host's address for the server is unknown"
+                raise Unavailable(f"{unknown} (use --client-share)")
+            if dialect == "smb1":
+                only = "the server's share supports SMB1 only"
+                raise Unavailable(f"{only}, and a share opened on this host does not")
+        addresses = [self.world.address, there.address if there else "", own.address if own else ""]
+        return client_share.Setting(
+            run=secrets.token_hex(16),
+            dialect=dialect,
+            folder=self.world.options.folder,
+            address=own.address if own else "",
+            allow=tuple(dict.fromkeys(each for each in addresses if each)),
+            signed=self.files.share.facts.get("signing") is not None,
+            encrypted=self.files.share.facts.get("encryption") is not None,
         )
 
-
-def _watch(bench: Bench, host: Host, side: plan.Side, file_server: bool) -> None:
-    """Which of a host's counters belong to its part of a copy."""
-    toward = bench.world.address_of("server" if side == "client" else "client")
-    host.watch(bench.world.facts[side], toward, file_server)
-
-
-def whole_source(served: ServerCopies, size: int) -> tuple[int, str]:
-    """The server's file of exactly that size, which is all that smbclient can send; its path."""
-    bench = served.bench
-    source = served.smaller or bench.sources["server"]
-    whole = int(source.facts["size_bytes"])
-    if size >= WHOLE_RATIO * whole:
-        return whole, source.path
-    assert bench.world.server is not None
-    grace_seconds = OPENING_SECONDS - bench.world.times().fill
-    held = files.hold_source(
-        bench, bench.world.server, bench.world.test_file_folder("server"), size, grace_seconds
-    )
-    smaller = served.stack.enter_context(held)
-    served.smaller = smaller
-    return int(smaller.facts["size_bytes"]), smaller.path
-
-
-def looked_at(served: ServerCopies, name: str, size: int) -> bool | None:
-    """Whether what arrived at the client is the payload; None: its agent cannot look."""
-    if not served.path:
-        return None
-    bench = served.bench
-    asked = {"path": served.path, "file_name": name, "size_bytes": size, "seed": bench.seed}
-    try:
-        return bool(bench.world.client.ask("served-intact", LOOK_SECONDS, **asked))
-    except (StageError, Refused, Unavailable) as error:
-        bench.note(f"the file that the server pushed could not be checked: {error}")
-        return None
-
-
-def replace_source(served: ServerCopies, name: str, size: int) -> None:
-    """What was pushed last is what pulls read."""
-    older, served.name, served.good_bytes = served.name, name, size
-    if older and served.path:
-        served.bench.world.client.ask("served-remove", path=served.path, file_name=older)
-
-
-def source_of(served: ServerCopies, size: int) -> int:
-    """Brings the file that a pull reads to that size, where the client's agent can; its size."""
-    if not served.path:
-        return served.good_bytes
-    bench = served.bench
-    name = served.name or new_name(served.path)
-    asked: dict[str, Any] = {"path": served.path, "file_name": name, "seed": bench.seed}
-    asked |= {"limit_seconds": bench.world.times().fill, "create": not served.name}
-    if not served.name and served.share.facts["engine_server"] == client_share.GIVEN:
-        return served.good_bytes
-    seconds = bench.world.times().fill + RESIZE_GRACE_SECONDS
-    try:
-        made = int(bench.world.client.ask("served-resize", seconds, size_bytes=size, **asked))
-    except (StageError, Refused, Unavailable):
-        # Another user's file: it is pulled as it is.
-        return served.good_bytes
-    served.name, served.good_bytes = name, made
-    return made
-
-
-def client_cache(served: ServerCopies, copy: str, size: int) -> Details:
-    """Has the client make a pull's source cold or warm, and prove it; goes into the details."""
-    requested = copy.partition(".")[2]
-    if not served.path and requested == "uncached":
-        raise Unavailable(
-            "the source could not be removed from the page cache: the client's agent cannot "
-            "find the folder of its share"
+    def _reach(self, share: Endpoint) -> None:
+        """Raises Unavailable with the remedy where the server gets no connection to the client."""
+        assert self.world.server is not None
+        why = self.world.server.ask(
+            "reach", 2 * REACH_SECONDS, host=share.host, port=share.port, wait_seconds=REACH_SECONDS
         )
-    client = served.bench.world.client
-    proof = files.ready_cache(client, served.path, copy, size, file_name=served.name)
-    return {**(proof or files.cache_proof("client", requested)), "side": "client"}
+        if why:
+            own = ", or use --client-share" if self.world.options.client_share is None else ""
+            raise Unavailable(
+                f"the server cannot reach {share.host} port {share.port} ({why}): "
+                f"allow it in the client's firewall{own}"
+            )
+
+    def _watch(self, host: Host, side: plan.Side, file_server: bool) -> None:
+        """Which of a host's counters belong to its part of a copy."""
+        toward = self.world.address_of("server" if side == "client" else "client")
+        host.watch(self.world.facts[side], toward, file_server)
+
+    def whole_source(self, size: int) -> tuple[int, str]:
+        """The server's file of exactly that size, as smbclient can send no part; its path."""
+        source = self.smaller or self.files.sources["server"]
+        whole = int(source.facts["size_bytes"])
+        if size >= WHOLE_RATIO * whole:
+            return whole, source.path
+        assert self.world.server is not None
+        folder, grace = self.files.test_folder("server"), OPENING_SECONDS - self.world.times().fill
+        held = hold_source(self.world, self.clock, self.world.server, folder, size, grace)
+        smaller = self.smaller = self.stack.enter_context(held)
+        return int(smaller.facts["size_bytes"]), smaller.path
+
+    def looked_at(self, name: str, size: int) -> bool | None:
+        """Whether what arrived at the client is the payload; None: its agent cannot look."""
+        if not self.path:
+            return None
+        asked = {"path": self.path, "file_name": name, "size_bytes": size, "seed": self.world.seed}
+        try:
+            return bool(self.world.client.ask("served-intact", LOOK_SECONDS, **asked))
+        except (StageError, Refused, Unavailable) as error:
+            self.log.note(f"the file that the server pushed could not be checked: {error}")
+            return None
+
+    def replace_source(self, name: str, size: int) -> None:
+        """What was pushed last is what pulls read."""
+        older, self.name, self.good_bytes = self.name, name, size
+        if older and self.path:
+            self.world.client.ask("served-remove", path=self.path, file_name=older)
+
+    def source_of(self, size: int) -> int:
+        """Brings the file that a pull reads to that size, where the client can; its size."""
+        if not self.path:
+            return self.good_bytes
+        name = self.name or new_name(self.path)
+        asked: dict[str, Any] = {"path": self.path, "file_name": name, "seed": self.world.seed}
+        asked |= {"limit_seconds": self.world.times().fill, "create": not self.name}
+        if not self.name and self.share.facts["engine_server"] == client_share.GIVEN:
+            return self.good_bytes
+        seconds = self.world.times().fill + RESIZE_GRACE_SECONDS
+        try:
+            made = int(self.world.client.ask("served-resize", seconds, size_bytes=size, **asked))
+        except (StageError, Refused, Unavailable):
+            # Another user's file: it is pulled as it is.
+            return self.good_bytes
+        self.name, self.good_bytes = name, made
+        return made
+
+    def client_cache(self, copy: str, size: int) -> Details:
+        """Has the client make a pull's source cold or warm, and prove it; goes into the details."""
+        requested = copy.partition(".")[2]
+        if not self.path and requested == "uncached":
+            raise Unavailable(
+                "the source could not be removed from the page cache: the client's agent cannot "
+                "find the folder of its share"
+            )
+        client = self.world.client
+        proof = ready_cache(client, self.path, copy, size, file_name=self.name)
+        return {**(proof or cache_proof("client", requested)), "side": "client"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -14,8 +13,11 @@ from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import positive
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import NEEDS_AGENT, Bench
-from bottleneck.run.steps import files
+from bottleneck.run.clock import Clock
+from bottleneck.run.files import Files
+from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
+from bottleneck.run.steps.sources import FILL_SECONDS, FIRST_BYTES, Sources
+from bottleneck.run.world import World, so_far
 from bottleneck.text.units import link_text
 from probes.core.records import SMB_PORT, Endpoint, Measured, Skipped, rates, run_rate
 from probes.core.stage import (
@@ -52,201 +54,188 @@ STOOD_STILL = (
 """In the error of what the path may have stopped."""
 
 
-def ask_path(bench: Bench, error: str) -> None:
-    """Looks at the path once, at the moment when something on it stood still, as its error says."""
-    asked = any(each.stage == path.STAGE.name for each in bench.log.steps)
-    still = any(each in error for each in STOOD_STILL)
-    if still and not asked and bench.world.wants(path.STAGE.name):
-        measure(bench, path.STAGE, "why the transfer stood still")
-
-
-def dropped(bench: Bench, verb: str) -> bool:
-    """Whether the path was seen to drop full-size packets of a direction."""
-    return mtu.hole(bench.report(), "client" if verb == "push" else "server") is not None
-
-
-def in_vain(bench: Bench, verb: str) -> bool:
-    """Whether a copy would only stall again: its like did, on a path that drops full packets.
-
-    A pull reads what was pushed: on a path that drops those, there is nothing to be pulled.
-    """
-    if verb == "pull" and not bench.source_bytes and dropped(bench, "push"):
-        return True
-    alike = (s for s in bench.log.steps if str(s.setting.get("copy", "")).startswith(verb))
-    return any(map(bench.log.failed, alike)) and dropped(bench, verb)
-
-
-def measure(bench: Bench, stage: Stage, why: str, most_seconds: float = math.inf) -> None:
-    """All turns of a stage that there is time for; most_seconds: of all of them together."""
-    module = module_of(stage.name)
-    turns = list(_turns(bench, module))
-    for turn in turns:
-        seconds = _seconds(bench, stage, turn, most_seconds / len(turns))
-        if seconds is None:
-            return
-        key, share = turn.timed
-        _make(bench, module, turn, why, replace(turn.setting, **{key: share * seconds}), seconds)
-    if stage.by_agent and not stage.needs and bench.world.server is None:
-        bench.note(f"{stage.name} between the hosts: skipped: {NEEDS_AGENT}")
-
-
-def _turns(bench: Bench, module: Any) -> Iterator[Turn]:
-    """A stage's turns as the user chose them: those that differ in nothing else are one."""
-    made = set()
-    for turn in module.turns(known(bench, module.STAGE)):
-        setting = bench.world.chosen(turn.setting)
-        if (setting, turn.initiator) not in made:
-            made.add((setting, turn.initiator))
-            yield replace(turn, setting=setting)
-
-
-def _make(bench: Bench, module: Any, turn: Turn, why: str, setting: Any, seconds: float) -> None:
-    stage: Stage = module.STAGE
-    step = bench.step(stage.name, setting, plan.side(turn.initiator))
-    optional = stage.optional and not bench.world.alone(stage.name)
-    with bench.outcome(step, turn.label, why, optional) as take:
-        if turn.peer == "agent" and bench.world.server is None:
-            raise Unavailable(NEEDS_AGENT)
-        # A pace that was chosen needs no look at what the path carries.
-        if hasattr(module, "fitted") and "bytes_per_second" not in bench.world.options.settings:
-            key = (stage.name, turn.initiator, setting)
-            if key not in bench.fitted:
-                known = _more_known(bench, stage, setting)
-                bench.fitted[key] = bench.world.chosen(module.fitted(setting, known))
-            setting = bench.fitted[key]
-            # what is not chosen before its turn stands in the report too
-            step.setting.update(bench.step(stage.name, setting, "client").setting)
-        lifetime = seconds + turn.grace_seconds
-        with _peer(bench, stage, turn, setting, lifetime) as peer:
-            take(bench.run(step, setting, peer, lifetime, both=turn.peer != "own"))
-
-
-@contextmanager
-def _peer(
-    bench: Bench, stage: Stage, turn: Turn, setting: Any, lifetime: float
-) -> Iterator[Endpoint]:
-    """Who answers a turn, until left."""
-    if turn.peer not in ("agent", "own"):
-        yield replace(bench.world.share, path="") if turn.peer == "share" else Endpoint()
-        return
-    host = (
-        bench.world.server if turn.peer == "agent" else bench.world.hosts[plan.side(turn.initiator)]
-    )
-    assert host is not None
-    with host.hold(stage.name, setting, bench.world.caller, lifetime) as held:
-        yield held if turn.peer == "own" else replace(held, host=bench.world.address)
-
-
-def known(bench: Bench, stage: Stage) -> Known:
-    """What is known as a stage's turn comes."""
-    return Known(
-        address=bench.world.address,
-        port=bench.world.options.target.port or SMB_PORT,
-        dialect=str(bench.world.share.facts.get("dialect") or ""),
-        seed=bench.seed,
-        budget_seconds=bench.world.options.budget_seconds,
-        alone=bench.world.alone(stage.name),
-        agent=bench.world.server is not None,
-        connect_seconds=float(bench.world.share.facts.get("connect_seconds") or 0.0),
-    )
-
-
-def _more_known(bench: Bench, stage: Stage, setting: Any) -> Known:
-    """With what has to be found out for a setting."""
-    found = known(bench, stage)
-    if "rate" in stage.needs:
-        rate, rtt_seconds = path_rate(bench, setting.verb)
-        link = link_that_fits(bench, rate) or ""
-        found = replace(found, bytes_per_second=rate, rtt_seconds=rtt_seconds, link=link)
-    if "source" in stage.needs and setting.verb == "pull":
-        return replace(found, source_bytes=files.ready_bytes(bench, found.dialect))
-    if "share" in stage.needs:
-        return replace(found, room_bytes=files.room_bytes(bench))
-    return found
-
-
-def usual_seconds_of(bench: Bench, stage: Stage) -> float:
-    """What all turns of a stage take in a usual run."""
-    return sum(each.usual_seconds for each in _turns(bench, module_of(stage.name)))
-
-
-def _seconds(
-    bench: Bench, stage: Stage, turn: Turn, most_seconds: float = math.inf
-) -> float | None:
-    seconds = bench.world.options.settings.get("seconds")
-    if seconds is not None:
-        return float(seconds)
-    if not turn.least_seconds:
-        return seconds_for(bench, stage, turn.usual_seconds, turn.parts, most_seconds)
-    scale = max(LEAST_SCALE, _scale(bench))
-    return min(turn.most_seconds, max(turn.least_seconds, scale * turn.usual_seconds))
-
-
-def _scale(bench: Bench) -> float:
-    return min(MOST_TIMES_USUAL, bench.world.options.usual_seconds / USUAL_BUDGET_SECONDS)
-
-
-def seconds_for(
-    bench: Bench,
-    stage: Stage,
-    usual_seconds: float,
-    parts: float = 1,
-    most_seconds: float = math.inf,
-) -> float | None:
-    """Seconds for a stage that usually takes so long; None: left out, which is noted.
-
-    parts: how many times as long the stage takes if it is all that was asked for.
-    """
-    least = LEAST_TIMES_USUAL * usual_seconds
-    if bench.world.options.runs:
-        return usual_seconds
-    if bench.world.alone(stage.name):
-        return max(least, min(MOST_TIMES_ALONE * usual_seconds, bench.clock.left() / parts))
-    seconds = min(usual_seconds * _scale(bench), SHARE_OF_LEFT * bench.clock.left(), most_seconds)
-    if bench.world.options.budget_seconds < stage.least_budget_seconds or seconds < least:
-        bench.note(f"{stage.name}: skipped: out of time (use a larger --budget)")
-        return None
-    return seconds
-
-
-def path_rate(bench: Bench, verb: str) -> tuple[float, float | None]:
-    """What TCP carries between the hosts by the system's own tuning, and its least round trip.
-
-    By the run's own tcp steps, the fastest of them; where there are none, by a short trial, and
-    where round trips are long by a longer one: the first is their slow start. Raises Unavailable
-    without an agent on the server, StageError where the trial breaks.
-    """
-    found = [
-        (rates(outcome).median, positive(outcome.details, *RTT))
-        for step, outcome in bench.log.entries()
-        if isinstance(outcome, Measured)
-        and (step.stage, step.initiator) == ("tcp", "client")
-        and (step.setting.get("verb"), step.setting.get("engine")) == (verb, None)
-    ]
-    if found:
-        return max(found, key=lambda each: each[0])
-    first = _trial(bench, verb, TRIAL_SECONDS)
-    needed = min(MOST_TRIAL_SECONDS, TRIAL_ROUND_TRIPS * (first[1] or 0.0))
-    return first if needed <= TRIAL_SECONDS else _trial(bench, verb, needed)
-
-
-def _trial(bench: Bench, verb: str, seconds: float) -> tuple[float, float | None]:
-    if bench.world.server is None:
-        raise Unavailable(NEEDS_AGENT)
-    setting = tcp.Setting(verb, seconds=seconds, address=bench.world.address)
-    most_seconds = seconds + HOLD_SECONDS
-    with bench.world.server.hold("tcp", setting, bench.world.caller, most_seconds) as peer:
-        there = replace(peer, host=bench.world.address)
-        ran = bench.run(bench.step("tcp", setting, "client"), setting, there, most_seconds)
-    return run_rate(ran.samples), positive(ran.details, *RTT)
-
-
-def link_that_fits(bench: Bench, bytes_per_second: float) -> str | None:
+def link_that_fits(world: World, bytes_per_second: float) -> str | None:
     """The standard link whose payload that is, in words."""
-    interfaces = (each.interface for each in bench.world.facts.values())
+    interfaces = (each.interface for each in world.facts.values())
     sizes = [each.mtu_bytes for each in interfaces if each is not None and each.mtu_bytes]
     match = looks_like(bytes_per_second, min(sizes, default=None))
     return None if match is None else link_text(match.bits_per_second)
+
+
+@dataclass
+class Turns:
+    """The stages that explain copies by turns one after the other."""
+
+    world: World
+    clock: Clock
+    log: Log
+    files: Files
+    sources: Sources
+    fitted: dict[Any, Any] = field(default_factory=dict)
+    """By a stage and its setting, what that was fitted to: the same in each run."""
+
+    def ask_path(self, error: str) -> Tasks[None]:
+        """Looks at the path once, at the moment when something stood still, as its error says."""
+        asked = any(each.stage == path.STAGE.name for each in self.log.steps)
+        still = any(each in error for each in STOOD_STILL)
+        if still and not asked and self.world.wants(path.STAGE.name):
+            yield from self.measure(path.STAGE, "why the transfer stood still")
+
+    def dropped(self, verb: str) -> bool:
+        """Whether the path was seen to drop full-size packets of a direction."""
+        known = so_far(self.world, self.clock, self.log, self.files)
+        return mtu.hole(known, "client" if verb == "push" else "server") is not None
+
+    def in_vain(self, verb: str) -> bool:
+        """Whether a copy would only stall again: its like did, on a path that drops full packets.
+
+        A pull reads what was pushed: on a path that drops those, there is nothing to be pulled.
+        """
+        if verb == "pull" and not self.files.source_bytes and self.dropped("push"):
+            return True
+        alike = (s for s in self.log.steps if str(s.setting.get("copy", "")).startswith(verb))
+        return any(map(self.log.failed, alike)) and self.dropped(verb)
+
+    def measure(self, stage: Stage, why: str, most_seconds: float = math.inf) -> Tasks[None]:
+        """All turns of a stage that there is time for; most_seconds: of all of them together."""
+        module = module_of(stage.name)
+        turns = list(self._turns(module))
+        for turn in turns:
+            seconds = self._seconds(stage, turn, most_seconds / len(turns))
+            if seconds is None:
+                return
+            key, share = turn.timed
+            setting = replace(turn.setting, **{key: share * seconds})
+            yield from self._make(module, turn, why, setting, seconds)
+        if stage.by_agent and not stage.needs and self.world.server is None:
+            self.log.note(f"{stage.name} between the hosts: skipped: {NEEDS_AGENT}")
+
+    def _turns(self, module: Any) -> Iterator[Turn]:
+        """A stage's turns as the user chose them: those that differ in nothing else are one."""
+        made = set()
+        for turn in module.turns(self.known(module.STAGE)):
+            setting = self.world.chosen(turn.setting)
+            if (setting, turn.initiator) not in made:
+                made.add((setting, turn.initiator))
+                yield replace(turn, setting=setting)
+
+    def _make(self, module: Any, turn: Turn, why: str, setting: Any, seconds: float) -> Tasks[None]:
+        stage: Stage = module.STAGE
+        step = step_of(stage.name, setting, plan.side(turn.initiator))
+        optional = stage.optional and not self.world.alone(stage.name)
+        with self.log.attempt(step, turn.label, why, optional) as take:
+            if turn.peer == "agent" and self.world.server is None:
+                raise Unavailable(NEEDS_AGENT)
+            # A pace that was chosen needs no look at what the path carries.
+            if hasattr(module, "fitted") and "bytes_per_second" not in self.world.options.settings:
+                key = (stage.name, turn.initiator, setting)
+                if key not in self.fitted:
+                    known = yield from self._more_known(stage, setting)
+                    self.fitted[key] = self.world.chosen(module.fitted(setting, known))
+                setting = self.fitted[key]
+                # what is not chosen before its turn stands in the report too
+                step.setting.update(step_of(stage.name, setting, "client").setting)
+            peer, opened_by = self._peer(turn)
+            lifetime = seconds + turn.grace_seconds
+            both = turn.peer != "own"
+            take((yield Task(step, setting, peer, lifetime, opened_by, both)))
+
+    def _peer(self, turn: Turn) -> tuple[Endpoint, str]:
+        """Who answers a turn, and who opens that for it."""
+        if turn.peer in ("agent", "own"):
+            return self.world.caller, "server" if turn.peer == "agent" else turn.initiator
+        return replace(self.files.share, path="") if turn.peer == "share" else Endpoint(), ""
+
+    def known(self, stage: Stage) -> Known:
+        """What is known as a stage's turn comes."""
+        return Known(
+            address=self.world.address,
+            port=self.world.options.target.port or SMB_PORT,
+            dialect=str(self.files.share.facts.get("dialect") or ""),
+            seed=self.world.seed,
+            budget_seconds=self.world.options.budget_seconds,
+            alone=self.world.alone(stage.name),
+            agent=self.world.server is not None,
+            connect_seconds=self.world.connect_seconds,
+        )
+
+    def _more_known(self, stage: Stage, setting: Any) -> Tasks[Known]:
+        """With what has to be found out for a setting."""
+        found = self.known(stage)
+        if "rate" in stage.needs:
+            rate, rtt_seconds = yield from self.path_rate(setting.verb)
+            link = link_that_fits(self.world, rate) or ""
+            found = replace(found, bytes_per_second=rate, rtt_seconds=rtt_seconds, link=link)
+        if "source" in stage.needs and setting.verb == "pull":
+            held = yield from self.sources.ready_bytes(found.dialect)
+            return replace(found, source_bytes=held)
+        if "share" in stage.needs:
+            return replace(found, room_bytes=self.sources.room_bytes())
+        return found
+
+    def usual_seconds_of(self, stage: Stage) -> float:
+        """What all turns of a stage take in a usual run."""
+        return sum(each.usual_seconds for each in self._turns(module_of(stage.name)))
+
+    def _seconds(self, stage: Stage, turn: Turn, most_seconds: float = math.inf) -> float | None:
+        seconds = self.world.options.settings.get("seconds")
+        if seconds is not None:
+            return float(seconds)
+        if not turn.least_seconds:
+            return self.seconds_for(stage, turn.usual_seconds, turn.parts, most_seconds)
+        scale = max(LEAST_SCALE, self._scale())
+        return min(turn.most_seconds, max(turn.least_seconds, scale * turn.usual_seconds))
+
+    def _scale(self) -> float:
+        return min(MOST_TIMES_USUAL, self.world.options.usual_seconds / USUAL_BUDGET_SECONDS)
+
+    def seconds_for(
+        self, stage: Stage, usual_seconds: float, parts: float = 1, most_seconds: float = math.inf
+    ) -> float | None:
+        """Seconds for a stage that usually takes so long; None: left out, which is noted.
+
+        parts: how many times as long the stage takes if it is all that was asked for.
+        """
+        least = LEAST_TIMES_USUAL * usual_seconds
+        if self.world.options.runs:
+            return usual_seconds
+        if self.world.alone(stage.name):
+            return max(least, min(MOST_TIMES_ALONE * usual_seconds, self.clock.left() / parts))
+        part_of_left = SHARE_OF_LEFT * self.clock.left()
+        seconds = min(usual_seconds * self._scale(), part_of_left, most_seconds)
+        if self.world.options.budget_seconds < stage.least_budget_seconds or seconds < least:
+            self.log.note(f"{stage.name}: skipped: out of time (use a larger --budget)")
+            return None
+        return seconds
+
+    def path_rate(self, verb: str) -> Tasks[tuple[float, float | None]]:
+        """What TCP carries between the hosts by the system's own tuning, and its least round trip.
+
+        By the run's own tcp steps, the fastest of them; where there are none, by a short trial,
+        and where round trips are long by a longer one: the first is their slow start. Raises
+        Unavailable without an agent on the server, StageError where the trial breaks.
+        """
+        found = [
+            (rates(outcome).median, positive(outcome.details, *RTT))
+            for step, outcome in self.log.entries()
+            if isinstance(outcome, Measured)
+            and (step.stage, step.initiator) == ("tcp", "client")
+            and (step.setting.get("verb"), step.setting.get("engine")) == (verb, None)
+        ]
+        if found:
+            return max(found, key=lambda each: each[0])
+        first = yield from self._trial(verb, TRIAL_SECONDS)
+        needed = min(MOST_TRIAL_SECONDS, TRIAL_ROUND_TRIPS * (first[1] or 0.0))
+        return first if needed <= TRIAL_SECONDS else (yield from self._trial(verb, needed))
+
+    def _trial(self, verb: str, seconds: float) -> Tasks[tuple[float, float | None]]:
+        if self.world.server is None:
+            raise Unavailable(NEEDS_AGENT)
+        setting = tcp.Setting(verb, seconds=seconds, address=self.world.address)
+        most_seconds = seconds + HOLD_SECONDS
+        step = step_of("tcp", setting, "client")
+        ran = yield Task(step, setting, self.world.caller, most_seconds, "server")
+        return run_rate(ran.samples), positive(ran.details, *RTT)
 
 
 # -- the same bytes plain, signed and encrypted: what security costs (stage smb-tax) --------------
@@ -264,87 +253,86 @@ TAX_GRACE_SECONDS = 30.0
 
 
 @dataclass
-class _Taxed:
+class Security:
     """What the copies so far have taught."""
 
-    copy_seconds: float
+    turns: Turns
+    why: str
+    copy_seconds: float = 0.0
+    """Meant for one."""
     sizes: dict[str, int] = field(default_factory=dict)
     """By verb, the same for every security."""
     denied: dict[str, str] = field(default_factory=dict)
     """By security, why the server does not allow it."""
 
+    def measure(self) -> Tasks[None]:
+        """Rounds of all six copies, forth and back in turn: what drifts hits each security alike.
 
-def measure_security(bench: Bench, why: str) -> None:
-    """Rounds of all six copies, forth and back in turn: what drifts hits each security alike.
-
-    What the server does not allow is a note; it is a Skipped step where this stage is all that
-    was asked for.
-    """
-    seconds = seconds_for(bench, smb_tax.STAGE, smb_tax.STAGE.usual_seconds, parts=2)
-    if seconds is None:
-        return
-    if files.room_bytes(bench) < files.FIRST_BYTES:
-        for security, verb in product(SECURITIES, smb_tax.VERBS):
-            bench.log.add(_taxed_step(bench, verb, security), Skipped(NO_ROOM), why)
-        return
-    until = bench.clock.elapsed() + seconds
-    taxed = _Taxed(max(LEAST_TAXED_SECONDS, seconds / COPIES_A_ROUND / 2 - TAX_LOGIN_SECONDS))
-    for number in range(1 if bench.world.options.runs else MOST_ROUNDS):
-        began = bench.clock.elapsed()
-        for security in SECURITIES if number % 2 == 0 else SECURITIES[::-1]:
-            for verb in smb_tax.VERBS:
-                if security not in taxed.denied:
-                    _taxed_copy(bench, verb, security, taxed, why)
-                elif bench.world.alone(smb_tax.STAGE.name):
-                    reason = taxed.denied[security]
-                    bench.log.add(_taxed_step(bench, verb, security), Skipped(reason), why)
-        now = bench.clock.elapsed()
-        if now + (now - began) > until:
+        What the server does not allow is a note; it is a Skipped step where this stage is all that
+        was asked for.
+        """
+        seconds = self.turns.seconds_for(smb_tax.STAGE, smb_tax.STAGE.usual_seconds, parts=2)
+        if seconds is None:
             return
+        if self.turns.sources.room_bytes() < FIRST_BYTES:
+            for security, verb in product(SECURITIES, smb_tax.VERBS):
+                self.turns.log.add(self._step(verb, security), Skipped(NO_ROOM), self.why)
+            return
+        until = self.turns.clock.elapsed() + seconds
+        each = seconds / COPIES_A_ROUND / 2 - TAX_LOGIN_SECONDS
+        self.copy_seconds = max(LEAST_TAXED_SECONDS, each)
+        for number in range(1 if self.turns.world.options.runs else MOST_ROUNDS):
+            began = self.turns.clock.elapsed()
+            for security in SECURITIES if number % 2 == 0 else SECURITIES[::-1]:
+                for verb in smb_tax.VERBS:
+                    if security not in self.denied:
+                        yield from self._copy(verb, security)
+                    elif self.turns.world.alone(smb_tax.STAGE.name):
+                        reason = self.denied[security]
+                        self.turns.log.add(self._step(verb, security), Skipped(reason), self.why)
+            now = self.turns.clock.elapsed()
+            if now + (now - began) > until:
+                return
 
+    def _setting(self, verb: str, security: str) -> smb_tax.Setting:
+        dialect, seed = self.turns.files.dialect, self.turns.world.seed
+        return smb_tax.Setting(verb, dialect, security, 0, 0.0, seed)
 
-def _taxed_setting(bench: Bench, verb: str, security: str) -> smb_tax.Setting:
-    return smb_tax.Setting(
-        verb, str(bench.world.share.facts["dialect"]), security, 0, 0.0, bench.seed
-    )
+    def _step(self, verb: str, security: str) -> Step:
+        """The step of a copy, without what is chosen on the way."""
+        return step_of(smb_tax.STAGE.name, self._setting(verb, security), "client")
 
+    def _copy(self, verb: str, security: str) -> Tasks[None]:
+        """One run of one copy."""
+        step = self._step(verb, security)
+        deadline = max(LEAST_DEADLINE_SECONDS, DEADLINE_TIMES * self.copy_seconds)
+        # a server that insists on its security is well kept: that is no stage missing
+        optional = not self.turns.world.alone(smb_tax.STAGE.name)
+        label = f"security {security} {verb}"
+        with self.turns.log.attempt(step, label, self.why, optional) as take:
+            if verb not in self.sizes:
+                self.sizes[verb] = yield from self._size(verb)
+            setting = self._setting(verb, security)
+            setting = replace(setting, size_bytes=self.sizes[verb], seconds=deadline)
+            peer = replace(self.turns.files.share, path="")
+            try:
+                take((yield Task(step, setting, peer, deadline + TAX_GRACE_SECONDS)))
+            except Unavailable as error:
+                self.denied[security] = str(error)
+                raise
 
-def _taxed_step(bench: Bench, verb: str, security: str) -> Step:
-    """The step of a copy, without what is chosen on the way."""
-    return bench.step(smb_tax.STAGE.name, _taxed_setting(bench, verb, security), "client")
-
-
-def _taxed_copy(bench: Bench, verb: str, security: str, taxed: _Taxed, why: str) -> None:
-    """One run of one copy."""
-    step = _taxed_step(bench, verb, security)
-    deadline = max(LEAST_DEADLINE_SECONDS, DEADLINE_TIMES * taxed.copy_seconds)
-    # a server that insists on its security is well kept: that is no stage missing
-    optional = not bench.world.alone(smb_tax.STAGE.name)
-    with bench.outcome(step, f"security {security} {verb}", why, optional) as take:
-        if verb not in taxed.sizes:
-            taxed.sizes[verb] = _taxed_size(bench, verb, taxed.copy_seconds)
-        setting = replace(
-            _taxed_setting(bench, verb, security), size_bytes=taxed.sizes[verb], seconds=deadline
-        )
-        peer = replace(bench.world.share, path="")
-        try:
-            take(bench.run(step, setting, peer, deadline + TAX_GRACE_SECONDS))
-        except Unavailable as error:
-            taxed.denied[security] = str(error)
-            raise
-
-
-def _taxed_size(bench: Bench, verb: str, seconds: float) -> int:
-    """Bytes that a plain copy moves in about that time; what file and share have room for."""
-    spoken = str(bench.world.share.facts["dialect"])
-    held = files.ready_bytes(bench, spoken)
-    rate = held / files.FILL_SECONDS
-    for step in bench.log.steps:
-        setting = step.setting
-        if step.stage == "smb-copy" and (setting["end"], setting["dialect"]) == ("memory", spoken):
-            told = bench.log.rate(step)
-            if told is not None and setting["copy"].startswith(verb):
-                rate = told
-    most = held if verb == "pull" else files.room_bytes(bench)
-    size = min(most, MOST_TAXED_BYTES, max(plan.MIB, int(rate * seconds)))
-    return size // plan.MIB * plan.MIB or size
+    def _size(self, verb: str) -> Tasks[int]:
+        """Bytes that a plain copy moves in about that time; what file and share have room for."""
+        spoken = self.turns.files.dialect
+        held = yield from self.turns.sources.ready_bytes(spoken)
+        rate = held / FILL_SECONDS
+        for step in self.turns.log.steps:
+            setting = step.setting
+            alike = ("memory", spoken)
+            if step.stage == "smb-copy" and (setting["end"], setting["dialect"]) == alike:
+                told = self.turns.log.rate(step)
+                if told is not None and setting["copy"].startswith(verb):
+                    rate = told
+        most = held if verb == "pull" else self.turns.sources.room_bytes()
+        size = min(most, MOST_TAXED_BYTES, max(plan.MIB, int(rate * self.copy_seconds)))
+        return size // plan.MIB * plan.MIB or size

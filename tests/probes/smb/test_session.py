@@ -258,10 +258,7 @@ def test_a_dialect_that_is_not_offered_is_unavailable(share: Any) -> None:
 
 
 def test_a_server_of_smb1_alone_is_reached_without_a_second_login(share: Any) -> None:
-    with (
-        share(NT1, "server max protocol = NT1") as (peer, _, _),
-        open_session(peer) as session,
-    ):
+    with share(NT1, "server max protocol = NT1") as (peer, _, _), open_session(peer) as session:
         assert session.facts.dialect == "smb1"
 
 
@@ -323,11 +320,7 @@ def test_a_server_that_says_nothing_costs_one_step(monkeypatch: pytest.MonkeyPat
             while sock.recv(4096):
                 pass
 
-    with (
-        impostor(listen) as peer,
-        pytest.raises(Refused, match="no answer"),
-        open_session(peer),
-    ):
+    with impostor(listen) as peer, pytest.raises(Refused, match="no answer"), open_session(peer):
         pass
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from bottleneck.report.report import Step
-from bottleneck.run import plan, session
-from bottleneck.run.bench import Bench
+from bottleneck.run import plan
+from bottleneck.run.session import Session
 from probes.core.records import Measured, Outcome, Skipped
 from probes.programs.samba import private_samba
 from probes.smb.session import UNENCRYPTED
-from tests.run.steps.benches import PASSWORD, bench_of
+from tests.run.steps.sessions import PASSWORD, session_of
 
 pytestmark = pytest.mark.long
-Ran = tuple[Bench, list[tuple[Step, Outcome]]]
+Ran = tuple[Session, list[tuple[Step, Outcome]]]
 
 
 @pytest.fixture
@@ -30,10 +30,10 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
         own.mkdir()
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
             given = {"stages": ("smb-copy",), "budget_seconds": 60.0, "size_bytes": 2 << 20}
-            bench = bench_of(server, own, **{**given, **chosen})
-            session.measure(bench)
+            session = session_of(server, own, **{**given, **chosen})
+            session.measure()
             assert list(shared.iterdir()) == list(own.iterdir()) == []
-        return bench, list(bench.log.entries())
+        return session, list(session.log.entries())
 
     return run
 
@@ -44,11 +44,11 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
 def test_every_copy_has_the_security_and_the_requests_that_were_chosen(
     ran: Callable[..., Ran], security: str, used: tuple[str | None, str | None]
 ) -> None:
-    bench, entries = ran(security=security, settings={"request_bytes": 65536, "depth": 2})
+    session, entries = ran(security=security, settings={"request_bytes": 65536, "depth": 2})
     measured = [(step, outcome) for step, outcome in entries if isinstance(outcome, Measured)]
     assert {step.setting["copy"] for step, _ in measured} >= {"push.cached", "pull.cached"}
     for step, outcome in measured:
-        for told in (step.setting, outcome.details, bench.report().target):
+        for told in (step.setting, outcome.details, session.report().target):
             assert (told["signing"], told["encryption"]) == used
         assert (outcome.details["request_bytes"], outcome.details["depth"]) == (65536, 2)
 
@@ -64,8 +64,8 @@ def test_every_copy_has_the_security_and_the_requests_that_were_chosen(
 def test_a_security_that_the_server_does_not_allow_is_a_skipped_copy_with_the_reason(
     ran: Callable[..., Ran], option: str, security: str, why: str
 ) -> None:
-    bench, entries = ran(option, security=security)
+    session, entries = ran(option, security=security)
     assert {step.setting["copy"] for step, _ in entries} == set(plan.COPY_ORDER)
     for _, outcome in entries:
         assert isinstance(outcome, Skipped) and why in outcome.reason
-    assert bench.status == "partial"
+    assert session.status == "partial"

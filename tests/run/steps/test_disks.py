@@ -13,13 +13,14 @@ import pytest
 
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.bench import Bench
-from bottleneck.run.steps import disks, files
+from bottleneck.run.session import Session
+from bottleneck.run.steps import disks
+from bottleneck.run.steps.disks import Disks
 from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.records import Measured, Skipped
 from probes.files.folders import folder_facts
 from probes.programs.samba import private_samba
-from tests.run.steps.benches import PASSWORD, begun, bench_of, knowing
+from tests.run.steps.sessions import PASSWORD, begun, knowing, order_of, session_of
 
 MIB = 1 << 20
 FILM_BYTES = 5 * MIB
@@ -46,11 +47,11 @@ def share(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     assert [each.name for each in shared.iterdir()] == ["Film.mkv"]
 
 
-def measured(bench: Bench) -> dict[tuple[str, str, str], Any]:
+def measured(session: Session) -> dict[tuple[str, str, str], Any]:
     """By side, verb and pattern, the outcome of each step; a cached read is left out."""
     return {
         (step.setting["side"], step.setting["verb"], step.setting["pattern"]): outcome
-        for step, outcome in bench.report().entries
+        for step, outcome in session.report().entries
         if step.stage == "disk" and step.setting["cache"] == "uncached"
     }
 
@@ -63,21 +64,22 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
     mine = tmp_path / "mine"
     mine.mkdir()
     before = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
-    bench = bench_of(
+    session = session_of(
         target, mine, size_bytes=8 * MIB, agent="exec:", file=NamedFile("server", "film.MKV")
     )
-    with begun(bench):
-        disks.measure_disks(bench)
-        files.copy_file(bench, "3.1.1", {"signing": None, "encryption": None})
-        knowing(bench, samba_config=[{"option": "sync always"}])
-        disks.explain_disks(bench, "")
-    assert bench.log.complete(), bench.report().entries
-    found = measured(bench)
+    with begun(session) as order:
+        session.carry_out(order.disks.measure())
+        labels: dict[str, object] = {"signing": None, "encryption": None}
+        session.carry_out(order.sources.copy_file("3.1.1", labels))
+        knowing(session, samba_config=[{"option": "sync always"}])
+        session.carry_out(order_of(session).disks.explain(""))
+    assert session.log.complete(), session.report().entries
+    found = measured(session)
     film = found["server", "read", "file"]
     assert isinstance(film, Measured) and film.runs[0][-1].moved_bytes == FILM_BYTES
     assert isinstance(found["server", "write", "synced"], Measured)
     assert ("client", "read", "file") not in found
-    copies = [(s, o) for s, o in bench.report().entries if s.stage == "smb-copy"]
+    copies = [(s, o) for s, o in session.report().entries if s.stage == "smb-copy"]
     ((step, outcome),) = copies
     assert step.setting["copy"] in {"file.pull.cached", "file.pull.uncached"}
     assert isinstance(outcome, Measured) and outcome.details["file_bytes"] == FILM_BYTES
@@ -90,11 +92,11 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
 def test_an_agent_that_may_write_nowhere_reads_the_copies_own_file(
     share: tuple[str, Path], tmp_path: Path
 ) -> None:
-    bench = bench_of(share[0], tmp_path, size_bytes=8 * MIB, agent="exec:")
-    bench.no_source["server"] = "srv may not write there"
-    with begun(bench):
-        disks.measure_disks(bench)
-    found = measured(bench)
+    session = session_of(share[0], tmp_path, size_bytes=8 * MIB, agent="exec:")
+    session.files.no_source["server"] = "srv may not write there"
+    with begun(session) as order:
+        session.carry_out(order.disks.measure())
+    found = measured(session)
     read = found["server", "read", "sequential"]
     assert isinstance(read, Measured) and read.runs[0][-1].moved_bytes >= 2 * MIB
     assert found["server", "write", "sequential"] == Skipped("srv may not write there")
@@ -105,17 +107,15 @@ def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
     share: tuple[str, Path], tmp_path: Path
 ) -> None:
     target, _ = share
-    bench = bench_of(
+    session = session_of(
         target, tmp_path, size_bytes=8 * MIB, agent="exec:", file=NamedFile("server", "x\\gone.mkv")
     )
-    with begun(bench), pytest.raises(disks.Unavailable, match=r"gone\.mkv"):
-        files.look(bench)
+    with begun(session) as order, pytest.raises(disks.Unavailable, match=r"gone\.mkv"):
+        order.sources.look()
 
 
 @pytest.mark.long
-def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
-    tmp_path: Path,
-) -> None:
+def test_to_look_at_a_file_or_a_device_alone_writes_nothing(tmp_path: Path) -> None:
     film = tmp_path / "film"
     film.write_bytes(os.urandom(FILM_BYTES))
     empty = tmp_path / "empty"
@@ -124,11 +124,11 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
         {"file": NamedFile("client", str(film))},
         {"device": NamedDevice("client", "/dev/there-is-none")},
     ):
-        bench = bench_of("//localhost/-", empty, size_bytes=8 * MIB, stages=("disk",), **named)
-        with begun(bench, share=False):
-            disks.measure_disks(bench)
-        found = measured(bench)
-        assert {verb for _, verb, _ in found} == {"read"} and bench.sources == {}
+        session = session_of("//localhost/-", empty, size_bytes=8 * MIB, stages=("disk",), **named)
+        with begun(session, share=False) as order:
+            session.carry_out(order.disks.measure())
+        found = measured(session)
+        assert {verb for _, verb, _ in found} == {"read"} and session.files.sources == {}
         if "file" in named:
             assert isinstance(found["client", "read", "file"], Measured)
         else:
@@ -147,25 +147,25 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
 def test_what_is_named_at_a_server_without_an_agent_is_a_skipped_step(
     tmp_path: Path, pattern: str, named: dict[str, Any]
 ) -> None:
-    bench = bench_of("//nas/media", tmp_path, size_bytes=8 * MIB, stages=("disk",), **named)
-    with begun(bench, share=False):
-        disks.measure_disks(bench)
-    outcome = measured(bench)["server", "read", pattern]
+    session = session_of("//nas/media", tmp_path, size_bytes=8 * MIB, stages=("disk",), **named)
+    with begun(session, share=False) as order:
+        session.carry_out(order.disks.measure())
+    outcome = measured(session)["server", "read", pattern]
     assert isinstance(outcome, Skipped) and "--agent" in outcome.reason
 
 
 def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = bench_of("//nas/media", tmp_path, size_bytes=8 * MIB)
+    session = session_of("//nas/media", tmp_path, size_bytes=8 * MIB)
 
     class Silent:
         def ask(self, name: str, **arguments: Any) -> Any:
             raise disks.StageError("no answer within its time")
 
-    knowing(bench, hosts={"client": Silent()})
-    assert not disks._readable(bench, "client", "/dev/sda")
-    assert bench.log.notes == ["client: /dev/sda: no answer within its time"]
+    knowing(session, hosts={"client": Silent()})
+    assert not order_of(session).disks._readable("client", "/dev/sda")
+    assert session.log.notes == ["client: /dev/sda: no answer within its time"]
 
 
 @pytest.mark.parametrize(
@@ -175,33 +175,28 @@ def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
 def test_zones_are_written_where_a_disc_turns_or_may_or_that_was_chosen(
     tmp_path: Path, rotational: bool | None, settings: dict[str, Any], nodes: list[str]
 ) -> None:
-    bench = bench_of("//nas/media", tmp_path, settings=settings)
+    session = session_of("//nas/media", tmp_path, settings=settings)
     folder = replace(folder_facts(str(tmp_path)), rotational=rotational)
     known: Any = SimpleNamespace(folder=folder)
-    knowing(bench, facts={"client": known})
+    knowing(session, facts={"client": known})
     written = plan.DiskStep("client", "write", "uncached", "zones")
-    assert disks._devices(bench, written) == nodes
+    assert order_of(session).disks._devices(written) == nodes
 
 
 # -- where a disk is looked into, since that can explain a copy ------------------------------------
 
-DISKS = {
-    "client.read": 500e6,
-    "client.write": 400e6,
-    "server.read": 60e6,
-    "server.write": 50e6,
-}
+DISKS = {"client.read": 500e6, "client.write": 400e6, "server.read": 60e6, "server.write": 50e6}
 ZONES = {side: plan.DiskStep(side, "read", "uncached", "zones") for side in plan.SIDES}
 SYNCED = plan.DiskStep("server", "write", "uncached", "synced")
 
 
 @pytest.fixture
 def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def made(copies: dict[str, float], **options: Any) -> Bench:
+    def made(copies: dict[str, float], **options: Any) -> Disks:
         steps = [(Step("smb-copy", {"copy": name}, "client"), at) for name, at in copies.items()]
         monkeypatch.setattr(plan, "measured", lambda log: iter(steps))
         monkeypatch.setattr(plan, "known_rates", lambda log: DISKS)
-        return bench_of(**options)
+        return order_of(session_of(**options)).disks
 
     return made
 
@@ -222,8 +217,8 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_zones_of_a_disk_that_a_copy_comes_near_to(
     copied: Any, copy: str, rate: float, sides: list[str]
 ) -> None:
-    bench = copied({copy: rate})
-    assert [side for side in ZONES if disks.explains(bench, ZONES[side])] == sides
+    on = copied({copy: rate})
+    assert [side for side in ZONES if on.explains(ZONES[side])] == sides
 
 
 def test_what_the_user_named_and_what_there_is_time_for_is_always_looked_into(copied: Any) -> None:
@@ -231,14 +226,14 @@ def test_what_the_user_named_and_what_there_is_time_for_is_always_looked_into(co
         {"file": NamedFile("server", "film")},
         {"device": NamedDevice("server", "/dev/sdb")},
     ):
-        bench = copied({}, **more)
-        assert disks.explains(bench, ZONES["server"])
-        assert not disks.explains(bench, ZONES["client"])
-    assert disks.explains(copied({}, budget_seconds=300.0), SYNCED)
+        on = copied({}, **more)
+        assert on.explains(ZONES["server"])
+        assert not on.explains(ZONES["client"])
+    assert copied({}, budget_seconds=300.0).explains(SYNCED)
 
 
 def test_forced_writes_are_measured_where_somebody_forces_them(copied: Any) -> None:
-    bench = copied({"push.cached": 20e6})
-    assert not disks.explains(bench, SYNCED)
-    knowing(bench, samba_config=[{"option": "sync always", "value": "yes"}])
-    assert disks.explains(bench, SYNCED)
+    on = copied({"push.cached": 20e6})
+    assert not on.explains(SYNCED)
+    on.world = replace(on.world, samba_config=[{"option": "sync always", "value": "yes"}])
+    assert on.explains(SYNCED)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import pytest
 
 from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
+from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.log import Repeat
-from bottleneck.run.steps import copies, files, past_cache
-from probes.core.records import Measured, Sample
+from bottleneck.run.log import Repeat, Task
+from bottleneck.run.session import carried_out
+from bottleneck.run.steps.copies import PastCache
+from bottleneck.run.steps.sources import copy_setting
+from probes.core.records import Sample
 from probes.core.stage import Last, Refused, Unavailable
-from tests.run.steps.benches import bench_of, knowing
+from tests.run.steps.sessions import copies_of, knowing, order_of, session_of
 
 MB = 10**6
 SIZE = 64 * plan.MIB
@@ -27,15 +29,13 @@ Answer = float | Exception
 class Server:
     """Answers each read with a rate, by what is asked for: past the cache or cached."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **rates: Sequence[Answer]) -> None:
-        self.bench = bench_of(dialect="3.1.1")
+    def __init__(self, **rates: Sequence[Answer]) -> None:
+        self.session = session_of(dialect="3.1.1")
         self.asked: list[str] = []
         self._rates = {name: list(each) for name, each in rates.items()}
-        monkeypatch.setattr(self.bench, "run", self.run)
-        monkeypatch.setattr(self.bench, "_take", self.take)
 
-    def run(self, step: Any, setting: Any, peer: Any, seconds: float) -> Ran:
-        what = "past" if setting.past_cache else "cached"
+    def answer(self, task: Task) -> Ran:
+        what = "past" if task.setting.past_cache else "cached"
         self.asked.append(what)
         rate = self._rates[what].pop(0)
         if isinstance(rate, Exception):
@@ -44,30 +44,33 @@ class Server:
         cache: dict[str, Any] = {"side": "server", "requested": "uncached", "proven": False}
         return Ran(samples, {"cache": cache}, ({}, {}), None)
 
-    def take(self, step: Any, why: str, ran: Ran, details: Any = None) -> None:
-        known = {**ran.details, **(details or {})}
-        self.bench.log.add(step, Repeat(ran.samples, USED, None, known))
+    def read(self, dialect: str) -> tuple[Step, dict[str, Any]]:
+        """The copy of a dialect, and what its details say of its source. Raises Unavailable."""
+        copies, log = copies_of(order_of(self.session), dialect, **LABELS), self.session.log
+        step = copies.step("pull.uncached", "folder")
+        setting = copy_setting(copies.world, "pull.uncached", dialect, size_bytes=SIZE, **LABELS)
+        trial = PastCache(copies, step, setting)
+        kept: list[dict[str, Any]] = []
+
+        def take(ran: Ran, details: dict[str, Any]) -> None:
+            kept.append({**ran.details, **details})
+            log.add(step, Repeat(ran.samples, USED, None, kept[-1]))
+
+        carried_out(trial.pull(take), self.answer)
+        return step, {**kept[0]["cache"], "runs": len(kept)}
 
     def pull(self) -> dict[str, Any]:
         """What the details of the copy say of its source. Raises Unavailable."""
-        bench = self.bench
-        twin = copies._step(bench, "3.1.1", "pull.cached", "folder", LABELS)
+        twin = copies_of(order_of(self.session), **LABELS).step("pull.cached", "folder")
         samples = (Sample(0.0, 0), Last(SIZE / WARM, SIZE))
-        bench.log.add(twin, Repeat(samples, USED, None, {}))
-        step = copies._step(bench, "3.1.1", "pull.uncached", "folder", LABELS)
-        more = {"end": "folder", "size_bytes": SIZE, **LABELS}
-        setting = files.copy_setting(bench, "pull.uncached", "3.1.1", **more)
-        past_cache.pull(bench, step, setting, partial(self.take, step, ""))
-        (outcome,) = (made for each, made in bench.log.entries() if each == step)
-        assert isinstance(outcome, Measured)
-        assert outcome.details["cache"]["proven"] is False
-        return {**outcome.details["cache"], "runs": len(outcome.runs)}
+        self.session.log.add(twin, Repeat(samples, USED, None, {}))
+        _, found = self.read("3.1.1")
+        assert found["proven"] is False
+        return found
 
 
-def test_a_server_that_reads_past_its_cache_is_slow_each_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    server = Server(monkeypatch, past=[25 * MB, 26 * MB], cached=[99 * MB])
+def test_a_server_that_reads_past_its_cache_is_slow_each_time() -> None:
+    server = Server(past=[25 * MB, 26 * MB], cached=[99 * MB])
     found = server.pull()
     assert (found["cold_source"], found["runs"]) == ("past-cache", 2)
     assert found["cached_bytes_per_second"] == pytest.approx(99 * MB)
@@ -91,11 +94,11 @@ def test_a_server_that_reads_past_its_cache_is_slow_each_time(
     ],
 )
 def test_what_is_no_slower_than_a_cached_file_shows_nothing(
-    monkeypatch: pytest.MonkeyPatch, rates: dict[str, list[Answer]], why: str
+    rates: dict[str, list[Answer]], why: str
 ) -> None:
-    server = Server(monkeypatch, **rates)
+    server = Server(**rates)
     if "agent" in rates:
-        knowing(server.bench, hosts={"server": object()})
+        knowing(server.session, hosts={"server": object()})
     with pytest.raises(Unavailable, match=why):
         server.pull()
     assert not any(server._rates.values())
@@ -110,32 +113,28 @@ def test_what_is_no_slower_than_a_cached_file_shows_nothing(
         PartlyRan("broke", (), lost=False),
     ],
 )
-def test_a_server_that_refuses_to_read_past_its_cache_is_told(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_a_server_that_refuses_to_read_past_its_cache_is_told(error: Exception) -> None:
     with pytest.raises(Unavailable, match="page cache cannot be cleared over SMB"):
-        Server(monkeypatch, past=[error]).pull()
+        Server(past=[error]).pull()
 
 
-def test_a_refused_login_and_a_lost_agent_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_login_and_a_lost_agent_end_it() -> None:
     with pytest.raises(Refused):
-        Server(monkeypatch, past=[Refused("login", "nas: wrong password")]).pull()
+        Server(past=[Refused("login", "nas: wrong password")]).pull()
     with pytest.raises(AgentLost):
-        Server(monkeypatch, past=[PartlyRan("gone", (), lost=True)]).pull()
+        Server(past=[PartlyRan("gone", (), lost=True)]).pull()
 
 
-def test_it_is_made_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = Server(monkeypatch, past=[25 * MB, 26 * MB], cached=[99 * MB])
+def test_it_is_made_once_in_a_run() -> None:
+    server = Server(past=[25 * MB, 26 * MB], cached=[99 * MB])
     server.pull()
-    copies._copy(server.bench, "3.1.1", LABELS, "pull.uncached", "folder", "again")
+    copies = copies_of(order_of(server.session), **LABELS)
+    carried_out(copies.copy("pull.uncached", "folder", "again"), server.answer)
     assert server.asked == ["past", "past", "cached"]
 
 
-def test_a_dialect_beside_the_shares_own_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = Server(monkeypatch)
-    bench = server.bench
-    step = copies._step(bench, "2.1", "pull.uncached", "folder", LABELS)
-    setting = files.copy_setting(bench, "pull.uncached", "2.1", size_bytes=SIZE, **LABELS)
+def test_a_dialect_beside_the_shares_own_is_not_tried() -> None:
+    server = Server()
     with pytest.raises(Unavailable):
-        past_cache.pull(bench, step, setting, partial(server.take, step, ""))
+        server.read("2.1")
     assert server.asked == []

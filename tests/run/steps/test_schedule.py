@@ -12,11 +12,13 @@ import pytest
 from bottleneck.analysis.doubts import Doubt, Look
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report.report import Step
-from bottleneck.run.bench import Bench
-from bottleneck.run.steps import schedule, turns
+from bottleneck.run.log import Tasks
+from bottleneck.run.session import carried_out
+from bottleneck.run.steps import schedule
+from bottleneck.run.steps.schedule import Schedule
 from probes.core.records import Skipped
 from probes.stages import path, smb_tax
-from tests.run.steps.benches import bench_of
+from tests.run.steps.sessions import order_of, session_of
 
 STAGES = ("path", "disk", "smb-copy", "smb-tax")
 DISK = Doubt(
@@ -24,47 +26,44 @@ DISK = Doubt(
 )
 
 
-def bench(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **more: Any) -> Bench:
-    made = bench_of(stages=stages, **more)
-    made.clock.began -= elapsed
-    return made
+def order(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **more: Any) -> Schedule:
+    session = session_of(stages=stages, **more)
+    session.clock.began -= elapsed
+    return order_of(session)
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]:
-    """The names and the reasons of the explanations that a bench's doubts lead to, in order."""
+    """The names and the reasons of the explanations that a run's doubts lead to, in order."""
 
-    def go(on: Bench, *answers: tuple[Doubt, ...] | None) -> list[tuple[str, str]]:
+    def go(on: Schedule, *answers: tuple[Doubt, ...] | None) -> list[tuple[str, str]]:
         made: list[tuple[str, str]] = []
         told = list(answers)
 
-        def measure(each: Bench, why: str, name: str) -> None:
+        def measure(why: str, name: str) -> Tasks[None]:
             made.append((name, why))
+            yield from ()
 
-        monkeypatch.setattr(
-            turns, "measure", lambda each, stage, why, _: measure(each, why, stage.name)
-        )
-        names = ("disk", "smb-tax")
-        by_hand = {name: partial(measure, name=name) for name in names}
-        monkeypatch.setattr(schedule, "BY_HAND", by_hand)
-        monkeypatch.setattr(
-            schedule, "in_doubt", lambda bench: told.pop(0) if len(told) > 1 else told[0]
-        )
-        explanations = schedule.Explanations.of(on)
+        turned = lambda stage, why, most: measure(why, stage.name)  # noqa: E731
+        monkeypatch.setattr(on.turns, "measure", turned)
+        on.by_hand = {name: partial(measure, name=name) for name in ("disk", "smb-tax")}
+        asked = lambda: told.pop(0) if len(told) > 1 else told[0]  # noqa: E731
+        monkeypatch.setattr(on.known, "in_doubt", asked)
+        explanations = on._explanations()
         seconds = {"path": 3.0, "disk": 3.0, "smb-tax": 100.0}
         explanations.left = [
             replace(each, usual_seconds=seconds[each.name])
             for each in explanations.left
             if each.name in seconds
         ]
-        explanations.make()
+        carried_out(explanations.make(), pytest.fail)
         return made
 
     return go
 
 
 def test_what_tells_suspects_apart_comes_first_and_says_so(run: Any) -> None:
-    (name, why), *rest = run(bench(), (DISK,), None)
+    (name, why), *rest = run(order(), (DISK,), None)
     assert name == "disk" and "a tie of disk and link" in why
     assert rest == [("path", path.STAGE.measures), ("smb-tax", smb_tax.STAGE.measures)]
 
@@ -72,23 +71,23 @@ def test_what_tells_suspects_apart_comes_first_and_says_so(run: Any) -> None:
 def test_a_clear_case_begins_nothing_that_would_not_end_within_a_third_of_the_budget(
     run: Any,
 ) -> None:
-    on = bench()
+    on = order()
     assert [name for name, _ in run(on, ())] == ["path", "disk"]
     assert on.log.notes == [f"{schedule.CLEAR}: smb-tax (--thorough runs all)"]
-    assert run(bench(elapsed=17.0), ()) == []
+    assert run(order(elapsed=17.0), ()) == []
 
 
 def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explained() -> None:
     """Its zones, fragments and forced writes come after its plain rate."""
-    on = bench()
+    on = order()
     for name in ("disk", "path"):
         on.log.add(Step(name, {}, "client"), Skipped("in a test"))
-    left = {each.name for each in schedule.Explanations.of(on).left}
+    left = {each.name for each in on._explanations().left}
     assert "disk" in left and "path" not in left
 
 
 def test_a_doubt_has_the_whole_budget_for_what_speaks_of_it(run: Any) -> None:
-    on = bench(elapsed=27.0)
+    on = order(elapsed=27.0)
     assert [name for name, _ in run(on, (DISK,))] == ["disk"]
     assert on.log.notes == [f"{schedule.UNDECIDED}: path, smb-tax (--thorough runs all)"]
 
@@ -98,13 +97,14 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
 ) -> None:
     """A zone or a crowd behind a slow disk: what helps is another thing."""
     told: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
-    monkeypatch.setattr(schedule, "_diagnosed", lambda bench: told)
+    on = order(elapsed=27.0)
+    monkeypatch.setattr(on.known, "diagnosed", lambda: told)
     monkeypatch.setattr(
         schedule,
         "refining",
         lambda diagnosis, dialect, left: Look("disk", "what is behind") if "disk" in left else None,
     )
-    assert run(bench(elapsed=27.0), ()) == [("disk", "what is behind")]
+    assert run(on, ()) == [("disk", "what is behind")]
 
 
 def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
@@ -113,43 +113,48 @@ def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
     def breaks(report: Any) -> Any:
         raise ZeroDivisionError("a rule of\nthe analysis")
 
-    on, looks = bench(), schedule.in_doubt
+    on = order()
     monkeypatch.setattr(schedule, "diagnose", breaks)
-    assert looks(on) is None and looks(on) is None
+    assert on.known.in_doubt() is None and on.known.in_doubt() is None
     assert len(run(on, None)) == 3
     reason = "(ZeroDivisionError: a rule of the analysis)"
     assert on.log.notes == [f"{schedule.BROKEN} {reason}"]
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"stages": ("smb-copy",)}, {"budget_seconds": 300.0}, {"dialects": ("smb1", "3.1.1")}],
+    "more", [{"stages": ("smb-copy",)}, {"budget_seconds": 300.0}, {"dialects": ("smb1", "3.1.1")}]
 )
 def test_one_stage_several_dialects_and_a_thorough_run_never_end_early(
     monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:
-    assert schedule.in_doubt(bench()) is None, "nothing has been copied yet"
-    monkeypatch.setattr(schedule, "_diagnosed", lambda bench: ("copied",))
+    assert order().known.in_doubt() is None, "nothing has been copied yet"
+    monkeypatch.setattr(schedule.SoFar, "diagnosed", lambda known: ("copied",))
     monkeypatch.setattr(schedule.doubts, "doubts", lambda *told: ())
-    assert schedule.in_doubt(bench()) == ()
-    assert schedule.in_doubt(bench(**more)) is None
+    assert order().known.in_doubt() == ()
+    assert order(**more).known.in_doubt() is None
 
 
 def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By what it usually takes; the copies that the server starts come first."""
-    on = bench(elapsed=140.0, stages=("path", "sweep", "udp", "smb-copy"), budget_seconds=300.0)
+    on = order(elapsed=140.0, stages=("path", "sweep", "udp", "smb-copy"), budget_seconds=300.0)
     monkeypatch.setattr(on.clock, "left", lambda: 120.0)
     usual = {"path": 10.0, "sweep": 40.0, "udp": 20.0}
-    monkeypatch.setattr(turns, "usual_seconds_of", lambda bench, stage: usual[stage.name])
+    monkeypatch.setattr(on.turns, "usual_seconds_of", lambda stage: usual[stage.name])
     made: dict[str, float] = {}
-    monkeypatch.setattr(
-        turns, "measure", lambda _, stage, why, most: made.update({stage.name: most})
-    )
-    by_hand = {schedule.INITIATORS.name: lambda *_: made.update(initiators=0.0)}
-    monkeypatch.setattr(schedule, "BY_HAND", by_hand)
-    schedule.Explanations.of(on).make()
+
+    def measure(stage: Any, why: str, most: float) -> Tasks[None]:
+        made[stage.name] = most
+        yield from ()
+
+    def by_hand(why: str) -> Tasks[None]:
+        made["initiators"] = 0.0
+        yield from ()
+
+    monkeypatch.setattr(on.turns, "measure", measure)
+    on.by_hand = {schedule.INITIATORS.name: by_hand}
+    carried_out(on._explanations().make(), pytest.fail)
     assert next(iter(made)) == "initiators"
     parts = {"path": 120.0 * 10 / 70, "sweep": 120.0 * 40 / 60, "udp": 120.0}
     assert {name: made[name] for name in parts} == pytest.approx(parts)
@@ -173,9 +178,10 @@ def test_only_a_clear_case_leaves_limits_out(
     worth: frozenset[tuple[str, str]] | None,
 ) -> None:
     diagnosed = (None, Diagnosis(None, (), ""), ("3.1.1",))
-    monkeypatch.setattr(schedule, "in_doubt", lambda on: answer)
-    monkeypatch.setattr(schedule, "_diagnosed", lambda on: diagnosed)
+    on = order(**more)
+    monkeypatch.setattr(on.known, "in_doubt", lambda: answer)
+    monkeypatch.setattr(on.known, "diagnosed", lambda: diagnosed)
     monkeypatch.setattr(
         schedule.doubts, "disks_to_measure", lambda *given: frozenset({("server", "read")})
     )
-    assert schedule.disks_to_measure(bench(**more)) == worth
+    assert on.known.disks_to_measure() == worth

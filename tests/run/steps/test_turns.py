@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,17 @@ from bottleneck.agents.hosts import PartlyRan, Ran
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import report
 from bottleneck.run import plan
-from bottleneck.run.bench import NEEDS_AGENT, Bench
 from bottleneck.run.clock import Clock
-from bottleneck.run.steps import files, schedule, transfers, turns
-from probes.core.records import Endpoint, Measured, Sample, Skipped, rates
+from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks
+from bottleneck.run.session import Session, carried_out
+from bottleneck.run.steps import sources, transfers, turns
+from bottleneck.run.steps.schedule import Schedule
+from probes.core.records import Measured, Sample, Skipped, rates
 from probes.core.stage import Known, Unavailable, described
 from probes.programs.samba import private_samba
 from probes.stages import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from tests.living import FakeClock
-from tests.run.steps import benches
+from tests.run.steps import sessions
 
 BETWEEN = ("latency", "sweep", "matrix", "udp")
 OVER_SMB = ("smb-matrix", "smb-tax", "small-files")
@@ -48,7 +50,7 @@ def share(tmp_path: Path) -> Iterator[Callable[..., str]]:
     with ExitStack() as stack:
 
         def started(*options: str) -> str:
-            opened = private_samba(str(shared), password=benches.PASSWORD, options=options)
+            opened = private_samba(str(shared), password=sessions.PASSWORD, options=options)
             server = stack.enter_context(opened)
             return f"//{server.host}:{server.port}/{server.share}"
 
@@ -56,68 +58,73 @@ def share(tmp_path: Path) -> Iterator[Callable[..., str]]:
     assert list(shared.iterdir()) == []
 
 
-def bench_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> Bench:
+def session_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> Session:
     """A run that has not begun."""
     more = {"stages": stages} if stages else {}
-    bench = benches.bench_of(target, **more, **options)
-    return benches.knowing(bench, address="127.0.0.1")
+    session = sessions.session_of(target, **more, **options)
+    return sessions.knowing(session, address="127.0.0.1")
 
 
-def measure(bench: Bench) -> None:
+def turns_of(session: Session) -> turns.Turns:
+    return sessions.order_of(session).turns
+
+
+def explained(order: Schedule) -> Tasks[None]:
     """Each of the stages that were asked for, but the copies themselves, in the usual order."""
-    for stage in described(bench.world.options.stages):
+    for stage in described(order.world.options.stages):
         if stage.name == "tcp":
-            transfers.measure_transfers(bench)
+            yield from order.transfers.measure()
         elif stage.explains:
-            by_hand = schedule.BY_HAND.get(stage.name)
-            by_hand(bench, "") if by_hand else turns.measure(bench, stage, "")
+            by_hand = order.by_hand.get(stage.name)
+            yield from by_hand("") if by_hand else order.turns.measure(stage, "")
 
 
-def made(*stages: str, **options: Any) -> Bench:
+def made(*stages: str, **options: Any) -> Session:
     """A run of stages, to its end."""
-    bench = bench_of(*stages, **options)
+    session = session_of(*stages, **options)
     # its time stands still: a busy machine leaves nothing out
     still: Any = FakeClock()
-    bench.clock = Clock(bench.world.options.budget_seconds, still)
+    session.clock = Clock(session.options.budget_seconds, still)
     with ExitStack() as stack:
         needs_share = any("share" in each.needs for each in described(stages))
-        benches.reached(bench, stack, needs_share)
-        measure(bench)
-    return bench
+        sessions.reached(session, stack, needs_share)
+        session.carry_out(explained(sessions.order_of(session)))
+    return session
 
 
-def steps_of(bench: Bench, stage: str) -> list[tuple[Any, Any]]:
+def steps_of(session: Session, stage: str) -> list[tuple[Any, Any]]:
     """The steps of a stage, with their outcomes."""
-    return [(step, outcome) for step, outcome in bench.log.entries() if step.stage == stage]
+    return [(step, outcome) for step, outcome in session.log.entries() if step.stage == stage]
 
 
 @pytest.mark.long
 def test_between_two_agents_all_are_measured_and_no_secret_is_told() -> None:
-    bench = made(*BETWEEN, **AGENT)
-    assert bench.log.complete()
-    assert [step.stage for step, _ in bench.log.entries()] == [*BETWEEN, "udp"]
-    for _, outcome in bench.log.entries():
+    session = made(*BETWEEN, **AGENT)
+    assert session.log.complete()
+    assert [step.stage for step, _ in session.log.entries()] == [*BETWEEN, "udp"]
+    for _, outcome in session.log.entries():
         assert isinstance(outcome, Measured) and outcome.responder is not None
-    ((swept, _),) = steps_of(bench, "sweep")
+    ((swept, _),) = steps_of(session, "sweep")
     assert (swept.setting["over"], swept.setting["verb"]) == ("tcp", "push")
-    ((windows, outcome),) = steps_of(bench, "matrix")
+    ((windows, outcome),) = steps_of(session, "matrix")
     assert {each["window_bytes"] for each in outcome.details["cells"]} <= set(
         windows.setting["windows"]
     )
-    for step, outcome in steps_of(bench, "udp"):
+    for step, outcome in steps_of(session, "udp"):
         assert outcome.details["sent_bytes_per_second"] <= step.setting["bytes_per_second"] == 5e6
-    assert not steps_of(bench, "tcp"), "a trial is no step"
-    written = json.dumps(json.loads(report.dumps(bench.report(), diagnose(bench.report()))))
+    assert not steps_of(session, "tcp"), "a trial is no step"
+    written = json.dumps(json.loads(report.dumps(session.report(), diagnose(session.report()))))
     assert "nonce" not in written and "token" not in written
 
 
 @pytest.mark.long
 def test_after_the_tcp_steps_the_pace_is_a_share_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_trial", lambda *_: pytest.fail("there is a tcp step"))
+    monkeypatch.setattr(turns.Turns, "_trial", lambda *_: pytest.fail("there is a tcp step"))
     monkeypatch.setattr(turns.plan, "TCP_STEPS", turns.plan.TCP_STEPS[:2])
-    bench = made("tcp", "udp", budget_seconds=40.0, **AGENT)
-    for step, outcome in steps_of(bench, "tcp"):
-        rate, _ = turns.path_rate(bench, step.setting["verb"])
+    session = made("tcp", "udp", budget_seconds=40.0, **AGENT)
+    for step, outcome in steps_of(session, "tcp"):
+        found = turns_of(session).path_rate(step.setting["verb"])
+        rate, _ = carried_out(found, pytest.fail)
         assert rate == rates(outcome).median
 
 
@@ -135,32 +142,32 @@ def test_a_link_that_tcp_fills_needs_no_matrix_unless_it_is_all_that_was_asked_f
     with pytest.raises(Unavailable, match="TCP fills the 1 Gbit/s link"):
         matrix.fitted(matrix.Setting("push"), full)
     assert matrix.fitted(matrix.Setting("push"), replace(full, alone=True)).windows[0] == 0
-    assert turns.link_that_fits(bench_of(), 117.6e6) == "1 Gbit/s"
+    assert turns.link_that_fits(session_of().world, 117.6e6) == "1 Gbit/s"
 
 
 @pytest.mark.long
 def test_without_an_agent_the_client_alone_is_swept_and_the_rest_is_a_note() -> None:
-    bench = made(*BETWEEN, agent="none")
-    ((step, outcome),) = bench.log.entries()
-    assert isinstance(outcome, Measured) and bench.log.complete()
+    session = made(*BETWEEN, agent="none")
+    ((step, outcome),) = session.log.entries()
+    assert isinstance(outcome, Measured) and session.log.complete()
     assert (step.setting["over"], outcome.responder) == ("loopback", None)
     labels = ("latency", "sweep between the hosts", "windows push", "datagrams push")
-    assert {f"{each}: skipped: {NEEDS_AGENT}" for each in labels} <= set(bench.log.notes)
+    assert {f"{each}: skipped: {NEEDS_AGENT}" for each in labels} <= set(session.log.notes)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("stage", ["latency", "matrix", "udp"])
 def test_what_was_asked_for_alone_and_cannot_be_tried_is_skipped(stage: str) -> None:
-    bench = made(stage, agent="none")
-    assert {outcome for _, outcome in bench.log.entries()} == {Skipped(NEEDS_AGENT)}
-    assert not bench.log.complete()
+    session = made(stage, agent="none")
+    assert {outcome for _, outcome in session.log.entries()} == {Skipped(NEEDS_AGENT)}
+    assert not session.log.complete()
 
 
 def test_a_short_run_leaves_them_out_and_says_so() -> None:
-    bench = bench_of(*BETWEEN, *OVER_SMB, budget_seconds=20.0)
-    measure(bench)
-    assert bench.log.entries() == () and bench.log.complete()
-    for stage, note in zip((*BETWEEN, *OVER_SMB), bench.log.notes, strict=True):
+    session = session_of(*BETWEEN, *OVER_SMB, budget_seconds=20.0)
+    session.carry_out(explained(sessions.order_of(session)))
+    assert session.log.entries() == () and session.log.complete()
+    for stage, note in zip((*BETWEEN, *OVER_SMB), session.log.notes, strict=True):
         assert note.startswith(f"{stage}: skipped: out of time") and "--budget" in note
 
 
@@ -188,31 +195,31 @@ def test_a_far_path_has_the_round_trips_that_it_needs_for_its_messages() -> None
 
 
 def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what_is_left() -> None:
-    def seconds(bench: Bench) -> float | None:
-        return turns.seconds_for(bench, smb_matrix.STAGE, 2.5)
+    def seconds(session: Session) -> float | None:
+        return turns_of(session).seconds_for(smb_matrix.STAGE, 2.5)
 
-    late = bench_of()
+    late = session_of()
     assert seconds(late) == 2.5
     late.clock.began -= 50.0
     left = late.clock.left()
     assert (seconds(late) or 9.0) <= left / 4
     late.clock.began -= 6.0
     assert seconds(late) is None and len(late.log.notes) == 1
-    assert seconds(bench_of(budget_seconds=300.0)) == 12.5
+    assert seconds(session_of(budget_seconds=300.0)) == 12.5
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("agent", ["none", "exec:"])
 def test_the_path_is_measured_without_a_rate_and_survives_the_file(share: Any, agent: str) -> None:
-    bench = made("path", "smb-copy", target=share(), agent=agent)
-    ((step, outcome),) = bench.log.entries()
+    session = made("path", "smb-copy", target=share(), agent=agent)
+    ((step, outcome),) = session.log.entries()
     assert (step.stage, step.initiator) == ("path", "client")
     assert {"host", "port", "seconds"} <= set(step.setting)
-    assert isinstance(outcome, Measured) and bench.log.complete()
-    assert bench.log.rate(step) == 0.0
+    assert isinstance(outcome, Measured) and session.log.complete()
+    assert session.log.rate(step) == 0.0
     assert ("pull" in outcome.details) == (agent != "none")
     assert ("loaded" in outcome.details["push"]) == (agent != "none")
-    known = bench.report()
+    known = session.report()
     assert report.loads(report.dumps(known, diagnose(known)).encode()).entries == known.entries
 
 
@@ -224,17 +231,17 @@ def test_a_short_look_at_the_path_leaves_the_load_out() -> None:
 
 
 def test_where_the_servers_address_is_unknown_the_path_is_skipped() -> None:
-    bench = benches.knowing(bench_of("path"), address="")
-    measure(bench)
-    ((_, outcome),) = bench.log.entries()
+    session = sessions.knowing(session_of("path"), address="")
+    session.carry_out(explained(sessions.order_of(session)))
+    ((_, outcome),) = session.log.entries()
     assert isinstance(outcome, Skipped) and "address" in outcome.reason
 
 
 @pytest.mark.long
 def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) -> None:
-    bench = made("smb-copy", *OVER_SMB, target=share())
-    known = bench.report()
-    assert known.notes == () and bench.log.complete()
+    session = made("smb-copy", *OVER_SMB, target=share())
+    known = session.report()
+    assert known.notes == () and session.log.complete()
     assert all(isinstance(each, Measured) and each.details["hash_ok"] for _, each in known.entries)
     assert [(step.stage, step.setting["verb"]) for step, _ in known.entries] == [
         ("smb-matrix", "pull"),
@@ -242,7 +249,7 @@ def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) 
         ("small-files", "push"),
         ("small-files", "pull"),
     ]
-    taxed = steps_of(bench, "smb-tax")
+    taxed = steps_of(session, "smb-tax")
     assert {step.setting["security"] for step, _ in taxed} == {"plain", "signed", "encrypted"}
     moved = {
         (step.setting["verb"], run[-1].moved_bytes)
@@ -256,20 +263,20 @@ def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) 
 
 @pytest.mark.long
 def test_security_that_the_server_does_not_allow_is_a_note(share: Any) -> None:
-    bench = made("smb-copy", "smb-tax", target=share("server signing = mandatory"))
-    found = steps_of(bench, "smb-tax")
-    assert bench.log.complete()
+    session = made("smb-copy", "smb-tax", target=share("server signing = mandatory"))
+    found = steps_of(session, "smb-tax")
+    assert session.log.complete()
     assert {step.setting["security"] for step, _ in found} == {"signed", "encrypted"}
-    (note,) = bench.log.notes
+    (note,) = session.log.notes
     assert "requires signing" in note
 
 
 @pytest.mark.long
 def test_it_is_a_skipped_step_where_nothing_else_was_asked_for(share: Any) -> None:
-    bench = made("smb-tax", target=share("server signing = mandatory"), budget_seconds=10.0)
+    session = made("smb-tax", target=share("server signing = mandatory"), budget_seconds=10.0)
     outcomes = {
         (step.setting["security"], step.setting["verb"]): outcome
-        for step, outcome in steps_of(bench, "smb-tax")
+        for step, outcome in steps_of(session, "smb-tax")
     }
     for verb in ("pull", "push"):
         denied = outcomes["plain", verb]
@@ -280,17 +287,17 @@ def test_it_is_a_skipped_step_where_nothing_else_was_asked_for(share: Any) -> No
 @pytest.mark.long
 @pytest.mark.parametrize("stage", ["smb-matrix", "small-files"])
 def test_one_stage_alone_is_measured_even_in_a_short_run(share: Any, stage: str) -> None:
-    bench = made(stage, target=share(), budget_seconds=10.0)
-    assert all(isinstance(outcome, Measured) for _, outcome in steps_of(bench, stage))
+    session = made(stage, target=share(), budget_seconds=10.0)
+    assert all(isinstance(outcome, Measured) for _, outcome in steps_of(session, stage))
 
 
 def test_a_full_share_is_a_skipped_step_that_says_so(
     share: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "beyond_reserve_bytes", lambda free, total: 0)
-    bench = made("smb-copy", *OVER_SMB, target=share())
-    assert {step.stage for step, _ in bench.log.entries()} == set(OVER_SMB)
-    for _, outcome in bench.log.entries():
+    monkeypatch.setattr(sources, "beyond_reserve_bytes", lambda free, total: 0)
+    session = made("smb-copy", *OVER_SMB, target=share())
+    assert {step.stage for step, _ in session.log.entries()} == set(OVER_SMB)
+    for _, outcome in session.log.entries():
         assert (
             isinstance(outcome, Skipped) and "not enough free space on the share" in outcome.reason
         )
@@ -302,41 +309,32 @@ def test_a_full_share_is_a_skipped_step_that_says_so(
 class Between:
     """Stands for both hosts of a run: each transfer moves at a rate, or breaks off."""
 
-    def __init__(self, bench: Bench, rate: float, error: str = "") -> None:
-        self.bench, self.rate, self.error = bench, rate, error
+    def __init__(self, rate: float, error: str = "") -> None:
+        hosts: Any = {"server": object()}
+        self.session = sessions.knowing(session_of("tcp", "path"), hosts=hosts)
+        self.order = sessions.order_of(self.session)
+        self.rate, self.error = rate, error
         self.asked: list[float] = []
 
-    @contextmanager
-    def hold(self, *_: Any) -> Iterator[Endpoint]:
-        yield Endpoint()
+    def measure(self) -> Between:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Log, "_take", lambda *given: None)
+            carried_out(self.order.transfers.measure(), self.answer)
+        return self
 
-    def run(self, step: Any, setting: Any, *_: Any, **__: Any) -> Any:
-        self.asked.append(setting.seconds)
+    def answer(self, task: Task) -> Ran:
+        self.asked.append(task.setting.seconds)
         if self.error:
             raise PartlyRan(self.error, (), lost=False)
-        moved = int(self.rate * setting.seconds)
-        samples = (Sample(0.0, 0), Sample(setting.seconds, moved))
+        moved = int(self.rate * task.setting.seconds)
+        samples = (Sample(0.0, 0), Sample(task.setting.seconds, moved))
         return Ran(samples, {}, ({}, {}), None)
 
 
-@pytest.fixture
-def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Between]:
-    def made(rate: float, error: str = "") -> Between:
-        bench = bench_of("tcp", "path")
-        found = Between(bench, rate, error)
-        benches.knowing(bench, hosts={"server": found})
-        monkeypatch.setattr(bench, "run", found.run)
-        monkeypatch.setattr(bench, "_take", lambda *given: None)
-        transfers.measure_transfers(bench)
-        return found
-
-    return made
-
-
-def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs(between: Any) -> None:
+def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs() -> None:
     usual, slow = plan.times(60.0).tcp, transfers.SLOW_SECONDS
-    assert between(120e3).asked[:4] == [usual, slow, usual, slow]
-    assert slow not in between(10e6).asked
+    assert Between(120e3).measure().asked[:4] == [usual, slow, usual, slow]
+    assert slow not in Between(10e6).measure().asked
 
 
 @pytest.mark.parametrize(
@@ -344,50 +342,48 @@ def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs(between: Any) 
     [("no payload arrived: timed out", 1), ("the agent gave no complete result", 0)],
 )
 def test_a_transfer_that_stands_still_asks_the_path_at_once_and_once(
-    between: Any, monkeypatch: pytest.MonkeyPatch, error: str, looks: int
+    monkeypatch: pytest.MonkeyPatch, error: str, looks: int
 ) -> None:
     seen: list[str] = []
 
-    def measured(bench: Bench, stage: Any, why: str) -> None:
-        seen.append(stage.name)
-        bench.log.add(report.Step(stage.name, {}, "client"), Skipped("a test"))
+    found = Between(0.0, error)
 
-    monkeypatch.setattr(turns, "measure", measured)
-    found = between(0.0, error)
+    def measured(stage: Any, why: str) -> Tasks[None]:
+        seen.append(stage.name)
+        found.session.log.add(report.Step(stage.name, {}, "client"), Skipped("a test"))
+        yield from ()
+
+    monkeypatch.setattr(found.order.turns, "measure", measured)
+    found.measure()
     assert seen == ["path"] * looks
-    left = [each.name for each in schedule.Explanations.of(found.bench).left]
+    left = [each.name for each in found.order._explanations().left]
     assert ("path" in left) == (not looks)
 
 
 def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one() -> None:
     chosen = {"windows": (65536,), "streams": (2,), "seconds": 3.0}
-    bench = bench_of("matrix", settings=chosen)
-    found = [each.setting for each in turns._turns(bench, matrix)]
+    on = turns_of(session_of("matrix", settings=chosen))
+    found = [each.setting for each in on._turns(matrix)]
     assert [(each.verb, each.windows, each.streams) for each in found] == [
         ("push", (65536,), (2,)),
         ("pull", (65536,), (2,)),
     ]
-    assert turns._seconds(bench, matrix.STAGE, next(turns._turns(bench, matrix))) == 3.0
-    (pull,) = turns._turns(bench_of("udp", settings={"verb": "pull"}), udp)
+    assert on._seconds(matrix.STAGE, next(on._turns(matrix))) == 3.0
+    (pull,) = turns_of(session_of("udp", settings={"verb": "pull"}))._turns(udp)
     assert pull.setting.verb == "pull"
     assert [
-        (each.verb, each.streams) for each in map(bench_of("tcp").world.chosen, plan.TCP_STEPS)
-    ] == [
-        ("push", 1),
-        ("pull", 1),
-        ("push", 4),
-        ("pull", 4),
-    ]
-    eight = bench_of("tcp", settings={"streams": 8}).world.chosen
+        (each.verb, each.streams) for each in map(session_of("tcp").world.chosen, plan.TCP_STEPS)
+    ] == [("push", 1), ("pull", 1), ("push", 4), ("pull", 4)]
+    eight = session_of("tcp", settings={"streams": 8}).world.chosen
     assert len(dict.fromkeys(map(eight, plan.TCP_STEPS))) == 2
 
 
 @pytest.mark.long
 def test_both_ways_at_once_come_after_each_by_itself_with_what_was_chosen() -> None:
     chosen = {"both_ways": True, "streams": 2, "seconds": 0.4, "window_bytes": 65536}
-    bench = made("tcp", settings={**chosen, "bytes_per_second": 50e6}, **AGENT)
-    assert bench.log.complete()
-    found = steps_of(bench, "tcp")
+    session = made("tcp", settings={**chosen, "bytes_per_second": 50e6}, **AGENT)
+    assert session.log.complete()
+    found = steps_of(session, "tcp")
     assert [(step.setting["verb"], step.setting["both_ways"]) for step, _ in found] == [
         *(("push", False), ("pull", False)),
         *(("push", True), ("pull", True)),

@@ -15,12 +15,13 @@ import pytest
 from bottleneck.agents.hosts import Host, Ran
 from bottleneck.report.report import Step
 from bottleneck.run import sockets
-from bottleneck.run.bench import Bench, Event
+from bottleneck.run.log import Event, Log, Task
+from bottleneck.run.session import Session, execute
 from probes.core.records import Endpoint
 from probes.programs.samba import private_samba
 from probes.stages import smb_copy
 from tests.living import below, until
-from tests.run.steps.benches import PASSWORD, bench_of, knowing, reached
+from tests.run.steps.sessions import PASSWORD, knowing, reached, session_of
 
 MIB = 1 << 20
 SEED = "00ff11"
@@ -43,45 +44,51 @@ def open_files(pid: int) -> Iterator[str]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Callable[..., Any]:
+def reaching(tmp_path: Path) -> Callable[..., Any]:
     """A run whose share is open, with an agent beside the server."""
 
     @contextmanager
-    def made(*options: str, watch: Callable[[Event], None] = lambda event: None) -> Iterator[Bench]:
+    def made(
+        *options: str, watch: Callable[[Event], None] = lambda event: None
+    ) -> Iterator[Session]:
         shared = tmp_path / "shared"
         shared.mkdir()
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
-            bench = bench_of(server, tmp_path, watch, agent="exec:")
+            session = session_of(server, tmp_path, watch, agent="exec:")
             with ExitStack() as stack:
-                reached(bench, stack, address=server.host)
-                run(bench, "push.cached", 1 * MIB, fill_source=True)
-                agents = list(bench.world.hosts.values())
-                yield bench
+                reached(session, stack, address=server.host)
+                run(session, "push.cached", 1 * MIB, fill_source=True)
+                agents = list(session.world.hosts.values())
+                yield session
                 assert until(lambda: not any(map(watchers, agents)), 5.0)
-            assert not bench.unclosed
+            assert not session.unclosed
 
     return made
 
 
-def run(bench: Bench, copy: str, size_bytes: int, fill_source: bool = False) -> Ran:
+def run(session: Session, copy: str, size_bytes: int, fill_source: bool = False) -> Ran:
     setting = smb_copy.Setting(
         copy=copy,
-        dialect=str(bench.world.share.facts["dialect"]),
+        dialect=session.files.dialect,
         end="memory",
         size_bytes=size_bytes,
         seconds=60.0,
-        seed=bench.seed,
+        seed=session.world.seed,
         fill_source=fill_source,
     )
     step = Step(smb_copy.STAGE.name, asdict(setting), "client")
-    return bench.run(step, setting, bench.world.share, 70.0)
+    return made(session, Task(step, setting, session.files.share, 70.0))
+
+
+def made(session: Session, task: Task) -> Ran:
+    return execute(task, session.world, session.files, session.clock, session.log)
 
 
 @pytest.mark.long
 def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
-    bench: Callable[..., Any],
+    reaching: Callable[..., Any],
 ) -> None:
-    with bench(f"socket options = TCP_NODELAY SO_SNDBUF={PINNED_BYTES}") as started:
+    with reaching(f"socket options = TCP_NODELAY SO_SNDBUF={PINNED_BYTES}") as started:
         shown = run(started, "pull.cached", 1 * MIB).details["sockets"]
         assert shown["sender_seen"] and shown["receiver_seen"]
         # the kernel doubles what a program asks for, to count its own records (socket(7))
@@ -92,7 +99,7 @@ def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
 
 
 @pytest.mark.long
-def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(bench: Callable[..., Any]) -> None:
+def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(reaching: Callable[..., Any]) -> None:
     killed: list[int] = []
 
     def kill(event: Event) -> None:
@@ -102,7 +109,7 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(bench: Callable[..., 
                 killed.append(pid)
 
     started: list[Any] = []
-    with bench(watch=kill) as made:
+    with reaching(watch=kill) as made:
         started.append(made)
         for _ in range(2):
             ran = run(made, "push.cached", 64 * MIB)
@@ -117,9 +124,9 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(bench: Callable[..., 
 
 @pytest.mark.long
 def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
-    bench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    reaching: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with bench() as made:
+    with reaching() as made:
         told = made.world.server.next
 
         def amiss(*arguments: Any) -> Any:
@@ -136,35 +143,37 @@ def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
 @pytest.mark.long
 @pytest.mark.parametrize("told", [5, {}, {"clock_seconds": "x"}, {"clock_seconds": float("inf")}])
 def test_counters_without_a_time_leave_the_watch_without_a_window(
-    bench: Callable[..., Any], told: Any
+    reaching: Callable[..., Any], told: Any
 ) -> None:
-    with bench() as made:
-        ran = run(made, "push.cached", 1 * MIB)
+    with reaching() as on:
+        ran = run(on, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
-        with sockets.watching(made, step, made.world.share, 9.0) as watches:
+        with sockets.watching(on.world, on.files, on.log, step, on.files.share, 9.0) as watches:
             watches.copied(ran.own, (told, told))
         watches.shown(ran)
-        (note,) = made.log.notes
+        (note,) = on.log.notes
         assert note.startswith("server: ") and "counters" in note
 
 
 @pytest.mark.long
-def test_a_copy_that_breaks_leaves_no_watch_behind(bench: Callable[..., Any]) -> None:
-    with bench() as made, pytest.raises(ValueError):
+def test_a_copy_that_breaks_leaves_no_watch_behind(reaching: Callable[..., Any]) -> None:
+    with reaching() as on, pytest.raises(ValueError):
         setting = smb_copy.Setting("push.cached", "3.1.1", "memory", MIB, 9.0, seed=SEED)
         step = Step(smb_copy.STAGE.name, asdict(setting), "client")
 
         def fail() -> float:
-            assert watchers(made.world.client) and watchers(made.world.server)
+            assert watchers(on.world.client) and watchers(on.world.server)
             raise ValueError
 
-        made.run(step, setting, made.world.share, 10.0, finish=fail)
+        made(on, Task(step, setting, on.files.share, 10.0, finish=fail))
 
 
 def watched_ports(stage: str, mount: dict[str, Any], address: str) -> dict[str, tuple[int, ...]]:
-    bench = knowing(bench_of(), address=address, share=Endpoint(facts={"mount": mount}))
-    found = sockets.Watching(bench, Step(stage, {"copy": "pull.cached"}, "client"))
-    settings = sockets._settings(bench, found, Endpoint(), 9.0)
+    session = knowing(session_of(), address=address)
+    session.files.share = Endpoint(facts={"mount": mount})
+    step = Step(stage, {"copy": "pull.cached"}, "client")
+    found = sockets.Watching(session.world, session.files, Log(), step)
+    settings = sockets._settings(found, Endpoint(), 9.0)
     return {side: setting.ports for side, setting in settings.items()}
 
 

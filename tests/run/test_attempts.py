@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it."""
+"""What a run tells whoever watches it, and what of it counts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from bottleneck.report.report import Step
-from bottleneck.run import plan, session
-from bottleneck.run.bench import Bench, Event
 from bottleneck.run.clock import Clock
-from bottleneck.run.log import Repeat
-from bottleneck.run.world import World
-from bottleneck.target.target import parse
-from probes.core.records import Access, Endpoint, Sample, Usage
+from bottleneck.run.log import Event, Repeat
+from probes.core.records import Endpoint, Sample, Usage
 from probes.core.stage import Unavailable
 from tests.living import FakeClock
-from tests.run.steps.benches import knowing
+from tests.run.steps.sessions import knowing, order_of, session_of
 
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 BUSY = replace(IDLE, core_busy_ratios=(0.9,), busiest_core_ratio=0.9)
@@ -25,21 +21,20 @@ BUSY = replace(IDLE, core_busy_ratios=(0.9,), busiest_core_ratio=0.9)
 
 @pytest.fixture
 def told():
-    """A bench, and what it tells."""
+    """A run, and what it tells."""
     events: list[Event] = []
-    options = plan.Options(target=parse("//nas/media"), folder="/tmp", budget_seconds=20.0)
-    return Bench(World(options, Access()), events.append, lambda report: None), events
+    return session_of(watch=events.append, budget_seconds=20.0), events
 
 
 def test_a_folder_that_may_remain_on_the_share_is_named_with_what_removes_it(told):
-    bench, _ = told
+    session, _ = told
     unclosed = ["client: closing the run-folder: client: the agent did not answer"]
-    there = Endpoint(folder="bottleneck-0123456789abcdef")
-    knowing(bench, share=there, hosts={"client": SimpleNamespace(unclosed=unclosed)})
-    session._note_unclosed(bench)
+    session.files.share = Endpoint(folder="bottleneck-0123456789abcdef")
+    knowing(session, hosts={"client": SimpleNamespace(unclosed=unclosed)})
+    session._note_unclosed()
     assert (
-        bench.unclosed
-        == bench.log.notes
+        session.unclosed
+        == session.log.notes
         == [
             "//nas/media: the folder bottleneck-0123456789abcdef may remain there; "
             "the next run or bottleneck cleanup removes it"
@@ -49,11 +44,11 @@ def test_a_folder_that_may_remain_on_the_share_is_named_with_what_removes_it(tol
 
 @pytest.mark.parametrize("initiator", ["client", "server"])
 def test_a_step_ends_with_its_rate_and_what_each_host_was_busy_with(told, initiator):
-    bench, events = told
+    session, events = told
     step = Step("tcp", {"verb": "push"}, initiator)
     own, other = (IDLE, BUSY) if initiator == "client" else (BUSY, IDLE)
-    with bench.outcome(step, "tcp push x1", "its rate"):
-        bench.log.add(step, Repeat((Sample(0.0, 0), Sample(2.0, 200)), own, other, {}))
+    with session.log.attempt(step, "tcp push x1", "its rate"):
+        session.log.add(step, Repeat((Sample(0.0, 0), Sample(2.0, 200)), own, other, {}))
     begin, end = events
     assert (begin.step, begin.outcome, begin.client) == ("tcp push x1", "", None)
     assert (end.outcome, end.bytes_per_second, end.budget_seconds) == ("measured", 100.0, 20.0)
@@ -61,32 +56,32 @@ def test_a_step_ends_with_its_rate_and_what_each_host_was_busy_with(told, initia
 
 
 def test_a_step_that_could_not_be_tried_ends_with_its_reason_and_no_figures(told):
-    bench, events = told
-    with bench.outcome(Step("tcp", {}, "client"), "tcp push x1", "its rate"):
+    session, events = told
+    with session.log.attempt(Step("tcp", {}, "client"), "tcp push x1", "its rate"):
         raise Unavailable("no agent")
     assert events[-1].outcome == "skipped: no agent"
     assert events[-1].bytes_per_second is events[-1].client is events[-1].server is None
 
 
 def test_a_step_that_an_interrupt_broke_off_was_not_measured(told):
-    bench, events = told
+    session, events = told
     with (
         pytest.raises(KeyboardInterrupt),
-        bench.outcome(Step("tcp", {}, "client"), "tcp push x1", "its rate"),
+        session.log.attempt(Step("tcp", {}, "client"), "tcp push x1", "its rate"),
     ):
         raise KeyboardInterrupt
     assert events[-1].outcome == "interrupted"
 
 
-def runs_made(bench, each_seconds, clock):
-    """What each counted run of a bench found, with a clock that only its runs move."""
+def runs_made(session, each_seconds, clock):
+    """What each counted run found, with a clock that only its runs move."""
     step = Step("tcp", {"verb": "push"}, "client")
-    for number, _ in enumerate(bench.rounds()):
+    for number, _ in enumerate(order_of(session).rounds()):
         samples = Sample(0.0, 0), Sample(1.0, number)
-        with bench.outcome(step, "tcp push x1", "its rate"):
-            bench.log.add(step, Repeat(samples, IDLE, None, {}))
+        with session.log.attempt(step, "tcp push x1", "its rate"):
+            session.log.add(step, Repeat(samples, IDLE, None, {}))
         clock.time += each_seconds
-    ((_, outcome),) = bench.log.entries()
+    ((_, outcome),) = session.log.entries()
     return [run[-1].moved_bytes for run in outcome.runs]
 
 
@@ -99,12 +94,12 @@ def runs_made(bench, each_seconds, clock):
     ],
 )
 def test_runs_come_after_one_that_is_not_counted_while_there_is_time(told, runs, counted, notes):
-    bench, events = told
-    knowing(bench, options=replace(bench.world.options, runs=runs))
+    session, events = told
+    knowing(session, options=replace(session.world.options, runs=runs))
     clock = FakeClock()
-    bench.clock = Clock(20.0, clock)
-    assert runs_made(bench, 4.0, clock) == counted
-    assert len(bench.log.notes) == len(notes)
-    assert all(has in (..., note) for has, note in zip(notes, bench.log.notes, strict=True))
+    session.clock = Clock(20.0, clock)
+    assert runs_made(session, 4.0, clock) == counted
+    assert len(session.log.notes) == len(notes)
+    assert all(has in (..., note) for has, note in zip(notes, session.log.notes, strict=True))
     warm = [each.step.endswith("(warm-up)") for each in events[::2]]
     assert warm == [runs > 0, *(False for _ in warm[1:])]

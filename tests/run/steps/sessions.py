@@ -1,0 +1,78 @@
+"""Runs that have not begun, for the tests of what a run's steps do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bottleneck.run import plan, world
+from bottleneck.run.log import Event
+from bottleneck.run.session import Session
+from bottleneck.run.steps.copies import Copies
+from bottleneck.run.steps.schedule import Schedule
+from bottleneck.target.target import parse
+from probes.core.records import Access, Endpoint
+from probes.programs.samba import Samba
+
+PASSWORD = "correct horse 47"
+
+
+def session_of(
+    target: str | Samba = "//nas/media",
+    folder: str | Path = "/tmp",
+    watch: Callable[[Event], None] = lambda event: None,
+    dialect: str = "",
+    **options: Any,
+) -> Session:
+    """Of a target by its words, or of a server's share; dialect: its share is taken for open."""
+    user = "bottleneck"
+    if isinstance(target, Samba):
+        user, target = target.username, f"//{target.host}:{target.port}/{target.share}"
+    asked = plan.Options(target=parse(target), folder=str(folder), **options)
+    made = Session(asked, Access(user, PASSWORD), watch, lambda report: None)
+    made.files.share = Endpoint(facts={"dialect": dialect} if dialect else {})
+    return made
+
+
+def knowing(session: Session, **found: Any) -> Session:
+    """The same with that in its world."""
+    session.world = replace(session.world, **found)
+    return session
+
+
+def order_of(session: Session, stack: ExitStack | None = None) -> Schedule:
+    """What it would do next; stack: closes what that holds."""
+    parts = session.world, session.clock, session.log, session.files
+    return Schedule(*parts, stack or ExitStack())
+
+
+def copies_of(order: Schedule, dialect: str = "3.1.1", **labels: Any) -> Copies:
+    """A dialect's copies."""
+    parts = order.world, order.clock, order.log, order.files, order.sources
+    return Copies(*parts, order.sizes, order.turns, order.disks, dialect, labels)
+
+
+def reached(
+    session: Session, stack: ExitStack, share: bool = True, address: str = "127.0.0.1"
+) -> None:
+    """The hosts reached and, unless nobody needs it, the share opened."""
+    there = world.client_of(replace(session.world, address=address), stack)
+    session.world = world.server_of(there, stack, session.log)
+    if share:
+        session.world = session._open(stack)
+    for side in session.world.hosts:
+        folder = session.files.folder(side)
+        session.world = world.learned(session.world, side, folder)
+
+
+@contextmanager
+def begun(session: Session, share: bool = True) -> Iterator[Schedule]:
+    """The hosts reached and, unless nobody needs it, the share opened, as a run begins."""
+    with ExitStack() as stack:
+        reached(session, stack, share, "127.0.0.1" if share else "")
+        order = order_of(session, stack)
+        order.disks.hold_sources(stack)
+        yield order
