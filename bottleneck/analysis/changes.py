@@ -97,6 +97,7 @@ class CopyChange:
 
     copy: str
     initiator: str
+    before_dialect: str
     after_dialect: str
     before_bytes_per_second: Spread | None
     after_bytes_per_second: Spread | None
@@ -188,6 +189,7 @@ def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Made, after: Made) -
     change = CopyChange(
         copy=old.copy,
         initiator=old.initiator,
+        before_dialect=old.dialect,
         after_dialect=new.dialect,
         before_bytes_per_second=was,
         after_bytes_per_second=now,

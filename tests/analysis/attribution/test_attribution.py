@@ -62,7 +62,7 @@ def push(
 PLANTED: dict[str, tuple[TimedCopy, str, str]] = {
     # name: the copy, what has the largest share as both hosts see it, and as the client does alone
     "the server's disk is read": (
-        pull(WAITS, threads=DISK, uncached=True, cached_rate=1e8),
+        pull(WAITS, threads=DISK, uncached=True),
         *("disk/server", "unknown/None"),
     ),
     "the server's CPU, pulled": (pull(WAITS, threads=FULL), *("cpu/server", "unknown/None")),
