@@ -60,10 +60,7 @@ def functions(path: str, text: str) -> Iterator[tuple[int, str]]:
 
 def imports(path: str, text: str) -> Iterator[str]:
     """Full names of all that a file imports, anywhere in it; of `from a import b` a and a.b."""
-    tested = [each for each in _nodes(text) if isinstance(each, ast.If)]
-    typing = [each for each in tested if ast.unparse(each.test).endswith("TYPE_CHECKING")]
-    unread = {inner for each in typing for inner in ast.walk(each)}
-    for node in (each for each in _nodes(text) if each not in unread):
+    for node in _nodes(text):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import observed, sentences, steps, target, unknown
 from bottleneck.analysis.cap import Cap
+from bottleneck.analysis.comparisons.axis import Limited
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.decision.capability import Fix, likely_ceiling
 from bottleneck.analysis.decision.gain import Gain, gain, rungs
@@ -55,7 +56,7 @@ def diagnose(report: Report) -> Diagnosis:
     found = [_diagnose(report, copy) for copy in copies]
     found += _untried(report, copies)
     found = observed.refined(report, copies, found)
-    headline, beside = _headline(report, found), tuple(compared(report))
+    headline, beside = _headline(report, found), tuple(compared(report, _limited))
     if is_told(report):
         found.sort(key=lambda each: each is not headline)
     if headline is not None:
@@ -72,6 +73,11 @@ def diagnose(report: Report) -> Diagnosis:
     return Diagnosis(
         headline.copy if headline else None, tuple(found), summary, beside, healthy, altered
     )
+
+
+def _limited(report: Report, copy: Copy) -> Limited:
+    limit = limit_of(report, copy)
+    return limit.cap, limit.decision.part if limit.time else None, limit.ladder
 
 
 def _healthy(report: Report, headline: CopyDiagnosis, found: Sequence[CopyDiagnosis]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bottleneck.cli import completion, exits, fleet_together, interrupts, options
+from bottleneck.cli import exits, fleet_together, interrupts, options
+from bottleneck.cli.fleet_together import Tests
 from bottleneck.text.safe import safe
 
 if TYPE_CHECKING:
@@ -51,31 +52,6 @@ class Hosts:
     switch: list[str] | None = options.value(
         "NAME", "Inventory group whose hosts share a switch (repeatable)."
     )
-
-
-@options.group("Tests")
-class Tests:
-    """What is measured."""
-
-    plan: bool = options.flag("Print the timetable and its load; measure nothing.")
-    reports: Path | None = options.value(
-        "DIR", "Judge the reports in DIR; measure nothing.", readable=False
-    )
-    all: bool = options.flag("Measure every pair, not only those that decide.")
-    keep: Path = options.value(
-        "DIR", "Keep the report of each pair in DIR.", Path("fleet-reports"), readable=False
-    )
-    together: int | None = options.value(
-        "N", "Then copy from one share to N clients at the same time, and compare."
-    )
-    direction: str | None = options.value(
-        "NAME",
-        "Direction of the copies of --together: pull or push.",
-        usual="pull",
-        complete=completion.one_of(*fleet_together.DIRECTIONS),
-    )
-    resume: bool = options.flag("Continue a run: measure what --keep DIR does not have yet.")
-    budget: float = options.value("SECONDS", "Time limit for each test.", 20.0)
 
 
 def fleet(

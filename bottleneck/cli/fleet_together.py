@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bottleneck.cli import completion, options
 from probes.core.stage import Refused
 
 if TYPE_CHECKING:
-    from bottleneck.cli.fleet import Tests
     from bottleneck.fleet.collected import Collected
     from bottleneck.fleet.records import Fleet
     from bottleneck.fleet.result import Result
 
 DIRECTIONS = ("pull", "push")
+
+
+@options.group("Tests")
+class Tests:
+    """What is measured."""
+
+    plan: bool = options.flag("Print the timetable and its load; measure nothing.")
+    reports: Path | None = options.value(
+        "DIR", "Judge the reports in DIR; measure nothing.", readable=False
+    )
+    all: bool = options.flag("Measure every pair, not only those that decide.")
+    keep: Path = options.value(
+        "DIR", "Keep the report of each pair in DIR.", Path("fleet-reports"), readable=False
+    )
+    together: int | None = options.value(
+        "N", "Then copy from one share to N clients at the same time, and compare."
+    )
+    direction: str | None = options.value(
+        "NAME",
+        "Direction of the copies of --together: pull or push.",
+        usual="pull",
+        complete=completion.one_of(*DIRECTIONS),
+    )
+    resume: bool = options.flag("Continue a run: measure what --keep DIR does not have yet.")
+    budget: float = options.value("SECONDS", "Time limit for each test.", 20.0)
 
 
 def checked(known: Fleet | None, tests: Tests) -> tuple[Fleet | None, Tests]:

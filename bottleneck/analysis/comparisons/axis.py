@@ -21,8 +21,7 @@ from bottleneck.analysis.comparisons.table import (
     rate_of,
     write,
 )
-from bottleneck.analysis.decision.limit import limit_of
-from bottleneck.analysis.finding import Ceiling, Comparison, Ladder
+from bottleneck.analysis.finding import Ceiling, Comparison, Ladder, Part
 from bottleneck.analysis.load import SATURATED_RATIO, load
 from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.sentences import name_with_verb, part_name
@@ -37,6 +36,9 @@ MOST_NAMED = 4
 """Components that are listed as not the cause."""
 MOVING = {"pull": "Pulling", "push": "Pushing"}
 """A step by its verb, as a sentence begins."""
+Limited = tuple[caps.Cap | None, Part | None, Ladder]
+"""What limits a copy, the part that its own time names, and all that bounds it."""
+Limits = Callable[[Report, Copy], Limited]
 FULL_CORES = tuple(
     f"{{full_{side}}}This tool used a full core of the {side}: other programs may be faster."
     for side in SIDES
@@ -63,6 +65,8 @@ class Group:
     cells: Cells
     ends: Cells
     """The two that are compared; one alone where the other was not measured."""
+    limits: Limits | None
+    """None: its cells are no copies."""
     ratio: float | None
     significant: bool
 
@@ -79,9 +83,10 @@ class Group:
     @cached_property
     def why(self) -> Why | None:
         """Returns why the slower is slower; None: the two do not differ, or are no copies."""
-        if not self.significant or not isinstance(self.slow.source, Copy):
+        slow = self.slow.source
+        if not self.significant or not isinstance(slow, Copy) or self.limits is None:
             return None
-        return why_slower(self.report, self.slow.source, self.slow.result, self.fast.rate)
+        return why_slower(self.limits(self.report, slow), slow, self.slow.result, self.fast.rate)
 
     @property
     def figures(self) -> Row:
@@ -160,9 +165,9 @@ class Axis:
     """Whether other processes on full cores make it unreliable."""
 
 
-def comparisons(axis: Axis, report: Report) -> Iterator[Comparison]:
-    """Yields what a report has to compare on an axis."""
-    groups = list(_groups(axis, report))
+def comparisons(axis: Axis, report: Report, limits: Limits | None = None) -> Iterator[Comparison]:
+    """Yields what a report has to compare on an axis; limits: finds what limits a copy."""
+    groups = list(_groups(axis, report, limits))
     for part in [[each] for each in groups] if axis.leading is None else filter(None, [groups]):
         lead = part if axis.leading is None else axis.leading(part)
         cells = [cell for each in part for cell in each.cells]
@@ -186,11 +191,11 @@ def sentences(axis: Axis, group: Group, groups: Groups) -> Iterator[str]:
     return filter(None, (write(text, row) for text in axis.sentences))
 
 
-def _groups(axis: Axis, report: Report) -> Iterator[Group]:
+def _groups(axis: Axis, report: Report, limits: Limits | None) -> Iterator[Group]:
     cells = tuple(axis.cells(report))
     for each in _pairs(axis, cells) if axis.varies else _equal(axis, cells):
         ends = axis.ends(each)
-        yield Group(report, each, ends, *axis.apart(ends))
+        yield Group(report, each, ends, limits, *axis.apart(ends))
 
 
 def _equal(axis: Axis, cells: Cells) -> Iterator[Cells]:
@@ -224,12 +229,10 @@ def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[Row]:
 # flush that takes the whole difference. All else is not explained, and is said to be; no guess.
 
 
-def why_slower(report: Report, slow: Copy, result: Found, fast_rate: float) -> Why:
+def why_slower(limited: Limited, slow: Copy, result: Found, fast_rate: float) -> Why:
     """Returns what holds a copy below a rate, bytes per second, that another like it reached."""
-    limit = limit_of(report, slow)
-    cap, late = limit.cap, _flush(slow, result, fast_rate)
+    (cap, part, ladder), late = limited, _flush(slow, result, fast_rate)
     # A ceiling that lets the faster rate pass is no reason, unless the copy's own time names it.
-    part = limit.decision.part if limit.time else None
     low = cap is not None and cap.claim.ceiling.bytes_per_second < fast_rate
     if cap is not None and (low or cap.claim.ceiling.part == part):
         rival = "" if cap.rival is None else f". Equally likely: {cap.rival.words}"
@@ -238,7 +241,7 @@ def why_slower(report: Report, slow: Copy, result: Found, fast_rate: float) -> W
         return Why("ceiling", words, cap.claim.ceiling)
     if late:
         return Why("flush", f" because {late}.")
-    return Why("unexplained", _unexplained(slow, limit.ladder, fast_rate))
+    return Why("unexplained", _unexplained(slow, ladder, fast_rate))
 
 
 def _flush(slow: Copy, result: Found, fast_rate: float) -> str:

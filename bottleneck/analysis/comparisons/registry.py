@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.comparisons import copies, disks, messages, small_files, smb, starts, tcp
-from bottleneck.analysis.comparisons.axis import comparisons
+from bottleneck.analysis.comparisons.axis import Limits, comparisons
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.report.report import Report
@@ -36,10 +36,10 @@ AXES = (
 )
 
 
-def compared(report: Report) -> Iterator[Comparison]:
+def compared(report: Report, limits: Limits) -> Iterator[Comparison]:
     """Yields all comparisons; those disturbed, or beyond what a link carries, say so."""
     for axis in AXES:
-        for each in comparisons(axis, report):
+        for each in comparisons(axis, report, limits):
             doubt, crowd = _impossible(report, each), _crowd(report, each)
             if doubt:
                 yield replace(each, sentence=doubt, significant=False)

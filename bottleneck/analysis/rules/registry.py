@@ -29,7 +29,8 @@ BEHIND_A_DISK: tuple[alone.Behind, ...] = (
 """The causes behind the rate of a disk; the first that says something is believed."""
 
 OF_ANY_COPY: tuple[Rule, ...] = (
-    *(partial(alone.rule, behind=BEHIND_A_DISK), link_rate.rule, duplex.rule, links.rule),
+    partial(alone.rule, behind=BEHIND_A_DISK, confirmed=write.confirmed),
+    *(link_rate.rule, duplex.rule, links.rule),
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
     *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
@@ -62,7 +63,7 @@ PINNED_WINDOW = Cause(
 BY_WORDS: dict[tuple[str, str], Cause] = {
     (each.component, each.word): each
     for each in (
-        *(alone.READ, write.CAUSE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
+        *(alone.READ, alone.WRITE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
         *(link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, DELAY),
         wrong_path.CAUSE,
         *(RECEIVE_WINDOW, SEND_BUFFER, PINNED_WINDOW),

@@ -15,7 +15,6 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import Place, Zones, disk_steps, place_of, zones_under
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules.disk import write
 from bottleneck.analysis.rules.memory import cache_size
 from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
@@ -30,7 +29,8 @@ BY_CGROUP = "limited by a cgroup"
 DOES = {"read": "reads", "write": "writes"}
 DID = {"read": "read", "write": "wrote"}
 READ = Cause("disk", "read", "read")
-CAUSES = {"read": READ, "write": write.CAUSE}
+WRITE = Cause("disk", "write", "write")
+CAUSES = {"read": READ, "write": WRITE}
 
 
 @dataclass(frozen=True)
@@ -105,18 +105,21 @@ class Alone:
 Behind = Callable[[Alone], Iterator[Claim]]
 
 
-def rule(given: Evidence, behind: Sequence[Behind]) -> Iterator[Claim | str]:
+def rule(
+    given: Evidence, behind: Sequence[Behind], confirmed: Callable[[Evidence, Claim], Claim]
+) -> Iterator[Claim | str]:
     """What each disk on the copy's way reads or writes in sequence, and what keeps it there.
 
     A cached copy's source comes from RAM, if not seen to come from the disk; every copy is flushed
     to the receiver's disk.
 
-    behind: the causes behind a disk's rate; the first that says something is believed.
+    behind: the causes behind a disk's rate; the first that says something is believed. confirmed:
+    what the copy's own time says of a disk that writes.
     """
     if given.copy.cache == "uncached" or cache_size.from_disk(given.copy):
         yield from _disk(given, given.sender, "read", behind)
     for each in _disk(given, given.receiver, "write", behind):
-        yield each if isinstance(each, str) else write.confirmed(given, each)
+        yield each if isinstance(each, str) else confirmed(given, each)
 
 
 def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> Iterator[Claim | str]:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis.claim import GAP, SURE, Cause, claim
+from bottleneck.analysis.claim import GAP, SURE, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, alike, hindered
 from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.disk.alone import WRITE
 from bottleneck.analysis.shown import through_disk
 from bottleneck.analysis.steps import dialect_name
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 
-CAUSE = Cause("disk", "write", "write")
 MOSTLY_RATIO = 0.55
 """Share of a push's time that FLUSHes take, from which on they are what it waits for."""
 ARRIVED_RATIO = 1.25
@@ -90,7 +90,7 @@ def flushed(given: Evidence) -> Flushed | None:
 def confirmed(given: Evidence, found: Claim) -> Claim:
     """The limit of a disk that was written alone, as reached where the copy's FLUSHes agree."""
     limit = found.ceiling
-    own = limit.part == ("disk", given.receiver) and limit.cause in (CAUSE.word, "zone")
+    own = limit.part == ("disk", given.receiver) and limit.cause in (WRITE.word, "zone")
     seen = _of_the_disk(given) if own else None
     if seen is None or found.reached is not None or limit.standing != "measured":
         return found
@@ -101,7 +101,7 @@ def confirmed(given: Evidence, found: Claim) -> Claim:
         return found
     words, semicolon, why = found.words.partition(";")
     when = "flushes between its parts" if seen.parts else "a flush after the transfer"
-    mostly = f", mostly in {when}" if limit.cause == CAUSE.word else ""
+    mostly = f", mostly in {when}" if limit.cause == WRITE.word else ""
     return replace(
         found,
         words=f"{words}{mostly}{semicolon}{why}",
@@ -161,7 +161,7 @@ def _by_flushes(given: Evidence, copy: str = "The copy") -> Iterator[Claim]:
     most = max(level, through_disk(given.report, given.copy, "server"))
     limits = seen.arrived and (seen.at_end or rate >= CLOSE_RATIO * level)
     yield claim(
-        CAUSE,
+        WRITE,
         "server",
         given.made,
         f"the server needs {seconds_text(seen.seconds)} to flush "
