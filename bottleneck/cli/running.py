@@ -291,31 +291,25 @@ def _measure(session: Session) -> tuple[int, str]:
         with interrupts.let_through(), interrupts.ended_by(seconds, CLOSING_SECONDS) as late:
             session.measure()
     except KeyboardInterrupt:
-        return _stopped(session, late) if late else _interrupted(session)
+        pass
     except Exception as error:
-        if interrupts.is_behind(error):
-            return _stopped(session, late) if late else _interrupted(session)
-        session.status = "failed"
-        code, sentence = exits.of_error(error)
-        return code, "; ".join([sentence, *(e for e in session.unclosed if sentence not in e)])
-    return exits.DONE, ""
-
-
-def _stopped(session: Session, late: list[bool]) -> tuple[int, str]:
-    """A run that did not end by itself: what it measured holds."""
-    session.status = "partial"
+        if not interrupts.is_behind(error):
+            session.status = "failed"
+            code, sentence = exits.of_error(error)
+            return code, "; ".join([sentence, *(e for e in session.unclosed if sentence not in e)])
+    else:
+        return exits.DONE, ""
+    if not late:
+        session.status = "interrupted"
+        left = "; ".join(session.unclosed)
+        return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"
+    # It did not end by itself: what it measured holds.
     limit = f"its limit of {session.options.budget_seconds:.0f} s"
     told = [f"stopped: the run exceeded {limit}", *session.unclosed]
     if len(late) > 1:
         told.append("test files may remain, remove them later with bottleneck cleanup")
-    sentence = "; ".join(told)
-    if session.log.entries():
+    sentence, nothing = "; ".join(told), not session.log.entries()
+    session.status = "failed" if nothing else "partial"
+    if not nothing:
         return exits.INCOMPLETE, sentence
-    session.status = "failed"
     return exits.UNREACHABLE, f"{session.world.options.target.name}: no answer: {sentence}"
-
-
-def _interrupted(session: Session) -> tuple[int, str]:
-    session.status = "interrupted"
-    left = "; ".join(session.unclosed)
-    return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"
