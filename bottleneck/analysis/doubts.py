@@ -5,11 +5,11 @@ Pure: a session asks it between its steps and spends its time where it decides.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.cap import scattered
+from bottleneck.analysis.cap import proof, scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.sentences import part_name
 from bottleneck.report.report import Report
@@ -53,16 +53,10 @@ class Look:
 def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> tuple[Doubt, ...]:
     """The client's own copies in some dialects that are not clear; empty: a clear case.
 
-    A copy that could not be made at all is none: no look would make it. Nor is one whose source was
-    read past the cache once, unproven: again it would be cached.
+    A copy that could not be made at all is none: no look would make it.
     """
-    made = {
-        (copy.name, copy.dialect, copy.initiator): copy.made
-        for copy in steps.copies(report)
-        if copy.made is not None
-    }
-    apart = {key for key, found in made.items() if scattered(found.rate)}
-    once = {key for key, found in made.items() if found.details.cache.cold_source}
+    made = (each for each in steps.copies(report) if each.made and scattered(each.made.rate))
+    apart, settled = {(e.name, e.dialect, e.initiator) for e in made}, _settled(report)
     return tuple(
         Doubt(
             each.copy,
@@ -73,22 +67,43 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
         )
         for each in diagnosis.copies
         if each.initiator == "client" and each.dialect in dialects and each.bytes_per_second
-        if (each.copy, each.dialect, each.initiator) not in once
-        if each.verdict.component == "unknown" or not is_clear(each)
+        if not settled(each)
     )
 
 
-def is_clear(copy: CopyDiagnosis) -> bool:
-    """Whether a verdict is sure enough to act on."""
+def _settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
+    """Tells whether no look would change what is named of a copy.
+
+    That nobody can prove its source to be cold is another question than what limits it, and no look
+    proves it; one that was read past the cache once would be cached the next time.
+    """
+    made = {(e.name, e.dialect, e.initiator): e for e in steps.copies(report) if e.made is not None}
+
+    def settled(copy: CopyDiagnosis) -> bool:
+        found, sure = made.get((copy.copy, copy.dialect, copy.initiator)), copy.verdict.confidence
+        if found is not None and found.made is not None:
+            if found.made.details.cache.cold_source:
+                return True
+            if copy.time and copy.suspects and sure >= proof(found, found.made):
+                sure = max(sure, copy.suspects[0].confidence)
+        return copy.verdict.component != "unknown" and is_clear(copy, sure)
+
+    return settled
+
+
+def is_clear(copy: CopyDiagnosis, sure: float | None = None) -> bool:
+    """Whether a verdict is sure enough to act on; sure: where that is not its own confidence."""
     least = CLEAR_CONFIDENCE if copy.time else CLEAR_BY_LIMITS
-    return copy.verdict.confidence >= least
+    return (copy.verdict.confidence if sure is None else sure) >= least
 
 
 DiskUse = tuple[str, str]
 """A side, and what its disk does there: read, write."""
 
 
-def disks_to_measure(diagnosis: Diagnosis, dialects: Collection[str]) -> frozenset[DiskUse] | None:
+def disks_to_measure(
+    report: Report, diagnosis: Diagnosis, dialects: Collection[str]
+) -> frozenset[DiskUse] | None:
     """What of the disks is worth a look alone, where the copies' own time says what holds them.
 
     The disk that holds a copy, whose limit alone tells the cause behind it, the one that comes
@@ -96,12 +111,11 @@ def disks_to_measure(diagnosis: Diagnosis, dialects: Collection[str]) -> frozens
     or its time is unknown, so that each limit may decide; or a CPU holds one, which may be this
     tool's own work.
     """
-    found: set[DiskUse] = set()
+    found, settled = set[DiskUse](), _settled(report)
     own = [e for e in diagnosis.copies if e.initiator == "client" and e.dialect in dialects]
     made = [each for each in own if each.bytes_per_second]
     for each in made:
-        cpu = each.verdict.component == "cpu"
-        if not each.time or not is_clear(each) or cpu:
+        if not each.time or not settled(each) or each.verdict.component in ("cpu", "unknown"):
             return None
         sender, receiver = SIDES if "push" in each.copy else SIDES[::-1]
         if each.copy == diagnosis.headline:

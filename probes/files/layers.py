@@ -232,12 +232,7 @@ def _of_link(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
         if now and could and now < NARROW_RATIO * could:
             value = f"{_lanes(pcie, '')}, the disk supports {_lanes(pcie, 'able_')}"
             why = f"the slot carries at most {now / 1e6:.0f} of {could / 1e6:.0f} MB/s"
-            yield (
-                f"PCI Express of {name}",
-                value,
-                why,
-                "use a slot with more or faster lanes",
-            )
+            yield (f"PCI Express of {name}", value, why, "use a slot with more or faster lanes")
 
 
 def _lanes(pcie: Any, prefix: str) -> str:

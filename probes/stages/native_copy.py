@@ -221,12 +221,7 @@ def _new_file(folder: str) -> Iterator[_Sink]:
 
 
 def _copied(
-    setting: Setting,
-    window: Window,
-    program: Program,
-    path: str,
-    sink: _Sink,
-    source: int,
+    setting: Setting, window: Window, program: Program, path: str, sink: _Sink, source: int
 ) -> Running:
     """The window: from the program's start to a durable destination of the right size.
 

@@ -141,10 +141,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "knee_bytes": smallest_buffer(found, run_rate(again.samples)),
         "limits": again.limits,
         "congestion_control": again.congestion_control,
-        "window_rates_bytes_per_second": [
-            best["bytes_per_second"],
-            *window_rates(again.samples),
-        ],
+        "window_rates_bytes_per_second": [best["bytes_per_second"], *window_rates(again.samples)],
         **({} if trip is None else {"rtt_seconds": trip}),
     }
 
@@ -178,9 +175,7 @@ class _Point:
 
     buffer_bytes: int
     rates: List[float] = field(default_factory=list)
-    ends: Dict[str, List[Details]] = field(
-        default_factory=lambda: {"sender": [], "receiver": []},
-    )
+    ends: Dict[str, List[Details]] = field(default_factory=lambda: {"sender": [], "receiver": []})
 
     def add(self, moved: Moved) -> None:
         """One more pass."""

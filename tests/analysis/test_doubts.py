@@ -43,10 +43,10 @@ def copy(verdict: Any, confidence: float, *ceilings: Ceiling, **more: Any) -> Co
     return CopyDiagnosis(bytes_per_second=rate, verdict=named, ceilings=ceilings, **told)
 
 
-def report(*rates: float) -> Report:
+def report(*rates: float, **details: Any) -> Report:
     setting = {"copy": "pull.uncached", "dialect": "3.1.1", "end": "folder"}
     runs = tuple((Sample(0.0, 0), Sample(1.0, int(rate))) for rate in rates)
-    made = Measured(runs, IDLE, None, {})
+    made = Measured(runs, IDLE, None, details)
     steps = ((Step("smb-copy", setting, "client"), made),) if rates else ()
     return Report("partial", {}, "", 1.0, {}, None, None, steps)
 
@@ -80,6 +80,20 @@ def test_the_two_likeliest_are_suspected_and_no_other() -> None:
     assert doubt.suspects == {("disk", "read"), ("network", "link-rate")}
     assert doubt.reason == "pull.uncached may be limited by the server's disk or the network"
     assert not doubt.unstable
+
+
+@pytest.mark.parametrize(
+    ("likely", "sure", "doubts"), [(0.95, 0.7, 0), (0.95, 0.6, 1), (0.7, 0.7, 1)]
+)
+def test_that_nobody_proved_a_source_cold_is_no_doubt_of_what_limits_its_copy(
+    likely: float, sure: float, doubts: int
+) -> None:
+    """An ordinary account proves none: its runs went on to the end for that."""
+    told = report(RATE, cache={"side": "server", "requested": "uncached", "proven": False})
+    named = copy(LINK, sure, time=DISK_THEN_LINK, suspects=(Suspect(*LINK, likely),))
+    assert len(found(named, told=told)) == doubts
+    worth = disks_to_measure(told, Diagnosis(None, (named,), ""), ("3.1.1",))
+    assert (worth is None) == bool(doubts)
 
 
 def test_where_nothing_is_named_everything_is_suspected() -> None:
@@ -177,7 +191,7 @@ LINK_THEN_DISK = (TimeShare("network", "path", 0.8), TimeShare("disk", "client",
 
 
 def worth(*copies: CopyDiagnosis) -> frozenset[tuple[str, str]] | None:
-    return disks_to_measure(Diagnosis(None, copies, ""), ("3.1.1",))
+    return disks_to_measure(report(), Diagnosis(None, copies, ""), ("3.1.1",))
 
 
 def test_the_disk_that_holds_a_copy_and_the_one_that_comes_next_are_measured() -> None:
@@ -191,13 +205,13 @@ def test_the_gain_of_the_headlines_copy_needs_the_disks_on_its_way() -> None:
     alone = (TimeShare("network", "path", 1.0),)
     made = [copy(LINK, 0.9, time=alone, copy=name) for name in ("push.cached", "pull.uncached")]
     told = Diagnosis("pull.uncached", tuple(made), "")
-    assert disks_to_measure(told, ("3.1.1",)) == {("client", "write"), ("server", "read")}
+    assert disks_to_measure(report(), told, ("3.1.1",)) == {("client", "write"), ("server", "read")}
 
 
 def test_a_pushed_file_of_the_users_is_read_here() -> None:
     made = copy(LINK, 0.9, time=(TimeShare("network", "path", 1.0),), copy="file.push.uncached")
     told = Diagnosis(made.copy, (made,), "")
-    assert disks_to_measure(told, ("3.1.1",)) == {("client", "read"), ("server", "write")}
+    assert disks_to_measure(report(), told, ("3.1.1",)) == {("client", "read"), ("server", "write")}
 
 
 def test_where_nothing_but_the_link_had_work_no_disk_is_measured() -> None:

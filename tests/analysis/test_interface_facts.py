@@ -51,9 +51,7 @@ def test_what_the_servers_card_tells_is_told(facts, says):
 
 
 CLIENTS = {
-    "a radio": {
-        **{"kind": "wifi", "wifi": {"bits_per_second": 433_300_000, "signal_dbm": -61}},
-    },
+    "a radio": {**{"kind": "wifi", "wifi": {"bits_per_second": 433_300_000, "signal_dbm": -61}}},
     "its signal alone": {"kind": "wifi", "wifi": {"signal_dbm": -80}},
     "nothing of it": {"kind": "wifi", "wifi": {}},
     "strange": {"kind": "wifi", "wifi": {"bits_per_second": "fast", "signal_dbm": True}},

@@ -52,9 +52,7 @@ def test_words_are_completed(bottleneck, line, expected):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "command",
-    [("check",), ("compare", "a", "b"), ("doctor",), ("explain", "a")],
-    ids=" ".join,
+    "command", [("check",), ("compare", "a", "b"), ("doctor",), ("explain", "a")], ids=" ".join
 )
 def test_the_formats_that_are_completed_are_those_that_are_taken(bottleneck, command):
     offered = candidates(bottleneck, f"bottleneck {' '.join(command)} --format ")

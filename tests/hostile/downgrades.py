@@ -53,15 +53,15 @@ ELSEWHERE, MOVED = _symlink(THIRD_HOST), _moved()
 DOWNGRADES = attacks(
     {
         Terms("told: ", "^smb1 ", dialect="", outcome="told"): {
-            "SMB2 spoilt, where SMB1 is on": first("negotiate", _spoilt_smb2),
+            "SMB2 spoilt, where SMB1 is on": first("negotiate", _spoilt_smb2)
         },
         Terms("harmless: ", dialect="3.0", server="wishing", outcome="harmless"): {
             "3.0's wish for encryption cleared, but the share's own": first(
                 "logged in", e.unsigned, e.put(66, "H", 0)
-            ),
+            )
         },
         Terms("told: ", "^2.1 ", dialect="2.1", outcome="told"): {
-            "2.1 asked, greatest READ lowered": first("negotiate", e.put(96, "I", 65536)),
+            "2.1 asked, greatest READ lowered": first("negotiate", e.put(96, "I", 65536))
         },
         Terms("downgrade: ", TAMPERED, dialect=""): {
             "3.1.1 to 3.0.2 of all dialects": first(
@@ -121,14 +121,14 @@ DOWNGRADES = attacks(
             ),
         },
         Terms("downgrade: ", TAMPERED, dialect="3.0", server="signing"): {
-            "3.0 where signing is not required": first("negotiate", e.cleared(66, "H", 2)),
+            "3.0 where signing is not required": first("negotiate", e.cleared(66, "H", 2))
         },
         Terms("downgrade: ", TAMPERED, server="signing"): {
             "3.1.1 where signing is not required": first("negotiate", e.cleared(66, "H", 2)),
             "the signed login's reply says guest": ("guest", first("logged in", e.put(66, "H", 1))),
         },
         Terms("downgrade: ", "guest", dialect="2.1"): {
-            "guest in a session of 2.1": first("logged in", e.unsigned, e.put(66, "H", 1)),
+            "guest in a session of 2.1": first("logged in", e.unsigned, e.put(66, "H", 1))
         },
         Terms("downgrade: ", "guest", dialect="smb1"): {
             "guest in SMB1": first("logged in", e.unsigned, e.put(37, "H", 1)),
@@ -138,16 +138,14 @@ DOWNGRADES = attacks(
             ),
         },
         Terms("downgrade: ", FORGED, server="wishing"): {
-            "encryption wished, flag cleared": first("logged in", e.unsigned, e.put(66, "H", 0)),
+            "encryption wished, flag cleared": first("logged in", e.unsigned, e.put(66, "H", 0))
         },
         Terms("downgrade: ", FORGED, dialect="3.0", server="wishing"): {
-            "encryption wished, flag alone cleared, 3.0": first("logged in", e.put(66, "H", 0)),
+            "encryption wished, flag alone cleared, 3.0": first("logged in", e.put(66, "H", 0))
         },
         Terms(
             "downgrade: ", f"access is denied|signature|{GONE}", dialect="smb1", server="signing"
-        ): {
-            "SMB1 where signing is not required": first("negotiate", e.cleared(35, "B", 0x0C)),
-        },
+        ): {"SMB1 where signing is not required": first("negotiate", e.cleared(35, "B", 0x0C))},
         Terms("disguise: ", NOT_ASKED, server="signing"): {
             "an OPEN's reply as a login's": first("open", e.disguised),
             "a share's reply as a login's": first("share", e.disguised),
@@ -185,10 +183,10 @@ REDIRECTS = attacks(
         Terms("redirect: ", "symbolic link", dialect="3.0"): {
             "OPEN: a link to itself, for ever": first(
                 "open", e.failed(SYMLINK, _symlink("127.0.0.1")), every=True
-            ),
+            )
         },
         Terms("redirect: ", dialect="2.1", outcome="harmless"): {
-            "the share is a DFS root": first("share", e.put(72, "I", 8), e.put(68, "I", 3)),
+            "the share is a DFS root": first("share", e.put(72, "I", 8), e.put(68, "I", 3))
         },
     }
 )

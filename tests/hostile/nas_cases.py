@@ -229,10 +229,7 @@ OF_SERVER = (
     *("server min protocol = NT1 | server max protocol = NT1", "max open files = 120"),
     *("server signing = mandatory", "server signing = disabled"),
 )
-SEAL: dict[str, Any] = {
-    "words": RUN + " --encryption on",
-    "lines": "server smb encrypt = off",
-}
+SEAL: dict[str, Any] = {"words": RUN + " --encryption on", "lines": "server smb encrypt = off"}
 SETTINGS = (
     *(Case(lines, (0, 3), RATE, lines, budget=10) for lines in OF_SHARE),
     *(Case(lines, (0, 3), RATE, "", lines, budget=10) for lines in OF_SERVER),

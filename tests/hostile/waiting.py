@@ -20,9 +20,7 @@ from middle import framed
 
 WAITING = attacks(
     {
-        Terms("waiting: ", LATE): {
-            "a READ: keep-alives for ever": first("read", e.keep_alives),
-        },
+        Terms("waiting: ", LATE): {"a READ: keep-alives for ever": first("read", e.keep_alives)},
         Terms("waiting: ", LATE, copy="push.cached"): {
             "a WRITE: silence": first("write", e.dropped, nth=2, every=True),
             "a WRITE: PENDING for ever": first("write", e.pending_for_ever, nth=2, every=True),
@@ -31,7 +29,7 @@ WAITING = attacks(
             "the server takes no more of a push": first("request:write", e.stalled_server, nth=2),
         },
         Terms("waiting: ", LATE, dialect="smb1", copy="push.cached"): {
-            "the server takes no more, SMB1": first("request:write", e.stalled_server, nth=2),
+            "the server takes no more, SMB1": first("request:write", e.stalled_server, nth=2)
         },
         Terms("waiting: ", LATE, dialect="smb1"): {
             "a READ of SMB1: silence": first("read", e.dropped, nth=2),
@@ -39,10 +37,10 @@ WAITING = attacks(
             "the negotiation of SMB1: silence": first("negotiate", e.dropped),
         },
         Terms("waiting: ", LATE, server="sealing"): {
-            "a sealed READ: silence": first("payload", e.dropped, nth=2),
+            "a sealed READ: silence": first("payload", e.dropped, nth=2)
         },
         Terms("waiting: ", LATE, server="signing"): {
-            "a signed READ: PENDING for ever": first("read", e.pending_for_ever, nth=2),
+            "a signed READ: PENDING for ever": first("read", e.pending_for_ever, nth=2)
         },
         Terms("waiting: ", LATE, product_limits=True): {
             "an OPEN, with the product's own limits": first("open", e.pending_for_ever),
@@ -63,7 +61,7 @@ WAITING = attacks(
             ),
         },
         Terms("odd: ", "access is denied", dialect="2.1"): {
-            "the share is denied": first("share", e.failed(ACCESS_DENIED)),
+            "the share is denied": first("share", e.failed(ACCESS_DENIED))
         },
         Terms("harmless: ", outcome="harmless"): {
             "nothing at all": first("read"),
@@ -75,7 +73,7 @@ WAITING = attacks(
             "no reply to the last CLOSE": first("unshare", e.dropped),
         },
         Terms("harmless: ", copy="push.cached", outcome="harmless"): {
-            "PENDING for a FLUSH": first("flush", e.after_pendings(3)),
+            "PENDING for a FLUSH": first("flush", e.after_pendings(3))
         },
         Terms("harmless: ", server="signing", outcome="harmless"): {
             "PENDING in a signed session": first("read", e.after_pendings(2), nth=3),
@@ -106,7 +104,7 @@ def _at(what: str, moment: str) -> tuple[Behaviour, ...]:
                 "reset": first(moment, e.reset),
             },
             Terms(f"waiting: {what}: ", f"{NO_SMB}|{NOT_ASKED}|garbled|is invalid"): {
-                "garbage": first(moment, e.replaced(garbage)),
+                "garbage": first(moment, e.replaced(garbage))
             },
         }
     )

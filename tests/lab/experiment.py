@@ -200,11 +200,7 @@ def product(
     command += ["--server-folder", lab.server.folder / SHARE] if ordinary else []
     command += ["--folder", str(lab.client.folder), "--json", str(file), "--yes", "--quiet"]
     command += ["--budget", str(budget_seconds)]
-    environment = {
-        **os.environ,
-        "BOTTLENECK_PASSWORD": lab.share.password,
-        "PYTHONPATH": str(ROOT),
-    }
+    environment = {**os.environ, "BOTTLENECK_PASSWORD": lab.share.password, "PYTHONPATH": str(ROOT)}
     began = time.monotonic()
     try:
         done = subprocess.run(

@@ -16,7 +16,7 @@ from bottleneck.agents.hosts import Host, StageError
 from bottleneck.run import sockets, watch
 from bottleneck.run.plan import Side
 from bottleneck.run.watch import Options, Watch
-from probes.core.records import Measured
+from probes.core.records import Failed, Measured
 from probes.core.stage import Refused
 from probes.host.counters import Counters
 from tests.living import connected
@@ -188,6 +188,19 @@ def readings(*moved: int | None) -> list[dict[Side, Counters]]:
         }
         for at, each in enumerate(moved)
     ]
+
+
+def test_an_observation_that_is_too_short_is_a_failed_step_with_its_report() -> None:
+    session = Watch(Options(), quiet)
+    session.entry = session._entry({}, readings(0, 1))
+    ((step, outcome),) = session.report().entries
+    assert (step.initiator, session.report().status) == ("client", "complete")
+    assert outcome == Failed("the observation was too short")
+
+
+def test_what_is_watched_is_called_as_it_was_asked_for() -> None:
+    names = [each.name for each in (Options(7, "nas"), Options(host="nas"), Options())]
+    assert names == ["process 7", "connection with nas", "SMB connection"]
 
 
 @pytest.mark.parametrize(

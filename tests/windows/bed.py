@@ -33,11 +33,7 @@ INSIDE = "org/bytedeco/cpython/windows-x86_64/"
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 WINE = "/usr/lib/wine/wine64"
 """Where Debian's package has it, in no folder of PATH."""
-NEEDED = {
-    WINE: "wine64",
-    "x86_64-w64-mingw32-dlltool": "binutils-mingw-w64-x86-64",
-    "mvn": "maven",
-}
+NEEDED = {WINE: "wine64", "x86_64-w64-mingw32-dlltool": "binutils-mingw-w64-x86-64", "mvn": "maven"}
 """Program and Debian's package."""
 TESTING = ("pytest", "pytest-timeout", "hypothesis", "jsonschema", "xmlschema")
 DLL = "x86_64-w64-mingw32-"

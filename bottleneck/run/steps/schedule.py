@@ -112,7 +112,7 @@ class SoFar:
         if self.in_doubt() != () or self.world.options.runs or self.world.options.copy:
             return None
         diagnosed = self.diagnosed()
-        return None if diagnosed is None else doubts.disks_to_measure(*diagnosed[1:])
+        return None if diagnosed is None else doubts.disks_to_measure(*diagnosed)
 
     def in_time(self, usual_seconds: float) -> bool:
         """Whether a stage would end within a clear case's share of the budget."""

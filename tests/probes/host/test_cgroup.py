@@ -115,10 +115,7 @@ def test_the_lowest_of_all_groups_and_of_all_devices_below_counts_v2(placed, tmp
 def test_a_limit_of_an_ancestor_counts_v1(placed, tmp_path):
     placed(1, "blkio")
     outer = group(tmp_path / "outer", blkio__throttle__write_bps_device="8:16 700\n8:99 5\n")
-    assert cgroup.io_limits("dm-1") == {
-        "write_bytes_per_second": 700,
-        "group": str(outer),
-    }
+    assert cgroup.io_limits("dm-1") == {"write_bytes_per_second": 700, "group": str(outer)}
 
 
 @pytest.mark.usefixtures("stacked")

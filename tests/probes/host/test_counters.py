@@ -196,8 +196,7 @@ def test_others_are_told_by_their_growth():
 def test_where_not_all_are_seen_the_cores_tell_the_rest():
     before = dataclasses.replace(START, others_complete=False)
     end = after(
-        others_complete=False,
-        processes=(START.processes[0], ProcessTimes(11, 2, 4.0, 0.0)),
+        others_complete=False, processes=(START.processes[0], ProcessTimes(11, 2, 4.0, 0.0))
     )
     # 9 busy seconds, 3 of interrupts and stolen, 2 of the copy
     assert usage(before, end).other_cpu_seconds == pytest.approx(4.0)
@@ -214,9 +213,7 @@ def test_the_lowest_quota_counts_and_the_group_that_was_stopped_most():
 def test_a_quota_that_the_copys_own_figures_contradict_is_another_groups():
     """4 seconds of CPU time in 10 are no work under 0.1 cores."""
     before = dataclasses.replace(
-        START,
-        quotas=(Quota("foreign", 0.1, 10, 0), Quota("own", 0.5, 10, 0)),
-        quotas_visible=True,
+        START, quotas=(Quota("foreign", 0.1, 10, 0), Quota("own", 0.5, 10, 0)), quotas_visible=True
     )
     end = after(
         processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 6.0, 0.0)),

@@ -132,10 +132,7 @@ def test_a_real_server_tells_the_address_that_it_listens_on(share: Any) -> None:
 
 
 def test_a_server_that_says_no_has_none(share: Any) -> None:
-    with (
-        share("server multi channel support = no") as (peer, _, _),
-        open_session(peer) as session,
-    ):
+    with share("server multi channel support = no") as (peer, _, _), open_session(peer) as session:
         assert session.interfaces() == ()
         assert "multi-channel" not in session.facts.capabilities
         session.close(session.create_folder("still-alive"))

@@ -184,10 +184,7 @@ def test_figures_of_free_space_that_cannot_be_are_none(
     script = tmp_path / "dfree"
     script.write_text("#!/bin/sh\necho 100 900\n")
     script.chmod(0o755)
-    with (
-        share(NT1, f"dfree command = {script}") as (peer, _, _),
-        held(peer, dialect) as opened,
-    ):
+    with share(NT1, f"dfree command = {script}") as (peer, _, _), held(peer, dialect) as opened:
         assert (opened.facts["free_bytes"], opened.facts["total_bytes"]) == (None, None)
 
 

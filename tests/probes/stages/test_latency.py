@@ -127,10 +127,7 @@ def test_an_end_that_stops_answering_fails_the_stage_and_does_not_hang_it(monkey
             answered.append(size)
 
     monkeypatch.setattr(exchange, "answer", tiring)
-    with (
-        latency.respond(SHORT) as peer,
-        pytest.raises(RuntimeError, match="the messages failed"),
-    ):
+    with latency.respond(SHORT) as peer, pytest.raises(RuntimeError, match="the messages failed"):
         list(latency.initiate(SHORT, peer))
     assert len(answered) == 8
 

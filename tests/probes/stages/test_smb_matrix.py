@@ -60,12 +60,7 @@ def look(samples: list[Sample], details: Details) -> None:
 
 @pytest.mark.parametrize(
     ("dialect", "security"),
-    [
-        ("smb1", ""),
-        ("2.0.2", "signed"),
-        ("3.1.1", ""),
-        ("3.1.1", "encrypted"),
-    ],
+    [("smb1", ""), ("2.0.2", "signed"), ("3.1.1", ""), ("3.1.1", "encrypted")],
 )
 def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
     run_folder: Any, run_stage: Any, dialect: str, security: str

@@ -33,10 +33,7 @@ def test_a_whole_branch_that_ended_is_inherited_by_its_root():
 
 def test_a_pid_that_was_given_again_is_one_that_ended():
     before = {5: stat(5, 1), 6: stat(6, 5)}
-    after = {
-        5: stat(5, 1)._replace(reaped_seconds=1.5),
-        6: stat(6, 5)._replace(started_ticks=9),
-    }
+    after = {5: stat(5, 1)._replace(reaped_seconds=1.5), 6: stat(6, 5)._replace(started_ticks=9)}
     assert processes.inherited_seconds(before, after) == {5: 0.5}
 
 

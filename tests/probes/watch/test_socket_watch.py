@@ -126,10 +126,7 @@ def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program():
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         watch = Watch(Setting(listener.getsockname()[1:], True, "127.0.0.1"), sockets)
         watch.look()
-        with (
-            socket.create_connection(listener.getsockname()),
-            listener.accept()[0] as server,
-        ):
+        with socket.create_connection(listener.getsockname()), listener.accept()[0] as server:
             server.sendall(b"." * 1000)
             assert arrived(server)
             watch.search_at = 0.0

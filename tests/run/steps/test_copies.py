@@ -256,6 +256,8 @@ def test_a_named_size_that_the_time_left_has_no_room_for_is_none_of_the_copy_fro
     monkeypatch.setattr(Sources, "room_bytes", lambda *given: 10**13)
     for end in ("folder", "memory"):
         assert order_of(session).sizes.room_bytes("push.cached", end) == 300 * MIB
+    unnamed = knowing(session, options=replace(session.world.options, size_bytes=None))
+    assert order_of(unnamed).sizes.room_bytes("push.cached", "memory") == 10**13
 
 
 # -- a run's own files never take the room of its own copies ---------------------------------------

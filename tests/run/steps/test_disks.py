@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,13 +13,14 @@ import pytest
 
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.session import Session
+from bottleneck.run.session import Session, carried_out
 from bottleneck.run.steps import disks
 from bottleneck.run.steps.disks import Disks
 from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.records import Measured, Skipped
 from probes.files.folders import folder_facts
 from probes.programs.samba import private_samba
+from probes.stages import disk
 from tests.run.steps.sessions import PASSWORD, begun, knowing, order_of, session_of
 
 MIB = 1 << 20
@@ -181,6 +182,19 @@ def test_zones_are_written_where_a_disc_turns_or_may_or_that_was_chosen(
     knowing(session, facts={"client": known})
     written = plan.DiskStep("client", "write", "uncached", "zones")
     assert order_of(session).disks._devices(written) == nodes
+
+
+@pytest.mark.parametrize(("asked", "size_bytes"), [(None, disks.ZONES_BYTES), (MIB, MIB)])
+def test_all_zones_that_are_written_share_the_size_that_was_asked_for(
+    asked: int | None, size_bytes: int
+) -> None:
+    order = order_of(session_of(size_bytes=asked))
+    each = plan.DiskStep("client", "write", "uncached", "zones")
+    setting = disk.Setting(**asdict(each), folder="/tmp", size_bytes=0, seconds=1.0)
+    setting, _ = carried_out(
+        order.disks._found(each, setting, Step("disk", {}, "client")), pytest.fail
+    )
+    assert setting.size_bytes == size_bytes
 
 
 # -- where a disk is looked into, since that can explain a copy ------------------------------------

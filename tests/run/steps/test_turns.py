@@ -360,6 +360,12 @@ def test_a_transfer_that_stands_still_asks_the_path_at_once_and_once(
     assert ("path" in left) == (not looks)
 
 
+def test_both_ways_at_once_without_an_agent_are_two_skipped_steps() -> None:
+    order = sessions.order_of(session_of("tcp", settings={"both_ways": True}))
+    carried_out(order.transfers._both_ways(), pytest.fail)
+    assert [outcome for _, outcome in order.log.entries()] == [Skipped(NEEDS_AGENT)] * 2
+
+
 def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one() -> None:
     chosen = {"windows": (65536,), "streams": (2,), "seconds": 3.0}
     on = turns_of(session_of("matrix", settings=chosen))

@@ -27,11 +27,7 @@ def held(
 ) -> int:
     """A copy to a receiver with such a dirty limit, and what its tasks waited for."""
     side = "server" if "push" in name else "client"
-    load = {
-        "memory_dirty_limit_bytes": limit,
-        "device_busy_ratio": busy,
-        "io_waiting_ratio": waits,
-    }
+    load = {"memory_dirty_limit_bytes": limit, "device_busy_ratio": busy, "io_waiting_ratio": waits}
     return int(world.copy(name, rate, **{side: load}))
 
 
