@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.cap import proof, scattered
+from bottleneck.analysis.cap import bounded, scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.sentences import part_name
 from bottleneck.report.report import Report
@@ -74,8 +74,9 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
 def _settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
     """Tells whether no look would change what is named of a copy.
 
-    That nobody can prove its source to be cold is another question than what limits it, and no look
-    proves it; one that was read past the cache once would be cached the next time.
+    That nobody can prove its source to be cold, or that a hypervisor took cores away, is another
+    question than what limits it, and no look answers it. Runs that lie apart may be told by more;
+    what was read past the cache once would be cached the next time.
     """
     made = {(e.name, e.dialect, e.initiator): e for e in steps.copies(report) if e.made is not None}
 
@@ -84,7 +85,8 @@ def _settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
         if found is not None and found.made is not None:
             if found.made.details.cache.cold_source:
                 return True
-            if copy.time and copy.suspects and sure >= proof(found, found.made):
+            whole = copy.time and copy.suspects and not scattered(found.made.rate)
+            if whole and sure >= bounded(found, found.made, 1.0):
                 sure = max(sure, copy.suspects[0].confidence)
         return copy.verdict.component != "unknown" and is_clear(copy, sure)
 

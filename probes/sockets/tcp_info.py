@@ -62,11 +62,7 @@ counted in jiffies; backoffs are those of the timer that runs.
 
 _TIMESTAMPS_AT, _TIMESTAMPS = 5, 1
 """The byte of the connection's options, and the bit of this one."""
-_MEMORY = (
-    ("receive_buffer_bytes", 1),
-    ("send_buffer_bytes", 3),
-    ("send_queue_bytes", 5),
-)
+_MEMORY = (("receive_buffer_bytes", 1), ("send_buffer_bytes", 3), ("send_queue_bytes", 5))
 """Name and index in the SK_MEMINFO array; what a queue takes of its buffer, overhead included."""
 _SO_MEMINFO = 55
 _SIOCINQ, _SIOCOUTQNSD = 0x541B, 0x894B

@@ -12,11 +12,7 @@ from probes.net import transfer
 from probes.net.transfer import Shape
 
 STAGE = Stage(
-    "tcp",
-    measures="what the network carries",
-    explains=False,
-    needs=("server",),
-    by_agent=True,
+    "tcp", measures="what the network carries", explains=False, needs=("server",), by_agent=True
 )
 
 

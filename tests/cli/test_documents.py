@@ -83,8 +83,7 @@ def test_documents_are_written_again_over_their_own_kind_and_each_other(tmp_path
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "content",
-    ["# My notes\n", "{}", "<!DOCTYPE html><p>mine", "<?xml version='1.0'?><x/>"],
+    "content", ["# My notes\n", "{}", "<!DOCTYPE html><p>mine", "<?xml version='1.0'?><x/>"]
 )
 def test_a_file_of_the_user_s_stays(kind, content, tmp_path, capsys):
     path = tmp_path / "mine"

@@ -192,9 +192,8 @@ def readings(*moved: int | None) -> list[dict[Side, Counters]]:
 
 def test_an_observation_that_is_too_short_is_a_failed_step_with_its_report() -> None:
     session = Watch(Options(), quiet)
-    session.entry = session._entry({}, readings(0, 1))
-    ((step, outcome),) = session.report().entries
-    assert (step.initiator, session.report().status) == ("client", "complete")
+    session.entry = step, outcome = session._entry({}, readings(0, 1))
+    assert session.report().entries == ((step, outcome),)
     assert outcome == Failed("the observation was too short")
 
 

@@ -134,8 +134,7 @@ class Explanations:
         """All of a run's but a look that a stall asked for; each disk alone is only the first."""
         options, log = self.known.world.options, self.known.log
         made = set() if options.runs else {each.stage for each in log.steps} - set(self.by_hand)
-        asked = described(options.stages)
-        self.left = [each for each in asked if each.explains and each.name not in made]
+        self.left = [e for e in described(options.stages) if e.explains and e.name not in made]
         at = 0 if options.budget_seconds >= LONG_BUDGET_SECONDS else len(self.left)
         self.left[at:at] = [INITIATORS] if self.known.world.wants("smb-copy") else []
 
@@ -263,20 +262,31 @@ class Schedule:
                 yield from self.sources.copy_file(dialect, copies.labels)
                 yield from self.sources.copy_tree(dialect)
             made[dialect] = copies
-        own, worth = made.get(opened), self.known.disks_to_measure()
+        own = made.get(opened)
+        left_out = yield from self._bounded(own)
+        if own is not None and not (options.runs or options.copy):
+            yield from self._explained(own, left_out)
+
+    def _bounded(self, own: Copies | None) -> Tasks[tuple[str, ...]]:
+        """The limits that are worth a look; own: the share's dialect's. Names of skipped tests."""
+        options, worth = self.world.options, self.known.disks_to_measure()
+        usual = own is not None and not (options.runs or options.copy or options.settings)
+        first = usual and worth is None and self.world.wants("tcp") and bool(self.known.in_doubt())
+        if first:
+            # What the network carries decides most doubts, and is soon known.
+            yield from self.transfers.measure(several=False)
+            worth = self.known.disks_to_measure()
         if worth is None and own is not None and not options.copy:
             # Where a push from memory made the pulls' source, that push is known.
             for copy in ("push.cached", "pull.cached") if own.filling() else ("pull.cached",):
                 yield from own.copy(copy, "memory", WITHOUT_DISK)
-        left_out = yield from self._limits(worth)
-        if own is not None and not (options.runs or options.copy):
-            yield from self._explained(own, left_out)
+        return (yield from self._limits(worth, first))
 
-    def _limits(self, worth: Worth) -> Tasks[tuple[str, ...]]:
+    def _limits(self, worth: Worth, carried: bool = False) -> Tasks[tuple[str, ...]]:
         """This tool, the network and the disks, each alone; and the copies through a mount.
 
         worth: the disks to measure; if the copies are clear, this tool is not measured either.
-        Returns the names of skipped tests.
+        carried: one stream each way was made. Returns the names of skipped tests.
         """
         native = self.native if self.world.wants("native-copy") else None
         worth = worth if native is None else None
@@ -286,7 +296,7 @@ class Schedule:
         elif self.world.wants("loopback"):
             left_out.append("loopback")
         if self.world.wants("tcp"):
-            yield from self.transfers.measure(clear=worth is not None)
+            yield from self.transfers.measure(not carried, worth is None)
         if self.world.wants("disk"):
             if self.disks.needs_server_file(worth):
                 self.disks.hold_sources(self.stack)

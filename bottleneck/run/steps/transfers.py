@@ -44,15 +44,15 @@ class Transfers:
     clock: Clock
     log: Log
 
-    def measure(self, clear: bool = False) -> Tasks[None]:
-        """One stream, then four.
+    def measure(self, one: bool = True, several: bool = True) -> Tasks[None]:
+        """One stream, then four; one, several: whether those are made.
 
         Several streams are left out where one fills a link of a standard rate: they carry no more.
-        clear: the copies' own time says what holds them, so that several streams decide nothing.
         """
         for each in dict.fromkeys(map(self.world.chosen, plan.TCP_STEPS)):
-            several = each.streams > 1 and not self.world.options.settings
-            if several and (clear or self._fills(each.verb)):
+            usual = not self.world.options.settings
+            is_made = one if each.streams == 1 else several
+            if usual and (not is_made or each.streams > 1 and self._fills(each.verb)):
                 continue
             seconds = self.world.times().tcp if each.streams == 1 else self.world.times().tcp_many
             if self.world.options.tcp_peer is not None:

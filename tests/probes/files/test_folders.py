@@ -135,8 +135,7 @@ def test_what_lies_on_this_host_is_not_remote(path, filesystem):
 
 
 @pytest.mark.parametrize(
-    ("source", "options"),
-    [("nas", "vers=default"), ("//", "vers=x"), ("//nas", "vers="), ("", "")],
+    ("source", "options"), [("nas", "vers=default"), ("//", "vers=x"), ("//nas", "vers="), ("", "")]
 )
 def test_what_a_mount_does_not_tell_is_none(source, options):
     told = folders.parse(f"41 23 0:51 / /m rw - cifs {source} rw,{options}\n", "/m")

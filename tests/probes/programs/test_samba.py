@@ -213,8 +213,6 @@ def test_without_samba_the_reason_names_the_package(
         entered(private_samba(str(served), password="x"))
 
 
-def test_smbd_is_found_where_path_lacks_the_system_folders(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_smbd_is_found_where_path_lacks_the_system_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert find_smbd()

@@ -97,8 +97,7 @@ def test_what_an_ahci_port_can(caps, rate):
 
 
 @pytest.mark.parametrize(
-    ("word", "rate"),
-    [(0x850E, 6e9), (0x0706, 3e9), (0x0002, 1.5e9), (0, None), (0xFFFF, None)],
+    ("word", "rate"), [(0x850E, 6e9), (0x0706, 3e9), (0x0002, 1.5e9), (0, None), (0xFFFF, None)]
 )
 def test_what_a_sata_disk_can(word, rate):
     page = bytes(212) + word.to_bytes(2, "little") + bytes(300)

@@ -54,8 +54,7 @@ def test_the_threads_share_of_a_core_is_that_of_the_time_around_a_look() -> None
 def test_the_busiest_thread_is_told_from_all_together() -> None:
     looks = [
         ThreadLook(
-            at,
-            [ThreadState(7, "D", 0.3 * at, 0.0), ThreadState(8, "S", 0.1 * at, 0.1 * at)],
+            at, [ThreadState(7, "D", 0.3 * at, 0.0), ThreadState(8, "S", 0.1 * at, 0.1 * at)]
         )
         for at in (0.0, 0.1, 0.2)
     ]

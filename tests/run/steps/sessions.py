@@ -17,7 +17,7 @@ from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint
 from probes.programs.samba import Samba
 
-PASSWORD = "correct horse 47"
+PASSWORD, HERE = "correct horse 47", "127.0.0.1"
 
 
 def session_of(
@@ -43,10 +43,9 @@ def knowing(session: Session, **found: Any) -> Session:
     return session
 
 
-def order_of(session: Session, stack: ExitStack | None = None) -> Schedule:
+def order_of(on: Session, stack: ExitStack | None = None) -> Schedule:
     """What it would do next; stack: closes what that holds."""
-    parts = session.world, session.clock, session.log, session.files
-    return Schedule(*parts, stack or ExitStack())
+    return Schedule(on.world, on.clock, on.log, on.files, stack or ExitStack())
 
 
 def copies_of(order: Schedule, dialect: str = "3.1.1", **labels: Any) -> Copies:
@@ -55,24 +54,21 @@ def copies_of(order: Schedule, dialect: str = "3.1.1", **labels: Any) -> Copies:
     return Copies(*parts, order.sizes, order.turns, order.disks, dialect, labels)
 
 
-def reached(
-    session: Session, stack: ExitStack, share: bool = True, address: str = "127.0.0.1"
-) -> None:
+def reached(session: Session, stack: ExitStack, share: bool = True, address: str = HERE) -> None:
     """The hosts reached and, unless nobody needs it, the share opened."""
     there = world.client_of(replace(session.world, address=address), stack)
     session.world = world.server_of(there, stack, session.log)
     if share:
         session.world = session._open(stack)
     for side in session.world.hosts:
-        folder = session.files.folder(side)
-        session.world = world.learned(session.world, side, folder)
+        session.world = world.learned(session.world, side, session.files.folder(side))
 
 
 @contextmanager
 def begun(session: Session, share: bool = True) -> Iterator[Schedule]:
     """The hosts reached and, unless nobody needs it, the share opened, as a run begins."""
     with ExitStack() as stack:
-        reached(session, stack, share, "127.0.0.1" if share else "")
+        reached(session, stack, share, HERE if share else "")
         order = order_of(session, stack)
         order.disks.hold_sources(stack)
         yield order

@@ -18,7 +18,7 @@ from bottleneck.run.steps import schedule
 from bottleneck.run.steps.schedule import Schedule
 from probes.core.records import Skipped
 from probes.stages import path, smb_tax
-from tests.run.steps.sessions import order_of, session_of
+from tests.run.steps.sessions import copies_of, order_of, session_of
 
 STAGES = ("path", "disk", "smb-copy", "smb-tax")
 DISK = Doubt(
@@ -185,3 +185,21 @@ def test_only_a_clear_case_leaves_limits_out(
         schedule.doubts, "disks_to_measure", lambda *given: frozenset({("server", "read")})
     )
     assert on.known.disks_to_measure() == worth
+
+
+@pytest.mark.parametrize("decided", [True, False])
+def test_where_copies_are_in_doubt_the_network_is_measured_first_and_may_end_it(
+    monkeypatch: pytest.MonkeyPatch, decided: bool
+) -> None:
+    on, made = order(stages=("tcp", "smb-copy")), []
+    monkeypatch.setattr(on.known, "in_doubt", lambda: () if made and decided else (DISK,))
+    monkeypatch.setattr(on.known, "disks_to_measure", lambda: None if on.known.in_doubt() else {1})
+
+    def measure(one: bool = True, several: bool = True) -> Tasks[None]:
+        made.append((one, several))
+        yield from ()
+
+    monkeypatch.setattr(on.transfers, "measure", measure)
+    monkeypatch.setattr(schedule.Copies, "copy", lambda *given: iter(()))
+    carried_out(on._bounded(copies_of(on)), pytest.fail)
+    assert made == [(True, False), (False, not decided)]

@@ -65,10 +65,6 @@ def session_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> S
     return sessions.knowing(session, address="127.0.0.1")
 
 
-def turns_of(session: Session) -> turns.Turns:
-    return sessions.order_of(session).turns
-
-
 def explained(order: Schedule) -> Tasks[None]:
     """Each of the stages that were asked for, but the copies themselves, in the usual order."""
     for stage in described(order.world.options.stages):
@@ -123,7 +119,7 @@ def test_after_the_tcp_steps_the_pace_is_a_share_of_theirs(monkeypatch: pytest.M
     monkeypatch.setattr(turns.plan, "TCP_STEPS", turns.plan.TCP_STEPS[:2])
     session = made("tcp", "udp", budget_seconds=40.0, **AGENT)
     for step, outcome in steps_of(session, "tcp"):
-        found = turns_of(session).path_rate(step.setting["verb"])
+        found = sessions.order_of(session).turns.path_rate(step.setting["verb"])
         rate, _ = carried_out(found, pytest.fail)
         assert rate == rates(outcome).median
 
@@ -195,8 +191,8 @@ def test_a_far_path_has_the_round_trips_that_it_needs_for_its_messages() -> None
 
 
 def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what_is_left() -> None:
-    def seconds(session: Session) -> float | None:
-        return turns_of(session).seconds_for(smb_matrix.STAGE, 2.5)
+    def seconds(on: Session) -> float | None:
+        return sessions.order_of(on).turns.seconds_for(smb_matrix.STAGE, 2.5)
 
     late = session_of()
     assert seconds(late) == 2.5
@@ -368,14 +364,14 @@ def test_both_ways_at_once_without_an_agent_are_two_skipped_steps() -> None:
 
 def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one() -> None:
     chosen = {"windows": (65536,), "streams": (2,), "seconds": 3.0}
-    on = turns_of(session_of("matrix", settings=chosen))
+    on = sessions.order_of(session_of("matrix", settings=chosen)).turns
     found = [each.setting for each in on._turns(matrix)]
     assert [(each.verb, each.windows, each.streams) for each in found] == [
         ("push", (65536,), (2,)),
         ("pull", (65536,), (2,)),
     ]
     assert on._seconds(matrix.STAGE, next(on._turns(matrix))) == 3.0
-    (pull,) = turns_of(session_of("udp", settings={"verb": "pull"}))._turns(udp)
+    (pull,) = sessions.order_of(session_of("udp", settings={"verb": "pull"})).turns._turns(udp)
     assert pull.setting.verb == "pull"
     assert [
         (each.verb, each.streams) for each in map(session_of("tcp").world.chosen, plan.TCP_STEPS)
