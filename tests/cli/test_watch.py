@@ -74,8 +74,8 @@ def transfer(reader_seconds=0.0):
 
 def agents(process, word):
     """Agents below a run whose command has the word."""
-    found = [psutil.Process(each) for each in living.below(process.pid)]
     with contextlib.suppress(psutil.NoSuchProcess):
+        found = [psutil.Process(each) for each in living.below(process.pid)]
         return [
             each.pid for each in found if "python" in each.name() and word in str(each.cmdline())
         ]
