@@ -45,10 +45,7 @@ def read(output: Output) -> Iterator[Figure]:
             f"{rate / 1e6:.3g}MB/s robocopy', or pull"
         )
     yield Copy(
-        f"{'pull' if remote[0] else 'push'}.uncached",
-        rate,
-        size=round(copied),
-        tool="robocopy",
+        f"{'pull' if remote[0] else 'push'}.uncached", rate, size=round(copied), tool="robocopy"
     )
 
 

@@ -105,10 +105,7 @@ def to_json(report: Report, diagnosis: object) -> dict[str, Any]:
         "started": report.started,
         "elapsed_seconds": report.elapsed_seconds,
         "target": to_plain(report.target),
-        "hosts": {
-            "client": told_to_plain(report.client),
-            "server": told_to_plain(report.server),
-        },
+        "hosts": {"client": told_to_plain(report.client), "server": told_to_plain(report.server)},
         "steps": [
             {
                 "stage": step.stage,

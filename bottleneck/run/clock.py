@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from probes.core.stage import Unavailable
+from probes.core.stage import USUAL_BUDGET_SECONDS, Unavailable
 from probes.system import waiting
 
 CLOSING_SECONDS = 2.0
 CLOSING_SHARE = 0.05
+CLEAR_SHARE, CLEAR_CLOSING_SECONDS = 1 / 3, 2.5
+"""Of the budget, by which a clear case has ended; what closing the hosts takes of that."""
 USEFUL_SECONDS = 1.5
 """Less is no copy."""
 HELD_SECONDS = 60.0
@@ -44,6 +46,12 @@ class Clock:
     def lifetime(self) -> float:
         """Seconds for what a host holds until the run's end."""
         return self.budget_seconds + HELD_SECONDS
+
+    def ends_early(self, usual_seconds: float) -> bool:
+        """Whether a stage that takes so long in a usual run would end by a clear case's end."""
+        takes = usual_seconds * self.budget_seconds / USUAL_BUDGET_SECONDS
+        early = CLEAR_SHARE * self.budget_seconds - CLEAR_CLOSING_SECONDS
+        return self.elapsed() + takes <= early
 
     def need(self, seconds: float = USEFUL_SECONDS) -> None:
         """Raises Unavailable where less is left."""

@@ -86,7 +86,7 @@ def step_of(stage: str, setting: Any, initiator: str) -> Step:
     return Step(stage, plain, initiator)
 
 
-def end_run_of(error: Exception) -> None:
+def raise_if_final(error: Exception) -> None:
     """Raises AgentLost or Refused for what takes the run with it; nothing for anything else."""
     if isinstance(error, PartlyRan) and error.lost:
         raise AgentLost(str(error)) from None
@@ -159,7 +159,7 @@ class Log:
         except (PartlyRan, Refused, StageError) as error:
             outcome = f"failed: {error}"
             self.add(step, Failed(str(error), error.samples), why)
-            end_run_of(error)
+            raise_if_final(error)
             # Where the first copy gets no connection, no other does.
             crowded = isinstance(error, Refused) and error.kind == "crowded"
             if crowded and not self.measured_any():

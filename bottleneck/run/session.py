@@ -73,7 +73,8 @@ class Session:
             stack.callback(self._note_unclosed)
             self.log.tell("reaching the hosts")
             native = self.reach(stack)
-            order = Schedule(self.world, self.clock, self.log, self.files, stack, native)
+            order = Schedule(self.world, self.clock, self.log, self.files, stack)
+            order.native = native
             self.carry_out(order.tasks())
         self.status = "complete" if self.log.complete() else "partial"
         self.log.save()
@@ -84,7 +85,6 @@ class Session:
         stack: closes them.
         """
         target = self.options.target
-        native: Native | None = None
         if not target.path:
             address = world.server_address(target.host, target.port)
             self.world = replace(self.world, address=address)
@@ -92,8 +92,7 @@ class Session:
         self.world = world.server_of(self.world, stack, self.log)
         if target.path:
             self.world = read_mount(self.world, self.files, self.log)
-            native = Native(self.world, self.clock, self.log, self.files)
-        self._hold_folders(native, stack)
+        native = self._hold_folders(stack)
         for side in self.world.hosts:
             self.world = world.learned(self.world, side, self.files.folder(side))
         self.world = world.configured(self.world, self.files, self.log)
@@ -101,18 +100,22 @@ class Session:
             native.world = self.world
         return native
 
-    def _hold_folders(self, native: Native | None, stack: ExitStack) -> None:
+    def _hold_folders(self, stack: ExitStack) -> Native | None:
         """The run's folder on the share, and in a mounted one, where they are needed."""
+        in_mount = bool(self.options.target.path)
         at_server = self.world.options.agent != "none" and self.world.wants("disk")
         needs_share = any("share" in each.needs for each in described(self.world.options.stages))
-        if needs_share or at_server and native is None:
+        if needs_share or at_server and not in_mount:
             self.world.client.tell("preload", name="smb-copy")
             holding = stack.enter_context(ExitStack())
             self.world = self._open(holding)
             self.files.reopen = partial(self._reopen, holding)
-        if native is not None and (self.world.wants("native-copy") or at_server):
-            native.world = self.world
+        if not in_mount:
+            return None
+        native = Native(self.world, self.clock, self.log, self.files)
+        if self.world.wants("native-copy") or at_server:
             native.hold_folder(stack)
+        return native
 
     def _open(self, holding: ExitStack) -> World:
         found = world.opened(self.world, self.files, holding, self.clock, self.log)
@@ -122,6 +125,7 @@ class Session:
     def _reopen(self, holding: ExitStack) -> bool:
         """Makes another folder on a share from which the run's is gone; whether that worked."""
         holding.close()
+        self.files.source_bytes = 0
         try:
             self._open(holding)
         except Refused as error:
@@ -133,7 +137,7 @@ class Session:
         return True
 
     def carry_out(self, tasks: Tasks[None]) -> None:
-        """Makes each task that is asked for, and tells what came of it."""
+        """Makes each task that is asked for."""
         carried_out(tasks, self.execute)
 
     def execute(self, task: Task | tuple[Task, ...]) -> Ran | tuple[Ran | Exception, ...]:
@@ -154,7 +158,7 @@ class Session:
 
 
 def carried_out(tasks: Tasks[T], execute: Callable[[Any], Any]) -> T:
-    """Has each task made that is asked for, and tells what came of it; what that leads to."""
+    """Has each task made, and sends what it gives or throws its error; what the tasks return."""
     with closing(tasks):
         try:
             task = next(tasks)
@@ -166,7 +170,8 @@ def carried_out(tasks: Tasks[T], execute: Callable[[Any], Any]) -> T:
                 else:
                     task = tasks.send(found)
         except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+            result: T = end.value
+            return result
 
 
 def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> Ran:

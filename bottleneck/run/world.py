@@ -181,7 +181,6 @@ def opened(world: World, files: Files, holding: ExitStack, clock: Clock, log: Lo
                 options = replace(options, copy=FILE_COPY)
                 log.note("the share is read-only for this user: only --file is copied")
             files.share = replace(there, access=world.access, facts=facts, step_seconds=0.0)
-            files.source_bytes = 0
             trip = float(facts.get("connect_seconds") or 0.0)
             return replace(world, options=options, connect_seconds=trip)
         except Refused as error:

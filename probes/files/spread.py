@@ -40,10 +40,7 @@ def share_bytes(fd: int, files: int) -> int:
 
 
 def across(
-    fds: Sequence[int],
-    size_bytes: int,
-    walks: bool,
-    clock: Callable[[], float] = time.monotonic,
+    fds: Sequence[int], size_bytes: int, walks: bool, clock: Callable[[], float] = time.monotonic
 ) -> list[int]:
     """Places empty files across the free space, size_bytes each; returns those that got room.
 

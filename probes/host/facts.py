@@ -115,9 +115,7 @@ def _virtual() -> str | None:
     """Container, hypervisor, or both as "docker on kvm"."""
     dmi = Path("/sys/class/dmi/id")
     below = parse_hypervisor(
-        text("/proc/cpuinfo"),
-        word(dmi / "sys_vendor"),
-        word(dmi / "product_name"),
+        text("/proc/cpuinfo"), word(dmi / "sys_vendor"), word(dmi / "product_name")
     )
     markers = []
     if Path("/.dockerenv").exists():

@@ -56,11 +56,7 @@ def read_pressure(device: str | None, proc: Path = _PROC, sys: Path = _SYS) -> P
     page_bytes = os.sysconf("SC_PAGE_SIZE")
     told = {
         name: pages[key] * page_bytes if key in pages else None
-        for name, key in (
-            ("in", "pswpin"),
-            ("out", "pswpout"),
-            ("limit", "nr_dirty_threshold"),
-        )
+        for name, key in (("in", "pswpin"), ("out", "pswpout"), ("limit", "nr_dirty_threshold"))
     }
     limits = [each for each in (told["limit"], _device_limit(device, sys)) if each is not None]
     return Pressure(

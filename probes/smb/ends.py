@@ -218,10 +218,7 @@ def _refused(folder: str, error: OSError) -> Exception:
     """What the user has to mend in the folder; other errors stay what they are."""
     where = f"this host: folder {folder}:"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Refused(
-            "space",
-            f"{where} not enough free space for the copy; use another folder",
-        )
+        return Refused("space", f"{where} not enough free space for the copy; use another folder")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return Refused("permission", f"{where} no write permission; use another folder")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):

@@ -72,11 +72,7 @@ class SessionFacts:
     @property
     def used(self) -> Details:
         """What a measurement by this session was made with."""
-        return {
-            "dialect": self.dialect,
-            "signing": self.signing,
-            "encryption": self.encryption,
-        }
+        return {"dialect": self.dialect, "signing": self.signing, "encryption": self.encryption}
 
     def details(self) -> Details:
         """As plain values."""

@@ -118,11 +118,7 @@ class ManyFiles:
         return self.pipe.begins_with(mark)
 
     def pull(
-        self,
-        path: str,
-        sink: transfer.Sink,
-        size_bytes: int | None = None,
-        until: float = math.inf,
+        self, path: str, sink: transfer.Sink, size_bytes: int | None = None, until: float = math.inf
     ) -> Timed:
         """A file that lies there: CREATE, READ, CLOSE. A link is opened itself.
 

@@ -80,11 +80,7 @@ def parse_room(body: bytes) -> tuple[int, int]:
 
 
 def fetched(
-    pipe: Pipe,
-    ranges: Iterator[tuple[int, int]],
-    request_bytes: int,
-    depth: int,
-    sink: Sink,
+    pipe: Pipe, ranges: Iterator[tuple[int, int]], request_bytes: int, depth: int, sink: Sink
 ) -> Iterator[int]:
     """Reads ranges, from and to which offset, into sink; yields the bytes that arrived.
 

@@ -214,10 +214,7 @@ def measure_synced(setting: Setting, peer: Endpoint) -> Running:
 def middle_and_worst(seconds: list[float]) -> dict[str, float]:
     """Median and 99th percentile (nearest rank) of some durations; pure."""
     ordered = sorted(seconds)
-    return {
-        "median": statistics.median(ordered),
-        "p99": ordered[-(-len(ordered) * 99 // 100) - 1],
-    }
+    return {"median": statistics.median(ordered), "p99": ordered[-(-len(ordered) * 99 // 100) - 1]}
 
 
 LEAST_WINDOWS = 4

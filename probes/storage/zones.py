@@ -103,9 +103,7 @@ def _device(setting: Setting) -> Running:
         "device": device.name,
         "device_bytes": device.size_bytes,
         "cache": cache_details(
-            setting,
-            None,
-            (counted["device_read_bytes"] or 0) >= moved_bytes > 0,
+            setting, None, (counted["device_read_bytes"] or 0) >= moved_bytes > 0
         ),
     }
 

@@ -336,10 +336,7 @@ def _told(
 
 
 def _grown(
-    seen: Optional[Seen],
-    first: Dict[bytes, Seen],
-    before: Optional[Moved],
-    after: Optional[Moved],
+    seen: Optional[Seen], first: Dict[bytes, Seen], before: Optional[Moved], after: Optional[Moved]
 ) -> Dict[str, int]:
     grown: Dict[str, int] = {}
     if seen is not None:

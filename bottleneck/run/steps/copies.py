@@ -13,7 +13,7 @@ from bottleneck.report.report import Step
 from bottleneck.run import plan
 from bottleneck.run.clock import USEFUL_SECONDS, Clock
 from bottleneck.run.files import Files
-from bottleneck.run.log import Log, Task, Tasks, end_run_of, step_of
+from bottleneck.run.log import Log, Task, Tasks, raise_if_final, step_of
 from bottleneck.run.steps import sources
 from bottleneck.run.steps.copy_size import Sizes
 from bottleneck.run.steps.disks import LEAST_SOURCE_BYTES, Disks
@@ -126,7 +126,7 @@ class Copies:
                 peer = replace(self.files.share, path="")
                 ran = yield Task(step, setting, peer, setting.seconds + GRACE_SECONDS)
             except (PartlyRan, StageError, Unavailable, Refused) as error:
-                end_run_of(error)
+                raise_if_final(error)
                 if OUT_OF_TIME in str(error):
                     # No faster than that, so that the copies are made as small as they have to be.
                     self.log.first_rates[verb] = CALIBRATION_BYTES / setting.seconds
@@ -271,7 +271,7 @@ class PastCache:
         try:
             why = yield from self._keep(take)
         except (PartlyRan, StageError, Unavailable, Refused) as error:
-            end_run_of(error)
+            raise_if_final(error)
             why = f"{sources.NEEDS_SERVER_CACHE}; {error}"
         if why:
             raise Unavailable(why)

@@ -36,7 +36,6 @@ from bottleneck.run.world import World, so_far
 from probes.core.records import DROPS, Skipped
 from probes.core.stage import (
     LONG_BUDGET_SECONDS,
-    USUAL_BUDGET_SECONDS,
     Refused,
     Stage,
     Unavailable,
@@ -45,10 +44,6 @@ from probes.core.stage import (
 from probes.smb import offered
 from probes.stages import loopback
 
-CLEAR_SHARE = 1 / 3
-"""Of the budget, by which a clear case has ended."""
-CLOSING_SECONDS = 2.5
-"""What closing the hosts takes of that."""
 CLEAR = "skipped, because the result is clear"
 UNDECIDED = "skipped, because they do not decide what is still in doubt"
 BROKEN = "the analysis failed midway, so the tests ran in the usual order"
@@ -65,6 +60,9 @@ ByHand = Mapping[str, Callable[[str], Tasks[None]]]
 """Of what explains copies, that which is more than turns one after the other; given the reason."""
 
 
+Diagnosed = tuple[Report, Diagnosis, tuple[str, ...]]
+
+
 @dataclass
 class SoFar:
     """What the copies have shown by now, and what that leaves open."""
@@ -73,11 +71,17 @@ class SoFar:
     clock: Clock
     log: Log
     files: Files
+    latest: tuple[int, Diagnosed | None] = (-1, None)
+    """Number of attempts, and what they came to: worked out once, as that takes 0.1 s."""
 
-    def diagnosed(self) -> tuple[Report, Diagnosis, tuple[str, ...]] | None:
-        """What is known, and the dialects of the copies that count; None: none was made.
+    def diagnosed(self) -> Diagnosed | None:
+        """What is known, and the dialects of the copies that count; None: none was made."""
+        if self.latest[0] != len(self.log.counted):
+            self.latest = len(self.log.counted), self._diagnose()
+        return self.latest[1]
 
-        None too where the analysis breaks on it, which is noted once: the run goes on.
+    def _diagnose(self) -> Diagnosed | None:
+        """None too where the analysis breaks on it, which is noted once: the run goes on.
         Those are the mount's own, where there is one, and those of the share's own dialect.
         """
         report = so_far(self.world, self.clock, self.log, self.files)
@@ -113,12 +117,6 @@ class SoFar:
             return None
         diagnosed = self.diagnosed()
         return None if diagnosed is None else doubts.disks_to_measure(*diagnosed)
-
-    def in_time(self, usual_seconds: float) -> bool:
-        """Whether a stage would end within a clear case's share of the budget."""
-        budget = self.world.options.budget_seconds
-        takes = usual_seconds * budget / USUAL_BUDGET_SECONDS
-        return self.clock.elapsed() + takes + CLOSING_SECONDS <= CLEAR_SHARE * budget
 
 
 @dataclass
@@ -160,7 +158,7 @@ class Explanations:
             look = next_look(found or (), {each.name: each.speaks_of for each in self.left})
             following = self.left[0]
             decided = found is not None and look is None
-            if decided and not self.known.in_time(following.usual_seconds):
+            if decided and not self.known.clock.ends_early(following.usual_seconds):
                 unmade.append(self.left.pop(0).name)
             else:
                 yield from self._make(look or Look(following.name, following.measures))
@@ -191,18 +189,15 @@ class Explanations:
 class Schedule:
     """All of a run in its order, once its world is reached."""
 
+    native: Native | None = None
+    """The copies through a mount, of a mounted TARGET."""
+
     def __init__(
-        self,
-        world: World,
-        clock: Clock,
-        log: Log,
-        files: Files,
-        stack: ExitStack,
-        native: Native | None = None,
+        self, world: World, clock: Clock, log: Log, files: Files, stack: ExitStack
     ) -> None:
-        """stack: closes what is held until the end of the run. native: of a mounted TARGET."""
+        """stack: closes what is held until the end of the run."""
         self.world, self.clock, self.log, self.files = parts = world, clock, log, files
-        self.stack, self.native = stack, native
+        self.stack = stack
         self.known, self.sources = SoFar(*parts), Sources(*parts)
         self.sizes, self.turns = Sizes(*parts, self.sources), Turns(*parts, self.sources)
         self.disks = Disks(*parts, self.sources)
@@ -263,12 +258,12 @@ class Schedule:
                 yield from self.sources.copy_tree(dialect)
             made[dialect] = copies
         own = made.get(opened)
-        left_out = yield from self._bounded(own)
+        left_out = yield from self._limits_worth_a_look(own)
         if own is not None and not (options.runs or options.copy):
             yield from self._explained(own, left_out)
 
-    def _bounded(self, own: Copies | None) -> Tasks[tuple[str, ...]]:
-        """The limits that are worth a look; own: the share's dialect's. Names of skipped tests."""
+    def _limits_worth_a_look(self, own: Copies | None) -> Tasks[tuple[str, ...]]:
+        """The limits after a first round; own: the share's dialect's. Names of skipped tests."""
         options, worth = self.world.options, self.known.disks_to_measure()
         usual = own is not None and not (options.runs or options.copy or options.settings)
         first = usual and worth is None and self.world.wants("tcp") and bool(self.known.in_doubt())
@@ -323,15 +318,14 @@ class Schedule:
         yield from explanations.refine()
         found = self.known.in_doubt()
         clear = found is not None and not found
-        in_time = self.known.in_time(SMB1_SECONDS + self.sizes.warming_seconds())
+        in_time = self.clock.ends_early(SMB1_SECONDS + self.sizes.warming_seconds())
         unmade = [SMB1] if clear and not others else []
         if unmade and in_time:
             is_offered = yield from self._smb1("cached")
             unmade = [f"{SMB1} uncached"] if is_offered else []
         yield from explanations.make(*left_out, *unmade)
-        yield from self._repeat(
-            copies, before, plan.THOROUGH_ROUNDS if thorough else plan.MAX_ROUNDS
-        )
+        rounds = plan.THOROUGH_ROUNDS if thorough else plan.MAX_ROUNDS
+        yield from self._repeat(copies, before, rounds)
         yield from self._until_stable(copies)
         if not clear and not others and not thorough:
             yield from self._smb1()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -38,17 +39,15 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
 
     def go(on: Schedule, *answers: tuple[Doubt, ...] | None) -> list[tuple[str, str]]:
         made: list[tuple[str, str]] = []
-        told = list(answers)
 
         def measure(why: str, name: str) -> Tasks[None]:
             made.append((name, why))
             yield from ()
 
-        turned = lambda stage, why, most: measure(why, stage.name)  # noqa: E731
-        monkeypatch.setattr(on.turns, "measure", turned)
+        monkeypatch.setattr(on.turns, "measure", lambda stage, why, _: measure(why, stage.name))
         on.by_hand = {name: partial(measure, name=name) for name in ("disk", "smb-tax")}
-        asked = lambda: told.pop(0) if len(told) > 1 else told[0]  # noqa: E731
-        monkeypatch.setattr(on.known, "in_doubt", asked)
+        told = iter((*answers, *repeat(answers[-1], 9)))
+        monkeypatch.setattr(on.known, "in_doubt", lambda: next(told))
         explanations = on._explanations()
         seconds = {"path": 3.0, "disk": 3.0, "smb-tax": 100.0}
         explanations.left = [
@@ -201,5 +200,5 @@ def test_where_copies_are_in_doubt_the_network_is_measured_first_and_may_end_it(
 
     monkeypatch.setattr(on.transfers, "measure", measure)
     monkeypatch.setattr(schedule.Copies, "copy", lambda *given: iter(()))
-    carried_out(on._bounded(copies_of(on)), pytest.fail)
+    carried_out(on._limits_worth_a_look(copies_of(on)), pytest.fail)
     assert made == [(True, False), (False, not decided)]
