@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from bottleneck.agents import protocol
-from probes.core import typed
+from probes.core import lenient, typed
 from probes.core.records import Endpoint, Sample, run_rate
 from probes.core.stage import Refused, Unavailable
 from probes.system.child import one_line
@@ -357,4 +357,4 @@ def is_window(samples: list[Sample]) -> bool:
     lasted = any(a.elapsed_seconds < b.elapsed_seconds for a, b in pairs) and all(
         a.elapsed_seconds <= b.elapsed_seconds and a.moved_bytes <= b.moved_bytes for a, b in pairs
     )
-    return lasted and run_rate(tuple(samples)) <= typed.LARGEST
+    return lasted and run_rate(tuple(samples)) <= lenient.LARGEST

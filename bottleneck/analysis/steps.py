@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from bottleneck.analysis.evidence import views
 from bottleneck.analysis.evidence.details import Details, DiskDetails, Setting, Target
-from bottleneck.analysis.evidence.views import view
 from bottleneck.report.report import Report, Step, median_run
+from probes.core import lenient
 from probes.core.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usage, rates, run_rate
 
 VERBS = ("pull", "push")
@@ -44,17 +43,17 @@ class Found:
     @cached_property
     def details(self) -> Details:
         """What a transfer told."""
-        return view(Details, self.outcome.details)
+        return lenient.record(Details, self.outcome.details)
 
     @cached_property
     def disk(self) -> DiskDetails:
         """What a step of the disk told."""
-        return view(DiskDetails, self.outcome.details)
+        return lenient.record(DiskDetails, self.outcome.details)
 
     @cached_property
     def setting(self) -> Setting:
         """What was to be measured."""
-        return view(Setting, self.step.setting)
+        return lenient.record(Setting, self.step.setting)
 
     @property
     def intact(self) -> bool:
@@ -154,7 +153,7 @@ class Copy:
 
 def target_of(report: Report) -> Target:
     """What a session told of the share and its server."""
-    return view(Target, report.target)
+    return lenient.record(Target, report.target)
 
 
 def with_agent(report: Report, side: str = "server") -> str:
@@ -269,7 +268,7 @@ def copies(report: Report) -> tuple[Copy, ...]:
             twin=_twin(report, folders, key),
             engine=key[3],
             beside=_beside(report, folders, key),
-            setting=view(Setting, report.entries[index][0].setting),
+            setting=lenient.record(Setting, report.entries[index][0].setting),
         )
         for key, index in folders.items()
     ]
@@ -337,12 +336,12 @@ def dialect_name(dialect: str) -> str:
 
 def amount(details: Any, *path: str) -> float | None:
     """A finite number, not below zero, at a path in details; None: there is none."""
-    return views.amount(_at(details, path))
+    return lenient.amount(_at(details, path))
 
 
 def positive(details: Any, *path: str) -> float | None:
     """An amount that may divide; None: there is none, or it is nothing."""
-    return views.positive(_at(details, path))
+    return lenient.positive(_at(details, path))
 
 
 def items(details: Any, *path: str) -> tuple[dict[str, Any], ...]:

@@ -24,10 +24,10 @@ from typing import Literal
 
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.evidence.details import Setting
-from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report, Step
+from probes.core import lenient
 from probes.core.records import DIALECTS, OWN_COPIES, SIDES, Failed, Skipped, Spread
 
 Unit = Literal["bytes_per_second", "seconds", "ratio", ""]
@@ -156,7 +156,7 @@ def _stages(report: Report) -> Iterator[Reading]:
 
 def stage_metric(step: Step) -> str | None:
     """The metric whose rate a step is to measure; None: none of the set, or a copy."""
-    setting, name = view(Setting, step.setting), ""
+    setting, name = lenient.record(Setting, step.setting), ""
     match step.stage:
         case "loopback":
             name = f"loopback.{step.initiator}"

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from probes.core import bounded, typed
+from probes.core import bounded, lenient, typed
 from probes.core.records import (
     SIDES,
     Failed,
@@ -332,7 +332,7 @@ def _measured(told: dict[str, Any], initiator: str, where: str) -> Measured:
         return outcome
     spread = typed.mapping(told.get("bytes_per_second"), f"{where}.bytes_per_second")
     said = typed.number(spread.get("median"), f"{where}.bytes_per_second.median")
-    if found.high > typed.LARGEST:
+    if found.high > lenient.LARGEST:
         raise typed.NotTyped(f"{where}: the rate of its samples is out of range")
     derived = found.median
     if abs(said - derived) > _TOLD_RATE_TOLERANCE * max(said, derived):

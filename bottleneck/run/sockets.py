@@ -19,10 +19,11 @@ from bottleneck.run.log import Log
 from bottleneck.run.plan import Side
 from bottleneck.run.world import World
 from probes.core import typed
+from probes.core.copy_trace import CountLook, L, SocketLook, ThreadLook, columns
 from probes.core.records import SMB_PORTS, Details, Endpoint
 from probes.sockets import limits
 from probes.watch.connection_track import Connection
-from probes.watch.look_rows import COUNT_COLUMNS, SOCKET_COLUMNS, THREAD_COLUMNS, Row, thinned
+from probes.watch.look_rows import thinned
 from probes.watch.socket_watch import Observed, Setting
 
 OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
@@ -81,35 +82,33 @@ def looks(seen: Observed, own: Connection | None, began: float, lasted: float) -
     connection: Details = {}
     if own is not None:
         connection = {
-            **_columns(SOCKET_COLUMNS, own.rows, began, lasted),
+            **_columns(SocketLook, own.rows, began, lasted),
             "send_buffer_bytes": own.send_buffer_bytes,
             "receive_buffer_bytes": own.receive_buffer_bytes,
             "segment_bytes": (own.sender or {}).get("segment_bytes"),
         }
     return {
         "connection": connection,
-        "threads": _columns(THREAD_COLUMNS, seen.threads, began, lasted),
-        "counts": _columns(COUNT_COLUMNS, seen.counts, began, lasted, around=True),
+        "threads": _columns(ThreadLook, seen.threads, began, lasted),
+        "counts": _columns(CountLook, seen.counts, began, lasted, around=True),
         "cpu_ratio": seen.cpu_ratio,
     }
 
 
 def _columns(
-    names: Sequence[str], rows: Sequence[Row], began: float, lasted: float, around: bool = False
+    kind: type[L], looks: Sequence[L], began: float, lasted: float, around: bool = False
 ) -> dict[str, list[float | None]]:
-    """Columns of the rows in a copy's time span; times count from its start.
+    """Columns of the looks in a copy's time span; times count from its start.
 
-    around: moves rows outside the span to its start or end, instead of dropping them.
+    around: moves looks outside the span to its start or end, instead of dropping them.
     """
-    whole = [row for row in rows if len(row) == len(names) and row[0] is not None]
-    times = [(row[0] or 0.0) - began for row in whole]
+    times = [look.elapsed_seconds - began for look in looks]
     kept = [
-        (round(min(max(at, 0.0), lasted), 6), *row[1:])
-        for at, row in zip(times, whole, strict=True)
+        look._replace(elapsed_seconds=round(min(max(at, 0.0), lasted), 6))
+        for at, look in zip(times, looks, strict=True)
         if around or 0 <= at <= lasted
     ]
-    thin = thinned(kept)
-    return {name: [row[at] for row in thin] for at, name in enumerate(names)}
+    return columns(kind, thinned(kept))
 
 
 def ends(

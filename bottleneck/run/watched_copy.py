@@ -9,7 +9,8 @@ from typing import Any
 from bottleneck.report.report import Step
 from bottleneck.run import sockets
 from bottleneck.run.plan import Side
-from probes.core import typed
+from probes.core import lenient
+from probes.core.copy_trace import IDLE, ProgramLook, SocketLook
 from probes.core.records import (
     SMB_PORTS,
     Details,
@@ -20,10 +21,8 @@ from probes.core.records import (
     Usage,
     run_rate,
 )
-from probes.watch.look_rows import SOCKET_COLUMNS, THREAD_COLUMNS, Row
-from probes.watch.program_watch import COLUMNS
 from probes.watch.running_copies import LEAST_BYTES, Link, Running
-from probes.watch.socket_watch import MOVED_COLUMNS, Observed
+from probes.watch.socket_watch import Observed
 
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0
@@ -137,27 +136,22 @@ def moved_in(seen: Observed, here: Side, link: Link | None) -> Moved | None:
     """The copy's samples, by the direction in which more went; None: nothing moved."""
     if link is None:
         # What a process writes is the copy; one that only reads, as a checksum, is one too.
-        rows = [_named(MOVED_COLUMNS, row) for row in seen.moved]
-        written, stored = (_run(rows, f"{to}written_bytes", True) for to in ("", "disk_"))
+        written, stored = (_run(seen.moved, f"{to}written_bytes", True) for to in ("", "disk_"))
         # What its processes hand to each other, as rsync's do, was written twice and stored once.
         if written and stored and stored.bytes >= STORED_RATIO * written.bytes:
             return stored
-        return written or _run(rows, "read_bytes", True)
-    rows = [_named(SOCKET_COLUMNS, row) for each in seen.connections[:1] for row in each.rows]
+        return written or _run(seen.moved, "read_bytes", True)
+    rows = [row for each in seen.connections[:1] for row in each.rows]
     sent = _run(rows, "acknowledged_bytes", here == "client")
     received = _run(rows, "received_bytes", here != "client")
     found = (each for each in (sent, received) if each is not None)
     return max(found, key=lambda each: each.run[-1].moved_bytes, default=None)
 
 
-def _named(names: Sequence[str], row: Row) -> dict[str, float | None]:
-    return dict(zip(names, row, strict=False))
-
-
-def _run(rows: Sequence[Mapping[str, float | None]], name: str, pushes: bool) -> Moved | None:
+def _run(looks: Sequence[SocketLook | ProgramLook], name: str, pushes: bool) -> Moved | None:
     """Samples from the first count on; None: nothing moved, or it is not known."""
-    known = [(row.get("elapsed_seconds"), row.get(name)) for row in rows]
-    counted = [(at, count) for at, count in known if at is not None and count is not None]
+    known = [(look.elapsed_seconds, getattr(look, name)) for look in looks]
+    counted = [(at, count) for at, count in known if count is not None]
     found: list[Sample] = []
     for at, count in counted:
         sample = Sample(at - counted[0][0], int(count - counted[0][1]))
@@ -171,7 +165,7 @@ def _run(rows: Sequence[Mapping[str, float | None]], name: str, pushes: bool) ->
     # The copy's end; a shorter pause is its own.
     ended = found[-1].elapsed_seconds - found[whole].elapsed_seconds >= WINDOW_SECONDS
     run = tuple(found[: whole + 1] if ended else found)
-    if run_rate(run) > typed.LARGEST:
+    if run_rate(run) > lenient.LARGEST:
         raise ValueError("an observation has a rate that is out of range")
     return Moved(run, pushes, counted[0][0])
 
@@ -213,8 +207,8 @@ def _from_disk(seen: Observed, total: int, side: Side) -> bool | None:
     Of processes that did not read what was sent (a mount's, whose kernel does) their bytes say
     nothing.
     """
-    last = _named(MOVED_COLUMNS, seen.moved[-1]) if seen.moved else {}
-    fetched, read = last.get("disk_read_bytes") or 0.0, last.get("read_bytes") or 0.0
+    last = seen.moved[-1] if seen.moved else ProgramLook(0.0)
+    fetched, read = last.disk_read_bytes or 0.0, last.read_bytes or 0.0
     if fetched >= FROM_DISK_RATIO * total:
         return True
     if read >= FROM_DISK_RATIO * total and fetched <= FROM_CACHE_RATIO * total:
@@ -225,8 +219,7 @@ def _from_disk(seen: Observed, total: int, side: Side) -> bool | None:
 
 def _disk_wait_ratio(seen: Observed) -> float:
     """Share of the looks at which a thread waited for a disk."""
-    at = THREAD_COLUMNS.index("disk")
-    waits = [row[at] or 0.0 for row in seen.threads if len(row) == len(THREAD_COLUMNS)]
+    waits = [look.disk or 0.0 for look in seen.threads]
     return sum(waits) / len(waits) if waits else 0.0
 
 
@@ -234,9 +227,9 @@ def _time(seen: Mapping[Side, Observed], moved: Moved) -> Details:
     """Where the time of the copy's program went, and what each host saw meanwhile."""
     began, lasted = moved.began_seconds, moved.run[-1].elapsed_seconds
     bins = [
-        (round(ended - began, 6), *rest)
-        for ended, *rest in seen["client" if "client" in seen else "server"].bins
-        if ended is not None and 0 <= ended - began <= lasted
+        each._replace(elapsed_seconds=round(each.elapsed_seconds - began, 6))
+        for each in seen["client" if "client" in seen else "server"].bins
+        if 0 <= each.elapsed_seconds - began <= lasted
     ]
     looks = {
         side: sockets.looks(each, next(iter(each.connections), None), began, lasted)
@@ -244,6 +237,5 @@ def _time(seen: Mapping[Side, Observed], moved: Moved) -> Details:
     }
     if bins:
         return {"trace": {"bins": bins, "requests": []}, "looks": looks}
-    nothing = (0.0,) * (COLUMNS - 1)
-    unseen = {"bins": [(0.0, *nothing), (lasted, *nothing)], "requests": [], "unseen": True}
-    return {"trace": unseen, "looks": looks}
+    idle = [IDLE, IDLE._replace(elapsed_seconds=lasted)]
+    return {"trace": {"bins": idle, "requests": [], "unseen": True}, "looks": looks}

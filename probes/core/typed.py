@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import types
 import typing
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from probes.core.lenient import LARGEST, UNIONS
 from probes.core.records import Access, Endpoint
-
-LARGEST = 2**63
-"""No honest count of bytes or seconds is above it."""
 
 MOST_NESTED = 32
 """Lists within lists: interfaces upon interfaces are told by whom we do not know."""
@@ -25,9 +22,6 @@ T = TypeVar("T")
 
 class NotTyped(ValueError):
     """A value that is not what the record asks for; the text says where and what."""
-
-
-_UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
 
 
 @functools.cache
@@ -64,7 +58,7 @@ def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
 def typed(hint: Any, value: object, where: str, exact: bool = False) -> Any:
     """The value as the annotation asks for it; `where` names it in errors."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         inner = next(each for each in arguments if each is not type(None))
         return None if value is None else typed(inner, value, where, exact)
     if origin is typing.Literal:
@@ -79,11 +73,21 @@ def typed(hint: Any, value: object, where: str, exact: bool = False) -> Any:
         return {
             key: typed(arguments[1], each, f"{where}[{key[:40]!r}]", exact) for key, each in pairs
         }
+    if isinstance(hint, type) and issubclass(hint, tuple):
+        return row(typing.cast("Any", hint), value, where)
     if dataclasses.is_dataclass(hint):
         return record(typing.cast("type[Any]", hint), value, where, exact)
     if hint is Any:
         return value
     return _SCALARS[hint](value, where)
+
+
+def row(kind: Any, value: object, where: str) -> Any:
+    """A named tuple from an array as long as it has fields. Errors: NotTyped."""
+    items, known = array(value, where), _hints(kind)
+    if len(items) != len(known):
+        raise NotTyped(f"{where} has {len(items)} values instead of {len(known)}")
+    return kind(*(typed(known[name], each, f"{where}.{name}") for name, each in zip(known, items)))
 
 
 def mapping(value: object, where: str) -> dict[str, Any]:

@@ -16,12 +16,12 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
+from probes.core.copy_trace import KINDS, Bin, Request
 from probes.core.records import Details
 from probes.system.platform import os
 
-KINDS = ("reply", "send", "read", "write", "flush")
-"""Until a reply's first byte; sending a long message; the client's file: read, written, flushed."""
 REPLY, SEND, READ, WRITE, FLUSH = range(len(KINDS))
 BIN_SECONDS = 0.05
 REQUEST_SECONDS = 0.02
@@ -29,13 +29,6 @@ REQUEST_SECONDS = 0.02
 MOST_BINS, MOST_REQUESTS = 160, 120
 """Of a copy that lasts longer two bins become one, and every second request goes."""
 RUN = "/proc/thread-self/schedstat"
-Bin = tuple[float, tuple[float, ...], float, "float | None"]
-"""Its end, seconds since the beginning; seconds by KINDS; and what the thread has run, and waited
-for a core, by then; None: this system does not count it."""
-Request = tuple[str, float, float, float, int, int]
-"""Verb; when it was begun (signing and encryption follow), when the first byte of the reply was
-read and when the last, seconds since the beginning; bytes; bytes in flight as it was answered, its
-own among them. Whoever takes longer is recorded rather than the many that are quick."""
 
 
 class TimeBins:
@@ -75,7 +68,7 @@ class TimeBins:
             self.request_at = first + self._request_seconds
         began = self._began
         times = (sent - began, first - began, self.clock() - began)
-        self.requests.append((verb, *times, size_bytes, in_flight_bytes))
+        self.requests.append(Request(verb, *times, size_bytes, in_flight_bytes))
         if len(self.requests) > MOST_REQUESTS:
             del self.requests[1::2]
             self._request_seconds *= 2
@@ -86,16 +79,10 @@ class TimeBins:
         self.due = self.request_at = math.inf
         return {
             "clock_seconds": self._began,
-            "lasted_seconds": self.bins[-1][0],
+            "lasted_seconds": self.bins[-1].elapsed_seconds,
             "kinds": KINDS,
-            "bins": [
-                (*_rounded(end, *walls, run), None if wait is None else round(wait, 6))
-                for end, walls, run, wait in self.bins
-            ],
-            "requests": [
-                (verb, *_rounded(*times), size, in_flight)
-                for verb, *times, size, in_flight in self.requests
-            ],
+            "bins": [_rounded(each) for each in self.bins],
+            "requests": [_rounded(each) for each in self.requests],
         }
 
     def close(self) -> None:
@@ -111,7 +98,7 @@ class TimeBins:
             run, waited, _ = map(int, os.pread(self._fd, 80, 0).split())
             wait = waited / 1e9 if run else None
         # A running thread's own time stands in schedstat as of the last tick.
-        self.bins.append((now - self._began, tuple(self.walls), time.thread_time(), wait))
+        self.bins.append(Bin._make((now - self._began, *self.walls, time.thread_time(), wait)))
         self.walls[:] = [0.0] * len(KINDS)
         if len(self.bins) > MOST_BINS:
             self.bins[1:] = map(_joined, self.bins[1::2], self.bins[2::2])
@@ -119,10 +106,10 @@ class TimeBins:
         self._bin_at = now + self._bin_seconds
 
 
-def _rounded(*seconds: float) -> tuple[float, ...]:
-    return tuple(round(each, 6) for each in seconds)
+def _rounded(row: Bin | Request) -> tuple[Any, ...]:
+    return tuple(round(each, 6) if isinstance(each, float) else each for each in row)
 
 
 def _joined(one: Bin, other: Bin) -> Bin:
-    end, walls, run, wait = other
-    return end, tuple(map(sum, zip(one[1], walls))), run, wait
+    walls = {kind: getattr(one, kind) + getattr(other, kind) for kind in KINDS}
+    return other._replace(**walls)

@@ -6,10 +6,11 @@ import struct
 from dataclasses import dataclass, field
 from typing import List, NamedTuple, Optional, Tuple
 
+from probes.core.copy_trace import SocketLook
 from probes.core.records import Details
 from probes.sockets import limits, tcp_info
 from probes.sockets.sock_diag import Seen, parse
-from probes.watch.look_rows import Row, socket_row, thinned
+from probes.watch.look_rows import socket_row, thinned
 
 MOST_LOOKS = 2000  # even: see Track.take
 """Of one connection: some hundred bytes each."""
@@ -45,8 +46,7 @@ class Connection:
     receive_buffer_bytes: Optional[int]
     process: Optional[str]
     """The program that serves it; None: not ours to see, the kernel itself, or not looked for."""
-    rows: Tuple[Row, ...] = ()
-    """Its looks by look_rows.SOCKET_COLUMNS."""
+    rows: Tuple[SocketLook, ...] = ()
 
 
 class Look(NamedTuple):

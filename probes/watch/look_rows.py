@@ -1,69 +1,23 @@
-"""Turns looks at a copy into rows of numbers: its connection, the server's threads, counters.
-
-Pure. A row has a value for each column, None where the kernel does not report it. Times count from
-the start of the copy, on this host's own clock.
-"""
+"""Turns snapshots of a copy into looks: its connection, its threads, the host's counters; pure."""
 
 from __future__ import annotations
 
 import bisect
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
+from probes.core.copy_trace import CountLook, SocketLook, ThreadLook
 from probes.sockets.limits import Glimpse, read
 from probes.watch.thread_states import RUNS, WAITS_FOR_DISK, ThreadState
 
-Row = Tuple[Optional[float], ...]
 T = TypeVar("T")
 
-SOCKET_COLUMNS = (
-    "elapsed_seconds",
-    "unread_bytes",
-    "unsent_bytes",
-    "in_flight_bytes",
-    "peer_window_bytes",
-    "own_window_bytes",
-    "rtt_seconds",
-    "min_rtt_seconds",
-    "receive_rtt_seconds",
-    "queued_bytes",
-    "acknowledged_bytes",
-    "received_bytes",
-    "retransmitted_bytes",
-    "out_of_order_segments",
-    "backoffs",
-    "since_acknowledged_seconds",
-    "since_received_seconds",
-)
-"""Of one connection; bytes and segments since it began. in_flight: sent and not yet acknowledged,
-queued: what of its send buffer a socket uses (SK_MEMINFO_WMEM_QUEUED)."""
-THREAD_COLUMNS = (
-    "elapsed_seconds",
-    "running",
-    "disk",
-    "busiest_ratio",
-    "all_ratio",
-    "run_seconds",
-    "wait_seconds",
-)
-"""Of all threads: whether any runs, whether any waits for a disk (0, 1); what the busiest one, and
-all together, ran and waited for a core, as a share of the time around; what they have run and
-waited since the first look."""
-COUNT_COLUMNS = (
-    "elapsed_seconds",
-    "device_written_bytes",
-    "device_flushes",
-    "io_waiting_cores",
-    "busiest_core_ratio",
-)
-"""Of the host: what its device wrote, and its flushes, since the first one; how many cores idled
-while a task of theirs waited for a disk, and the busiest one's busy share, since the row before."""
 MOST_ROWS = 128
 """Of a kind, of a copy: evenly spread."""
 AROUND_SECONDS = 0.2
 """To either side of a look: the kernel books a wait when it ends, and a quota's are 0.1 s."""
 
 
-class ThreadLook(NamedTuple):
+class ThreadSnapshot(NamedTuple):
     """All threads at one moment of this host's clock."""
 
     clock_seconds: float
@@ -72,7 +26,7 @@ class ThreadLook(NamedTuple):
     """As thread_calls.Calls.of_program tells of them; None: not known, or not asked for."""
 
 
-class CountLook(NamedTuple):
+class CounterSnapshot(NamedTuple):
     """What is counted at one moment of this host's clock."""
 
     clock_seconds: float
@@ -88,13 +42,13 @@ def thinned(rows: Sequence[T], most: int = MOST_ROWS) -> List[T]:
     return list(rows[::-1][::step][::-1])
 
 
-def socket_row(glimpse: Glimpse, began: float) -> Row:
+def socket_row(glimpse: Glimpse, began: float) -> SocketLook:
     """One look at a connection."""
     told = {**read(glimpse), "elapsed_seconds": glimpse.elapsed_seconds - began}
-    return tuple(_short(told.get(name)) for name in SOCKET_COLUMNS)
+    return SocketLook._make(_short(told.get(name)) for name in SocketLook._fields)
 
 
-def thread_rows(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
+def thread_rows(looks: Sequence[ThreadSnapshot], began: float, ended: float) -> List[ThreadLook]:
     """Rows of the looks in a time span; needs at least two looks."""
     around = began - AROUND_SECONDS, ended + AROUND_SECONDS
     looks = thinned([each for each in looks if around[0] <= each.clock_seconds <= around[1]])
@@ -103,7 +57,7 @@ def thread_rows(looks: Sequence[ThreadLook], began: float, ended: float) -> List
     growths = [_growth(before, after) for before, after in zip(looks, looks[1:])]
     times = [each.clock_seconds for each in looks]
     run = wait = 0.0
-    rows: List[Row] = []
+    rows: List[ThreadLook] = []
     for at, look in enumerate(looks):
         if at:
             run += sum(each[0] for each in growths[at - 1].values())
@@ -127,11 +81,11 @@ def thread_rows(looks: Sequence[ThreadLook], began: float, ended: float) -> List
             run,
             wait,
         )
-        rows.append(tuple(_short(each) for each in row))
+        rows.append(ThreadLook._make(map(_short, row)))
     return rows
 
 
-def _growth(before: ThreadLook, after: ThreadLook) -> Dict[int, Tuple[float, float]]:
+def _growth(before: ThreadSnapshot, after: ThreadSnapshot) -> Dict[int, Tuple[float, float]]:
     """Run and wait of each thread between two looks; of a new thread since its start."""
     was = {each.thread: (each.run_seconds, each.wait_seconds or 0.0) for each in before.threads}
     grown = {}
@@ -142,12 +96,12 @@ def _growth(before: ThreadLook, after: ThreadLook) -> Dict[int, Tuple[float, flo
     return grown
 
 
-def count_rows(looks: Sequence[CountLook], began: float, ended: float) -> List[Row]:
+def count_rows(looks: Sequence[CounterSnapshot], began: float, ended: float) -> List[CountLook]:
     """Rows of the counters in a time span, and of the nearest ones before and after it."""
     times = [each.clock_seconds for each in looks]
     first = max(0, bisect.bisect_right(times, began) - 1)
     kept = looks[first : bisect.bisect_left(times, ended) + 1]
-    rows: List[Row] = []
+    rows: List[CountLook] = []
     for before, look in zip([*kept[:1], *kept], kept):
         lasted = look.clock_seconds - before.clock_seconds
         waiting = busiest = moved = None
@@ -165,7 +119,7 @@ def count_rows(looks: Sequence[CountLook], began: float, ended: float) -> List[R
         # The count before the copy stands for its beginning.
         elapsed = max(0.0, look.clock_seconds - began)
         row = (elapsed, *(moved or (None, None)), waiting, busiest)
-        rows.append(tuple(_short(each) for each in row))
+        rows.append(CountLook._make(map(_short, row)))
     return rows
 
 

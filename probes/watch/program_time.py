@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from probes.watch.look_rows import Row, ThreadLook
+from probes.core.copy_trace import Bin
+from probes.watch.look_rows import ThreadSnapshot
 from probes.watch.thread_calls import OTHER, READ, SEND, WRITE
 from probes.watch.thread_states import RUNS
 
@@ -21,10 +22,9 @@ KNOWN_RATIO = 0.75
 """Of the looks, those that tell what the program waits for: of fewer they may be the odd ones."""
 
 
-def bins(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
-    """Rows of a time span: its end since began; seconds in reply, send, read, write and flush (of
-    which a look tells send, read and write); CPU seconds and seconds in the run queue of the thread
-    that used most, both since began. Empty: too few looks, or the program's waits are not known.
+def bins(looks: Sequence[ThreadSnapshot], began: float, ended: float) -> List[Bin]:
+    """Bins of a time span; of the waits a look tells send, read and write, and run and wait are
+    those of the thread that used most. Empty: too few looks, or the program's waits are not known.
     """
     seen = [each for each in looks if began <= each.clock_seconds <= ended]
     inside = [each for each in seen if each.waits_for is not None]
@@ -33,7 +33,7 @@ def bins(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
     used = _used(inside, _busiest(inside))
     step = max(LOOKS_OF_A_BIN, -(-len(inside) // MOST_BINS))
     ends = [*range(0, len(inside) - 1, step), len(inside) - 1]
-    rows: List[Row] = [_row(inside[0].clock_seconds - began, (0.0, 0.0, 0.0), used[0])]
+    rows: List[Bin] = [_row(inside[0].clock_seconds - began, (0.0, 0.0, 0.0), used[0])]
     for first, last in zip(ends, ends[1:]):
         waits = [each.waits_for for each in inside[first : last + 1] if not _runs(each)]
         lasted = (inside[last].clock_seconds - inside[first].clock_seconds) / max(1, len(waits))
@@ -42,16 +42,16 @@ def bins(looks: Sequence[ThreadLook], began: float, ended: float) -> List[Row]:
     return rows
 
 
-def _runs(look: ThreadLook) -> bool:
+def _runs(look: ThreadSnapshot) -> bool:
     """Whether a thread ran and none waited for a disk or for room."""
     return look.waits_for == OTHER and any(each.state == RUNS for each in look.threads)
 
 
-def _row(elapsed: float, walls: Sequence[float], used: Tuple[float, float]) -> Row:
-    return tuple(round(each, 6) for each in (elapsed, 0.0, *walls, 0.0, *used))
+def _row(elapsed: float, walls: Sequence[float], used: Tuple[float, float]) -> Bin:
+    return Bin(*(round(each, 6) for each in (elapsed, 0.0, *walls, 0.0, *used)))
 
 
-def _busiest(looks: Sequence[ThreadLook]) -> int:
+def _busiest(looks: Sequence[ThreadSnapshot]) -> int:
     """The thread that ran, or waited for a core, longest in that time."""
     first: Dict[int, float] = {}
     last: Dict[int, float] = {}
@@ -63,7 +63,7 @@ def _busiest(looks: Sequence[ThreadLook]) -> int:
     return max(last, key=lambda thread: last[thread] - first[thread], default=0)
 
 
-def _used(looks: Sequence[ThreadLook], thread: int) -> List[Tuple[float, float]]:
+def _used(looks: Sequence[ThreadSnapshot], thread: int) -> List[Tuple[float, float]]:
     """CPU seconds of a thread, and its seconds in the run queue, by each look since its first."""
     first: Optional[Tuple[float, float]] = None
     used, found = (0.0, 0.0), []

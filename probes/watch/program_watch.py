@@ -11,9 +11,10 @@ import threading
 import time
 from typing import Callable, Iterator, List, Sequence
 
+from probes.core.copy_trace import IDLE
 from probes.core.records import Details
 from probes.core.stage import Window
-from probes.watch.look_rows import ThreadLook
+from probes.watch.look_rows import ThreadSnapshot
 from probes.watch.program_time import bins
 from probes.watch.thread_calls import Calls
 from probes.watch.thread_states import Threads
@@ -25,19 +26,17 @@ FIRST_LOOKS, MOST_LOOKS = 50, 1024
 JOIN_SECONDS = 2.0
 REST_RATIO = 100
 """The least that a look is rested after, over the CPU time that it took."""
-FLUSH, COLUMNS = 5, 8
-"""Of program_time.bins."""
 LONG_RATIO = 0.5
 """Of a copy's time, the flush: then it alone says where that went."""
 
 
 @contextlib.contextmanager
-def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[ThreadLook]]:
+def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[ThreadSnapshot]]:
     """Looks at a program's processes until the block ends; the list grows meanwhile.
 
     disk_verb: as thread_calls.Calls.of_program takes it.
     """
-    looks: List[ThreadLook] = []
+    looks: List[ThreadSnapshot] = []
     done = threading.Event()
     thread = threading.Thread(target=_look, args=(pids, disk_verb, looks, done), daemon=True)
     thread.start()
@@ -52,7 +51,7 @@ def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[
 def _look(
     pids: Callable[[], Sequence[int]],
     disk_verb: str,
-    looks: List[ThreadLook],
+    looks: List[ThreadSnapshot],
     done: threading.Event,
 ) -> None:
     calls, pause = Calls(), 0.0
@@ -62,7 +61,7 @@ def _look(
             found = threads.look(pids())
             if found:
                 waits_for = calls.of_program(found, disk_verb)
-                looks.append(ThreadLook(time.monotonic(), found, waits_for))
+                looks.append(ThreadSnapshot(time.monotonic(), found, waits_for))
                 if len(looks) > MOST_LOOKS:
                     del looks[1::2]
             rest = REST_RATIO * (time.thread_time() - used)
@@ -70,7 +69,7 @@ def _look(
             pause = max(random.uniform(0.6, 1.4) * usual, rest)
 
 
-def trace(looks: Sequence[ThreadLook], window: Window, pushes: bool) -> Details:
+def trace(looks: Sequence[ThreadSnapshot], window: Window, pushes: bool) -> Details:
     """Where the time of a copy went, as probes/smb/time_bins.py tells of our own.
 
     Its one request is the flush at the end of a push; that of a pull is a wait for our own disk.
@@ -79,10 +78,11 @@ def trace(looks: Sequence[ThreadLook], window: Window, pushes: bool) -> Details:
     lasted, flushed = window.closed - window.opened, window.closed - window.acknowledged
     rows = bins(looks, window.opened, window.acknowledged)
     if not rows and flushed >= LONG_RATIO * lasted:
-        rows = [(at, *(0.0,) * (COLUMNS - 1)) for at in (0.0, lasted - flushed)]
+        rows = [IDLE._replace(elapsed_seconds=at) for at in (0.0, lasted - flushed)]
     if not rows:
         return {}
-    last = [lasted, *(0.0,) * (FLUSH - 1), 0.0 if pushes else flushed, *rows[-1][FLUSH + 1 :]]
+    flush, (*_, run, wait) = 0.0 if pushes else flushed, rows[-1]
+    last = IDLE._replace(elapsed_seconds=lasted, flush=flush, run_seconds=run, wait_seconds=wait)
     began = lasted - flushed
     requests = [["flush", began, lasted, lasted, 0, 0]] if pushes and flushed > 0 else []
     found = {"clock_seconds": window.opened, "lasted_seconds": lasted}

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from probes.core import meaning
+from probes.core.copy_trace import Bin, CountLook, ProgramLook, ThreadLook
 from probes.core.meaning import Address, Port, Seconds, Text
 from probes.files.open_files import Tally, owners, serving
 from probes.sockets.sock_diag import Sockets
@@ -24,7 +25,7 @@ from probes.system.platform import os
 from probes.system.proc import Moved
 from probes.system.waiting import select
 from probes.watch.connection_track import MOST_LOOKS, Connection, Track
-from probes.watch.look_rows import CountLook, Row, ThreadLook, count_rows, thinned, thread_rows
+from probes.watch.look_rows import CounterSnapshot, ThreadSnapshot, count_rows, thinned, thread_rows
 from probes.watch.program_time import bins
 from probes.watch.thread_calls import Calls
 from probes.watch.thread_states import Threads
@@ -35,17 +36,16 @@ class Observed:
     """Observations of a copy on one host."""
 
     connections: Tuple[Connection, ...]
-    threads: Tuple[Row, ...] = ()
-    """The file server's, or those of `pids`, by look_rows.THREAD_COLUMNS; none: this host serves
-    nothing, or its threads are not to be seen."""
-    counts: Tuple[Row, ...] = ()
-    """By look_rows.COUNT_COLUMNS."""
+    threads: Tuple[ThreadLook, ...] = ()
+    """At the file server's, or those of `pids`; none: this host serves nothing, or its threads are
+    not to be seen."""
+    counts: Tuple[CountLook, ...] = ()
     cpu_ratio: float = 0.0
     """Of a core, that the watch itself took."""
-    bins: Tuple[Row, ...] = ()
+    bins: Tuple[Bin, ...] = ()
     """Where the time of `pids` went (program_time.bins)."""
-    moved: Tuple[Row, ...] = ()
-    """What `pids` read and wrote, by MOVED_COLUMNS."""
+    moved: Tuple[ProgramLook, ...] = ()
+    """At what `pids` read and wrote."""
 
 
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
@@ -71,11 +71,6 @@ MOST_WATCHED = 16
 MOST_TOLD = 4
 TOLD_SHARE = 0.1
 """Of what the busiest connection moved: those with less carried no copy."""
-MOVED_COLUMNS = (
-    *("elapsed_seconds", "read_bytes", "written_bytes", "disk_read_bytes"),
-    "disk_written_bytes",
-)
-"""Bytes since the first row."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +132,8 @@ class Watch:
     serving: Set[int] = field(default_factory=set)
     """Processes that carry the copy: those that were named, or the file server's."""
     tally: Tally = field(init=False)
-    thread_looks: List[ThreadLook] = field(default_factory=list)
-    counts: List[CountLook] = field(default_factory=list)
+    thread_looks: List[ThreadSnapshot] = field(default_factory=list)
+    counts: List[CounterSnapshot] = field(default_factory=list)
     moved: List[Tuple[float, Moved]] = field(default_factory=list)
     began_ticks: int = field(default_factory=proc.ticks_now)
     """When it began, as processes' beginnings are counted."""
@@ -197,14 +192,14 @@ class Watch:
             states, waits_for = self.threads.look(self.serving), None
             if self.setting.pids and states:
                 waits_for = self.calls.of_program(states, self.setting.disk_verb)
-            self.thread_looks.append(ThreadLook(time.monotonic(), states, waits_for))
+            self.thread_looks.append(ThreadSnapshot(time.monotonic(), states, waits_for))
             if len(self.thread_looks) > MOST_THREAD_LOOKS:
                 del self.thread_looks[1::2]
 
     def _count(self) -> None:
         device = self.setting.device
         moved = proc.written_and_flushed(device) if device else None
-        self.counts.append(CountLook(time.monotonic(), moved, proc.waiting_cores()))
+        self.counts.append(CounterSnapshot(time.monotonic(), moved, proc.waiting_cores()))
         del self.counts[:-MOST_LOOKS]
         bytes_moved = self.tally.moved()
         if bytes_moved is not None:
@@ -310,7 +305,7 @@ class Watch:
             tuple(thinned(thread_rows(self.thread_looks, began, ended))),
             tuple(thinned(count_rows(self.counts, began, ended))),
             bins=tuple(bins(self.thread_looks, began, ended)),
-            moved=tuple(thinned(_moved_rows(self.moved, began, ended))),
+            moved=tuple(thinned(_program_looks(self.moved, began, ended))),
         )
 
     def connections(self, began: float, ended: float) -> List[Connection]:
@@ -327,15 +322,15 @@ class Watch:
         return told
 
 
-def _moved_rows(moved: Sequence[Tuple[float, Moved]], began: float, ended: float) -> List[Row]:
+def _program_looks(
+    moved: Sequence[Tuple[float, Moved]], began: float, ended: float
+) -> List[ProgramLook]:
     inside = [(at, each) for at, each in moved if began <= at <= ended]
+    names = ProgramLook._fields[1:]
     return [
-        (
+        ProgramLook(
             round(at - began, 6),
-            each.read_bytes - inside[0][1].read_bytes,
-            each.written_bytes - inside[0][1].written_bytes,
-            each.disk_read_bytes - inside[0][1].disk_read_bytes,
-            each.disk_written_bytes - inside[0][1].disk_written_bytes,
+            *(getattr(each, name) - getattr(inside[0][1], name) for name in names),
         )
         for at, each in inside
     ]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bottleneck.run import sockets
+from probes.core.copy_trace import CountLook, SocketLook, ThreadLook
 from probes.watch.connection_track import Connection
-from probes.watch.look_rows import SOCKET_COLUMNS
 from probes.watch.socket_watch import Observed
 
 MIB = 1 << 20
@@ -134,8 +134,13 @@ def test_a_mount_may_name_its_servers_port(options: str, port: int) -> None:
 
 def test_what_a_watch_tells_is_checked() -> None:
     plain = {**asdict(AT_SERVER), "rows": []}
-    host = {"connections": [plain], "threads": [[0.5, None]], "counts": [], "cpu_ratio": 0.01}
-    assert sockets.observed(host) == Observed((AT_SERVER,), ((0.5, None),), (), 0.01)
+    host = {
+        "connections": [plain],
+        "threads": [[0.5, *[None] * 6]],
+        "counts": [],
+        "cpu_ratio": 0.01,
+    }
+    assert sockets.observed(host) == Observed((AT_SERVER,), (ThreadLook(0.5),), (), 0.01)
     for bad in (
         None,
         [None],
@@ -149,19 +154,21 @@ def test_what_a_watch_tells_is_checked() -> None:
             sockets.observed({**host, "connections": bad})
     with pytest.raises(ValueError):
         sockets.observed({**host, "threads": [["R"]]})
+    with pytest.raises(ValueError, match=r"threads\[0\] has 1 values instead of 7"):
+        sockets.observed({**host, "threads": [[0.5]]})
 
 
 def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:
-    rows = tuple((at / 10, *range(len(SOCKET_COLUMNS) - 1)) for at in range(50))
-    counts = ((0.2, 1, 2, 3, 4), (0.4,), (0.9, 5, 6, 7, 8), (2.5, 9, 9, 9, 9))
+    rows = tuple(SocketLook(at / 10, *range(16)) for at in range(50))
+    counts = tuple(CountLook(at, 5, 6, 7, 8) for at in (0.2, 0.9, 2.5))
     seen = Observed((), (), counts, 0.01)
     told = sockets.looks(seen, replace(AT_CLIENT, rows=rows), began=0.25, lasted=2.0)
     connection = told["connection"]
-    first, *_, last = connection[SOCKET_COLUMNS[0]]
+    first, *_, last = connection["elapsed_seconds"]
     assert (first, last) == pytest.approx((0.05, 1.95))
     assert set(connection["unread_bytes"]) == {0}
     assert connection["receive_buffer_bytes"] == 6 * MIB
     assert told["threads"]["running"] == []
     # the counts around a copy stand for its beginning and its end
-    assert told["counts"][SOCKET_COLUMNS[0]] == pytest.approx([0.0, 0.65, 2.0])
+    assert told["counts"]["elapsed_seconds"] == pytest.approx([0.0, 0.65, 2.0])
     assert sockets.looks(seen, None, 0.0, 1.0)["connection"] == {}

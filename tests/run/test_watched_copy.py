@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bottleneck.run.watched_copy import End, moves, side_of, step_of, window_rates
+from probes.core.copy_trace import SocketLook
 from probes.core.records import Measured, Sample, Skipped, Usage
 from probes.files.open_files import Place
-from probes.watch.look_rows import SOCKET_COLUMNS
 from probes.watch.running_copies import Link, Running, place_of, sends_more, setting
 
 LINK = Link("10.0.0.1", 40000, "10.0.0.2", 445, serving=False, kernel=False)
@@ -39,9 +39,7 @@ def link(name: str, *values: int | None, step: float = 0.5) -> dict[str, Any]:
     """What a watch tells of a connection, one of whose counters grows."""
     rows = []
     for at, value in enumerate(values):
-        row: list[float | None] = [0] * len(SOCKET_COLUMNS)
-        row[0], row[SOCKET_COLUMNS.index(name)] = 0.2 + step * at, value
-        rows.append(row)
+        rows.append([*SocketLook(0.2 + step * at, **{name: value})])
     plain = {"own": "10.0.0.1 40000", "peer": "10.0.0.2 445", "sent_bytes": 0, "received_bytes": 0}
     more: dict[str, Any] = {"looks": len(rows), "rows": rows, "sender": None, "receiver": None}
     more |= {"congestion_control": None, "send_buffer_bytes": None}
@@ -58,7 +56,7 @@ def received(*values: int | None) -> dict[str, Any]:
 
 def moved(*rows: tuple[float, ...]) -> list[list[float]]:
     """Seconds, and bytes read, written, fetched from a disk and made dirty."""
-    return [list(row) for row in rows]
+    return [[*row, 0.0][:5] for row in rows]
 
 
 def usage() -> Usage:
@@ -191,7 +189,7 @@ def test_the_programs_time_is_that_of_the_bytes_and_the_clients_where_it_was_see
 def rows_of(*rows: list[Any]) -> dict[str, Any]:
     """A connection with these times and counts of acknowledged bytes."""
     saw = sent(*range(len(rows)))
-    at = SOCKET_COLUMNS.index("acknowledged_bytes")
+    at = SocketLook._fields.index("acknowledged_bytes")
     for row, (seconds, count) in zip(saw["connections"][0]["rows"], rows, strict=True):
         row[0], row[at] = seconds, count
     return saw

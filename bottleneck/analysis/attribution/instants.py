@@ -10,8 +10,9 @@ from bottleneck.analysis.attribution import sockets
 from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Instant, Slice, split_by_chance
 from bottleneck.analysis.attribution.thread import Shares
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
-from bottleneck.analysis.attribution.trace import Connection, HostLooks, SocketLook, nearest
+from bottleneck.analysis.attribution.trace import Connection, HostLooks, nearest
 from bottleneck.analysis.finding import Part
+from probes.core.copy_trace import SocketLook
 
 LEAST_SHARE = 1e-3
 RESTS_RATIO = 0.3

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from bottleneck.analysis.attribution.trace import Connection, SocketLook
+from bottleneck.analysis.attribution.trace import Connection
+from probes.core.copy_trace import SocketLook
 
 NETWORK, WINDOW, SEND_BUFFER, RECEIVER = "network", "window", "send-buffer", "receiver"
 NOT_REPORTED = "untold"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from bottleneck.analysis.attribution.trace import KINDS, Bin
+from probes.core.copy_trace import KINDS, Bin
 
 SMOOTHED_SECONDS = 0.15
 """To either side of a bin: the kernel books a wait for a core when it ends."""
@@ -70,7 +70,7 @@ class MovingThread:
     def starves(self) -> bool:
         """Whether it waited for a core longer than it ran."""
         first, last = self.bins[0], self.bins[-1]
-        return last.wait_seconds - first.wait_seconds > last.run_seconds - first.run_seconds
+        return _wait(last) - _wait(first) > last.run_seconds - first.run_seconds
 
     def at(self, seconds: float) -> Shares:
         """Around a moment."""
@@ -86,7 +86,7 @@ class MovingThread:
         lasted = max(1e-6, found.elapsed_seconds - began)
         run, wait = self._around(began, found.elapsed_seconds)
         blocked = max(0.0, 1 - run - wait)
-        walls = {kind: min(1.0, found.walls[kind] / lasted) for kind in KINDS}
+        walls = {kind: min(1.0, getattr(found, kind) / lasted) for kind in KINDS}
         # These two wait and do nothing else; of what is not CPU, the wait for a core is theirs too.
         idle = blocked / (1 - run) if run < 1 else 0.0
         pure = {kind: walls[kind] * idle for kind in ("reply", "flush")}
@@ -123,7 +123,7 @@ class MovingThread:
         at = bisect.bisect_left(self._ends, seconds)
         if at in (0, len(self.bins)):
             each = self.bins[min(at, len(self.bins) - 1)]
-            return each.elapsed_seconds, each.run_seconds, each.wait_seconds
+            return each.elapsed_seconds, each.run_seconds, _wait(each)
         one, other = self.bins[at - 1], self.bins[at]
         part = (seconds - one.elapsed_seconds) / max(
             1e-9, other.elapsed_seconds - one.elapsed_seconds
@@ -131,9 +131,13 @@ class MovingThread:
         return (
             seconds,
             one.run_seconds + part * (other.run_seconds - one.run_seconds),
-            one.wait_seconds + part * (other.wait_seconds - one.wait_seconds),
+            _wait(one) + part * (_wait(other) - _wait(one)),
         )
 
     @cached_property
     def _ends(self) -> Sequence[float]:
         return [each.elapsed_seconds for each in self.bins]
+
+
+def _wait(found: Bin) -> float:
+    return found.wait_seconds or 0.0

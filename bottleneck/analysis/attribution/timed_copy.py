@@ -8,7 +8,8 @@ from functools import cached_property
 from statistics import median
 
 from bottleneck.analysis.attribution.thread import MovingThread
-from bottleneck.analysis.attribution.trace import Connection, Count, HostLooks, SocketLook, Trace
+from bottleneck.analysis.attribution.trace import Connection, HostLooks, Trace
+from probes.core.copy_trace import CountLook, SocketLook
 from probes.core.records import Usage
 
 BACKLOG_RATIO = 0.1
@@ -163,6 +164,6 @@ OF_WRITES_RATIO = 0.25
 """Of the copy's requests: a server that makes each write durable flushes after most of them."""
 
 
-def _pace(one: Count, other: Count) -> float:
+def _pace(one: CountLook, other: CountLook) -> float:
     written = (other.device_written_bytes or 0.0) - (one.device_written_bytes or 0.0)
     return written / max(1e-6, other.elapsed_seconds - one.elapsed_seconds)

@@ -9,11 +9,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Protocol, TypeVar
 
-from bottleneck.analysis.evidence.views import amount, view
+from probes.core import lenient
+from probes.core.copy_trace import Bin, CountLook, L, Request, SocketLook, ThreadLook
 from probes.core.records import Details
 
-KINDS = ("reply", "send", "read", "write", "flush")
-"""What the moving thread waits in; probes/smb/time_bins.py says what each is."""
 OWN_RATIO = 0.5
 """Of what a connection had carried when the copy was first looked at."""
 
@@ -24,77 +23,6 @@ class _Timed(Protocol):
 
 
 T = TypeVar("T", bound=_Timed)
-
-
-@dataclass(frozen=True)
-class Bin:
-    """One interval of the copy's time, as added up by the moving thread."""
-
-    elapsed_seconds: float
-    """Its end."""
-    walls: dict[str, float]
-    """Seconds by KINDS."""
-    run_seconds: float
-    """Since the copy began, as is the wait for a core."""
-    wait_seconds: float
-
-
-@dataclass(frozen=True)
-class Request:
-    """One request of the copy."""
-
-    verb: str
-    sent_seconds: float
-    last_seconds: float
-    """When the last byte of its reply was read."""
-    in_flight_bytes: float
-
-
-@dataclass(frozen=True)
-class SocketLook:
-    """One look at the copy's connection at one host; None: its kernel does not tell."""
-
-    elapsed_seconds: float
-    unread_bytes: float | None = None
-    unsent_bytes: float | None = None
-    in_flight_bytes: float | None = None
-    peer_window_bytes: float | None = None
-    own_window_bytes: float | None = None
-    rtt_seconds: float | None = None
-    min_rtt_seconds: float | None = None
-    receive_rtt_seconds: float | None = None
-    queued_bytes: float | None = None
-    acknowledged_bytes: float | None = None
-    received_bytes: float | None = None
-    retransmitted_bytes: float | None = None
-    out_of_order_segments: float | None = None
-    backoffs: float | None = None
-    since_acknowledged_seconds: float | None = None
-    since_received_seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class ThreadLook:
-    """One look at the file server's threads."""
-
-    elapsed_seconds: float
-    running: float | None = None
-    disk: float | None = None
-    busiest_ratio: float | None = None
-    all_ratio: float | None = None
-    run_seconds: float | None = None
-    wait_seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class Count:
-    """Counters of a host at one moment."""
-
-    elapsed_seconds: float
-    device_written_bytes: float | None = None
-    device_flushes: float | None = None
-    io_waiting_cores: float | None = None
-    busiest_core_ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +74,7 @@ class HostLooks:
 
     connection: Connection | None
     threads: tuple[ThreadLook, ...]
-    counts: tuple[Count, ...]
+    counts: tuple[CountLook, ...]
 
 
 @dataclass(frozen=True)
@@ -183,12 +111,14 @@ def read(details: Details, asking: str) -> Trace | None:
 
     asking: the side that made the copy.
     """
-    own = _object(details.get("trace"))
-    bins = tuple(found for row in _array(own.get("bins")) if (found := _bin(row)) is not None)
+    own = lenient.mapping(details.get("trace"))
+    bins = tuple(
+        found for row in lenient.array(own.get("bins")) if (found := _bin(row)) is not None
+    )
     falls = any(after.elapsed_seconds < before.elapsed_seconds for before, after in pairwise(bins))
     if len(bins) < 2 or bins[-1].elapsed_seconds <= 0 or falls:
         return None
-    requests = (_request(row) for row in _array(own.get("requests")))
+    requests = (_request(row) for row in lenient.array(own.get("requests")))
     serving = "server" if asking == "client" else "client"
     return Trace(
         bins,
@@ -201,55 +131,50 @@ def read(details: Details, asking: str) -> Trace | None:
 
 def looks(details: Details, side: str) -> HostLooks | None:
     """What a side observed of a copy; None: it did not look."""
-    return _host(_object(details.get("looks")).get(side))
+    return _host(lenient.mapping(details.get("looks")).get(side))
 
 
 def _bin(row: Any) -> Bin | None:
-    found = [amount(each) for each in _array(row)]
-    if len(found) != 1 + len(KINDS) + 2 or None in found[:-1]:
+    found = [lenient.amount(each) for each in lenient.array(row)]
+    if len(found) != len(Bin._fields) or None in found[:-1]:
         return None
-    end, *walls, run, wait = (each or 0.0 for each in found)
-    return Bin(end, dict(zip(KINDS, walls, strict=True)), run, wait)
+    return Bin(*(each or 0.0 for each in found))
 
 
 def _request(row: Any) -> Request | None:
-    verb, *rest = _array(row) or [None]
-    found = [value for each in rest if (value := amount(each)) is not None]
-    if not isinstance(verb, str) or len(found) != 5:
+    verb, *rest = lenient.array(row) or [None]
+    found = [value for each in rest if (value := lenient.amount(each)) is not None]
+    if not isinstance(verb, str) or len(found) != len(Request._fields) - 1:
         return None
-    sent, _, last, _, in_flight = found
-    return Request(verb, sent, last, in_flight)
+    *times, size, in_flight = found
+    return Request._make((verb, *times, int(size), int(in_flight)))
 
 
 def _host(value: Any) -> HostLooks | None:
-    told = _object(value)
-    if not told:
+    host = lenient.mapping(value)
+    if not host:
         return None
-    own = _object(told.get("connection"))
-    rows = _rows(SocketLook, own)
-    send, receive = (amount(own.get(f"{name}_buffer_bytes")) for name in ("send", "receive"))
-    connection = Connection(rows, send, receive, amount(own.get("segment_bytes")) or 0.0)
+    own = lenient.mapping(host.get("connection"))
+    rows = _looks(SocketLook, own)
+    send, receive, segment = (
+        lenient.amount(own.get(f"{name}_bytes"))
+        for name in ("send_buffer", "receive_buffer", "segment")
+    )
     return HostLooks(
-        connection if rows else None,
-        _rows(ThreadLook, told.get("threads")),
-        _rows(Count, told.get("counts")),
+        Connection(rows, send, receive, segment or 0.0) if rows else None,
+        _looks(ThreadLook, host.get("threads")),
+        _looks(CountLook, host.get("counts")),
     )
 
 
-def _rows(kind: type[T], value: Any) -> tuple[T, ...]:
-    """Columns as records, in the order of their times."""
-    columns = {name: _array(each) for name, each in _object(value).items()}
-    rows = (
-        {name: each[at] for name, each in columns.items() if at < len(each)}
-        for at in range(len(columns.get("elapsed_seconds", ())))
-    )
-    found = [view(kind, row) for row in rows if amount(row["elapsed_seconds"]) is not None]
-    return tuple(sorted(found, key=lambda each: each.elapsed_seconds))
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _array(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else []
+def _looks(kind: type[L], value: object) -> tuple[L, ...]:
+    """The looks of columns in the order of their times."""
+    known = lenient.mapping(value)
+    arrays = [lenient.array(known.get(name)) for name in kind._fields]
+    looks = []
+    for at, when in enumerate(arrays[0]):
+        seconds = lenient.amount(when)
+        if seconds is not None:
+            rest = (lenient.amount(each[at]) if at < len(each) else None for each in arrays[1:])
+            looks.append(kind(seconds, *rest))
+    return tuple(sorted(looks, key=lambda each: each.elapsed_seconds))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bottleneck.analysis.evidence.views import Positive
+from probes.core.lenient import Positive
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
-from bottleneck.analysis.attribution.trace import KINDS, read
+from bottleneck.analysis.attribution.trace import read
+from probes.core.copy_trace import KINDS
 from tests.analysis.conftest import usage
 
 MIB = 1 << 20

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bottleneck.analysis.attribution import sockets
-from bottleneck.analysis.attribution.trace import Connection, SocketLook
+from bottleneck.analysis.attribution.trace import Connection
+from probes.core.copy_trace import SocketLook
 from tests.analysis.attribution.planted import IDLE_SOCKET, MIB, SEGMENT, SENDING
 
 RATE = 25e6

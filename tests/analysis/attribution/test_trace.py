@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis.attribution.trace import KINDS, HostLooks, SocketLook, Trace, nearest, read
-from probes.smb import time_bins
-from probes.watch import look_rows
+from bottleneck.analysis.attribution.trace import HostLooks, Trace, nearest, read
+from probes.core.copy_trace import SocketLook
 from tests.analysis.attribution.planted import SECONDS, bins, looks, socket
 
 
@@ -28,17 +27,6 @@ def seen(told: dict[str, Any]) -> tuple[SocketLook, ...]:
     connection = host(told).connection
     assert connection is not None
     return connection.looks
-
-
-def test_what_the_stages_tell_is_what_is_read() -> None:
-    assert time_bins.KINDS == KINDS
-    (look,) = seen(looks({name: [1.0] for name in look_rows.SOCKET_COLUMNS}))
-    assert None not in vars(look).values()
-    one = {name: [1.0] for name in look_rows.THREAD_COLUMNS}
-    counted = {name: [1.0] for name in look_rows.COUNT_COLUMNS}
-    found = host(looks({}, threads=one, counts=counted))
-    assert None not in vars(found.threads[0]).values()
-    assert None not in vars(found.counts[0]).values()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.watch.look_rows import ThreadLook
+from probes.watch.look_rows import ThreadSnapshot
 from probes.watch.program_time import MOST_BINS, bins
 from probes.watch.thread_calls import OTHER, READ, SEND, WRITE
 from probes.watch.thread_states import ThreadState
@@ -14,12 +14,12 @@ ELAPSED, REPLY, SENT, READS, WRITES, FLUSH, RUN, WAIT = range(8)
 
 def look(
     at: float, waits_for: str | None = OTHER, state: str = "S", run: float = 0.0, wait: float = 0.0
-) -> ThreadLook:
+) -> ThreadSnapshot:
     threads = [ThreadState(7, state, run, wait), ThreadState(8, "S", 0.001, None)]
-    return ThreadLook(at, threads, waits_for)
+    return ThreadSnapshot(at, threads, waits_for)
 
 
-def looks(*kinds: str | None, step: float = 0.1) -> list[ThreadLook]:
+def looks(*kinds: str | None, step: float = 0.1) -> list[ThreadSnapshot]:
     return [look(10 + step * at, kind) for at, kind in enumerate(kinds)]
 
 
@@ -45,7 +45,9 @@ def test_what_runs_is_counted_and_its_looks_stand_for_no_wait() -> None:
 
 def test_of_several_threads_the_busiest_is_counted_and_one_that_ended_uses_nothing() -> None:
     found = [look(10 + 0.1 * at, run=0.02 * at, wait=0.01 * at) for at in range(10)]
-    gone = [ThreadLook(11 + 0.1 * at, [ThreadState(8, "S", 0.001, 0.0)], OTHER) for at in range(5)]
+    gone = [
+        ThreadSnapshot(11 + 0.1 * at, [ThreadState(8, "S", 0.001, 0.0)], OTHER) for at in range(5)
+    ]
     row = bins([*found, *gone], 10.0, 99.0)[-1]
     assert (row[RUN], row[WAIT]) == (pytest.approx(0.18), pytest.approx(0.09))
 

@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
+from probes.core.copy_trace import Bin
 from probes.core.stage import Window
 from probes.watch import program_watch
-from probes.watch.look_rows import ThreadLook
+from probes.watch.look_rows import ThreadSnapshot
 from probes.watch.program_watch import trace, watched
 from probes.watch.thread_calls import OTHER, READ
 from probes.watch.thread_states import ThreadState
@@ -20,9 +21,9 @@ OPENED, ACKNOWLEDGED = 100.0, 101.0
 FLUSH = 5
 
 
-def looks(count: int) -> list[ThreadLook]:
+def looks(count: int) -> list[ThreadSnapshot]:
     threads = [ThreadState(7, "D", 0.5, 0.0)]
-    return [ThreadLook(OPENED + 0.05 * at, threads, READ) for at in range(count)]
+    return [ThreadSnapshot(OPENED + 0.05 * at, threads, READ) for at in range(count)]
 
 
 def window(closed: float) -> Window:
@@ -67,5 +68,5 @@ def test_the_flush_is_a_request_of_a_push_and_a_wait_of_a_pull(pushes: bool) -> 
 def test_a_copy_that_was_over_between_two_looks_is_told_by_a_long_flush_alone() -> None:
     told = trace(looks(2), window(105.0), False)["trace"]
     assert [row[0] for row in told["bins"]] == [0.0, 1.0, 5.0] and told["bins"][-1][FLUSH] == 4.0
-    assert all(len(row) == program_watch.COLUMNS for row in told["bins"])
+    assert all(len(row) == len(Bin._fields) for row in told["bins"])
     assert trace(looks(2), window(101.5), False) == {}

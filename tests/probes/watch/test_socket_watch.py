@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from probes.core.copy_trace import ThreadLook
 from probes.sockets.sock_diag import Sockets
 from probes.system.proc import ProcessStat
 from probes.watch import socket_watch
 from probes.watch.connection_track import LEAST_LOOKS, Connection, Track
-from probes.watch.look_rows import THREAD_COLUMNS
 from probes.watch.socket_watch import OWNER_SEARCHES, Setting, Watch, observe
 from probes.watch.thread_states import Threads
 from tests import living
@@ -247,7 +247,7 @@ def test_a_servers_threads_and_counters_are_looked_at_beside_its_connection(copy
     assert len(told.threads) >= 2
     (connection,) = told.connections
     assert connection.rows and told.counts
-    assert all(len(row) == len(THREAD_COLUMNS) for row in told.threads)
+    assert all(isinstance(row, ThreadLook) for row in told.threads)
 
 
 def stat(pid: int, started: int, kernel: bool = False) -> ProcessStat:

@@ -16,12 +16,13 @@ from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered, host
-from bottleneck.analysis.evidence.views import Positive, view
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import DID, DOES, Alone
 from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
+from probes.core import lenient
+from probes.core.lenient import Positive
 from probes.core.records import SIDES, InterfaceFacts
 
 PCIE = Cause("bus", "pcie", "PCIe slot")
@@ -263,7 +264,7 @@ def _of_disk(alone: Alone) -> Iterator[Link]:
     facts = host(alone.report, alone.side)
     if facts is None or facts.folder is None or not hardware_limits.real(facts):
         return
-    layers = [view(Layer, each) for each in facts.folder.layers]
+    layers = [lenient.record(Layer, each) for each in facts.folder.layers]
     disks = [each for each in layers if each.kind == "disk"]
     if len(disks) == 1:
         yield from _disk_on_usb(disks[0], alone)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis.claim import GAP, SURE, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, alike, hindered
-from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import WRITE
 from bottleneck.analysis.shown import through_disk
 from bottleneck.analysis.steps import dialect_name
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
+from probes.core.lenient import LEAST
 
 MOSTLY_RATIO = 0.55
 """Share of a push's time that FLUSHes take, from which on they are what it waits for."""

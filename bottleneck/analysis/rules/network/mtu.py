@@ -12,11 +12,11 @@ from bottleneck.analysis import hardware_limits
 from bottleneck.analysis.claim import GAP, Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import PathDetails
-from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import Claim, CopyDiagnosis, Verdict
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, seconds_text
+from probes.core import lenient
 from probes.core.records import DROPS, Failed, Measured, Skipped
 
 CAUSE = Cause(
@@ -38,7 +38,7 @@ def hole(report: Report, sender: str) -> Hole | None:
     for index, (step, outcome) in enumerate(report.entries):
         if step.stage != "path" or not isinstance(outcome, Measured):
             continue
-        told = view(PathDetails, outcome.details)
+        told = lenient.record(PathDetails, outcome.details)
         found = (told.push if step.initiator == sender else told.pull).black_hole
         if found.passes_bytes is not None and found.stalls_bytes is not None:
             return found.passes_bytes, found.stalls_bytes, index

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis.claim import Cause, behind, claim
 from bottleneck.analysis.evidence.copies import Evidence
-from bottleneck.analysis.evidence.views import Positive, view
 from bottleneck.analysis.finding import Ceiling, Claim
 from bottleneck.analysis.rules.network import link_rate
 from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
+from probes.core import lenient
+from probes.core.lenient import Positive
 from probes.core.records import Measured
 
 CAUSE = Cause("network", "wrong-path", "slower path", stays=True)
@@ -71,7 +72,7 @@ def faster(report: Report, sender: str) -> Faster | None:
     for index, (step, outcome) in enumerate(report.entries):
         if step.stage != "paths" or not isinstance(outcome, Measured):
             continue
-        ways = view(Ways, outcome.details).ways
+        ways = lenient.record(Ways, outcome.details).ways
         used = next((each for each in ways if each.in_use), None)
         better = max(ways, key=lambda each: each.carried(sender), default=None)
         least = 0.0 if used is None else FASTER_RATIO * used.carried(sender)

@@ -1,0 +1,119 @@
+"""The records of a copy's time, its connection and its hosts, from the probe to the page; pure.
+
+A row is an array on the wire; of looks a report has a column for each field. A value is None where
+the kernel does not report it. Times are seconds from the start of the copy.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Type, TypeVar
+
+
+class Bin(NamedTuple):
+    """One interval of the time of the thread that moves the bytes (probes/smb/time_bins.py)."""
+
+    elapsed_seconds: float
+    """Its end."""
+    reply: float
+    """Seconds of it until a reply's first byte, as each of KINDS."""
+    send: float
+    """Sending a long message."""
+    read: float
+    write: float
+    """At the client's file."""
+    flush: float
+    run_seconds: float
+    """On a core since the copy began."""
+    wait_seconds: Optional[float]
+    """For a core, since the copy began."""
+
+
+IDLE = Bin(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+KINDS = Bin._fields[1:6]
+"""What the moving thread waits in."""
+
+
+class Request(NamedTuple):
+    """One request of a copy that was answered in full."""
+
+    verb: str
+    sent_seconds: float
+    """When it was begun; signing and encryption follow."""
+    first_seconds: float
+    """When the first byte of its reply was read."""
+    last_seconds: float
+    size_bytes: int
+    in_flight_bytes: int
+    """As it was answered, its own among them."""
+
+
+class SocketLook(NamedTuple):
+    """One look at a copy's TCP connection at one host; bytes and segments since it began."""
+
+    elapsed_seconds: float
+    unread_bytes: Optional[float] = None
+    unsent_bytes: Optional[float] = None
+    in_flight_bytes: Optional[float] = None
+    """Sent and not yet acknowledged."""
+    peer_window_bytes: Optional[float] = None
+    own_window_bytes: Optional[float] = None
+    rtt_seconds: Optional[float] = None
+    min_rtt_seconds: Optional[float] = None
+    receive_rtt_seconds: Optional[float] = None
+    queued_bytes: Optional[float] = None
+    """What of its send buffer the socket uses (SK_MEMINFO_WMEM_QUEUED)."""
+    acknowledged_bytes: Optional[float] = None
+    received_bytes: Optional[float] = None
+    retransmitted_bytes: Optional[float] = None
+    out_of_order_segments: Optional[float] = None
+    backoffs: Optional[float] = None
+    since_acknowledged_seconds: Optional[float] = None
+    since_received_seconds: Optional[float] = None
+
+
+class ThreadLook(NamedTuple):
+    """One look at all threads of the file server, or of the program that makes the copy."""
+
+    elapsed_seconds: float
+    running: Optional[float] = None
+    """Whether any runs: 0, 1."""
+    disk: Optional[float] = None
+    """Whether any waits for a disk: 0, 1."""
+    busiest_ratio: Optional[float] = None
+    """What the busiest one ran and waited for a core, as a share of the time around."""
+    all_ratio: Optional[float] = None
+    """The same of all together."""
+    run_seconds: Optional[float] = None
+    """Of all, since the first look."""
+    wait_seconds: Optional[float] = None
+
+
+class CountLook(NamedTuple):
+    """One look at a host's counters."""
+
+    elapsed_seconds: float
+    device_written_bytes: Optional[float] = None
+    """By the device, since the first look, as are its flushes."""
+    device_flushes: Optional[float] = None
+    io_waiting_cores: Optional[float] = None
+    """Cores that idled while a task of theirs waited for a disk, since the look before."""
+    busiest_core_ratio: Optional[float] = None
+    """Its busy share since the look before."""
+
+
+class ProgramLook(NamedTuple):
+    """One look at what the programs that make a copy moved: bytes since the first look."""
+
+    elapsed_seconds: float
+    read_bytes: Optional[float] = None
+    written_bytes: Optional[float] = None
+    disk_read_bytes: Optional[float] = None
+    disk_written_bytes: Optional[float] = None
+
+
+L = TypeVar("L", SocketLook, ThreadLook, CountLook)
+
+
+def columns(kind: Type[L], looks: Sequence[L]) -> Dict[str, List[Optional[float]]]:
+    """A list of values for each field."""
+    return {name: [look[at] for look in looks] for at, name in enumerate(kind._fields)}

@@ -1,0 +1,100 @@
+"""Plain JSON values into frozen records, leniently: what is malformed is as if it was not there.
+
+A report may come from another version, or from a liar; so nothing here fails (typed.py does). A
+record's fields say what may be missing: `float | None` is an amount, `Positive | None` one that may
+divide, and a field with a value of its own has that one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import types
+import typing
+from typing import Any, Callable, Dict, List, NewType, Optional, Tuple, Type, TypeVar
+
+LARGEST = 2**63
+"""No honest count of bytes or seconds is above it."""
+LEAST = 1e-9
+"""A figure below it divides nothing: it is rounding, or a forgery."""
+Positive = NewType("Positive", float)
+"""An amount that may divide."""
+UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
+T = TypeVar("T")
+
+
+def record(kind: Type[T], value: object) -> T:
+    """The record of an object; of anything else that of an empty one."""
+    found = mapping(value)
+    pairs = (
+        (name, read(found[name]))
+        for name, read in _readers(typing.cast("Any", kind))
+        if name in found
+    )
+    return kind(**{name: each for name, each in pairs if each is not None})
+
+
+@functools.cache
+def _readers(kind: Any) -> Tuple[Tuple[str, Callable[[Any], Any]], ...]:
+    known = typing.get_type_hints(kind)
+    return tuple((field.name, _reader(known[field.name])) for field in dataclasses.fields(kind))
+
+
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in UNIONS:
+        return _reader(next(each for each in arguments if each is not type(None)))
+    if origin is tuple:
+        return functools.partial(_several, arguments[0])
+    if dataclasses.is_dataclass(hint):
+        inner = typing.cast("type", hint)
+        return lambda value: record(inner, value) if value and isinstance(value, dict) else None
+    return _SCALARS[hint]
+
+
+def _several(kind: type, value: Any) -> Optional[Tuple[Any, ...]]:
+    if not isinstance(value, (list, tuple)):
+        return None
+    if kind is str:
+        return tuple(each for each in value if isinstance(each, str))
+    return tuple(record(kind, each) for each in value if isinstance(each, dict))
+
+
+def amount(value: object) -> Optional[float]:
+    """A finite number, not below zero; None: it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value <= LARGEST and math.isfinite(value) else None
+
+
+def positive(value: object) -> Optional[Positive]:
+    """An amount that may divide; None: it is none, or nothing."""
+    found = amount(value)
+    return Positive(found) if found is not None and found >= LEAST else None
+
+
+def mapping(value: object) -> Dict[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def array(value: object) -> List[Any]:
+    """The values if it is an array, else none."""
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _text(value: Any) -> Optional[str]:
+    return value if isinstance(value, str) else None
+
+
+def _truth(value: Any) -> Optional[bool]:
+    return value if isinstance(value, bool) else None
+
+
+_SCALARS: Dict[Any, Callable[[Any], Any]] = {
+    float: amount,
+    Positive: positive,
+    str: _text,
+    bool: _truth,
+}
