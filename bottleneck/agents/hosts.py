@@ -15,9 +15,17 @@ from typing import Any, Self
 
 from bottleneck import __version__
 from bottleneck.agents import bootstrap, protocol, replies
-from bottleneck.agents.replies import AgentLost, PartlyRan, StageError, Stream
+from bottleneck.agents.replies import (
+    AgentLost,
+    Observation,
+    Pair,
+    PartlyRan,
+    Ran,
+    StageError,
+    Stream,
+)
 from probes.core import typed
-from probes.core.records import Details, Endpoint, HostFacts, Sample
+from probes.core.records import Endpoint, HostFacts, Sample
 from probes.core.stage import Refused, Unavailable
 from probes.host.counters import Watched
 from probes.system import tools
@@ -37,41 +45,6 @@ ANSWER_SECONDS = 5.0
 
 
 Progress = Callable[[Sample], None]
-
-
-Pair = tuple[Any, Any]
-"""A host's counters at both ends of a window, as it told them."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What an initiated stage gave, with the counters of both hosts at its window's ends."""
-
-    samples: tuple[Sample, ...]
-    details: Details
-    own: Pair
-    other: Pair | None
-
-
-@dataclass
-class Observation:
-    """What a host saw beside a stage; the coordinator says at its end which time was the copy's."""
-
-    ask: Callable[[Observation], None]
-    """Ends the watch and takes what it tells."""
-    window: tuple[float, float] | None = None
-    """Two readings of that host's clock; None: nobody wants to know."""
-    seen: Any = None
-    """As the watch told it."""
-    trouble: str = ""
-    """Why nothing is known; the stage itself is as good without."""
-    ended: bool = False
-
-    def end(self) -> None:
-        """Has the watch look a last time, once, and tell what was in the window."""
-        if not self.ended:
-            self.ended = True
-            self.ask(self)
 
 
 @dataclass
@@ -151,20 +124,31 @@ class Host(Stream):
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
         """The answer to one question of agent_requests.ASKS."""
-        request = {"do": "ask", "name": name, "arguments": arguments, "seconds": seconds}
-        until = time.monotonic() + seconds + ANSWER_SECONDS
-        return self._answer(request, until, name)
+        return self.asking(name, seconds, **arguments)()
 
-    def _answer(self, request: dict[str, Any], until: float, step: str) -> Any:
-        number = self.send(request)
-        try:
-            return self._checked(replies.answer, self.next(number, until, step))
-        finally:
-            self.replies.forget(number)
+    def asking(self, name: str, seconds: float = 10.0, **arguments: Any) -> Callable[[], Any]:
+        """Asks the same; what is returned waits for the answer."""
+        request = {"do": "ask", "name": name, "arguments": arguments, "seconds": seconds}
+        return self._asking(request, seconds + ANSWER_SECONDS, name)
 
     def tell(self, do: str, **fields: Any) -> Any:
         """A request that the agent answers itself: watch, counters, preload."""
-        return self._answer({"do": do, **fields}, time.monotonic() + 10.0, do)
+        return self.telling(do, **fields)()
+
+    def telling(self, do: str, **fields: Any) -> Callable[[], Any]:
+        """Sends the same; what is returned waits for the answer."""
+        return self._asking({"do": do, **fields}, 10.0, do)
+
+    def _asking(self, request: dict[str, Any], seconds: float, step: str) -> Callable[[], Any]:
+        number, until = self.send(request), time.monotonic() + seconds
+
+        def answer() -> Any:
+            try:
+                return self._checked(replies.answer, self.next(number, until, step))
+            finally:
+                self.replies.forget(number)
+
+        return answer
 
     def _begin(
         self, do: str, name: str, setting: Any, seconds: float, peer: Endpoint | None = None
@@ -190,15 +174,28 @@ class Host(Stream):
         self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float = 15.0
     ) -> Iterator[Endpoint]:
         """Has the host hold something (a responder, a file, a folder) until left."""
+        with self.holding(name, setting, peer, seconds, opening_seconds) as opened:
+            yield opened()
+
+    @contextmanager
+    def holding(
+        self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float
+    ) -> Iterator[Callable[[], Endpoint]]:
+        """The same; what is yielded waits until it is there."""
         number = self._begin("hold", name, setting, seconds, peer)
-        opened = False
-        try:
-            reply = self.next(number, time.monotonic() + opening_seconds, name)
-            opened = True
+        until, known = time.monotonic() + opening_seconds, False
+
+        def opened() -> Endpoint:
+            nonlocal known
+            reply = self.next(number, until, name)
+            known = True
             held = self._checked(replies.endpoint, reply)
-            yield held if held.access else replace(held, access=peer.access)
+            return held if held.access else replace(held, access=peer.access)
+
+        try:
+            yield opened
         finally:
-            self._close_hold(number, name, opened, setting)
+            self._close_hold(number, name, known, setting)
             self.replies.forget(number)
 
     def _note_files(self, setting: Any) -> None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from bottleneck.agents import protocol
 from probes.core import lenient, typed
-from probes.core.records import Endpoint, Sample, run_rate
+from probes.core.records import Details, Endpoint, Sample, run_rate
 from probes.core.stage import Refused, Unavailable
 from probes.system.child import one_line
 from probes.system.platform import os
@@ -72,6 +72,41 @@ class PartlyRan(Exception):
         self.samples = samples
         self.lost = lost
         """Whether the agent went with it."""
+
+
+Pair = tuple[Any, Any]
+"""A host's counters at both ends of a window, as it told them."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What an initiated stage gave, with the counters of both hosts at its window's ends."""
+
+    samples: tuple[Sample, ...]
+    details: Details
+    own: Pair
+    other: Pair | None
+
+
+@dataclass
+class Observation:
+    """What a host saw beside a stage; the coordinator says at its end which time was the copy's."""
+
+    ask: Callable[[Observation], None]
+    """Ends the watch and takes what it tells."""
+    window: tuple[float, float] | None = None
+    """Two readings of that host's clock; None: nobody wants to know."""
+    seen: Any = None
+    """As the watch told it."""
+    trouble: str = ""
+    """Why nothing is known; the stage itself is as good without."""
+    ended: bool = False
+
+    def end(self) -> None:
+        """Has the watch look a last time, once, and tell what was in the window."""
+        if not self.ended:
+            self.ended = True
+            self.ask(self)
 
 
 class Unasked(Exception):

@@ -13,7 +13,7 @@ from bottleneck.analysis.cap import bounded, scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.sentences import part_name
 from bottleneck.report.report import Report
-from probes.core.records import SIDES
+from probes.core.records import SIDES, Measured
 
 CLEAR_CONFIDENCE, CLEAR_BY_LIMITS = 0.8, 0.6
 """From here on a verdict is clear; and that of a copy whose time was not looked at."""
@@ -129,7 +129,9 @@ def disks_to_measure(
     return frozenset(found) if made else None
 
 
-def refining(diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking) -> Look | None:
+def refining(
+    report: Report, diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking
+) -> Look | None:
     """The first of the stages left that may find a cause behind one that is named; None: none.
 
     refines: what each is asked to look behind: a place, pieces or others' I/O behind a slow disk,
@@ -137,8 +139,9 @@ def refining(diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking)
 
     However sure a component is: what helps depends on the cause.
     """
+    alone = any(step.stage == "tcp" for step, out in report.entries if isinstance(out, Measured))
     named = {
-        _named(each): each
+        _named(each, alone): each
         for each in reversed(diagnosis.copies)
         if each.initiator == "client" and each.dialect in dialects
     }
@@ -150,10 +153,10 @@ def refining(diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking)
     return None
 
 
-def _named(copy: CopyDiagnosis) -> Words:
-    """What a verdict names; a link that nobody measured alone is told from one that was."""
+def _named(copy: CopyDiagnosis, alone: bool) -> Words:
+    """What a verdict names; a link that was not measured alone is told from one that was."""
     words = (copy.verdict.component, copy.verdict.cause)
-    guessed = any(
+    guessed = not alone and any(
         (each.component, each.cause) == words and each.standing == "inferred"
         for each in copy.ceilings
     )

@@ -76,7 +76,8 @@ def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
     ceiling = lowest.claim.ceiling
     level = ceiling.bytes_per_second
     near = "" if lowest.rival is None else f". Equally likely: {lowest.rival.words}"
-    following = None if lowest.following is None else _as_next(lowest.following.ceiling)
+    after = None if lowest.following is None else lowest.following.ceiling
+    following = None if after is None else Next(*after.named, after.bytes_per_second)
     subject = sentences.runs(copy, level, f"{_shape(copy)}can run at most at")
     return replace(
         found,
@@ -107,10 +108,6 @@ def _bound_trust(copy: Copy, ladder: Ladder, claim: Claim, ratio: float) -> floa
     trust = clear if ratio >= NEAR_RATIO else NEAR_TRUST
     known = not caps.unknown_parts(copy, ladder, claim.ceiling.bytes_per_second)
     return min(claim.trust, trust if known else min(trust, FAIR_TRUST))
-
-
-def _as_next(ceiling: Ceiling) -> Next:
-    return Next(*ceiling.named, ceiling.bytes_per_second)
 
 
 def _shape(copy: Copy) -> str:

@@ -31,6 +31,8 @@ from bottleneck.text import units
 from bottleneck.text.safe import safe
 from probes.core.stage import Refused
 
+SAVING_RATIO = 0.03
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -182,20 +184,29 @@ def text_of(kind: str, known: Report, diagnosis: Diagnosis, style: units.Style =
 
 @dataclass
 class Saving:
-    """Keeps what is known so far in the file of --json, until that cannot be written."""
+    """Keeps what is known so far in the file of --json, until that cannot be written.
+
+    It takes SAVING_RATIO of a run's time at most: what is a moment old may be lost in a crash.
+    """
 
     output: Output
+    clock: Callable[[], float] = time.monotonic
     broken: bool = False
+    due: float = 0.0
+    """Moment of the clock before which nothing is written."""
 
     def __call__(self, so_far: Report) -> None:
         path = dict(self.output.asked).get("json", STDOUT)
-        if path == STDOUT or self.broken:
+        began = self.clock()
+        if path == STDOUT or self.broken or began < self.due:
             return
         if Path(path).exists() and not Path(path).is_file():
             return  # a pipe or a device takes the final report alone
         try:
             known = self.output.showable(so_far, command_line.now().line.repeating)
             document_file.write(path, report.dumps(known, diagnosed(known)[0]))
+            ended = self.clock()
+            self.due = ended + (ended - began) / SAVING_RATIO
         except OSError:
             # Complained of once, when the final report cannot be written either.
             self.broken = True

@@ -102,14 +102,10 @@ def _plain(event: Event) -> None:
         core, _, memory = busy_text(used).partition(" ")
         said += f"; {side} CPU {core}" if core else ""
         said += f", RAM {memory}" if memory else ""
-    left = f"{_left_seconds(event):.0f} s left"
+    left = f"{max(0.0, event.budget_seconds - event.elapsed_seconds):.0f} s left"
     line = f"{event.elapsed_seconds:5.1f} s  {said}  ({left})"
     # Nobody may read it any more: no run ends for that.
     print(safe(line, LONGEST_ENDING), file=cast(IO[str], _Unbroken(sys.stderr)), flush=True)
-
-
-def _left_seconds(event: Event) -> float:
-    return max(0.0, event.budget_seconds - event.elapsed_seconds)
 
 
 def _ending(event: Event) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from bottleneck.analysis.finding import Words
 from bottleneck.analysis.phrases import cap_text
 from bottleneck.documents.document import Block, Table, columns
 from bottleneck.fleet.records import Node, Suspect, Taken, Together
@@ -89,13 +88,9 @@ def _limit(each: Suspect, told: Together) -> str:
     """`the link of server nas1 (100 Mbit/s)`."""
     if each.verdict is None:
         return name_of(each.node)
-    part = "link" if each.verdict.component == "network" else _part(each.verdict)
+    part = {"network": "link", "cpu": "CPU"}.get(each.verdict.component, each.verdict.component)
     rate = _link(each, told)
     return f"the {part} of {name_of(each.node)}" + (f" ({rate})" if rate else "")
-
-
-def _part(words: Words) -> str:
-    return "CPU" if words.component == "cpu" else words.component
 
 
 def _each(told: Together) -> str:

@@ -105,16 +105,12 @@ def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
             "not made" if rate is None else units.rate_text(rate),
             _range(_made(report, copy)),
             cap_text(copy.verdict),
-            _sure(copy),
+            "-" if copy.verdict.component == "unknown" else f"{copy.verdict.confidence:.2f}",
         )
     left = len(ordered) - len(table.rows)
     table.note = f"and {left} more copies" if left > 0 else ""
     if table.rows:
         yield table
-
-
-def _sure(copy: CopyDiagnosis) -> str:
-    return "-" if copy.verdict.component == "unknown" else f"{copy.verdict.confidence:.2f}"
 
 
 def _made(report: Report, copy: CopyDiagnosis) -> steps.Found | None:

@@ -130,7 +130,9 @@ def _concluded(
         return replace(seen, kind="none", confidence=min(1.0, ratio))
     starved = [each for each in seen.taken if each.starved]
     others = [each for each in seen.taken if not each.starved]
-    if starved and all(_reaches(each.bytes_per_second, each) for each in others):
+    if starved and all(
+        e.bytes_per_second > (SLOW + DOUBT) * e.alone_bytes_per_second for e in others
+    ):
         nodes = [Node("client", each.pair.client) for each in starved]
         nodes.append(Node("server", seen.server))
         why = "the other clients get what they get by themselves"
@@ -141,10 +143,6 @@ def _concluded(
     seen = replace(seen, link_bits_per_second=link.bits_per_second if link else None)
     suspects, confidence = _suspects(seen, fleet, alone, at_once)
     return replace(seen, kind="shared", suspects=suspects, confidence=confidence)
-
-
-def _reaches(rate: float, taken: Taken) -> bool:
-    return rate > (SLOW + DOUBT) * taken.alone_bytes_per_second
 
 
 def _suspects(

@@ -89,32 +89,28 @@ class Session:
             address = world.server_address(target.host, target.port)
             self.world = replace(self.world, address=address)
         self.world = world.client_of(self.world, stack)
+        needs_share = any("share" in each.needs for each in described(self.options.stages))
+        at_server = self.options.agent != "none" and self.world.wants("disk")
+        opens = needs_share or at_server and not target.path
+        # It takes as long as the server's agent to start.
+        preloaded = self.world.client.telling("preload", name="smb-copy") if opens else None
         self.world = world.server_of(self.world, stack, self.log)
         if target.path:
             self.world = read_mount(self.world, self.files, self.log)
-        native = self._hold_folders(stack)
-        for side in self.world.hosts:
-            self.world = world.learned(self.world, side, self.files.folder(side))
-        self.world = world.configured(self.world, self.files, self.log)
-        if native is not None:
-            native.world = self.world
-        return native
-
-    def _hold_folders(self, stack: ExitStack) -> Native | None:
-        """The run's folder on the share, and in a mounted one, where they are needed."""
-        in_mount = bool(self.options.target.path)
-        at_server = self.world.options.agent != "none" and self.world.wants("disk")
-        needs_share = any("share" in each.needs for each in described(self.world.options.stages))
-        if needs_share or at_server and not in_mount:
-            self.world.client.tell("preload", name="smb-copy")
+        if preloaded is not None:
+            preloaded()
             holding = stack.enter_context(ExitStack())
             self.world = self._open(holding)
             self.files.reopen = partial(self._reopen, holding)
-        if not in_mount:
-            return None
-        native = Native(self.world, self.clock, self.log, self.files)
-        if self.world.wants("native-copy") or at_server:
-            native.hold_folder(stack)
+        native = None
+        if target.path:
+            native = Native(self.world, self.clock, self.log, self.files)
+            if self.world.wants("native-copy") or at_server:
+                native.hold_folder(stack)
+        self.world = world.learned(self.world, self.files)
+        self.world = world.configured(self.world, self.files, self.log)
+        if native is not None:
+            native.world = self.world
         return native
 
     def _open(self, holding: ExitStack) -> World:

@@ -232,19 +232,18 @@ def locate(world: World, files: Files, log: Log) -> None:
         files.agent_folder = beside
 
 
-def learned(world: World, side: plan.Side, folder: str | None) -> World:
-    """With the facts of a host, which learns which interface and device it has to watch.
-
-    folder: of the copies there, as its own path.
-    """
-    host, toward = world.hosts[side], world.address
-    if side == "server":
-        toward = _own_address(toward)
-    plain = host.ask("facts", FACTS_SECONDS, toward=toward, folder=folder)
-    facts = protocol.from_plain(HostFacts, plain)
-    # The client's copies are made by its agent alone: a Samba there is another's.
-    host.watch(facts, toward, file_server=side == "server")
-    return replace(world, facts={**world.facts, side: facts})
+def learned(world: World, files: Files) -> World:
+    """With the facts of each host, which learns which interface and device it has to watch."""
+    asked, found = [], {}
+    for side, host in world.hosts.items():
+        toward = _own_address(world.address) if side == "server" else world.address
+        about = {"toward": toward, "folder": files.folder(side)}
+        asked.append((side, host, toward, host.asking("facts", FACTS_SECONDS, **about)))
+    for side, host, toward, answer in asked:
+        found[side] = protocol.from_plain(HostFacts, answer())
+        # The client's copies are made by its agent alone: a Samba there is another's.
+        host.watch(found[side], toward, file_server=side == "server")
+    return replace(world, facts=found)
 
 
 def _own_address(address: str) -> str:

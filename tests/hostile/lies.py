@@ -145,7 +145,7 @@ LIES = attacks(
             "READ: no reply": first("read", NO_REPLY, nth=2),
         },
         Terms("header: ", "another share", copy="push.cached"): {
-            "WRITE: another tree": first("write", OTHER_TREE, nth=2),
+            "WRITE: another tree": first("write", OTHER_TREE, nth=2)
         },
         Terms("header: ", "is no reply|garbled|SMB1 is off", dialect="smb1"): {
             "SMB1: NEGOTIATE: no reply": first("negotiate", e.put(9, "B", 0x08)),
@@ -162,7 +162,7 @@ LIES = attacks(
             "login: a tree that means nothing": first("login", OTHER_TREE),
         },
         Terms("plain: ", dialect="2.1", outcome="mismatch"): {
-            "one bit of a READ": first("read", e.flipped(-1), nth=7),
+            "one bit of a READ": first("read", e.flipped(-1), nth=7)
         },
         Terms("plain: ", outcome="mismatch"): {
             "a bit of every READ": first("read", e.payload_byte, every=True),
@@ -172,13 +172,13 @@ LIES = attacks(
             + first("read", e.replayed, nth=5),
         },
         Terms("plain: ", dialect="smb1", outcome="mismatch"): {
-            "a bit of every READ in SMB1": first("read", e.payload_byte, every=True),
+            "a bit of every READ in SMB1": first("read", e.payload_byte, every=True)
         },
         Terms("plain: ", copy="push.cached", outcome="mismatch"): {
-            "a bit of every WRITE": first("request:write", e.flipped(-1), every=True),
+            "a bit of every WRITE": first("request:write", e.flipped(-1), every=True)
         },
         Terms("plain: ", dialect="smb1", copy="push.cached", outcome="mismatch"): {
-            "a bit of every WRITE in SMB1": first("request:write", e.flipped(-1), every=True),
+            "a bit of every WRITE in SMB1": first("request:write", e.flipped(-1), every=True)
         },
     }
 )

@@ -115,7 +115,7 @@ STRANGERS = attacks(
             "in without a challenge": welcomes(0x0311, blob=False),
         },
         Terms("login: ", "signature", dialect="3.0", logins=1): {
-            "in without the password, 3.0": welcomes(0x0300),
+            "in without the password, 3.0": welcomes(0x0300)
         },
     }
 )

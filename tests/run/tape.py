@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -91,18 +92,18 @@ class ScriptedHost:
             "writable-folder": folder,
             "usable-bytes": 100 << 30,
             "set-cache": {**cache, "cached_ratio_before": 0.0},
-            **{
-                "readable-device": True,
-                "samba-config": [],
-                "smbclient": "4.17",
-                "served-flush": 0.1,
-            },
-            **{"served-intact": True, "served-resize": arguments.get("size_bytes")},
-            "reach": None,
-            "served-remove": None,
+            **{"readable-device": True, "samba-config": [], "smbclient": "4.17", "reach": None},
+            **{"served-flush": 0.1, "served-intact": True, "served-remove": None},
+            "served-resize": arguments.get("size_bytes"),
+            "user-file": {"path": "/srv/film", "size_bytes": 4 << 30, **OF_FILE},
         }
-        answers["user-file"] = {"path": "/srv/film", "size_bytes": 4 << 30, **OF_FILE}
         return answers[name]
+
+    def asking(self, *asked: Any, **arguments: Any) -> Callable[[], Any]:
+        return partial(self.ask, *asked, **arguments)
+
+    def telling(self, do: str, **fields: Any) -> Callable[[], Any]:
+        return partial(self.tell, do, **fields)
 
     def tell(self, do: str, **fields: Any) -> Any:
         """Nothing is told back but the counters."""
@@ -127,6 +128,11 @@ class ScriptedHost:
             facts |= {"free_bytes": 200 << 30, "total_bytes": 500 << 30}
         there = {"path": "/proc/1/fd/3", "folder": f"bottleneck-{'0' * 32}"}
         yield Endpoint(host="127.0.0.1", port=4455, share="media", facts=facts, **there)
+
+    @contextmanager
+    def holding(self, *given: Any) -> Iterator[Callable[[], Endpoint]]:
+        with self.hold(*given) as held:
+            yield lambda: held
 
     @contextmanager
     def observe(self, name: str, setting: Any, seconds: float) -> Iterator[Observation]:

@@ -8,7 +8,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.attribution.shares import Time
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
-from bottleneck.analysis.attribution.views import by_asking, by_both
+from bottleneck.analysis.attribution.views import best
 from bottleneck.analysis.evidence.copies import LOSS_BASED
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.analysis.hardware_limits import interfaces
@@ -28,15 +28,9 @@ class Attribution:
     """Of which the shares are."""
 
 
-def attribute(report: Report, copy: Copy) -> Attribution | None:
-    """Attributes a copy's time; None: no trace, or too few looks."""
-    timed = timed_copy(report, copy)
-    return None if timed is None else attribution_of(timed)
-
-
 def attribution_of(copy: TimedCopy) -> Attribution | None:
     """Attributes the time of a copy whose trace was parsed; None: too few looks."""
-    seen = by_both(copy) or by_asking(copy)
+    seen = best(copy)
     if seen is None:
         return None
     ordered = sorted(seen.time.shares.items(), key=lambda each: -each[1])

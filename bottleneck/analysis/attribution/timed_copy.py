@@ -18,7 +18,7 @@ MANY_RATIO = 0.15
 """Of the copy's time: a last flush so long says that the disk lagged behind."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TimedCopy:
     """One copy that timed itself."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -27,6 +28,12 @@ LEAST_LOOKS = 5
 """At a connection: fewer tell nothing."""
 LEAST_SERVER_LOOKS = 3
 """At smbd's threads or the cores: one look must not stand for a whole copy."""
+
+
+@functools.lru_cache(maxsize=4)
+def best(copy: TimedCopy) -> ViewResult | None:
+    """Returns the shares by the looks of both hosts, or of one; None: too few looks on it too."""
+    return by_both(copy) or by_asking(copy)
 
 
 def by_both(copy: TimedCopy) -> ViewResult | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bottleneck.analysis import steps, supplied
-from bottleneck.analysis.attribution.attribution import Attribution, attribute
+from bottleneck.analysis.attribution.attribution import Attribution, attribution_of, timed_copy
 from bottleneck.analysis.cap import Cap, settled
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.decision.capability import Fix
@@ -48,8 +48,9 @@ class Limit:
 def limit_of(report: Report, copy: Copy) -> Limit:
     """Decides what limits a copy that was made."""
     assert copy.made is not None
-    ladder, time = ladder_of(report, copy), attribute(report, copy)
-    facts = gather(report, copy, ladder.claims)
+    ladder, timed = ladder_of(report, copy), timed_copy(report, copy)
+    time = None if timed is None else attribution_of(timed)
+    facts = gather(report, copy, ladder.claims, timed)
     remarks = (*ladder.remarks, *facts.ignored)
     ladder, decision = Ladder(tuple(each for _, each in facts.claims), remarks), decide(facts)
     if decision.row is None:

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution import patterns
-from bottleneck.analysis.attribution.attribution import timed_copy
 from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.views import (
-    by_asking,
-    by_both,
+    best,
     is_far_and_empty,
     is_without_queue,
 )
@@ -51,10 +49,9 @@ class Watched:
     """The copy with its trace; None: it has none."""
 
 
-def watched(report: Report, copy: Copy) -> Watched:
+def watched(report: Report, copy: Copy, timed: TimedCopy | None) -> Watched:
     """Returns the utilizations of a copy's components, by the best view that the report has."""
-    timed = timed_copy(report, copy)
-    result = None if timed is None else by_both(timed) or by_asking(timed)
+    result = None if timed is None else best(timed)
     if timed is None or result is None:
         facts = counted(report, copy)
         return Watched(facts, "counters" if facts else "", timed=timed)

@@ -30,9 +30,11 @@ from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 
 
-def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFacts:
-    """Returns all that a report tells of one copy."""
-    time = watched(report, copy)
+def gather(
+    report: Report, copy: Copy, claims: tuple[Claim, ...], timed: TimedCopy | None
+) -> CopyFacts:
+    """Returns all that a report tells of one copy; timed: the copy with its trace."""
+    time = watched(report, copy, timed)
     chain = tuple(_chain(copy))
     trip = _rtt(report, copy, time.timed)
     transfers = tuple(transfer_facts(report, copy))
@@ -63,7 +65,7 @@ def gather(report: Report, copy: Copy, claims: tuple[Claim, ...] = ()) -> CopyFa
         receiver=copy.receiver,
         rate=None if rate is None else Level(rate.low, rate.median, rate.high),
         chain=chain,
-        facts=tuple(each for each in facts if _counts(each, chain)),
+        facts=tuple(each for each in facts if each.part in chain or each.kind == BUSY),
         signs=seen_signs,
         claims=tuple(claimed),
         ignored=tuple(dict.fromkeys(refuted)),
@@ -89,10 +91,6 @@ def _standing(
         elif each[1].ceiling.standing != "at-least":
             refuted.append(ignored(each[1], fact))
     return claimed, refuted
-
-
-def _counts(fact: Fact, chain: tuple[Part, ...]) -> bool:
-    return fact.part in chain or fact.kind == BUSY
 
 
 def _chain(copy: Copy) -> Iterator[Part]:

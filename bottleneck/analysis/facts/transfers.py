@@ -66,10 +66,6 @@ def _is_same_program(copy: Copy, step: Found) -> bool:
     return same_engine and step.setting.dialect in (copy.dialect, None)
 
 
-def _is_as_secure(copy_step: Found, step: Found) -> bool:
-    return steps.security(step) == steps.security(copy_step)
-
-
 def _in_flight(step: Found) -> float:
     """Returns the bytes in flight at a step's best, as far as it tells; 0: unknown."""
     cells = [each for each in step.details.cells if each.bytes_per_second]
@@ -88,7 +84,8 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     by_this_tool = (step.setting.engine in (None, steps.OWN)) == (copy.engine == steps.OWN)
     yield NETWORK
     # What is signed or encrypted takes more of a CPU.
-    if step.step.stage != "smb-tax" or copy.made is None or _is_as_secure(copy.made, step):
+    made, taxed = copy.made, step.step.stage == "smb-tax"
+    if not taxed or made is None or steps.security(step) == steps.security(made):
         yield from CPUS
     if supplied or by_this_tool or _is_same_program(copy, step):
         yield from (("tcp", copy.sender), ("tcp", copy.receiver))

@@ -235,10 +235,8 @@ class Redaction:
         return self.texts.path(text) if text.startswith(("/", ".")) else self.text(text)
 
     def _object(self, told: dict[str, Any], place: Place) -> dict[str, Any]:
-        return {self._key(key): self._value(value, (*place, key)) for key, value in told.items()}
-
-    def _key(self, key: str) -> str:
-        return key if KEY.fullmatch(key) else self.names.token("key", key)
+        keys = {e: e if KEY.fullmatch(e) else self.names.token("key", e) for e in told}
+        return {keys[key]: self._value(value, (*place, key)) for key, value in told.items()}
 
     def _value(self, value: Any, place: Place) -> Any:
         if isinstance(value, dict):

@@ -72,8 +72,9 @@ class Copies:
         """The files that copies read: the client's own, and the share's where no push fills it."""
         if self.files.source_bytes:
             return
+        begun = self.disks.begin_sources(stack, self.disks.first_sides())
         yield from self.calibrate()
-        self.disks.hold_sources(stack, self.disks.first_sides())
+        self.disks.take_sources(begun)
         if not self.filling():
             yield from self._fill()
 

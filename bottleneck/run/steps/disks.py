@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 
@@ -13,7 +14,7 @@ from bottleneck.run import plan
 from bottleneck.run.clock import Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
-from bottleneck.run.steps.sources import Sources, hold_source
+from bottleneck.run.steps.sources import Sources, holding_source
 from bottleneck.run.world import World
 from probes.core.records import Endpoint
 from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, Unavailable
@@ -69,10 +70,17 @@ class Disks:
         Raises:
             Refused: the client's folder cannot be written to; pushes would have no source.
         """
+        self.take_sources(self.begin_sources(stack, sides))
+
+    def begin_sources(
+        self, stack: ExitStack, sides: tuple[plan.Side, ...]
+    ) -> dict[plan.Side, Callable[[], Endpoint]]:
+        """Begins to write them, which goes on beside what does not need them."""
         settings = self.world.options.settings
         needless = (settings.get("verb"), settings.get("pattern")) == ("write", "zones")
+        begun: dict[plan.Side, Callable[[], Endpoint]] = {}
         if needless or self._only_reads() or self.world.options.copy.startswith("pull"):
-            return
+            return begun
         for side, host in self.world.hosts.items():
             known = self.files.sources.keys() | self.files.no_source.keys()
             folder = self.files.test_folder(side)
@@ -80,14 +88,21 @@ class Disks:
                 continue
             size_bytes = self.world.options.size_bytes or self._source_bytes()
             self.log.tell(f"writing a file on the {side}")
+            given = host, folder, size_bytes, FILL_GRACE_SECONDS, HELD_PARTS
+            held = holding_source(self.world, self.clock, *given)
+            begun[side] = stack.enter_context(held)
+        return begun
+
+    def take_sources(self, begun: Mapping[plan.Side, Callable[[], Endpoint]]) -> None:
+        """Waits for those that were begun. Errors: see hold_sources."""
+        for side, opened in begun.items():
             try:
-                given = host, folder, size_bytes, FILL_GRACE_SECONDS, HELD_PARTS
-                held = hold_source(self.world, self.clock, *given)
-                self.files.sources[side] = stack.enter_context(held)
+                self.files.sources[side] = opened()
             except (StageError, Unavailable, Refused) as error:
                 if side == "client" and isinstance(error, Refused):
                     raise
                 self.files.no_source[side] = str(error)
+                folder = self.files.test_folder(side)
                 self.log.note(f"{side}: no test file in {folder}: {error}")
 
     def first_sides(self) -> tuple[plan.Side, ...]:

@@ -139,9 +139,8 @@ class Explanations:
     def refine(self) -> Tasks[None]:
         """What may find the cause behind a cap that is named already, clear as that is."""
         while diagnosed := self.known.diagnosed():
-            _, diagnosis, dialects = diagnosed
             refines = {each.name: each.refines for each in self.left}
-            look = refining(diagnosis, dialects, refines)
+            look = refining(*diagnosed, refines)
             if look is None:
                 return
             yield from self._make(look)

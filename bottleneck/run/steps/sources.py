@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,14 @@ def usable_bytes(host: Host, folder: str | None, seconds: float = 10.0) -> int:
     return int(host.ask("usable-bytes", seconds, folder=folder))
 
 
-def hold_source(
+@contextmanager
+def hold_source(*given: Any) -> Iterator[Endpoint]:
+    """A nameless file of payload on a host, until left; given: as holding_source takes it."""
+    with holding_source(*given) as opened:
+        yield opened()
+
+
+def holding_source(
     world: World,
     clock: Clock,
     host: Host,
@@ -92,8 +100,8 @@ def hold_source(
     size_bytes: int,
     grace_seconds: float,
     parts: int = 1,
-) -> AbstractContextManager[Endpoint]:
-    """A nameless file of payload on a host, until left."""
+) -> AbstractContextManager[Callable[[], Endpoint]]:
+    """The same; what is yielded waits until it is written."""
     setting = source_file.Setting(
         folder=folder,
         size_bytes=size_bytes,
@@ -102,7 +110,7 @@ def hold_source(
         parts=parts,
     )
     opening_seconds = setting.seconds + grace_seconds
-    return host.hold("source-file", setting, Endpoint(), clock.lifetime, opening_seconds)
+    return host.holding("source-file", setting, Endpoint(), clock.lifetime, opening_seconds)
 
 
 @dataclass(frozen=True)

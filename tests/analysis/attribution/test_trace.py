@@ -61,15 +61,13 @@ def test_malformed_columns_and_requests_are_left_out() -> None:
 
 
 def test_a_system_that_counts_no_wait_has_none() -> None:
-    rows = [[*row[:-1], None] for row in bins(0.5)]
-    found = read({"trace": {"bins": rows}}, "client")
+    found = read({"trace": {"bins": [[*row[:-1], None] for row in bins(0.5)]}}, "client")
     assert found is not None and found.bins[-1].wait_seconds == 0
     assert found.lasted_seconds == pytest.approx(SECONDS)
 
 
 def test_the_host_that_makes_the_copy_is_the_asking_one() -> None:
-    told = {"trace": {"bins": bins()}, "looks": {"server": looks(socket())}}
-    found = read(told, "server")
+    found = read({"trace": {"bins": bins()}, "looks": {"server": looks(socket())}}, "server")
     assert found is not None and found.asking is not None and found.serving is None
 
 

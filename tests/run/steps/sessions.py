@@ -60,8 +60,7 @@ def reached(session: Session, stack: ExitStack, share: bool = True, address: str
     session.world = world.server_of(there, stack, session.log)
     if share:
         session.world = session._open(stack)
-    for side in session.world.hosts:
-        session.world = world.learned(session.world, side, session.files.folder(side))
+    session.world = world.learned(session.world, session.files)
 
 
 @contextmanager

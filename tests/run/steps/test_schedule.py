@@ -101,7 +101,7 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
     monkeypatch.setattr(
         schedule,
         "refining",
-        lambda diagnosis, dialect, left: Look("disk", "what is behind") if "disk" in left else None,
+        lambda *known: Look("disk", "what is behind") if "disk" in known[-1] else None,
     )
     assert run(on, ()) == [("disk", "what is behind")]
 
