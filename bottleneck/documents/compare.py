@@ -63,7 +63,8 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
     yield Text(safe(change.summary, 2000), "strong")
     changed_copies = [each for each in change.copies if each.significant]
     longest = LONGEST_VALUE if verbose else LONGEST_VALUE_SHOWN
-    causes = [each for each in change.facts if changed_copies and _is_told_twice(each)]
+    twice = [e for e in change.facts if e.before is not None and e.after is not None]
+    causes = twice if changed_copies else []
     causes.sort(key=lambda each: not _concerns(each, changed_copies))
     title, most = "What else differs, and may be why", None if verbose else CAUSES_SHOWN
     yield from points(title, [_fact(each, longest) for each in causes], most)
@@ -91,10 +92,6 @@ def _concerns(fact: FactChange, changed: list[CopyChange]) -> bool:
     verdicts = [v for each in changed for v in (each.before_verdict, each.after_verdict)]
     parts = {part for each in verdicts for part in PARTS.get(each.component, ())}
     return any(part in fact.fact for part in parts)
-
-
-def _is_told_twice(fact: FactChange) -> bool:
-    return fact.before is not None and fact.after is not None
 
 
 def _more(change: Change) -> Iterator[str]:

@@ -151,10 +151,6 @@ def _span(row: document.Found) -> str:
     return last if first == last else f"{first.removesuffix('%')}\u2013{last}"
 
 
-def _disk(row: document.Found) -> str:
-    return f"{row['side']} {safe(row['device'] or 'disk', 24)}"
-
-
 def _zone(row: document.Found) -> str:
     device = safe(row["device"] or "disk", 24)
     return f"{row['side']} {safe(row['verb'] or '', 8)} {_span(row)} {device}"
@@ -199,7 +195,7 @@ TABLES = {
     "random": document.Form(
         "Random reads",
         (
-            document.Field("", _disk),
+            document.Field("", lambda row: f"{row['side']} {safe(row['device'] or 'disk', 24)}"),
             document.figure("queue depth", str, "depth"),
             document.figure("reads/s", units.count_text, "reads_per_second"),
             document.figure("rate", units.rate_text, "bytes_per_second"),

@@ -25,10 +25,6 @@ def _verb_and_standing(row: document.Found) -> str:
     return f"{verb or ''} {row['standing'] or ''}".strip()
 
 
-def _standing_out(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
-    return tuple(row for row in rows if row["standing"])
-
-
 def windows_heat(found: Comparison) -> document.Heat:
     """Rate by window (down) and streams (across), the knee framed.
 
@@ -118,7 +114,7 @@ TABLES = {
             document.figure("CPU", units.seconds_text, "cpu_seconds"),
             document.figure("retransmits", units.count_text, "retransmitted_segments"),
         ),
-        _standing_out,
+        lambda rows: tuple(row for row in rows if row["standing"]),
         heat=windows_heat,
         both=True,
     ),

@@ -94,10 +94,6 @@ def _times(unit: int) -> Callable[[str], int | None]:
     return lambda text: int(text) * unit if text.isdecimal() else None
 
 
-def _is_one(text: str) -> bool:
-    return text == "1"
-
-
 def _beginning(text: str, known: Tuple[Tuple[str, str], ...]) -> str | None:
     return next((name for begin, name in known if text.startswith(begin)), None)
 
@@ -115,7 +111,7 @@ Facts = Tuple[Tuple[str, str, Callable[[str], object]], ...]
 PART = "partition"
 _SIZE: Facts = (("bytes", "size", _times(SECTOR_BYTES)),)
 _QUEUE: Facts = (
-    ("rotational", "queue/rotational", _is_one),
+    ("rotational", "queue/rotational", lambda text: text == "1"),
     ("scheduler", "queue/scheduler", chosen),
     ("read_ahead_bytes", "queue/read_ahead_kb", _times(1024)),
     ("write_cache", "queue/write_cache", str),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 from probes.core.records import Details
@@ -63,6 +64,9 @@ class FolderSink:
         """times: where the time that the disk takes is added up."""
         self._folder, self._times = folder, times or TimeBins()
         self._since_writeback = 0
+        self.file_bytes = 0
+        """Of what is pulled; what comes over and over is put behind what is there."""
+        self._times_taken: Counter[int] = Counter()
         try:
             self._fd = nameless.create(folder)
         except OSError as error:
@@ -75,6 +79,8 @@ class FolderSink:
         Refused ("space") where the folder's file system has less than its reserve free by now.
         """
         size = len(view)
+        self._times_taken[offset] += 1
+        offset += self.file_bytes * (self._times_taken[offset] - 1)
         if self._room.due(size):
             self._room.look_at(self._fd)
         began = self._times.clock()
@@ -121,7 +127,7 @@ class MemorySink:
 
     def __init__(self, check: Check) -> None:
         self._check = check
-        self._replies = 0
+        self._replies = self.file_bytes = 0
 
     def take(self, offset: int, view: memoryview) -> None:
         """Looks at what arrived, now and then."""
@@ -147,17 +153,19 @@ class FolderSource:
     ) -> None:
         """Opens the file for reading and brings it to the cache state wanted; None: leaves it.
 
-        times: where the time that the disk takes is added up.
-
-        Raises ValueError where the file is shorter than size_bytes.
+        times: where the time that the disk takes is added up. A cached file of the run's that is
+        shorter than size_bytes is given over and over. Raises ValueError for any other.
         """
-        self._size_bytes, self._cached, self._times = size_bytes, cached, times or TimeBins()
-        self._advised = size_bytes if cached else 0
+        self._cached, self._times = cached, times or TimeBins()
         self._buffer = memoryview(bytearray(0))
         self._start = self._end = 0
-        """What of the file the buffer holds."""
+        """What of the copy the buffer holds."""
         self._fd = os.open(path, os.O_RDONLY)
         found = os.fstat(self._fd).st_size
+        # In whole periods, so that the payload goes on as if there was no end.
+        again = found // payload.PERIOD_BYTES * payload.PERIOD_BYTES if cached else 0
+        self._size_bytes = size_bytes = size_bytes if found >= size_bytes else again or size_bytes
+        self._advised = size_bytes if cached else 0
         if found < size_bytes:
             os.close(self._fd)
             raise ValueError(f"the client's file has {found} bytes, {size_bytes} are to be pushed")
@@ -171,7 +179,8 @@ class FolderSource:
     def give(self, offset: int, size: int) -> memoryview:
         """The file's bytes there, valid until the next call."""
         if offset < self._start or offset + size > self._end:
-            self._fill(offset, max(size, min(READ_AT_ONCE_BYTES, self._size_bytes - offset)))
+            left = self._size_bytes - offset % self._size_bytes
+            self._fill(offset, max(size, min(READ_AT_ONCE_BYTES, left)))
         return self._buffer[offset - self._start : offset - self._start + size]
 
     def _fill(self, offset: int, size: int) -> None:
@@ -184,7 +193,9 @@ class FolderSource:
             self._buffer = memoryview(bytearray(size))
         done = 0
         while done < size:
-            count = os.preadv(self._fd, [self._buffer[done:size]], offset + done)
+            at = (offset + done) % self._size_bytes
+            part = self._buffer[done : min(size, done + self._size_bytes - at)]
+            count = os.preadv(self._fd, [part], at)
             if not count:
                 raise OSError(errno.EIO, "the client's file became shorter while it was read")
             done += count

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from probes.core.meaning import Address, Count, Seconds, Text
 from probes.core.records import Details, Endpoint, run_rate, window_rates
@@ -167,10 +167,11 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     found = [cells[each] for each in sorted(cells)]
     trips = [each["rtt_unloaded_seconds"] for each in found]
     trip = min((each for each in trips if each is not None), default=None)
+    most = max(float(each["bytes_per_second"]) for each in found)
     return {
         "cells": found,
         "knee": knee(found, run_rate(moved.samples)),
-        **({"rtt_seconds": trip, "bdp_bytes": _best_rate(found) * trip} if trip else {}),
+        **({"rtt_seconds": trip, "bdp_bytes": most * trip} if trip else {}),
         "left_out": left_out,
         **({"broken": _told(broken)} if broken else {}),
         "window_bytes": best[0],
@@ -218,10 +219,6 @@ def _told(broken: Mapping[Place, str]) -> List[Details]:
         {"window_bytes": window, "streams": streams, "reason": why}
         for (window, streams), why in sorted(broken.items())
     ]
-
-
-def _best_rate(cells: Sequence[Details]) -> float:
-    return max(float(each["bytes_per_second"]) for each in cells)
 
 
 def _unloaded_seconds(peer: Endpoint, known: Iterable[Details]) -> Optional[float]:

@@ -91,6 +91,7 @@ class Setting:
     end: Text
     """folder: the client's folder is read from or written to; memory: no disk on the client."""
     size_bytes: Size
+    """A cached source of the run's that is smaller is copied over and over."""
     seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
     folder: FolderOrNone = "."
@@ -119,7 +120,7 @@ class Setting:
     """After so long no more is asked for or sent, unless the rate still rises; 0: all size_bytes
     are copied."""
     lasting: bool = False
-    """It lasts for just that time: a pull reads its source over and over."""
+    """It lasts for just that time: a pull of any source reads that over and over."""
     past_cache: bool = False
     """pull.uncached alone: the source is read without the server's cache, if that allows it."""
 
@@ -175,9 +176,11 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                parts = iter([(0, size_bytes)])
-                if setting.lasting:
-                    parts = _over_and_over(size_bytes)
+                most_bytes = MOST_REPEATED_BYTES if setting.lasting else setting.size_bytes
+                again = setting.lasting or setting.copy == "pull.cached"
+                sink.file_bytes = size_bytes
+                count = math.ceil(most_bytes / size_bytes) if again else 1
+                parts: Iterator[tuple[int, int]] = repeat((0, size_bytes), count)
                 if setting.most_seconds:
                     parts = _until_over(parts, flight.request_bytes, window.length)
                 arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take)
@@ -193,11 +196,6 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
         seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
         sink.look(check, min(size_bytes, window.moved_bytes), seconds)
     return {**details, **_found(check)}
-
-
-def _over_and_over(size_bytes: int) -> Iterator[tuple[int, int]]:
-    """A file as a range, again and again until enough is asked for."""
-    return repeat((0, size_bytes), math.ceil(MOST_REPEATED_BYTES / size_bytes))
 
 
 def _until_over(
@@ -374,7 +372,9 @@ def _opened(
 def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
     if setting.file:
         return session.open_file(setting.file, write=False)
-    return source_of(session, peer, setting.size_bytes, "pulled", setting.past_cache)
+    most = CHECK_LEAST_BYTES if setting.copy == "pull.cached" else setting.size_bytes
+    size_bytes = min(most, setting.size_bytes)
+    return source_of(session, peer, size_bytes, "pulled", setting.past_cache)
 
 
 def _target_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:

@@ -209,10 +209,6 @@ def _taxes(report: Report) -> Iterator[Cell]:
             yield Cell(result, row, result.rate)
 
 
-def _security_figures(group: Group, _: Groups) -> Row:
-    return {"costs": " ".join(_cost(group.cells[0], each) for each in group.cells[1:])}
-
-
 COSTS = (
     "{same}: no significant difference[; {dearer}].",
     # Whatever made it faster, it was not the work added.
@@ -260,6 +256,8 @@ SECURITY = Axis(
     equal="verb",
     minimum=2,
     ends=lambda cells: (cells[0], min(cells[1:], key=lambda each: each.rate)),
-    figures=_security_figures,
+    figures=lambda group, _: {
+        "costs": " ".join(_cost(group.cells[0], each) for each in group.cells[1:])
+    },
     sentences=("{moving} runs at {first.bytes_per_second} {first.security}.", "{costs}"),
 )

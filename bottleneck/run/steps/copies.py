@@ -81,11 +81,12 @@ class Copies:
     def filling(self) -> str:
         """The push whose file the pulls read, the last; empty: none, or no pull, is asked for."""
         pushes = [each for each in plan.COPY_ORDER if each in self._asked("push")]
+        if not pushes or not self._asked("pull"):
+            return ""
         # A file that a slow disk was short of time to hold is too small for pulls.
         pushed = self.log.first_rates.get("push", 0.0) * self.world.times().copy
         least = min(LEAST_SOURCE_BYTES, pushed)
-        short = self.files.source_bytes_of("client") < least
-        return pushes[-1] if pushes and self._asked("pull") and not short else ""
+        return pushes[-1] if self.sizes.room_bytes(pushes[-1], "folder") >= least else ""
 
     def _asked(self, verb: str) -> tuple[str, ...]:
         return tuple(each for each in self.world.options.copies if each.startswith(verb))
@@ -190,7 +191,8 @@ class Copies:
         size, _ = self.sizes.copy_bytes(self.dialect, copy, end)
         if size < plan.LEAST_COPY_BYTES:
             raise Unavailable(self.sources.too_small(copy.startswith("pull")))
-        proof = ready_cache(self.world.server, self.files.server_path, copy, size)
+        first = min(size, self.files.source_bytes)
+        proof = ready_cache(self.world.server, self.files.server_path, copy, first)
         proof = proof or cache_proof("server", requested)
         fills = verb == "push" and not self.files.source_bytes
         fills = fills and (end == "memory" or copy == self.filling())

@@ -11,6 +11,7 @@ from bottleneck.run.files import Files
 from bottleneck.run.log import Log
 from bottleneck.run.steps.sources import FILL_SECONDS, MOST_BYTES, Sources, usable_bytes
 from bottleneck.run.world import World
+from probes.files.payload import PERIOD_BYTES
 
 STEP_OVERHEAD_SECONDS, OVERHEAD_ROUND_TRIPS = 0.6, 12
 """Login, open, evict, prove: what a copy costs beside its transfer."""
@@ -106,13 +107,18 @@ class Sizes:
 
     def room_bytes(self, copy: str, end: str) -> int:
         """The most bytes that a copy may move: what its source holds and its destination takes."""
+        # What comes from a cache is copied over and over, but for a size that was named.
+        again = copy.endswith(".cached") and self.world.options.size_bytes is None
         if copy.startswith("pull"):
             room = self.files.source_bytes
+            room = plan.LARGEST_COPY_BYTES if room and again else room
             if end == "folder" and room:
                 room = min(room, usable_bytes(self.world.client, self.files.client_folder))
             return room
         room = self.sources.room_bytes(plan.LARGEST_COPY_BYTES)
         source = self.files.source_bytes_of("client")
+        if again and source >= PERIOD_BYTES:
+            source = plan.LARGEST_COPY_BYTES
         # A named size that is too large for the time left is so for a copy from memory, too.
         bounded = end == "folder" or (source and self.world.options.size_bytes is not None)
         return min(room, source) if bounded else room

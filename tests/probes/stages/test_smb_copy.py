@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -107,41 +108,40 @@ def test_every_copy_arrives_intact_in_every_dialect(
 
 @pytest.mark.parametrize("dialect", ["smb1", "3.1.1"])
 def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
-    run: Run,
-    run_folder: Any,
-    dialect: str,
-    tmp_path: Path,
-    source: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, run_folder: Any, dialect: str, tmp_path: Path, source: Path, monkeypatch: Any
 ) -> None:
-    lasting = {"end": "folder", "folder": str(tmp_path)}
+    both = {"end": "folder", "folder": str(tmp_path)}
     with run_folder() as (peer, folder, _):
         run(setting("push.cached", dialect, fill_source=True), peer)
-        pulled = setting("pull.cached", dialect, most_seconds=0.5, lasting=True, **lasting)
-        with monkeypatch.context() as slower:
-            clock = living.FakeClock(living.within(0.0), step=0.001)
-            slower.setattr(smb_copy, "time", clock)
-            samples, details = run(pulled, peer)
-        assert samples[-1].moved_bytes > SIZE and details["hash_ok"] is True
+        pulled = setting("pull.cached", dialect, most_seconds=0.5, lasting=True, **both)
         more = {"most_seconds": 0.3, "request_bytes": 4096, "depth": 2}
-        pushed = setting("push.cached", dialect, **lasting, **more)
-        with monkeypatch.context() as slower:
-            clock = living.FakeClock(living.within(0.0), step=0.001)
-            slower.setattr(smb_copy, "time", clock)
-            samples, details = run(pushed, replace(peer, path=str(source)))
-        assert 0 < samples[-1].moved_bytes < SIZE and details["hash_ok"] is True
+        pushed, file = (
+            setting("push.cached", dialect, **both, **more),
+            replace(peer, path=str(source)),
+        )
+        moved = []
+        for made, there in (pulled, peer), (pushed, file):
+            with monkeypatch.context() as slower:
+                slower.setattr(smb_copy, "time", living.FakeClock(living.within(0.0), step=0.001))
+                samples, details = run(made, there)
+            moved.append(samples[-1].moved_bytes)
+            assert details["hash_ok"] is True
+        assert 0 < moved[1] < SIZE < moved[0]
+        source.write_bytes(payload.block(payload.ring(bytes.fromhex(SEED)), 0, 5 * MIB))
+        for copy, there in ("push.cached", file), ("pull.cached", peer):
+            samples, details = run(setting(copy, dialect, size_bytes=2 * SIZE, **both), there)
+            assert (samples[-1].moved_bytes, details["hash_ok"]) == (2 * SIZE, True)
         assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source-0abc"]
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_a_repeated_file_is_read_whole_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(smb_copy, "MOST_REPEATED_BYTES", 70)
+def test_a_repeated_file_is_read_whole_and_not_for_ever() -> None:
     endless = CopyLength(60.0)
-    parts = list(smb_copy._until_over(smb_copy._over_and_over(25), 10, endless))
+    parts = list(smb_copy._until_over(repeat((0, 25), 3), 10, endless))
     assert parts == 3 * [(0, 10), (10, 20), (20, 25)]
     over = CopyLength(1.0)
     over.look(2.0, 25)
-    assert list(smb_copy._until_over(smb_copy._over_and_over(25), 100, over)) == [(0, 25)]
+    assert list(smb_copy._until_over(repeat((0, 25), 3), 100, over)) == [(0, 25)]
 
 
 @pytest.mark.parametrize("end", ["folder", "memory"])
