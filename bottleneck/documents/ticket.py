@@ -142,13 +142,10 @@ def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
         told = f"Time of {chosen.copy} (seen from {chosen.view}): {time_text(chosen.time)}."
         yield from points("", [told])
     found = rtt.rtt(report, made)
-    trip = "RTT: not measured" if found is None else f"RTT: {_trip(found)}"
+    trip = "not measured" if found is None else units.seconds_text(found.seconds)
+    trip = f"RTT: {trip}" + ("" if found is None or found.echoed else " (of one connection)")
     busy = [] if made is None else [_busy(side, made.usage(side)) for side in ("client", "server")]
     yield from points("", ["; ".join([trip, *busy]) + "."], longest=400)
-
-
-def _trip(found: rtt.Rtt) -> str:
-    return units.seconds_text(found.seconds) + ("" if found.echoed else " (of one connection)")
 
 
 def _busy(side: str, usage: Usage | None) -> str:

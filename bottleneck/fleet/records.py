@@ -69,15 +69,13 @@ class Fleet:
 
     def nodes(self, pair: Pair) -> tuple[Node, ...]:
         """All that a pair's traffic passes, its two hosts first."""
-        passed = (each.node for each in self._near(pair) if each.is_passed_by(pair))
+        near = dict.fromkeys((*self._of(pair.client), *self._of(pair.server)))
+        passed = (each.node for each in near if each.is_passed_by(pair))
         return (Node("client", pair.client), Node("server", pair.server), *passed)
 
     def exclusive(self, pair: Pair) -> tuple[Node, ...]:
         """What no other test may use at the same time: the hosts and the uplinks between them."""
         return tuple(each for each in self.nodes(pair) if each.kind != "switch")
-
-    def _near(self, pair: Pair) -> dict[Segment, None]:
-        return dict.fromkeys((*self._of(pair.client), *self._of(pair.server)))
 
     def _of(self, host: str) -> tuple[Segment, ...]:
         return self._segments.get(host, ())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,15 +62,23 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
     return go
 
 
+def test_copies_are_repeated_while_that_changes_a_doubt(monkeypatch: Any) -> None:
+    doubts = [[(DISK,)] * 4, [(DISK,), ()], [(DISK,), (DISK, DISK), (DISK,), ()], [()]]
+    for answers, made in zip(doubts, (1, 1, 3, 0), strict=True):
+        on, rounds, told = order(), list[int](), iter(answers)
+        monkeypatch.setattr(on.known, "in_doubt", lambda told=told: next(told))
+        copies: Any = SimpleNamespace(round=lambda at, _, to=rounds: iter(to.append(at) or ()))
+        carried_out(on._repeat(copies, 1, 4), pytest.fail)
+        assert len(rounds) == made
+
+
 def test_what_tells_suspects_apart_comes_first_and_says_so(run: Any) -> None:
     (name, why), *rest = run(order(), (DISK,), None)
     assert name == "disk" and "a tie of disk and link" in why
     assert rest == [("path", path.STAGE.measures), ("smb-tax", smb_tax.STAGE.measures)]
 
 
-def test_a_clear_case_begins_nothing_that_would_not_end_within_a_third_of_the_budget(
-    run: Any,
-) -> None:
+def test_a_clear_case_begins_nothing_that_would_not_end_in_a_third_of_the_budget(run: Any) -> None:
     on = order()
     assert [name for name, _ in run(on, ())] == ["path", "disk"]
     assert on.log.notes == [f"{schedule.CLEAR}: smb-tax (--thorough runs all)"]
@@ -98,11 +107,8 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
     told: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
     on = order(elapsed=27.0)
     monkeypatch.setattr(on.known, "diagnosed", lambda: told)
-    monkeypatch.setattr(
-        schedule,
-        "refining",
-        lambda *known: Look("disk", "what is behind") if "disk" in known[-1] else None,
-    )
+    look = Look("disk", "what is behind")
+    monkeypatch.setattr(schedule, "refining", lambda *known: look if "disk" in known[-1] else None)
     assert run(on, ()) == [("disk", "what is behind")]
 
 
@@ -116,8 +122,7 @@ def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
     monkeypatch.setattr(schedule, "diagnose", breaks)
     assert on.known.in_doubt() is None and on.known.in_doubt() is None
     assert len(run(on, None)) == 3
-    reason = "(ZeroDivisionError: a rule of the analysis)"
-    assert on.log.notes == [f"{schedule.BROKEN} {reason}"]
+    assert on.log.notes == [f"{schedule.BROKEN} (ZeroDivisionError: a rule of the analysis)"]
 
 
 @pytest.mark.parametrize(
@@ -171,18 +176,13 @@ def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
     ids=["clear", "in doubt", "not to end early", "several runs", "one copy"],
 )
 def test_only_a_clear_case_leaves_limits_out(
-    monkeypatch: pytest.MonkeyPatch,
-    answer: tuple[Doubt, ...] | None,
-    more: dict[str, Any],
-    worth: frozenset[tuple[str, str]] | None,
+    monkeypatch: pytest.MonkeyPatch, answer: Any, more: dict[str, Any], worth: Any
 ) -> None:
     diagnosed = (None, Diagnosis(None, (), ""), ("3.1.1",))
-    on = order(**more)
+    on, found = order(**more), frozenset({("server", "read")})
     monkeypatch.setattr(on.known, "in_doubt", lambda: answer)
     monkeypatch.setattr(on.known, "diagnosed", lambda: diagnosed)
-    monkeypatch.setattr(
-        schedule.doubts, "disks_to_measure", lambda *given: frozenset({("server", "read")})
-    )
+    monkeypatch.setattr(schedule.doubts, "disks_to_measure", lambda *given: found)
     assert on.known.disks_to_measure() == worth
 
 
