@@ -330,18 +330,12 @@ class Schedule:
             yield from self._smb1()
 
     def _repeat(self, copies: Copies, made: int, rounds: int) -> Tasks[None]:
-        """All copies again while one of them is in doubt: from the rounds made to so many.
-
-        A round that leaves every doubt as it was is the last one.
-        """
-        found = self.known.in_doubt()
+        """All copies again while one of them is in doubt: from the rounds made to so many."""
         for number in range(made, rounds):
+            found = self.known.in_doubt()
             if found is not None and not found:
                 break
             yield from copies.round(number, found[0].reason if found else "how far one run varies")
-            before, found = found, self.known.in_doubt()
-            if found and found == before:
-                break
 
     def _until_stable(self, copies: Copies) -> Tasks[None]:
         """Copies whose runs lie far apart, again if time is left: another load may have gone."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -60,16 +59,6 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
         return made
 
     return go
-
-
-def test_copies_are_repeated_while_that_changes_a_doubt(monkeypatch: Any) -> None:
-    doubts = [[(DISK,)] * 4, [(DISK,), ()], [(DISK,), (DISK, DISK), (DISK,), ()], [()]]
-    for answers, made in zip(doubts, (1, 1, 3, 0), strict=True):
-        on, rounds, told = order(), list[int](), iter(answers)
-        monkeypatch.setattr(on.known, "in_doubt", lambda told=told: next(told))
-        copies: Any = SimpleNamespace(round=lambda at, _, to=rounds: iter(to.append(at) or ()))
-        carried_out(on._repeat(copies, 1, 4), pytest.fail)
-        assert len(rounds) == made
 
 
 def test_what_tells_suspects_apart_comes_first_and_says_so(run: Any) -> None:
