@@ -184,10 +184,7 @@ def text_of(kind: str, known: Report, diagnosis: Diagnosis, style: units.Style =
 
 @dataclass
 class Saving:
-    """Keeps what is known so far in the file of --json, until that cannot be written.
-
-    It takes SAVING_RATIO of a run's time at most: what is a moment old may be lost in a crash.
-    """
+    """Keeps what is known so far in the file of --json, in SAVING_RATIO of a run's time."""
 
     output: Output
     clock: Callable[[], float] = time.monotonic

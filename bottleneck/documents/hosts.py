@@ -206,13 +206,10 @@ def _other_paths(details: Details) -> Iterator[str]:
         told = ", ".join(f"{verb} {units.rate_text(rate)}" for verb, rate in rates if rate)
         told = told or safe(steps.word(way, "missing") or "not measured", 120)
         use = ", in use" if steps.flag(way, "in_use") else ""
-        yield f"{safe(steps.word(way, 'address') or '', 60)} by {_card(way)}{use}: {told}"
+        card = safe(steps.word(way, "interface") or "an unknown interface", 24)
+        yield f"{safe(steps.word(way, 'address') or '', 60)} by {card}{use}: {told}"
     if len(ways) == 1:
         yield "no other path: no further address of the server is in a network of this host"
-
-
-def _card(way: Details) -> str:
-    return safe(steps.word(way, "interface") or "an unknown interface", 24)
 
 
 def _lines(step: Step, details: Details, one_host: bool) -> Iterator[str]:

@@ -99,8 +99,9 @@ def remarks(trend: Trend) -> Iterator[str]:
     others = len(trend.points) - 1
     for each in trend.unusual[-MOST_UNUSUAL:]:
         usual = range_text(each.usual_low_bytes_per_second, each.usual_high_bytes_per_second)
+        day = safe(each.started[:MINUTE_CHARACTERS].replace("T", " "))
         yield (
-            f"{name}: {rate_text(each.bytes_per_second)} on {_minute(each.started)} is "
+            f"{name}: {rate_text(each.bytes_per_second)} on {day} is "
             f"{each.standing} than in the {count_text(others)} other reports ({usual})."
         )
     if trend.drift is not None:
@@ -120,10 +121,6 @@ def _change(first: float, last: float) -> str:
 
 def _day(started: str) -> str:
     return safe(started[:DATE_CHARACTERS])
-
-
-def _minute(started: str) -> str:
-    return safe(started[:MINUTE_CHARACTERS].replace("T", " "))
 
 
 def _cap(cap: str) -> str:

@@ -89,15 +89,14 @@ class Session:
             address = world.server_address(target.host, target.port)
             self.world = replace(self.world, address=address)
         self.world = world.client_of(self.world, stack)
-        needs_share = any("share" in each.needs for each in described(self.options.stages))
-        at_server = self.options.agent != "none" and self.world.wants("disk")
-        opens = needs_share or at_server and not target.path
-        # It takes as long as the server's agent to start.
-        preloaded = self.world.client.telling("preload", name="smb-copy") if opens else None
+        # It takes as long as the server's agent to start; a mount may turn out not to need it.
+        preloaded = self.world.client.telling("preload", name="smb-copy")
         self.world = world.server_of(self.world, stack, self.log)
         if target.path:
             self.world = read_mount(self.world, self.files, self.log)
-        if preloaded is not None:
+        stages = described(self.world.options.stages)
+        at_server = self.world.options.agent != "none" and self.world.wants("disk")
+        if any("share" in each.needs for each in stages) or at_server and not target.path:
             preloaded()
             holding = stack.enter_context(ExitStack())
             self.world = self._open(holding)
@@ -107,7 +106,8 @@ class Session:
             native = Native(self.world, self.clock, self.log, self.files)
             if self.world.wants("native-copy") or at_server:
                 native.hold_folder(stack)
-        self.world = world.learned(self.world, self.files)
+        for known in world.learned(self.world, self.files):
+            self.world = known
         self.world = world.configured(self.world, self.files, self.log)
         if native is not None:
             native.world = self.world

@@ -6,7 +6,7 @@ import contextlib
 import platform
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
@@ -232,18 +232,19 @@ def locate(world: World, files: Files, log: Log) -> None:
         files.agent_folder = beside
 
 
-def learned(world: World, files: Files) -> World:
-    """With the facts of each host, which learns which interface and device it has to watch."""
-    asked, found = [], {}
+def learned(world: World, files: Files) -> Iterator[World]:
+    """With the facts of one host after the other, which learn what they have to watch."""
+    asked = []
     for side, host in world.hosts.items():
         toward = _own_address(world.address) if side == "server" else world.address
         about = {"toward": toward, "folder": files.folder(side)}
         asked.append((side, host, toward, host.asking("facts", FACTS_SECONDS, **about)))
     for side, host, toward, answer in asked:
-        found[side] = protocol.from_plain(HostFacts, answer())
+        facts = protocol.from_plain(HostFacts, answer())
         # The client's copies are made by its agent alone: a Samba there is another's.
-        host.watch(found[side], toward, file_server=side == "server")
-    return replace(world, facts=found)
+        host.watch(facts, toward, file_server=side == "server")
+        world = replace(world, facts={**world.facts, side: facts})
+        yield world
 
 
 def _own_address(address: str) -> str:

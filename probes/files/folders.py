@@ -257,6 +257,7 @@ def parse(mountinfo: str, path: str) -> Optional[Mount]:
         return None
     options = entry.told
     smb = entry.filesystem in SMB_FILESYSTEMS
+    signs = "sign" in options or SIGNED_AUTHENTICATION.match(options.get("sec", ""))
     place = _remote_place(entry, options, path)
     return Mount(
         path=path,
@@ -270,7 +271,7 @@ def parse(mountinfo: str, path: str) -> Optional[Mount]:
         share=place.share,
         folder=place.folder,
         dialect=DIALECT_OF_VERSION.get(options.get("vers", "")) if smb else None,
-        signing=ALGORITHM_UNTOLD if smb and _signs(options) else None,
+        signing=ALGORITHM_UNTOLD if smb and signs else None,
         encryption=ALGORITHM_UNTOLD if smb and "seal" in options else None,
     )
 
@@ -283,10 +284,6 @@ def _options(options: str) -> Dict[str, str]:
 def _without_secrets(options: str) -> str:
     each = options.split(",")
     return ",".join(one for one in each if one.partition("=")[0] not in SECRET_OPTIONS)
-
-
-def _signs(options: Dict[str, str]) -> bool:
-    return "sign" in options or bool(SIGNED_AUTHENTICATION.match(options.get("sec", "")))
 
 
 def _remote_place(entry: MountEntry, options: Dict[str, str], path: str) -> _Place:

@@ -65,7 +65,7 @@ class FolderSink:
         self._folder, self._times = folder, times or TimeBins()
         self._since_writeback = 0
         self.file_bytes = 0
-        """Of what is pulled; what comes over and over is put behind what is there."""
+        """Of what is pulled over and over, each time behind what is there; 0: it is not."""
         self._times_taken: Counter[int] = Counter()
         try:
             self._fd = nameless.create(folder)

@@ -6,7 +6,6 @@ keep one request in flight and would measure themselves. Runs on the client alon
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections import deque
@@ -48,7 +47,7 @@ STAGE = Stage(
     writes=True,
     varying=(
         *("size_bytes", "seconds", "fill_source", "file", "most_seconds", "lasting"),
-        *("past_cache", "checked"),
+        *("past_cache", "checked", "source_bytes"),
     ),
 )
 
@@ -91,7 +90,7 @@ class Setting:
     end: Text
     """folder: the client's folder is read from or written to; memory: no disk on the client."""
     size_bytes: Size
-    """A cached source of the run's that is smaller is copied over and over."""
+    """A push gives a cached file of the run's that is smaller over and over."""
     seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
     folder: FolderOrNone = "."
@@ -121,6 +120,8 @@ class Setting:
     are copied."""
     lasting: bool = False
     """It lasts for just that time: a pull of any source reads that over and over."""
+    source_bytes: Size = 0
+    """pull.cached alone: so much of its source is copied over and over; 0: it is copied once."""
     past_cache: bool = False
     """pull.uncached alone: the source is read without the server's cache, if that allows it."""
 
@@ -176,10 +177,12 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                most_bytes = MOST_REPEATED_BYTES if setting.lasting else setting.size_bytes
-                again = setting.lasting or setting.copy == "pull.cached"
-                sink.file_bytes = size_bytes
-                count = math.ceil(most_bytes / size_bytes) if again else 1
+                count, again = 1, setting.source_bytes
+                if setting.lasting:
+                    count = max(1, MOST_REPEATED_BYTES // size_bytes)
+                elif again:
+                    count, size_bytes = max(1, setting.size_bytes // again), min(size_bytes, again)
+                    sink.file_bytes = again
                 parts: Iterator[tuple[int, int]] = repeat((0, size_bytes), count)
                 if setting.most_seconds:
                     parts = _until_over(parts, flight.request_bytes, window.length)
@@ -372,9 +375,8 @@ def _opened(
 def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
     if setting.file:
         return session.open_file(setting.file, write=False)
-    most = CHECK_LEAST_BYTES if setting.copy == "pull.cached" else setting.size_bytes
-    size_bytes = min(most, setting.size_bytes)
-    return source_of(session, peer, size_bytes, "pulled", setting.past_cache)
+    least_bytes = min(setting.source_bytes or setting.size_bytes, setting.size_bytes)
+    return source_of(session, peer, least_bytes, "pulled", setting.past_cache)
 
 
 def _target_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:

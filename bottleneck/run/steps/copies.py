@@ -72,8 +72,10 @@ class Copies:
         """The files that copies read: the client's own, and the share's where no push fills it."""
         if self.files.source_bytes:
             return
+        yield from self.calibrate(("push.cached",))
         begun = self.disks.begin_sources(stack, self.disks.first_sides())
-        yield from self.calibrate()
+        if "push" in self.log.first_rates:
+            yield from self.calibrate(("pull.cached",))
         self.disks.take_sources(begun)
         if not self.filling():
             yield from self._fill()
@@ -97,8 +99,8 @@ class Copies:
         if not self.files.source_bytes and self._asked("pull") and not tried:
             yield from self.copy("push.cached", "memory", WITHOUT_DISK)
 
-    def calibrate(self) -> Tasks[None]:
-        """A small copy each way, not counted: it sizes the files of the others.
+    def calibrate(self, copies: tuple[str, ...] = plan.COPY_ORDER[1:3]) -> Tasks[None]:
+        """Small copies, not counted: they size the files of the others.
 
         What goes wrong here will go wrong in the copy itself, which says why.
 
@@ -108,7 +110,7 @@ class Copies:
         """
         if self.turns.dropped("push") or self.turns.dropped("pull"):
             return
-        for copy in ("push.cached", "pull.cached"):
+        for copy in copies:
             verb = copy.partition(".")[0]
             step = replace(self, labels={}).step(copy, "memory")
             setting = copy_setting(
@@ -192,6 +194,7 @@ class Copies:
         if size < plan.LEAST_COPY_BYTES:
             raise Unavailable(self.sources.too_small(copy.startswith("pull")))
         first = min(size, self.files.source_bytes)
+        again = copy.startswith("pull") and self.sizes.is_repeated(copy)
         proof = ready_cache(self.world.server, self.files.server_path, copy, first)
         proof = proof or cache_proof("server", requested)
         fills = verb == "push" and not self.files.source_bytes
@@ -207,6 +210,7 @@ class Copies:
             fill_source=fills,
             most_seconds=self.sizes.copy_seconds(self.dialect, copy, end),
             lasting=self.sizes.is_lasting(end),
+            source_bytes=self.files.source_bytes if again else 0,
             checked=not self.turns.dropped("pull"),
             **self.labels,
         )

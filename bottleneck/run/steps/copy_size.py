@@ -12,6 +12,7 @@ from bottleneck.run.log import Log
 from bottleneck.run.steps.sources import FILL_SECONDS, MOST_BYTES, Sources, usable_bytes
 from bottleneck.run.world import World
 from probes.files.payload import PERIOD_BYTES
+from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES
 
 STEP_OVERHEAD_SECONDS, OVERHEAD_ROUND_TRIPS = 0.6, 12
 """Login, open, evict, prove: what a copy costs beside its transfer."""
@@ -21,6 +22,8 @@ SPARE_TIMES = 1.5
 """How much larger a file is than what is expected of its time."""
 UNASKED_RATIO = 0.5
 """How long a copy over SMB1 lasts beside one of the dialect that is used."""
+FAR_SECONDS = 2e-3
+"""Round trip below which a few MiB in flight are more than any path holds."""
 SMB1 = "smb1"
 SMB1_SHARE_OF_BUDGET = 0.15
 
@@ -107,21 +110,28 @@ class Sizes:
 
     def room_bytes(self, copy: str, end: str) -> int:
         """The most bytes that a copy may move: what its source holds and its destination takes."""
-        # What comes from a cache is copied over and over, but for a size that was named.
-        again = copy.endswith(".cached") and self.world.options.size_bytes is None
+        again = self.is_repeated(copy)
         if copy.startswith("pull"):
-            room = self.files.source_bytes
-            room = plan.LARGEST_COPY_BYTES if room and again else room
+            room = plan.LARGEST_COPY_BYTES if again else self.files.source_bytes
             if end == "folder" and room:
                 room = min(room, usable_bytes(self.world.client, self.files.client_folder))
             return room
         room = self.sources.room_bytes(plan.LARGEST_COPY_BYTES)
-        source = self.files.source_bytes_of("client")
-        if again and source >= PERIOD_BYTES:
-            source = plan.LARGEST_COPY_BYTES
+        source = plan.LARGEST_COPY_BYTES if again else self.files.source_bytes_of("client")
         # A named size that is too large for the time left is so for a copy from memory, too.
         bounded = end == "folder" or (source and self.world.options.size_bytes is not None)
         return min(room, source) if bounded else room
+
+    def is_repeated(self, copy: str) -> bool:
+        """Whether a copy's source, which is cached, is copied over and over until its time is over.
+
+        On a far path no more than one source would be in flight.
+        """
+        least, held = PERIOD_BYTES, self.files.source_bytes_of("client")
+        if copy.startswith("pull"):
+            far = self.world.connect_seconds >= FAR_SECONDS
+            least, held = IN_FLIGHT_LIMIT_BYTES if far else 1, self.files.source_bytes
+        return copy.endswith(".cached") and not self.world.options.size_bytes and held >= least
 
     def fits(self, dialect: str, copy: str) -> bool:
         """Whether one more run of a copy fits the budget, with room for a look at SMB1 after it."""

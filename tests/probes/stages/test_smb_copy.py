@@ -129,7 +129,8 @@ def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
         assert 0 < moved[1] < SIZE < moved[0]
         source.write_bytes(payload.block(payload.ring(bytes.fromhex(SEED)), 0, 5 * MIB))
         for copy, there in ("push.cached", file), ("pull.cached", peer):
-            samples, details = run(setting(copy, dialect, size_bytes=2 * SIZE, **both), there)
+            twice = {"size_bytes": 2 * SIZE, "source_bytes": SIZE, **both}
+            samples, details = run(setting(copy, dialect, **twice), there)
             assert (samples[-1].moved_bytes, details["hash_ok"]) == (2 * SIZE, True)
         assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source-0abc"]
     assert list(tmp_path.iterdir()) == [source]

@@ -60,7 +60,7 @@ def reached(session: Session, stack: ExitStack, share: bool = True, address: str
     session.world = world.server_of(there, stack, session.log)
     if share:
         session.world = session._open(stack)
-    session.world = world.learned(session.world, session.files)
+    *_, session.world = world.learned(session.world, session.files)
 
 
 @contextmanager
