@@ -68,3 +68,11 @@ def test_a_run_asks_for_this_in_this_order(name, golden, monkeypatch):
     script, asked = RUNS[name]
     for line in played(script, monkeypatch, **asked):
         golden(line)
+
+
+def test_of_a_mount_that_is_not_smb_no_share_is_opened(monkeypatch):
+    script = Script(EQUAL, mount={**MOUNT, "filesystem": "nfs4"})
+    stages = ("native-copy", "smb-copy")
+    lines = played(script, monkeypatch, target="/mnt/media", stages=stages)
+    assert "  hold client run-folder" not in lines
+    assert any(each.startswith("native-copy push.cached client: Measured") for each in lines)
