@@ -12,7 +12,6 @@ from bottleneck.run.log import Log
 from bottleneck.run.steps.sources import FILL_SECONDS, MOST_BYTES, Sources, usable_bytes
 from bottleneck.run.world import World
 from probes.files.payload import PERIOD_BYTES
-from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES
 
 STEP_OVERHEAD_SECONDS, OVERHEAD_ROUND_TRIPS = 0.6, 12
 """Login, open, evict, prove: what a copy costs beside its transfer."""
@@ -22,8 +21,8 @@ SPARE_TIMES = 1.5
 """How much larger a file is than what is expected of its time."""
 UNASKED_RATIO = 0.5
 """How long a copy over SMB1 lasts beside one of the dialect that is used."""
-FAR_SECONDS = 2e-3
-"""Round trip below which a few MiB in flight are more than any path holds."""
+REPEATED_BYTES_PER_SECOND = 500e6
+"""What a source has to carry that is all in flight, to be pulled over and over."""
 SMB1 = "smb1"
 SMB1_SHARE_OF_BUDGET = 0.15
 
@@ -125,12 +124,12 @@ class Sizes:
     def is_repeated(self, copy: str) -> bool:
         """Whether a copy's source, which is cached, is copied over and over until its time is over.
 
-        On a far path no more than one source would be in flight.
+        No more of it than all is in flight at once.
         """
         least, held = PERIOD_BYTES, self.files.source_bytes_of("client")
         if copy.startswith("pull"):
-            far = self.world.connect_seconds >= FAR_SECONDS
-            least, held = IN_FLIGHT_LIMIT_BYTES if far else 1, self.files.source_bytes
+            least = max(1, int(REPEATED_BYTES_PER_SECOND * self.world.connect_seconds))
+            held = self.files.source_bytes
         return copy.endswith(".cached") and not self.world.options.size_bytes and held >= least
 
     def fits(self, dialect: str, copy: str) -> bool:
