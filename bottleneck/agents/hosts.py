@@ -15,15 +15,7 @@ from typing import Any, Self
 
 from bottleneck import __version__
 from bottleneck.agents import bootstrap, protocol, replies
-from bottleneck.agents.replies import (
-    AgentLost,
-    Observation,
-    Pair,
-    PartlyRan,
-    Ran,
-    StageError,
-    Stream,
-)
+from bottleneck.agents.replies import AgentLost, Observation, Pair, PartlyRan, Ran, StageError
 from probes.core import typed
 from probes.core.records import Endpoint, HostFacts, Sample
 from probes.core.stage import Refused, Unavailable
@@ -42,13 +34,11 @@ LAST_WORDS_SECONDS = 1.0
 LONGEST_VERSION = 80
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
-
-
 Progress = Callable[[Sample], None]
 
 
 @dataclass
-class Host(Stream):
+class Host(replies.Stream):
     """An agent at the other end of a stream, as the coordinator sees it."""
 
     silent: bool = False
@@ -183,19 +173,19 @@ class Host(Stream):
     ) -> Iterator[Callable[[], Endpoint]]:
         """The same; what is yielded waits until it is there."""
         number = self._begin("hold", name, setting, seconds, peer)
-        until, known = time.monotonic() + opening_seconds, False
+        until, is_open = time.monotonic() + opening_seconds, False
 
         def opened() -> Endpoint:
-            nonlocal known
+            nonlocal is_open
             reply = self.next(number, until, name)
-            known = True
+            is_open = True
             held = self._checked(replies.endpoint, reply)
             return held if held.access else replace(held, access=peer.access)
 
         try:
             yield opened
         finally:
-            self._close_hold(number, name, known, setting)
+            self._close_hold(number, name, is_open, setting)
             self.replies.forget(number)
 
     def _note_files(self, setting: Any) -> None:

@@ -31,12 +31,13 @@ from bottleneck.text import units
 from bottleneck.text.safe import safe
 from probes.core.stage import Refused
 
-SAVING_RATIO = 0.03
-
 if TYPE_CHECKING:
     from rich.console import Console
 
     from bottleneck.records.redaction import Redaction
+
+SAVING_RATIO = 0.03
+"""Share of a run's time that saving its report on the way may take."""
 
 
 @dataclass(frozen=True)

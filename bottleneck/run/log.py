@@ -243,12 +243,7 @@ class Log:
     def entries(self) -> tuple[tuple[Step, Outcome], ...]:
         """Each step with its outcome, and with the reasons of its runs."""
         return tuple(
-            (
-                replace(
-                    step, why="; then ".join(dict.fromkeys(e.why for e in self._of(step) if e.why))
-                ),
-                self._outcome(step),
-            )
+            (replace(step, why="; then ".join(self._whys(step))), self._outcome(step))
             for step in self.steps
         )
 
@@ -259,6 +254,9 @@ class Log:
     def complete(self) -> bool:
         """Whether every step was measured."""
         return all(isinstance(each.came_to, Repeat) for each in self.counted)
+
+    def _whys(self, step: Step) -> dict[str, None]:
+        return dict.fromkeys(each.why for each in self._of(step) if each.why)
 
     def _outcome(self, step: Step) -> Outcome:
         made, failures = self.repeats(step), self.failures(step)

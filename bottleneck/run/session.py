@@ -21,7 +21,7 @@ from bottleneck.run.steps.native import Native, read_mount
 from bottleneck.run.steps.schedule import Schedule
 from bottleneck.run.world import World
 from probes.core.records import Access, Endpoint, Sample
-from probes.core.stage import Refused, Unavailable, described
+from probes.core.stage import Refused, Unavailable
 from probes.smb import run_folder
 from probes.system import waiting
 
@@ -89,14 +89,14 @@ class Session:
             address = world.server_address(target.host, target.port)
             self.world = replace(self.world, address=address)
         self.world = world.client_of(self.world, stack)
-        # It takes as long as the server's agent to start; a mount may turn out not to need it.
-        preloaded = self.world.client.telling("preload", name="smb-copy")
+        preloaded: Callable[[], Any] | None = None
+        if self.world.opens_share:
+            # It takes as long as the server's agent to start; a mount may turn out not to need it.
+            preloaded = self.world.client.telling("preload", name="smb-copy")
         self.world = world.server_of(self.world, stack, self.log)
         if target.path:
             self.world = read_mount(self.world, self.files, self.log)
-        stages = described(self.world.options.stages)
-        at_server = self.world.options.agent != "none" and self.world.wants("disk")
-        if any("share" in each.needs for each in stages) or at_server and not target.path:
+        if preloaded is not None and self.world.opens_share:
             preloaded()
             holding = stack.enter_context(ExitStack())
             self.world = self._open(holding)
@@ -104,7 +104,7 @@ class Session:
         native = None
         if target.path:
             native = Native(self.world, self.clock, self.log, self.files)
-            if self.world.wants("native-copy") or at_server:
+            if self.world.wants("native-copy") or self.world.measures_server_disk:
                 native.hold_folder(stack)
         for known in world.learned(self.world, self.files):
             self.world = known

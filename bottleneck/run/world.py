@@ -22,7 +22,7 @@ from bottleneck.run.files import Files
 from bottleneck.run.log import Log
 from bottleneck.target.target import spelling_hint
 from probes.core.records import FILE_COPY, SMB_PORT, Access, Endpoint, HostFacts
-from probes.core.stage import Refused, Unavailable
+from probes.core.stage import Refused, Unavailable, described
 from probes.net import callers
 from probes.smb import run_folder
 from probes.smb.frames import first_to_answer
@@ -95,6 +95,17 @@ class World:
     def wants(self, stage: str) -> bool:
         """Whether the user asked for a stage."""
         return stage in self.options.stages
+
+    @property
+    def measures_server_disk(self) -> bool:
+        """Whether the server's agent needs to find the folder of the copies."""
+        return self.options.agent != "none" and self.wants("disk")
+
+    @property
+    def opens_share(self) -> bool:
+        """Whether a session on the share is needed."""
+        needs_share = any("share" in each.needs for each in described(self.options.stages))
+        return needs_share or self.measures_server_disk and not self.options.target.path
 
     def alone(self, stage: str) -> bool:
         """Whether nothing but this stage was asked for."""

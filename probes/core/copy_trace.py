@@ -30,7 +30,7 @@ class Bin(NamedTuple):
 
 IDLE = Bin(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 KINDS = Bin._fields[1:6]
-"""What the moving thread waits in."""
+"""Names of the waits of the moving thread, fields of Bin."""
 
 
 class Request(NamedTuple):

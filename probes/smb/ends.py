@@ -79,8 +79,9 @@ class FolderSink:
         Refused ("space") where the folder's file system has less than its reserve free by now.
         """
         size = len(view)
-        self._times_taken[offset] += 1
-        offset += self.file_bytes * (self._times_taken[offset] - 1)
+        if self.file_bytes:
+            self._times_taken[offset] += 1
+            offset += self.file_bytes * (self._times_taken[offset] - 1)
         if self._room.due(size):
             self._room.look_at(self._fd)
         began = self._times.clock()

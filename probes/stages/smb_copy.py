@@ -170,19 +170,20 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
         closing(FolderSink(setting.folder, times) if in_folder else MemorySink(check)) as sink,
     ):
         with _opened(setting, peer, _source_on_share) as (session, handle):
-            size_bytes = min(setting.size_bytes, handle.size_bytes)
+            # Not what else the file holds: the server's cache was filled with so much.
+            size_bytes = min(_least_bytes(setting), handle.size_bytes)
             if setting.file and size_bytes < FILE_LEAST_BYTES:
                 raise Unavailable(f"{setting.file} is smaller than 1 MiB; use a larger file")
             window = _Window(setting, peer, times)
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                count, again = 1, setting.source_bytes
+                most_bytes = setting.size_bytes if setting.source_bytes else size_bytes
                 if setting.lasting:
-                    count = max(1, MOST_REPEATED_BYTES // size_bytes)
-                elif again:
-                    count, size_bytes = max(1, setting.size_bytes // again), min(size_bytes, again)
-                    sink.file_bytes = again
+                    most_bytes = MOST_REPEATED_BYTES
+                elif setting.source_bytes:
+                    sink.file_bytes = size_bytes
+                count = max(1, most_bytes // size_bytes)
                 parts: Iterator[tuple[int, int]] = repeat((0, size_bytes), count)
                 if setting.most_seconds:
                     parts = _until_over(parts, flight.request_bytes, window.length)
@@ -375,8 +376,12 @@ def _opened(
 def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
     if setting.file:
         return session.open_file(setting.file, write=False)
-    least_bytes = min(setting.source_bytes or setting.size_bytes, setting.size_bytes)
-    return source_of(session, peer, least_bytes, "pulled", setting.past_cache)
+    return source_of(session, peer, _least_bytes(setting), "pulled", setting.past_cache)
+
+
+def _least_bytes(setting: Setting) -> int:
+    """Bytes that the source of a pull must have, and that are read of it at a time."""
+    return min(setting.source_bytes or setting.size_bytes, setting.size_bytes)
 
 
 def _target_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:

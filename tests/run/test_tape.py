@@ -72,7 +72,6 @@ def test_a_run_asks_for_this_in_this_order(name, golden, monkeypatch):
 
 def test_of_a_mount_that_is_not_smb_no_share_is_opened(monkeypatch):
     script = Script(EQUAL, mount={**MOUNT, "filesystem": "nfs4"})
-    stages = ("native-copy", "smb-copy")
-    lines = played(script, monkeypatch, target="/mnt/media", stages=stages)
+    lines = played(script, monkeypatch, target="/mnt/media", stages=("native-copy", "smb-copy"))
     assert "  hold client run-folder" not in lines
     assert any(each.startswith("native-copy push.cached client: Measured") for each in lines)

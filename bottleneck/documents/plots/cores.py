@@ -52,7 +52,7 @@ def cores(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     if len(shown) < len(found):
         sentence += f" The {len(shown)} tests with the busiest cores are drawn, of {len(found)}."
     many = max(len(_cores(each)) for stage in shown for each in stage.usages)
-    most = max(_all(each) for stage in shown for each in stage.usages)
+    most = max(len(e.core_busy_ratios) if e else 0 for stage in shown for e in stage.usages)
     if many < most:
         sentence += f" The first {many} cores of {most} are drawn."
     title = "CPU cores in each test"
@@ -77,10 +77,6 @@ def _cores(usage: Usage | None) -> tuple[float, ...]:
     """Busy ratios; a clock's coarse ticks may put one a little above 1."""
     known = () if usage is None else usage.core_busy_ratios
     return tuple(min(1.0, max(0.0, each)) for each in known[:MOST_CORES])
-
-
-def _all(usage: Usage | None) -> int:
-    return 0 if usage is None else len(usage.core_busy_ratios)
 
 
 def _told(usage: Usage | None) -> str:

@@ -27,7 +27,7 @@ from probes.smb.frames import first_to_answer
 from probes.smb.session import NO_ANSWER
 from probes.stages import smb_copy
 
-CALIBRATION_BYTES = 2 * plan.MIB
+SMALL_COPIES, CALIBRATION_BYTES = ("push.cached", "pull.cached"), 2 * plan.MIB
 CALIBRATION_SHARE_OF_LEFT = 0.2
 CALIBRATION = {"request_bytes": 64 << 10, "depth": 8, "most_seconds": 1.5}
 """So little is under way that its time ends it, on a path of 1 Mbit/s too."""
@@ -72,9 +72,9 @@ class Copies:
         """The files that copies read: the client's own, and the share's where no push fills it."""
         if self.files.source_bytes:
             return
-        yield from self.calibrate(("push.cached",))
+        pushed = yield from self.calibrate(("push.cached",))
         begun = self.disks.begin_sources(stack, self.disks.first_sides())
-        if "push" in self.log.first_rates:
+        if pushed:
             yield from self.calibrate(("pull.cached",))
         self.disks.take_sources(begun)
         if not self.filling():
@@ -99,8 +99,8 @@ class Copies:
         if not self.files.source_bytes and self._asked("pull") and not tried:
             yield from self.copy("push.cached", "memory", WITHOUT_DISK)
 
-    def calibrate(self, copies: tuple[str, ...] = plan.COPY_ORDER[1:3]) -> Tasks[None]:
-        """Small copies, not counted: they size the files of the others.
+    def calibrate(self, copies: tuple[str, ...] = SMALL_COPIES) -> Tasks[bool]:
+        """Small copies, not counted: they size the files of the others. Whether all were made.
 
         What goes wrong here will go wrong in the copy itself, which says why.
 
@@ -109,7 +109,7 @@ class Copies:
             AgentLost: the client's agent is gone.
         """
         if self.turns.dropped("push") or self.turns.dropped("pull"):
-            return
+            return False
         for copy in copies:
             verb = copy.partition(".")[0]
             step = replace(self, labels={}).step(copy, "memory")
@@ -124,7 +124,7 @@ class Copies:
                 **CALIBRATION,
             )
             if self.sizes.room_bytes("push.cached", "memory") < CALIBRATION_BYTES:
-                return
+                return False
             self.log.tell(f"a first {verb}")
             try:
                 peer = replace(self.files.share, path="")
@@ -135,10 +135,11 @@ class Copies:
                     # No faster than that, so that the copies are made as small as they have to be.
                     self.log.first_rates[verb] = CALIBRATION_BYTES / setting.seconds
                 yield from self.turns.ask_path(str(error))
-                return
+                return False
             rate, trip = run_rate(ran.samples), self.world.connect_seconds
             brief = max(BRIEF_SECONDS, plan.ROUND_TRIPS_OF_COPY * trip) * rate > CALIBRATION_BYTES
             self.log.first_rates[verb] = rate * (CALIBRATION_TIMES if brief else 1)
+        return True
 
     def round(self, number: int, why: str, extra: bool = False, cache: str = "") -> Tasks[None]:
         """All four copies in turn, or those of a source in this cache: drift hits them alike.

@@ -22,7 +22,7 @@ SPARE_TIMES = 1.5
 UNASKED_RATIO = 0.5
 """How long a copy over SMB1 lasts beside one of the dialect that is used."""
 REPEATED_BYTES_PER_SECOND = 500e6
-"""What a source has to carry that is all in flight, to be pulled over and over."""
+"""Rate that a source has to carry where all of it is in flight: else its size may cap a pull."""
 SMB1 = "smb1"
 SMB1_SHARE_OF_BUDGET = 0.15
 
@@ -124,7 +124,7 @@ class Sizes:
     def is_repeated(self, copy: str) -> bool:
         """Whether a copy's source, which is cached, is copied over and over until its time is over.
 
-        No more of it than all is in flight at once.
+        One read of it ends before the next one begins, which on a far path would cap the rate.
         """
         least, held = PERIOD_BYTES, self.files.source_bytes_of("client")
         if copy.startswith("pull"):

@@ -14,7 +14,7 @@ from bottleneck.run import plan
 from bottleneck.run.clock import Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
-from bottleneck.run.steps.sources import Sources, holding_source
+from bottleneck.run.steps.sources import Sources, hold_source
 from bottleneck.run.world import World
 from probes.core.records import Endpoint
 from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, Unavailable
@@ -89,7 +89,7 @@ class Disks:
             size_bytes = self.world.options.size_bytes or self._source_bytes()
             self.log.tell(f"writing a file on the {side}")
             given = host, folder, size_bytes, FILL_GRACE_SECONDS, HELD_PARTS
-            held = holding_source(self.world, self.clock, *given)
+            held = hold_source(self.world, self.clock, *given)
             begun[side] = stack.enter_context(held)
         return begun
 

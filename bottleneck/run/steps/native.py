@@ -230,11 +230,10 @@ class Native:
         size_bytes = self.world.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2)
         folder = self.world.options.folder
         if self.world.options.native_command:
-            held = self._held(folder, size_bytes)
+            own = stack.enter_context(self._held(folder, size_bytes))
         else:
             given = self.world.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS
-            held = hold_source(self.world, self.clock, *given)
-        own = stack.enter_context(held)
+            own = stack.enter_context(hold_source(self.world, self.clock, *given))()
         self.own_path = own.path or own.folder
         self.own_bytes = int(own.facts["size_bytes"])
 

@@ -153,7 +153,7 @@ class ServerCopies:
         assert self.world.server is not None
         folder, grace = self.files.test_folder("server"), OPENING_SECONDS - self.world.times().fill
         held = hold_source(self.world, self.clock, self.world.server, folder, size, grace)
-        smaller = self.smaller = self.stack.enter_context(held)
+        smaller = self.smaller = self.stack.enter_context(held)()
         return int(smaller.facts["size_bytes"]), smaller.path
 
     def looked_at(self, name: str, size: int) -> bool | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -85,14 +85,7 @@ def usable_bytes(host: Host, folder: str | None, seconds: float = 10.0) -> int:
     return int(host.ask("usable-bytes", seconds, folder=folder))
 
 
-@contextmanager
-def hold_source(*given: Any) -> Iterator[Endpoint]:
-    """A nameless file of payload on a host, until left; given: as holding_source takes it."""
-    with holding_source(*given) as opened:
-        yield opened()
-
-
-def holding_source(
+def hold_source(
     world: World,
     clock: Clock,
     host: Host,
@@ -101,7 +94,7 @@ def holding_source(
     grace_seconds: float,
     parts: int = 1,
 ) -> AbstractContextManager[Callable[[], Endpoint]]:
-    """The same; what is yielded waits until it is written."""
+    """A nameless file of payload on a host, until left; what is yielded waits until it is there."""
     setting = source_file.Setting(
         folder=folder,
         size_bytes=size_bytes,
