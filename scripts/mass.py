@@ -4,8 +4,8 @@
 Usage: python scripts/mass.py [FOLDER]
 
 Product is bottleneck/ and probes/. Code is what is left without docstrings, comments and blanks. A
-chain is of files that import each other, an import inside a function counted as any other, one for
-the type checker alone left out; a circle is a set of files, or of folders, each of which leads to
+chain is of files that import each other, an import inside a function or for the type checker
+counted as any other; a circle is a set of files, or of folders, each of which leads to
 all others of it, and counts in a chain as one.
 """
 

@@ -142,25 +142,8 @@ def ready(clone: Path) -> str:
     """A clone whose environment stands, made from the lock as it is; returns a PATH for it."""
     path = tools(clone, *BASICS)
     program(path / "python3", PYTHON)
-    for name in (
-        "fio",
-        "smbd",
-        "pdbedit",
-        "smbclient",
-        "iperf3",
-        "rsync",
-        "sshd",
-        "ssh",
-        "ip",
-        "tc",
-        "nft",
-        "smbnetfs",
-        "fusermount3",
-        "systemd-analyze",
-        "tmux",
-        "groff",
-        "chromium-headless-shell",
-    ):
+    others = "fio smbd pdbedit smbclient iperf3 rsync sshd ssh ip tc nft smbnetfs fusermount3"
+    for name in f"{others} systemd-analyze tmux groff chromium-headless-shell".split():
         program(path / name, "")
     (clone / ".venv/bin").mkdir(parents=True)
     program(clone / ".venv/bin/python", "")

@@ -73,10 +73,7 @@ EXAMPLES = {
     "schema": ("schema", "schema > report.schema.json"),
     "config": ("config", "config diagnose"),
     "doctor": ("doctor", f"doctor {NAS}"),
-    "cleanup": (
-        "cleanup --dry-run",
-        "cleanup //nas/media --agent ssh://nas --older-than 0",
-    ),
+    "cleanup": ("cleanup --dry-run", "cleanup //nas/media --agent ssh://nas --older-than 0"),
 }
 """By command, what follows `bottleneck`; of none, those of the program."""
 HOW_MEASURED = {
@@ -227,9 +224,6 @@ COMMANDS = (
     *(diagnose, demo, probe, watch, explain, check, compare, estimate),
     *(fleet, agent, schema, config, doctor, cleanup),
 )
-for command in COMMANDS:
-    made = app.command(cls=Command, epilog=examples(command.__name__), context_settings=SHORT_HELP)
-    made(grouped(command))
 
 
 def _version(wanted: bool) -> None:
@@ -277,19 +271,25 @@ def options(
 
 
 @cache
-def tree() -> TyperGroup:
-    """The commands with their options, as click has them."""
-    made = typer.main.get_command(app)
-    assert isinstance(made, TyperGroup)
-    return made
+def tree(options: bool = True) -> TyperGroup:
+    """The commands as click has them; without their options for the program's own help."""
+    app.registered_commands.clear()
+    for command in COMMANDS:
+        shown: dict[str, Any] = {"help": command.__doc__, "epilog": examples(command.__name__)}
+        add = app.command(command.__name__, cls=Command, context_settings=SHORT_HELP, **shown)
+        add(grouped(command) if options else lambda: None)
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return group
 
 
 def run(arguments: list[str]) -> int:
     """Runs one command; its exit code. No ending of it is a traceback, and each has its report."""
-    command_line.begin(command_line.read(tree(), arguments))
+    group = tree(arguments not in (["-h"], ["--help"]))
+    command_line.begin(command_line.read(group, arguments))
     try:
         with interrupts.let_through():
-            code, sentence = _run(list(command_line.now().line.arguments))
+            code, sentence = _run(group, list(command_line.now().line.arguments))
     except KeyboardInterrupt:
         code, sentence = exits.INTERRUPTED, "interrupted"
     except OSError as error:
@@ -323,14 +323,14 @@ def _settle(status: str, sentence: str) -> None:
         exits.abandon()
 
 
-def _run(arguments: list[str]) -> tuple[int, str]:
+def _run(group: TyperGroup, arguments: list[str]) -> tuple[int, str]:
     """Exit code of a command, and what is left to say about it."""
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
         refuse_numeric_bottleneck()
         command_line.now().line.check()
         completion.get_ready()
-        code = tree().main(
+        code = group.main(
             arguments, prog_name="bottleneck", standalone_mode=False, default_map=_defaults()
         )
         sys.stdout.flush()

@@ -16,7 +16,6 @@ from bottleneck.cli import exits
 from bottleneck.documents.formats import KINDS
 from bottleneck.target import target
 from probes.core.stage import Refused
-from probes.programs import copy_program
 
 if TYPE_CHECKING:
     from bottleneck.records.redaction import Redaction
@@ -210,6 +209,8 @@ def _public(word: Word) -> tuple[str, ...]:
         command = ["?", "?"]
     text = f"{scheme}..."
     if not scheme:
+        from probes.programs import copy_program
+
         text = copy_program.shown(command or [""])
     elif (not command or command[0] in REACHING) and not any(
         mark in each.lower() for each in command for mark in _SECRET

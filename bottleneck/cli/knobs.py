@@ -14,7 +14,6 @@ from bottleneck.text import units
 from probes import STAGES
 from probes.core.meaning import MANY, keys
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused, module_of
-from probes.programs import fio_report
 
 if TYPE_CHECKING:
     from bottleneck.cli.command_line import CommandLine
@@ -71,6 +70,12 @@ def _depth(word: str) -> int:
 
 def _seconds(word: str) -> float:
     return units.parse_seconds(word if word[-1:].isalpha() else f"{word}s")
+
+
+def _block_bytes(word: str) -> int:
+    from probes.programs import fio_report
+
+    return fio_report.check_block(units.parse_size(word))
 
 
 def _one_of(words: tuple[str, ...], word: str) -> str:
@@ -130,7 +135,7 @@ KNOBS = (
         "block-size",
         "BYTES",
         "Bytes of each request to the disk, as fio --bs; for example 4KiB.",
-        lambda word: fio_report.check_block(units.parse_size(word)),
+        _block_bytes,
         ("block_bytes",),
     ),
     Knob(

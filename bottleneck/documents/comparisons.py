@@ -13,10 +13,7 @@ from bottleneck.text import units
 from bottleneck.text.safe import safe
 
 NO_DIFFERENCE = "no difference"
-MECHANISMS = {
-    "flush": "final flush",
-    "unexplained": "not explained",
-}
+MECHANISMS = {"flush": "final flush", "unexplained": "not explained"}
 
 
 def _applications(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:

@@ -81,10 +81,7 @@ def private_samba(
     smbd, pdbedit = _programs()
     shared = _servable(folder, (share, username, password, address, *options, *share_options))
     account = _account()
-    with (
-        vanishing_folder("bottleneck-samba-") as (state, made),
-        _reserved(address, port) as chosen,
-    ):
+    with vanishing_folder("bottleneck-samba-") as (state, made), _reserved(address, port) as chosen:
         configuration = state / "smb.conf"
         configuration.write_text(
             _global_section(state, account, address, chosen, options)

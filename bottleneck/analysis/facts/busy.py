@@ -13,11 +13,7 @@ from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution import patterns
 from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
-from bottleneck.analysis.attribution.views import (
-    best,
-    is_far_and_empty,
-    is_without_queue,
-)
+from bottleneck.analysis.attribution.views import best, is_far_and_empty, is_without_queue
 from bottleneck.analysis.facts.counters import counted, cpu_counted, memory_wait
 from bottleneck.analysis.facts.record import (
     BUSY,

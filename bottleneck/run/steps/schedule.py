@@ -34,13 +34,7 @@ from bottleneck.run.steps.transfers import Transfers
 from bottleneck.run.steps.turns import Security, Turns
 from bottleneck.run.world import World, so_far
 from probes.core.records import DROPS, Skipped
-from probes.core.stage import (
-    LONG_BUDGET_SECONDS,
-    Refused,
-    Stage,
-    Unavailable,
-    described,
-)
+from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Stage, Unavailable, described
 from probes.smb import offered
 from probes.stages import loopback
 
