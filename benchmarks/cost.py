@@ -1,9 +1,11 @@
-"""What the tool itself takes while 1 GiB is copied: resident memory of the coordinator and agents.
+"""What the tool itself takes while 1 GiB is copied: resident memory, and seconds that move no byte.
 
-    .venv/bin/python benchmarks/cost.py [--json F]
+    .venv/bin/python benchmarks/cost.py [--json F] [--report REPORT]
 
 Runs `bottleneck demo --size 1GiB` and reads the highest resident set of each of its processes ten
 times a second. An agent's figure is the agent's own and, apart, its largest child's (the probe).
+Then it lists the run's steps: when each began, how long it moved bytes, and what passed between
+its last byte and the next step's beginning. --report lists those of a stored report instead.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -50,16 +54,68 @@ def watch(run: subprocess.Popen[str]) -> dict[str, int]:
     return most
 
 
+class Step(NamedTuple):
+    """One step of a run, in seconds."""
+
+    name: str
+    begins: float
+    """Since the program's start."""
+    moving: float
+    """From the first byte to the last, all of its runs together."""
+    idle: float
+    """From the beginning to that of the next step, without those."""
+
+
+def steps(report: dict[str, Any]) -> list[Step]:
+    """Every step that was made, the time before the first one as a step of its own."""
+    made = []
+    for each in report["steps"]:
+        outcome = each["outcome"]
+        begins = outcome.get("details", {}).get("opened_after_seconds")
+        if begins is None:
+            continue
+        runs = outcome.get("runs") or []
+        moving = sum(run[-1][0] - run[0][0] for run in runs if run[-1][1] > 0)
+        setting = each["setting"]
+        words = (each["stage"], setting.get("copy") or setting.get("verb"), setting.get("dialect"))
+        made.append((" ".join((*filter(None, words), each["initiator"])), begins, moving))
+    made.sort(key=lambda each: each[1])
+    ends = [begins for _, begins, _ in made[1:]] + [report["elapsed_seconds"]]
+    rows = [
+        Step(name, begins, moving, end - begins - moving)
+        for (name, begins, moving), end in zip(made, ends, strict=True)
+    ]
+    return [Step("(before the first)", 0.0, 0.0, rows[0].begins), *rows] if rows else []
+
+
+def show_steps(report: dict[str, Any]) -> list[Step]:
+    """Prints a row a step, and how much of the run moved no byte."""
+    rows = steps(report)
+    print(f"{'step':36}{'begins':>8}{'moving':>8}{'idle':>8}  seconds")
+    for each in rows:
+        print(f"{each.name:36}{each.begins:8.2f}{each.moving:8.2f}{each.idle:8.2f}")
+    idle, whole = sum(each.idle for each in rows), report["elapsed_seconds"]
+    print(f"{'all':36}{whole:8.2f}{whole - idle:8.2f}{idle:8.2f}")
+    return rows
+
+
 def main() -> int:
-    """Prints a row a role; 1 where one takes more than it may."""
+    """Prints a row a role and a row a step; 1 where a process takes more than it may."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--report", type=Path)
     told = parser.parse_args()
-    command = [sys.executable, "-m", "bottleneck", "demo", "--size", "1GiB", "--budget", "120"]
-    command += ["--dialects", "3.1.1", "--quiet"]
-    run = subprocess.Popen(command, text=True, stdout=subprocess.PIPE)
-    most = watch(run)
-    print(run.stdout.read() if run.stdout else "", end="")
+    if told.report:
+        show_steps(json.loads(told.report.read_text()))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "bottleneck", "demo", "--size", "1GiB", "--budget", "120"]
+        command += ["--dialects", "3.1.1", "--quiet", "--json", str(path)]
+        run = subprocess.Popen(command, text=True, stdout=subprocess.PIPE)
+        most = watch(run)
+        print(run.stdout.read() if run.stdout else "", end="")
+        rows = show_steps(json.loads(path.read_text()))
     over = False
     for name, resident in sorted(most.items()):
         allowed = ALLOWED.get(name)
@@ -67,7 +123,8 @@ def main() -> int:
         limit = f" of {allowed / MIB:.0f} allowed" if allowed else ""
         print(f"{name:14} {resident / MIB:7.1f} MiB{limit}")
     if told.json:
-        told.json.write_text(json.dumps(most))
+        figures = {"resident_bytes": most, "steps": [each._asdict() for each in rows]}
+        told.json.write_text(json.dumps(figures))
     return 1 if over or run.returncode not in {0, 3} else 0
 
 
