@@ -202,8 +202,12 @@ def _ending(connection: socket.socket, until: float) -> Iterator[None]:
             raise
 
 
-def receive(flow: Flow, index: int, buffer_bytes: int) -> None:
-    """Receives until the other end has no more."""
+def receive(flow: Flow, index: int, buffer_bytes: int, copies: bool = True) -> None:
+    """Receives until the other end has no more.
+
+    copies: whether all of it is copied into this process; else the kernel acknowledges and drops
+    what it would copy (MSG_TRUNC, tcp(7)), where it can.
+    """
     connection, moved, calls = flow.connections[index], flow.moved, flow.calls
     buffer = _aligned(buffer_bytes)
     take, total, number = connection.recv_into, 0, 0
@@ -212,7 +216,7 @@ def receive(flow: Flow, index: int, buffer_bytes: int) -> None:
     while True:
         got = take(buffer, 0, how)
         # From here on the kernel fills all of it as bytes come (tcp_recvmsg): no call for each.
-        how = WHOLE
+        how = WHOLE if copies or not LINUX_OPTIONS else WHOLE | socket.MSG_TRUNC
         if not got:
             return
         total += got

@@ -65,6 +65,8 @@ class Shape:
     """Whether the sender's kernel takes the payload from a file in memory without copying it."""
     bytes_per_second: float = 0.0
     """The sender's kernel paces all streams together to it; 0: as fast as it goes."""
+    copies: bool = False
+    """Whether the receiver copies the payload out of its kernel, as whoever uses it has to."""
 
     def __post_init__(self) -> None:
         if self.verb not in VERBS or not 0 < self.streams <= port.MOST_CONNECTIONS:
@@ -361,7 +363,7 @@ class _Sending:
 
 def _receiving(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
     """The receiving end: samples of what has arrived, read or not; returns as Moved describes."""
-    flow.run(flows.receive, shape.buffer_bytes)
+    flow.run(flows.receive, shape.buffer_bytes, shape.copies)
     deadline = time.monotonic() + shape.seconds + port.STALL_SECONDS
     while not any(flow.moved):
         if flow.ended.wait(0.001) or time.monotonic() > deadline:

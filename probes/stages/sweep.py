@@ -122,7 +122,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     for number in range(passes):
         for size in buffers if number % 2 == 0 else buffers[::-1]:
             try:
-                moved = drained(transfer.initiate(Shape(setting.verb, 1, size, seconds), peer))
+                shape = Shape(setting.verb, 1, size, seconds, copies=True)
+                moved = drained(transfer.initiate(shape, peer))
             except RuntimeError as error:
                 # So short a one can be starved where cores are full: the others tell enough.
                 trouble = str(error)
@@ -132,10 +133,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     if not found:
         raise RuntimeError(trouble)
     best = max(found, key=lambda each: float(each["bytes_per_second"]))
-    longer = max(setting.seconds, seconds)
-    again = yield from transfer.initiate(
-        Shape(setting.verb, 1, int(best["buffer_bytes"]), longer), peer
-    )
+    size, longer = int(best["buffer_bytes"]), max(setting.seconds, seconds)
+    again = yield from transfer.initiate(Shape(setting.verb, 1, size, longer, copies=True), peer)
     return {
         "points": found,
         "knee_bytes": smallest_buffer(found, run_rate(again.samples)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import ClassVar
 
 from probes.core.meaning import Address, Count, Number, Seconds, Text
 from probes.core.records import Details, Endpoint, window_rates
@@ -20,6 +21,8 @@ STAGE = Stage(
 class OneWay:
     """One transfer: seconds is its whole time, warm-up included."""
 
+    copies: ClassVar[bool] = True
+    """Shape.copies."""
     verb: Text = "push"
     streams: Count = 1
     buffer_bytes: Count = 256 << 10
@@ -44,6 +47,7 @@ class OneWay:
             self.seconds,
             window_bytes=self.window_bytes,
             bytes_per_second=self.bytes_per_second,
+            copies=self.copies,
         )
 
 
@@ -51,6 +55,7 @@ class OneWay:
 class Setting(OneWay):
     """The same between two hosts."""
 
+    copies = False
     both_ways: bool = False
     """Whether there is another at the same time, the other way."""
 

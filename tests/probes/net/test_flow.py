@@ -49,7 +49,7 @@ def sent(move, buffer_bytes, monkeypatch, streams=1):
     monkeypatch.setattr(flows, "time", clock)
     with pairs(streams) as (senders, receivers):
         sending, receiving = Flow(senders), Flow(receivers)
-        receiving.run(flows.receive, 1 << 16)
+        receiving.run(flows.receive, 1 << 16, streams == 1)
         sending.run(move, source(move, buffer_bytes), buffer_bytes, clock.time + 1)
         assert living.until(lambda: all(sending.moved))
         clock.time += 1
