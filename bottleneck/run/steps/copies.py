@@ -20,7 +20,7 @@ from bottleneck.run.steps.disks import LEAST_SOURCE_BYTES, Disks
 from bottleneck.run.steps.sources import Sources, cache_proof, copy_setting, ready_cache
 from bottleneck.run.steps.turns import Turns
 from bottleneck.run.world import World
-from bottleneck.text.units import rate_text
+from bottleneck.text.units import rate_text, size_text
 from probes.core.records import DROPS, run_rate
 from probes.core.stage import Refused, Unavailable
 from probes.smb.frames import first_to_answer
@@ -220,9 +220,15 @@ class Copies:
             return
         peer = replace(self.files.share, path=source.path if source and end == "folder" else "")
         details = {"cache": proof} if verb == "pull" else {}
-        take((yield Task(step, setting, peer, setting.seconds + GRACE_SECONDS)), details)
-        if fills and (made := self.log.latest(step)):
-            self.files.source_bytes = made.run[-1].moved_bytes
+        ran = yield Task(step, setting, peer, setting.seconds + GRACE_SECONDS)
+        take(ran, details)
+        last = ran.samples[-1]
+        if fills:
+            self.files.source_bytes = last.moved_bytes
+        brief = last.elapsed_seconds < 2 * BRIEF_SECONDS and last.moved_bytes >= size
+        if brief and not self.world.options.size_bytes:
+            why = f"lasted {last.elapsed_seconds:.2g} s: its file has only {size_text(size)}"
+            self.log.note(f"{copy} {self.dialect} {why}")
 
     def _mend(self, copy: str, error: Exception) -> bool:
         """Removes the cause of a copy's failure, where it can; whether it may be made again."""

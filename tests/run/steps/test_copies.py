@@ -13,7 +13,7 @@ import pytest
 
 from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.run import plan
-from bottleneck.run.log import Task, Tasks
+from bottleneck.run.log import Log, Task, Tasks
 from bottleneck.run.session import carried_out
 from bottleneck.run.steps import copies
 from bottleneck.run.steps.copies import ATTEMPTS, Copies
@@ -108,6 +108,23 @@ def test_on_a_full_share_half_of_what_it_took_is_tried_once_and_then_nothing() -
     assert Failing("push.cached", full(8 * MIB)).sizes == [plan.UNKNOWN_COPY_BYTES, 4 * MIB]
     pulled = Failing("pull.cached", full(8 * MIB)).sizes
     assert pulled == [plan.UNKNOWN_COPY_BYTES], "this host's disk"
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.3, True), (1.5, False)])
+def test_a_copy_that_its_file_ended_at_once_says_so(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, said: bool
+) -> None:
+    monkeypatch.setattr(Log, "_take", lambda *given: None)
+    session = session_of(dialect="3.1.1")
+    session.files.source_bytes = 1 << 30
+
+    def answer(task: Task) -> Ran:
+        samples = (Sample(0.0, 0), Sample(seconds, task.setting.size_bytes))
+        return Ran(samples, {}, ({}, {}), None)
+
+    carried_out(copies_of(order_of(session)).copy("push.cached", "memory", ""), answer)
+    expected = "push.cached 3.1.1 lasted 0.3 s: its file has only 16 MiB"
+    assert session.log.notes == [expected] * said
 
 
 DOWN = Refused("unreachable", "nas port 445: connect: refused")
