@@ -226,7 +226,7 @@ class Copies:
         if fills:
             self.files.source_bytes = last.moved_bytes
         brief = last.elapsed_seconds < 2 * BRIEF_SECONDS and last.moved_bytes >= size
-        if brief and not self.world.options.size_bytes:
+        if brief and end == "folder" and not self.world.options.size_bytes:
             why = f"lasted {last.elapsed_seconds:.2g} s: its file has only {size_text(size)}"
             self.log.note(f"{copy} {self.dialect} {why}")
 

@@ -115,14 +115,14 @@ def test_a_copy_that_its_file_ended_at_once_says_so(
     monkeypatch: pytest.MonkeyPatch, seconds: float, said: bool
 ) -> None:
     monkeypatch.setattr(Log, "_take", lambda *given: None)
+    monkeypatch.setattr(Sizes, "room_bytes", lambda *given: 1 << 30)
     session = session_of(dialect="3.1.1")
-    session.files.source_bytes = 1 << 30
 
     def answer(task: Task) -> Ran:
         samples = (Sample(0.0, 0), Sample(seconds, task.setting.size_bytes))
         return Ran(samples, {}, ({}, {}), None)
 
-    carried_out(copies_of(order_of(session)).copy("push.cached", "memory", ""), answer)
+    carried_out(copies_of(order_of(session)).copy("push.cached", "folder", ""), answer)
     expected = "push.cached 3.1.1 lasted 0.3 s: its file has only 16 MiB"
     assert session.log.notes == [expected] * said
 
