@@ -291,7 +291,7 @@ def touch_memory(folder: Path, size_bytes: int) -> None:
 
 def tcp_rate(seconds: float) -> float:
     """TCP over loopback by our own stage, bytes per second: one stream, pulled."""
-    setting = tcp.Setting(verb="pull", streams=1, seconds=seconds, address="127.0.0.1")
+    setting = tcp.OneWay(verb="pull", streams=1, seconds=seconds, address="127.0.0.1")
 
     def hold(tell: Callable[[dict[str, Any]], None], control_fd: int) -> None:
         with tcp.respond(setting) as endpoint:

@@ -10,9 +10,9 @@ All are counted by the receiver and without the same warm-up; with ours and iper
 initiates (-R), with iperf 2, which has no -Z, the sender. Ours runs as in the product: a process an
 end, watched 50 times a second, and its receiver has the kernel drop what it acknowledged
 (MSG_TRUNC), which neither peer does; but not where one stream is sent without a copy, which that
-slows down. Ours and iperf3 send random bytes. On the shaped cells (a token bucket of 1 ms, a queue
-of 20 ms, 128 KiB) all are held to the payload that the link carries: of a frame of 1514 bytes 1448
-are payload.
+slows down (no stage sends so). Ours and iperf3 send random bytes. On the shaped cells (a token
+bucket of 1 ms, a queue of 20 ms, 128 KiB) all are held to the payload that the link carries: of a
+frame of 1514 bytes 1448 are payload.
 Without root the loopback alone is measured.
 """
 

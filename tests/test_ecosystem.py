@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from ruamel.yaml import YAML
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.cli.app import app
+from bottleneck.cli.app import tree
 from bottleneck.documents.openmetrics import FAMILIES, PREFIX
 from bottleneck.estimate import observations, supplied_report
 from bottleneck.gate import expectation
@@ -153,7 +152,7 @@ def icinga():
 
 def parsed(line):
     """The options of one command line, as our own CLI reads them. Errors: whatever it refuses."""
-    command = typer.main.get_command(app).commands[line[0]]
+    command = tree().commands[line[0]]
     return command.make_context(line[0], list(line[1:])).params
 
 
@@ -260,11 +259,7 @@ def test_the_pipeline_shows_the_junit_document_that_check_writes():
 
 
 def test_each_argument_of_icingas_file_is_an_option_of_check():
-    options = {
-        name
-        for parameter in typer.main.get_command(app).commands["check"].params
-        for name in parameter.opts
-    }
+    options = {name for parameter in tree().commands["check"].params for name in parameter.opts}
     _, arguments, given = icinga()
     assert arguments and set(arguments) <= options
     assert set(given) == {

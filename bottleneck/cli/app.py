@@ -285,7 +285,7 @@ def tree(options: bool = True) -> TyperGroup:
 
 def run(arguments: list[str]) -> int:
     """Runs one command; its exit code. No ending of it is a traceback, and each has its report."""
-    group = tree(arguments not in (["-h"], ["--help"]))
+    group = tree(False) if arguments in (["-h"], ["--help"]) else tree()
     command_line.begin(command_line.read(group, arguments))
     try:
         with interrupts.let_through():

@@ -226,9 +226,9 @@ class Copies:
         if fills:
             self.files.source_bytes = last.moved_bytes
         brief = last.elapsed_seconds < 2 * BRIEF_SECONDS and last.moved_bytes >= size
-        if brief and end == "folder" and not self.world.options.size_bytes:
-            why = f"lasted {last.elapsed_seconds:.2g} s: its file has only {size_text(size)}"
-            self.log.note(f"{copy} {self.dialect} {why}")
+        if brief and end == "folder" and not (self.world.options.size_bytes or self.log.warming):
+            why = f"a run lasted under 1 s: it had no more than {size_text(size)} to copy"
+            self.log.note(f"{copy} {self.dialect}: {why}")
 
     def _mend(self, copy: str, error: Exception) -> bool:
         """Removes the cause of a copy's failure, where it can; whether it may be made again."""

@@ -39,6 +39,7 @@ def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(
 
 def test_loopback_is_the_tcp_stage_to_oneself(payload_clock):
     setting = loopback.Setting("push", 1, seconds=0.4)
+    assert setting.shape.copies and not tcp.Setting().shape.copies
     with loopback.respond(setting) as peer:
         samples = list(loopback.initiate(setting, peer))
     assert samples[-1].moved_bytes > 0

@@ -123,7 +123,7 @@ def test_a_copy_that_its_file_ended_at_once_says_so(
         return Ran(samples, {}, ({}, {}), None)
 
     carried_out(copies_of(order_of(session)).copy("push.cached", "folder", ""), answer)
-    expected = "push.cached 3.1.1 lasted 0.3 s: its file has only 16 MiB"
+    expected = "push.cached 3.1.1: a run lasted under 1 s: it had no more than 16 MiB to copy"
     assert session.log.notes == [expected] * said
 
 
