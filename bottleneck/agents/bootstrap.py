@@ -213,8 +213,7 @@ def command_for(spec: str) -> list[str]:
         return [*prefix, *TRAVELLING]
     if not spec.startswith("ssh://"):
         raise Refused(
-            "usage",
-            "--agent: must be one of ssh://[user@]host[:port], exec:PREFIX, none",
+            "usage", "--agent: must be one of ssh://[user@]host[:port], exec:PREFIX, none"
         )
     user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
     if ":" in user:

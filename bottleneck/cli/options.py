@@ -158,8 +158,7 @@ class Others:
         usual="a private one",
     )
     tcp_peer: str | None = value(
-        "URL",
-        "Measure TCP with iperf3://host[:port], where no agent can run.",
+        "URL", "Measure TCP with iperf3://host[:port], where no agent can run."
     )
     file: str | None = value(
         "FILE",

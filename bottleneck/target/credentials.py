@@ -74,8 +74,7 @@ def private_text(path: Path, told_by: str) -> str:
 def _check(name: str, path: Path, about: os.stat_result) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise Refused(
-            "usage",
-            f"{name}: not a regular file (pipes are not accepted); use a file of mode 0600",
+            "usage", f"{name}: not a regular file (pipes are not accepted); use a file of mode 0600"
         )
     if stat.S_IMODE(about.st_mode) & 0o077:
         raise Refused("usage", f"{name}: readable by other users; run: chmod 600 {path}")

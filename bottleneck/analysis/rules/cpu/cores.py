@@ -66,9 +66,7 @@ def load_of(report: Report, made: Found, side: str) -> Load | None:
         return seen
     share = its.copy_cpu_seconds / (max(SHORTEST_SECONDS, its.wall_seconds) * seen.cores)
     return replace(
-        seen,
-        others_ratio=max(0.0, seen.others_ratio - share),
-        copy_ratio=seen.copy_ratio + share,
+        seen, others_ratio=max(0.0, seen.others_ratio - share), copy_ratio=seen.copy_ratio + share
     )
 
 

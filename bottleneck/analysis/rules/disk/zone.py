@@ -43,10 +43,7 @@ def _agrees(alone: Alone, rate: float) -> bool:
 
 def where_text(spans: tuple[Span, ...]) -> str:
     """A location in percent from the outer edge: `at 92\u201397%`, `at 92%`."""
-    begin, end = (
-        min(span.from_ratio for span in spans),
-        max(span.to_ratio for span in spans),
-    )
+    begin, end = (min(span.from_ratio for span in spans), max(span.to_ratio for span in spans))
     first, last = percent_text(begin), percent_text(end)
     return f"at {last}" if first == last else f"at {first[:-1]}\u2013{last}"
 
