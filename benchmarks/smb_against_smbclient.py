@@ -29,6 +29,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,7 @@ PREFIX = "bottleneck-bench-"
 SECONDS = 120.0
 """No single copy takes longer."""
 GIGABYTE = 1e9
+DIRTY_KIB, SETTLE_SECONDS = 1024, 60.0
 FILES_AT_ONCE = 4
 """The sources here and there, the copy, and pages that are not free again yet."""
 BAR, MEAN_BAR, TCP_AIM = 1.0, 1.3, 0.7
@@ -289,6 +291,18 @@ def touch_memory(folder: Path, size_bytes: int) -> None:
             file.write(block)
 
 
+def settle() -> None:
+    """Waits until this machine writes nothing back to a disk: each copy begins in one state."""
+    until = time.monotonic() + SETTLE_SECONDS
+    os.sync()
+    while time.monotonic() < until:
+        text = Path("/proc/meminfo").read_text()
+        if sum(map(int, re.findall(r"^(?:Dirty|Writeback):\s*(\d+)", text, re.M))) < DIRTY_KIB:
+            return
+        time.sleep(0.1)
+    raise Unavailable(f"pages are still written back after {SETTLE_SECONDS:.0f} s: try later")
+
+
 def tcp_rate(seconds: float) -> float:
     """TCP over loopback by our own stage, bytes per second: one stream, pulled."""
     setting = tcp.OneWay(verb="pull", streams=1, seconds=seconds, address="127.0.0.1")
@@ -333,6 +347,7 @@ def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str
                             lambda: bench.copy_by_peer(cell, idle, not number),  # noqa: B023
                         ]
                         for turn in turns if number % 2 else turns[::-1]:
+                            settle()
                             turn()
                         if cell.name == "3.1.1.plain.read":
                             raw.append(tcp_rate(0.5 if wanted.quick else 2.0))

@@ -68,6 +68,7 @@ class Wire:
     def __init__(self, sock: socket.socket, frame_limit_bytes: int, host: str = "") -> None:
         self._sock, self._host = sock, host
         self._header = bytearray(4)
+        self._header_view = memoryview(self._header)
         self._is_answered = False
         self.frame_limit_bytes = frame_limit_bytes
         """Longest message that is accepted."""
@@ -76,7 +77,7 @@ class Wire:
         self.times: TimeBins | None = None
         """Where the time that passes here is added up; None: nowhere."""
         self.heard = 0.0
-        """When the last message began to arrive, where times are added up (time.monotonic())."""
+        """When the last message began to arrive (time.monotonic())."""
         self.patient = False
         """Silence until the deadline is no stall: the peer said that it is busy (a flush)."""
 
@@ -85,15 +86,14 @@ class Wire:
 
         Raises Broken on anything that is no frame, or one beyond frame_limit_bytes.
         """
-        times = self.times
-        began = time.monotonic() if times is not None else 0.0
+        began = time.monotonic()
         while True:
-            self._look_at_deadline()
-            self.receive(memoryview(self._header))
-            if times is not None:
-                self.heard = now = time.monotonic()
-                times.walls[REPLY] += now - began
-                began = now
+            self._look_at_deadline(began)
+            self.receive(self._header_view)
+            self.heard = now = time.monotonic()
+            if self.times is not None:
+                self.times.walls[REPLY] += now - began
+            began = now
             length = int(_LENGTH.unpack(self._header)[0])
             if length >> 24 == KEEP_ALIVE and not length & 0xFFFFFF:
                 continue
@@ -109,13 +109,12 @@ class Wire:
 
     def receive(self, view: memoryview) -> None:
         """Fills view from the socket."""
-        got, wanted = 0, len(view)
-        heard = time.monotonic()
+        got, wanted, silent_since = 0, len(view), 0.0
         while got < wanted:
             try:
-                count = self._sock.recv_into(view[got:], 0, WHOLE)
+                count = self._sock.recv_into(view[got:] if got else view, 0, WHOLE)
             except SILENT:
-                self._look_at_stall(heard, "sent nothing")
+                silent_since = self._look_at_stall(silent_since, "sent nothing")
                 continue
             except OSError as error:
                 raise Closed(f"the connection failed: {_reason(error)}") from error
@@ -123,20 +122,20 @@ class Wire:
                 raise Closed("the server closed the connection")
             got += count
             if got < wanted:
-                self._look_at_deadline()
-                heard = time.monotonic()
+                self._look_at_deadline(time.monotonic())
+                silent_since = 0.0
 
     def send(self, parts: Sequence[Buffer]) -> None:
         """Sends one frame made of parts; the 4 bytes of length are put in front."""
         length = sum(map(len, parts))
         pending: list[Buffer] = [_LENGTH.pack(length), *parts]
         left = length + 4
-        began = heard = time.monotonic()
+        began, silent_since = time.monotonic(), 0.0
         while True:
             try:
                 count = send_parts(self._sock, pending)
             except SILENT:
-                self._look_at_stall(heard, "accepted nothing")
+                silent_since = self._look_at_stall(silent_since, "accepted nothing")
                 continue
             except OSError as error:
                 if not self._is_answered:
@@ -148,21 +147,25 @@ class Wire:
                 if self.times is not None and length > SHORT_BYTES:
                     self.times.walls[SEND] += time.monotonic() - began
                 return
-            self._look_at_deadline()
-            heard = time.monotonic()
+            self._look_at_deadline(time.monotonic())
+            silent_since = 0.0
             pending = _rest(pending, count)
 
-    def _look_at_deadline(self) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
+    def _look_at_deadline(self, now: float) -> None:
+        if self.deadline is not None and now > self.deadline:
             self._reset_on_close()
             raise Late("it ran out of time")
 
-    def _look_at_stall(self, heard: float, what: str) -> None:
-        self._look_at_deadline()
-        if time.monotonic() - heard > STALL_SECONDS and not (self.patient and self.deadline):
+    def _look_at_stall(self, since: float, what: str) -> float:
+        """After each tick without a byte; since when there was none, 0.0: this was the first."""
+        now = time.monotonic()
+        self._look_at_deadline(now)
+        since = since or now - TICK_SECONDS
+        if now - since > STALL_SECONDS and not (self.patient and self.deadline):
             end = f"{STALL_SECONDS:.0f} s{_stuck(self._sock)}"
             self._reset_on_close()
             raise Broken(f"the server stalled: it {what} for {end}")
+        return since
 
     def _reset_on_close(self) -> None:
         """Behind data that never arrive no FIN would either, and the server kept the file open."""
