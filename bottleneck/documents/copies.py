@@ -9,9 +9,17 @@ from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Rung, Verdict
 from bottleneck.analysis.model import looks_like
 from bottleneck.documents import document, stages
-from bottleneck.report.report import Report
+from bottleneck.report.report import Report, median_run
 from bottleneck.text.safe import safe
-from bottleneck.text.units import bits_beside, link_text, percent_text, rate_text, size_text
+from bottleneck.text.units import (
+    bits_beside,
+    count_text,
+    link_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+    size_text,
+)
 from probes.core.records import SIDES, Measured
 
 LONGEST_SHARE, SHARE_COLUMNS = 45, 30
@@ -84,6 +92,41 @@ def cache_growth(report: Report) -> Iterator[document.Block]:
             grown = size_text(sender.memory_cached_growth_bytes)
             told.append(f"{phrases.stage_text(step)}: {grown} in one run")
     yield from document.points("Growth of the sender's page cache", told)
+
+
+def moved(report: Report) -> Iterator[document.Block]:
+    """What each copy's check, process, requests and connection came to.
+
+    verified: the share of the bytes that was compared; CPU: of the client's process alone; pending:
+    interim replies; window: the sender's congestion window, median; stolen: by a hypervisor.
+    """
+    titles = ("user CPU", "system", "requests", "pending", "retransmits", "window", "stolen")
+    right = (document.Column(each, right=True) for each in titles)
+    columns = (*document.columns("copy", "verified", right="1"), *right)
+    table = document.Table("Copies: content, process, requests and connection", columns)
+    for step, outcome in report.entries:
+        if isinstance(outcome, Measured) and isinstance(step.setting.get("copy"), str):
+            cells = tuple(_moved(outcome))
+            if any(cells[:-1]):
+                table.add(phrases.stage_text(step), *cells)
+    if table.rows:
+        yield table
+
+
+def _moved(outcome: Measured) -> Iterator[str | None]:
+    told, moved_bytes = outcome.details, median_run(outcome)[-1].moved_bytes
+    intact, checked = steps.flag(told, "hash_ok"), steps.amount(told, "checked_bytes")
+    share = "yes" if checked is None else percent_text(min(1.0, checked / max(1, moved_bytes)))
+    yield {True: share, False: "ALTERED", None: None}[intact]
+    for name in ("user_seconds", "system_seconds"):
+        yield phrases.known(seconds_text, steps.amount(told, name))
+    for name in ("requests", "pending_replies"):
+        yield phrases.known(count_text, steps.amount(told, name))
+    yield phrases.known(count_text, steps.amount(told, "sockets", "retransmitted_segments"))
+    window = steps.positive(told, "sockets", "congestion_window_bytes_median")
+    yield phrases.known(size_text, window)
+    stolen = max((e.steal_ratio for e in (outcome.initiator, outcome.responder) if e), default=None)
+    yield phrases.known(percent_text, stolen)
 
 
 def time(copy: CopyDiagnosis, most: int | None = None) -> Iterator[document.Table]:

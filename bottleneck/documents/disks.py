@@ -78,9 +78,8 @@ def _layer(told: dict[str, Any]) -> str:
 
 
 def _known(told: dict[str, Any]) -> Iterator[str]:
-    model, level = steps.word(told, "model"), steps.word(told, "raid_level")
-    if level is not None:
-        yield safe(level, 24)
+    yield from _raid(told)
+    model = steps.word(told, "model")
     if model is not None:
         yield safe(model, 40)
     link, usb = (steps.positive(told, f"{each}_bits_per_second") for each in ("link", "usb"))
@@ -107,6 +106,21 @@ def _known(told: dict[str, Any]) -> Iterator[str]:
         yield "write cache off"
     if steps.flag(told, "smart", "passed") is False:
         yield "SMART: FAILING"
+
+
+def _raid(told: dict[str, Any]) -> Iterator[str]:
+    """Level, state and members of a layer that is made of several."""
+    level, doing = steps.word(told, "raid_level"), steps.word(told, "sync_action")
+    lost, members = steps.positive(told, "degraded_disks"), steps.texts(told, "members")
+    if level is not None:
+        yield safe(level, 24)
+    if lost is not None:
+        yield f"degraded by {units.count_text(lost)}"
+    if doing not in (None, "idle", "none"):
+        speed = steps.positive(told, "sync_bytes_per_second")
+        yield f"{safe(doing, 16)}{f' at {units.rate_text(speed)}' if speed else ''}"
+    if members:
+        yield f"of {safe(' and '.join(members[:MOST_LAYERS]), 80)}"
 
 
 MOST_FILES = 8

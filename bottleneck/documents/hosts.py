@@ -84,6 +84,17 @@ def _able(told: dict[str, Any], key: str) -> str | None:
     return known(_name, ", ".join(steps.texts(told, key)) or None)
 
 
+def _interfaces(told: dict[str, Any], key: str) -> str | None:
+    """As the server tells over SMB (MS-SMB2 2.2.32.5): a virtual card tells what it likes."""
+    lines = []
+    for each in steps.items(told, key)[:MOST_LINES]:
+        rate = steps.positive(each, "rate_bytes_per_second")
+        able = [name.upper() for name in ("rss", "rdma") if steps.flag(each, name)]
+        link = [] if rate is None else [units.link_text(8 * rate)]
+        lines.append(" ".join((steps.word(each, "address") or "?", *link, *able)))
+    return _name(", ".join(lines)) if lines else None
+
+
 SHARE: tuple[tuple[str, str, Callable[[dict[str, Any], str], str | None]], ...] = (
     ("share", "Share", _word),
     ("dialect", "Dialect", _word),
@@ -96,6 +107,7 @@ SHARE: tuple[tuple[str, str, Callable[[dict[str, Any], str], str | None]], ...] 
     ("max_read_bytes", "Largest read", _amount(units.size_text)),
     ("max_write_bytes", "Largest write", _amount(units.size_text)),
     ("free_bytes", "Free on the share", _amount(units.size_text)),
+    ("interfaces", "Network interfaces", _interfaces),
     ("credits", "Credits", _amount(units.count_text)),
     ("capabilities", "Capabilities", _able),
     ("connect_seconds", "Connect time", _amount(units.seconds_text)),

@@ -239,6 +239,7 @@ def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
         *stages.stages(report),
         *jobs(report),
         *stages.runs(report),
+        *copies.moved(report),
         *stages.transfers(report),
     )
     yield Group("Measurements", measured, "stages")

@@ -65,6 +65,7 @@ class SocketLook(NamedTuple):
     acknowledged_bytes: Optional[float] = None
     received_bytes: Optional[float] = None
     retransmitted_bytes: Optional[float] = None
+    congestion_window_bytes: Optional[float] = None
     out_of_order_segments: Optional[float] = None
     backoffs: Optional[float] = None
     since_acknowledged_seconds: Optional[float] = None

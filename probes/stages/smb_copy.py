@@ -6,6 +6,7 @@ keep one request in flight and would measure themselves. Runs on the client alon
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections import deque
@@ -283,6 +284,8 @@ class _Window(Window):
         super().__init__()
         self._setting, self._peer, self._times = setting, peer, times
         self._trace: Details = {}
+        self._process: Details = {}
+        self._began = os.times()
         self._moments: deque[float] = deque(maxlen=REMEMBERED_REPLIES)
         self.flushes = Flushes()
         longest = setting.most_seconds if setting.lasting else END_RATIO * setting.seconds
@@ -291,6 +294,7 @@ class _Window(Window):
     def samples(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
         """From the opening to the last byte that the receiver acknowledged."""
         yield Sample(0.0, 0)
+        self._began = os.times()
         self.opened = sampled_at = time.monotonic()
         pipe.add_up(self._times)
         pipe.limit(self.opened + self._setting.seconds)
@@ -311,7 +315,11 @@ class _Window(Window):
 
     def close(self, now: float, moved_bytes: int) -> Last:
         """The last sample: with it the copy's own times end."""
-        self._trace = self._times.end()
+        self._trace, used = self._times.end(), os.times()
+        self._process = {
+            "user_seconds": used.user - self._began.user,
+            "system_seconds": used.system - self._began.system,
+        }
         return super().close(now, moved_bytes)
 
     def details(self, pipe: Pipe, session: Session, flight: Flight) -> Details:
@@ -332,6 +340,7 @@ class _Window(Window):
             "depth": flight.depth,
             "rtt_seconds": flight.rtt_seconds,
             "trace": self._trace,
+            **self._process,
         }
 
     def error_context(self) -> AbstractContextManager[None]:

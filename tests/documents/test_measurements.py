@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.documents.copies import cache_growth
+from bottleneck.documents.copies import cache_growth, moved
 from bottleneck.documents.stages import outliers, runs, transfers
 from bottleneck.report.report import WARMED_UP, Report, Step
 from probes.core.records import HostFacts, InterfaceFacts, Measured, Sample, Usage
@@ -63,6 +63,26 @@ def test_what_a_pull_left_in_its_senders_page_cache_is_shown(copy, grown, lines)
     found = list(cache_growth(report_of((Step("smb-copy", setting, "client"), made))))
     assert len(found) == lines
     assert not found or "64 MiB in one run" in str(found[0])
+
+
+def test_what_each_copy_checked_spent_and_waited_for_is_shown():
+    told = {
+        **{"hash_ok": True, "checked_bytes": 50, "requests": 8, "pending_replies": 3},
+        **{"user_seconds": 0.02, "system_seconds": 0.3},
+        "sockets": {"retransmitted_segments": 5, "congestion_window_bytes_median": 14480},
+    }
+    run = (Sample(0.0, 0), Sample(1.0, 100))
+    entry = Step("smb-copy", {"copy": "push.cached", "dialect": "3.1.1"}, "client")
+    stolen = replace(IDLE, steal_ratio=0.25)
+    table, altered = (
+        next(moved(report_of((entry, Measured((run,), IDLE, stolen, details)))))
+        for details in (told, {**told, "hash_ok": False})
+    )
+    figures = ("50%", "20 ms", "300 ms", "8", "3", "5", "14.1 KiB", "25%")
+    assert table.rows[0].cells == ("push.cached 3.1.1", *figures)
+    assert altered.rows[0].cells[1] == "ALTERED"
+    nothing = (entry, Measured((run,), IDLE, stolen, {})), step("push", 1.0)
+    assert list(moved(report_of(*nothing))) == []
 
 
 RUNS = {

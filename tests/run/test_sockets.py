@@ -159,7 +159,7 @@ def test_what_a_watch_tells_is_checked() -> None:
 
 
 def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:
-    rows = tuple(SocketLook(at / 10, *range(16)) for at in range(50))
+    rows = tuple(SocketLook(at / 10, *range(17)) for at in range(50))
     counts = tuple(CountLook(at, 5, 6, 7, 8) for at in (0.2, 0.9, 2.5))
     seen = Observed((), (), counts, 0.01)
     told = sockets.looks(seen, replace(AT_CLIENT, rows=rows), began=0.25, lasted=2.0)

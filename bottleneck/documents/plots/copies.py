@@ -46,6 +46,8 @@ NOT_KNOWN = "fill-none"
 QUEUES = (
     ("sender", "unsent_bytes", "not sent yet", "line-series-2"),
     ("sender", "in_flight_bytes", "in flight", "line-series-1"),
+    ("sender", "congestion_window_bytes", "congestion window", "line-series-5"),
+    ("sender", "retransmitted_bytes", "retransmitted so far", "line-series-3"),
     ("receiver", "unread_bytes", "not read yet", "line-series-4"),
 )
 """Whose socket, its field, in words, and the line's class."""

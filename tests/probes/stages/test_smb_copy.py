@@ -161,6 +161,7 @@ def test_the_details_say_what_the_contract_asks(
         }
         assert details["requests"] == 4 and details["request_bytes"] == MIB
         assert details["acknowledged_bytes_per_second"] > 0
+        assert details["user_seconds"] >= 0 and details["system_seconds"] >= 0
         assert details["flush_seconds"] > 0 and details["request_seconds_median"] > 0
         for key in ("credit_stalls", "pending_replies", "short_replies"):
             assert details[key] >= 0
