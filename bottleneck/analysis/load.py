@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from probes.core.records import Usage
 
 SATURATED_RATIO = 0.9
+NEARLY_FULL_RATIO = 0.8
+"""Of a core, also of one that serves a kernel's thread, which is in no process' account."""
 THROTTLED_RATIO = 0.5
 STARVED_RATIO = 0.5
 """Ready to run and not let, as a share of the window, with idle cores beside: a quota unseen."""

@@ -86,7 +86,9 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     # What is signed or encrypted takes more of a CPU.
     made, taxed = copy.made, step.step.stage == "smb-tax"
     if not taxed or made is None or steps.security(step) == steps.security(made):
-        yield from CPUS
+        # What a mount takes of the client's CPU for each byte another program's copy does not.
+        own_way = copy.native and step.step.stage in ("smb-copy", "smb-matrix")
+        yield from (each for each in CPUS if not own_way or each[1] != copy.initiator)
     if supplied or by_this_tool or _is_same_program(copy, step):
         yield from (("tcp", copy.sender), ("tcp", copy.receiver))
     most = (

@@ -14,6 +14,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.claim import GAP, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.load import NEARLY_FULL_RATIO
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.rules.smb import dialect, round_trips, signing
 from bottleneck.analysis.steps import Found
@@ -38,7 +39,8 @@ _WITHOUT = {"sec": "signing", "sign": "`sign`", "seal": "`seal`"}
 def rule(given: Evidence) -> Iterator[Claim]:
     """The rate of the system's own copy, where this tool's of the same is really faster.
 
-    Silent where the one source was proven uncached and the other was not: they are not the same.
+    Silent where the one source was proven uncached and the other was not: they are not the same;
+    and where no option explains it and a core of the client was nearly full: that may be the limit.
     """
     made, beside = given.made, given.copy.beside
     if beside is None or not steps.alike_sources(made, beside):
@@ -46,6 +48,9 @@ def rule(given: Evidence) -> Iterator[Claim]:
     if made.rate.median >= beside.rate.median or not differ(made.rate, beside.rate):
         return
     reasons = slow_options(made, given.copy.verb)
+    usage = made.usage("client")
+    if not reasons and usage is not None and usage.busiest_core_ratio >= NEARLY_FULL_RATIO:
+        return
     named = f" ({', '.join(text for text, _ in reasons)})" if reasons else ""
     who = "the user's command through the mount" if made.details.command else "the mount"
     yield claim(
@@ -119,6 +124,6 @@ def remedy(made: Found, verb: str) -> str:
     if not named and made.details.command:
         return "Repeat without --native-command: if cp is faster, the command limits its copies"
     if not (wanted or unsafe):
-        wanted = ["rsize=4194304" if verb == "pull" else "wsize=4194304", "cache=strict"]
+        return "Copy several files at once: the mount's options are not the cause"
     options = f" with `-o {','.join(wanted)}`" if wanted else ""
     return f"Mount the share{options}{' and' if wanted and unsafe else ''}{without}"

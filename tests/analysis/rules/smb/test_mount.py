@@ -97,13 +97,29 @@ def test_a_users_command_is_named_beside_its_mount(world, options, advice):
 BUSY = {"core_busy_ratios": (0.98, 0.1), "busiest_process_ratio": 0.97}
 
 
-def test_a_mount_beside_a_full_core_is_told_with_doubt(world, says):
-    """What the kernel's client burns may be the mount's or the host's."""
+def test_a_program_that_fills_a_core_is_limited_by_it_and_not_by_its_mount(world, says):
     world.copy("pull.cached", (109, 110, 111))
     world.native("pull.cached", (58, 60, 61), client=BUSY)
+    says(world, "cpu/client/one-core")
+
+
+DEFAULTS = "rw,vers=3.1.1,cache=strict,rsize=4194304,wsize=4194304,actimeo=1,closetimeo=1"
+
+
+def test_options_that_the_mount_has_are_not_advised(world):
+    world.copy("push.cached", (109, 110, 111))
+    world.native("push.cached", (58, 60, 61), DEFAULTS)
+    first = world.diagnosed().advice[0]
+    assert first == "Copy several files at once: the mount's options are not the cause."
+
+
+@pytest.mark.parametrize("cores", [(0.86, 0.2), (0.9, 0.86)])
+def test_a_mount_is_not_blamed_beside_nearly_full_cores_of_the_client(world, cores, says):
+    """What the kernel's SMB client takes is in no process' account."""
+    world.copy("push.cached", (109, 110, 111))
+    world.native("push.cached", (58, 60, 61), DEFAULTS, client={"core_busy_ratios": cores})
     says(world)
-    verdict = world.diagnosed().verdict
-    assert verdict.confidence <= 0.6
+    assert "round-trips" not in world.named()
 
 
 def test_a_full_core_under_the_systems_copy_is_no_instrument(empty_world, says):
