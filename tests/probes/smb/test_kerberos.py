@@ -100,7 +100,7 @@ def test_a_ticket_logs_in_signs_and_encrypts(keytab: Path, tmp_path: Path) -> No
             entered(open_session(peer, "smb1"))
         nameless = Endpoint(host="127.0.0.1", port=server.port, share=server.share)
         with pytest.raises(
-            Refused, match="not found in Kerberos database; name the server"
+            Refused, match="not found in Kerberos database; use the server name"
         ) as caught:
             entered(open_session(nameless))
         assert caught.value.kind == "login" and "\n" not in caught.value.text
