@@ -7,6 +7,7 @@ SMB1; MS-DTYP 2.3.3 (FILETIME); MS-SMB2 2.2.32.5 (NETWORK_INTERFACE_INFO), 2.2.3
 from __future__ import annotations
 
 import ipaddress
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -114,6 +115,17 @@ QUERY_NETWORK_INTERFACE_INFO = 0x001401FC
 """The FSCTL that asks for them."""
 ANSWER_BYTES = 64 * 1024
 MOST_INTERFACES = 64
+DFS_GET_REFERRALS = 0x00060194
+"""The FSCTL that asks where a DFS link leads."""
+_REFERRAL = struct.Struct("<HHIHHHHIHHH")
+"""PathConsumed, NumberOfReferrals, flags; of the first entry (MS-DFSC 2.2.5.3): version, size,
+type, flags, TimeToLive, the offsets of DFSPath, DFSAlternatePath and NetworkAddress."""
+_REFERRAL_HEADER_BYTES = 8
+_REFERRAL_VERSIONS, _NAME_LIST = (3, 4), 0x2
+_LINK_TARGET = re.compile(
+    r"\\{1,2}([A-Za-z0-9][A-Za-z0-9._-]{0,252}(\\[\w$][\w .$-]{0,79}){1,16})\\?\0"
+)
+"""NetworkAddress: a host, a share and folders on it, of plain characters."""
 
 _ENTRY_BYTES = 152
 _HEAD = struct.Struct("<IIIIQ")
@@ -169,3 +181,21 @@ def _address(entry: bytes) -> str:
     if family == _IPV6:
         return str(ipaddress.IPv6Address(entry[_IPV6_AT : _IPV6_AT + 16]))
     return ""
+
+
+def referral(answer: bytes, asked: str) -> tuple[str, str]:
+    r"""The part of an asked path that is a DFS link, and its target, each as //host/share[/folder].
+
+    asked: as in the request, \host\share[\folder]. Empty where the answer names no valid target.
+    """
+    if len(answer) < _REFERRAL.size:
+        return "", ""
+    consumed, entries, _, version, _, _, flags, _, _, _, address = _REFERRAL.unpack_from(answer)
+    text = answer[_REFERRAL_HEADER_BYTES + address :].decode("utf-16-le", "replace")
+    found = _LINK_TARGET.match(text)
+    link = asked[: consumed // 2].rstrip("\\")
+    whole_names = link.count("\\") > 1 and f"{asked}\\".startswith(f"{link}\\")
+    usable = entries and version in _REFERRAL_VERSIONS and not flags & _NAME_LIST
+    if not (usable and whole_names and found and consumed <= 2 * len(asked)):
+        return "", ""
+    return "/" + link.replace("\\", "/"), "//" + found[1].replace("\\", "/")

@@ -5,17 +5,22 @@ Runs between the library's own steps: the callers bound each question and catch 
 
 from __future__ import annotations
 
+import shlex
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from smbprotocol import Dialects
 from smbprotocol.connection import Ciphers, Commands, SecurityMode, SigningAlgorithms
-from smbprotocol.exceptions import SMBResponseException
+from smbprotocol.exceptions import SMBException, SMBResponseException
 from smbprotocol.ioctl import IOCTLFlags, SMB2IOCTLRequest
 
+from probes.core.records import Endpoint
+from probes.core.stage import Refused
 from probes.smb import facts
 from probes.smb.facts import Interface, SessionFacts
+from probes.smb.frames import Broken
 from probes.smb.smbprotocol_connection import GuardedConnection
 
 SIGNING = {
@@ -112,7 +117,7 @@ class Agreement:
             credits=window["high"] - window["low"],
             server_guid=str(connection.server_guid),
             server_time=facts.negotiated(connection.told[Commands.SMB2_NEGOTIATE]),
-            capabilities=self._capabilities(),
+            capabilities=self.capabilities,
             connect_seconds=connect_seconds,
         )
 
@@ -120,24 +125,46 @@ class Agreement:
         """The server's network interfaces; none where it does not tell (MS-SMB2 3.2.4.20.10)."""
         if not self.connection.supports_multi_channel:
             return ()
+        return facts.interfaces(self._ask(facts.QUERY_NETWORK_INTERFACE_INFO))
+
+    def refuse_link(self, peer: Endpoint, path: str) -> None:
+        """Raises Refused where the server says to which share a path leads that is a DFS link.
+
+        The tree may be that of IPC$, and not connected yet (MS-DFSC 3.1.4.2). No host but this one
+        is asked.
+        """
+        asked = rf"\{peer.host}\{peer.share}\{path}".rstrip("\\")
+        link = target = ""
+        with suppress(SMBException, Broken, OSError):
+            if self.tree.tree_connect_id is None:
+                self.tree.connect(require_secure_negotiate=False)
+            request = struct.pack("<H", 4) + f"{asked}\0".encode("utf-16-le")
+            link, target = facts.referral(self._ask(facts.DFS_GET_REFERRALS, request), asked)
+        if target and target.lower() != link.lower():
+            # The folder that the user named may lie below the link.
+            folder = f"//{peer.host}/{peer.share}/{peer.folder}".replace("\\", "/")
+            below = folder.removeprefix(link).rstrip("/") if folder.startswith(f"{link}/") else ""
+            command = f"bottleneck diagnose {shlex.quote(target + below)}"
+            raise Refused("share", f"{link} is a DFS link to {target}: use {command}")
+
+    def _ask(self, code: int, data: bytes = b"") -> bytes:
+        """What the server answers to an FSCTL without a file; empty: nothing that makes sense."""
         request = SMB2IOCTLRequest()
-        request["ctl_code"] = facts.QUERY_NETWORK_INTERFACE_INFO
+        request["ctl_code"] = code
         request["file_id"] = _NO_FILE
+        request["buffer"] = data
         request["max_output_response"] = facts.ANSWER_BYTES
         request["flags"] = IOCTLFlags.SMB2_0_IOCTL_IS_FSCTL
         try:
-            body = self._ask(request)
+            sent = self.connection.send(request, self.session.session_id, self.tree.tree_connect_id)
+            body = bytes(self.connection.receive(sent)["data"].get_value())
         except SMBResponseException:
-            return ()
+            return b""
         if len(body) < _IOCTL_REPLY.size:
-            return ()
+            return b""
         *_, start, size, _, _ = _IOCTL_REPLY.unpack_from(body)
         start = max(start - _HEADER_BYTES, _IOCTL_REPLY.size)
-        return facts.interfaces(body[start : start + size])
-
-    def _ask(self, request: Any) -> bytes:
-        sent = self.connection.send(request, self.session.session_id, self.tree.tree_connect_id)
-        return bytes(self.connection.receive(sent)["data"].get_value())
+        return body[start : start + size]
 
     def _encryption_required_by(self) -> str | None:
         if self.encryption is None:
@@ -147,7 +174,9 @@ class Agreement:
             return "server"
         return "share" if self.tree.encrypt_data else "client"
 
-    def _capabilities(self) -> tuple[str, ...]:
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """Names of facts.CAPABILITIES that the server has."""
         told = facts.names(self.connection.server_capabilities.get_value(), facts.CAPABILITIES)
         # 3.1.1 agrees on encryption by a negotiate context and leaves the bit alone
         if self.connection.supports_encryption and "encryption" not in told:

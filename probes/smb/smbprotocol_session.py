@@ -183,6 +183,11 @@ class Smb2Session(Session):
             choice = number >= Dialects.SMB_3_0_0 or len(self._connection.negotiated_dialects) > 1
             try:
                 _connect(tree, choice and not guest)
+            except SMBResponseException as error:
+                if error.status in status.ELSEWHERE and "dfs" in self._agreed.capabilities:
+                    pipes = TreeConnect(session, rf"\\{self._peer.host}\IPC$")
+                    Agreement(self._connection, session, pipes).refuse_link(self._peer, "")
+                raise
             finally:
                 session.signing_required = required
         kind = self._connection.told[Commands.SMB2_TREE_CONNECT][2]
@@ -208,7 +213,12 @@ class Smb2Session(Session):
     def _opened(
         self, path: str, access: int, disposition: int, options: int, sharing: int
     ) -> Handle:
-        made = opened(self._tree, path, access, disposition, options, sharing)
+        try:
+            made = opened(self._tree, path, access, disposition, options, sharing)
+        except SMBResponseException as error:
+            if error.status in status.ELSEWHERE:
+                self._agreed.refuse_link(self._peer, path)
+            raise
         self._files[made.file_id] = made
         return Handle(path, made.file_id, made.end_of_file)
 

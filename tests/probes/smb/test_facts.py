@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from probes.core.stage import Refused
 from probes.smb.facts import (
     CAPABILITIES,
     MOST_INTERFACES,
@@ -16,6 +18,7 @@ from probes.smb.facts import (
     moment,
     names,
     negotiated,
+    referral,
     security_mode,
 )
 from probes.smb.facts import interfaces as parse_interfaces
@@ -136,3 +139,75 @@ def test_a_server_that_says_no_has_none(share: Any) -> None:
         assert session.interfaces() == ()
         assert "multi-channel" not in session.facts.capabilities
         session.close(session.create_folder("still-alive"))
+
+
+ASKED = r"\nas\share\link\below"
+LINK_BYTES = 2 * len(r"\nas\share\link")
+
+
+def referred(target: str, consumed: int = LINK_BYTES, offset: int = 34, **more: int) -> bytes:
+    """A RESP_GET_DFS_REFERRAL whose first entry has this NetworkAddress."""
+    told = {"entries": 1, "version": 3, "flags": 0, **more}
+    entry = struct.pack("<HHHHIHHH16x", told["version"], 34, 0, told["flags"], 600, 34, 34, offset)
+    return struct.pack("<HHI", consumed, told["entries"], 2) + entry + target.encode("utf-16-le")
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("\\nas2.lan\\media\0", "//nas2.lan/media"),
+        ("\\\\10.0.0.2\\media$\\Films 2\\\0", "//10.0.0.2/media$/Films 2"),
+    ],
+)
+def test_a_referral_names_the_link_and_its_target(target: str, shown: str) -> None:
+    assert referral(referred(target), ASKED) == ("//nas/share/link", shown)
+    assert referral(referred(target, version=4), ASKED) == ("//nas/share/link", shown)
+
+
+GOOD = "\\nas2\\media\0"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(referred(GOOD)[:cut] for cut in (0, 1, 29, 30, 42, -1, -2)),
+        referred(GOOD, entries=0),
+        referred(GOOD, version=1),
+        referred(GOOD, flags=2),
+        referred(GOOD, offset=0xFFFF),
+        *(referred(GOOD, consumed) for consumed in (0, 4, LINK_BYTES - 2, LINK_BYTES + 4, 0xFFFF)),
+        *map(referred, ("\0", "nas2\\media\0", "\\nas2\0", "\\-o\\media\0", "\\nas2\\..\\x\0")),
+        *(referred(f"\\nas2\\me{hostile}dia\0") for hostile in "\n\x1b\u202e;`'/\ud7ff"),
+        referred("\\" + 254 * "a" + "\\media\0"),
+        referred("\\nas2" + 17 * "\\deep" + "\0"),
+    ],
+)
+def test_a_referral_that_is_cut_short_or_hostile_names_nothing(answer: bytes) -> None:
+    assert referral(answer, ASKED) == ("", "")
+
+
+IS = "/link is a DFS link to {0}: use bottleneck diagnose {0}/below"
+IS_PROXY = " is a DFS link to {0}: use bottleneck diagnose {0}/below"
+UNKNOWN = r": create self\new: the path is a DFS link to another server, which is not followed"
+PROXY = ("msdfs proxy = \\nas2\\media",)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "folder", "says"),
+    [((), r"link\below", IS), ((), "self", UNKNOWN), (PROXY, "below", IS_PROXY)],
+)
+def test_a_dfs_link_is_refused_with_the_command_for_its_target(
+    share: Any, proxy: tuple[str, ...], folder: str, says: str
+) -> None:
+    options = ("msdfs root = yes", *proxy)
+    with share("host msdfs = yes", share_options=options) as (peer, shared, _):
+        (shared / "link").symlink_to(r"msdfs:nas2\media")
+        (shared / "self").symlink_to(rf"msdfs:{peer.host}\{peer.share}\self")
+        with (
+            pytest.raises(Refused) as caught,
+            open_session(replace(peer, folder=folder)) as session,
+        ):
+            session.create_folder(rf"{folder}\new")
+    where = f"//{peer.host}/{peer.share}"
+    text = caught.value.text.partition(" (STATUS")[0]
+    assert text == where + says.format("//nas2/media")
