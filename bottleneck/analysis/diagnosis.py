@@ -280,6 +280,8 @@ def _detail(cap: Cap) -> str:
 def _what_to_try(report: Report, copy: Copy, made: Found, decision: Decision) -> tuple[str, ...]:
     if copy.running:
         return (running.what_to_try(report, copy, made), *shapers(report))
+    if copy.native and unknown.impossible(report, copy, made) is not None:
+        return (unknown.WITHOUT_CACHE,)
     same = (each for each in steps.copies(report) if each.dialect == copy.dialect)
     waiting = unknown.left_out(same)
     return unknown.next_steps(report, decision, waiting)
@@ -329,7 +331,7 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
         yield f"Not measured: the limit of {names}."
-    yield from filter(None, [unknown.flushed_late(copy, made)])
+    yield from filter(None, [unknown.through_fuse(made), unknown.flushed_late(copy, made)])
     if made.details.flushed is False:
         yield "The copy was not flushed at its end: its rate is that of acknowledged writes."
     yield from ladder.remarks

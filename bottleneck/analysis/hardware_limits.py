@@ -6,10 +6,12 @@ fact, and a radio link changes its rate while it is looked at.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis import model, steps
+from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_text
@@ -17,6 +19,8 @@ from probes.core.records import SIDES, HostFacts, InterfaceFacts
 
 TOLERANCE_RATIO = 0.01
 """By how much a rate may be above the bound: clocks, and UDP's shorter headers."""
+INSTRUMENT_RATIO = 1.5
+"""This tool's own limit over its TCP rate, below which TCP by itself does not limit a copy."""
 CONTAINERS = frozenset(
     ("docker", "podman", "kubepods", "containerd", "lxc", "systemd-nspawn", "machine.slice")
 )
@@ -30,7 +34,7 @@ WIDEST_MTU_BYTES = 16_000
 ON_ANOTHER = frozenset(("vlan", "macvlan", "macvtap", "ipvlan"))
 """Kinds that send all through the one interface below."""
 ONE_AT_A_TIME = ("active-backup", "broadcast")
-_UNBOUNDED = frozenset(("loopback", "disk", "native-copy", "smb-multichannel"))
+_UNBOUNDED = frozenset(("loopback", "disk", "smb-multichannel"))
 """Stages that a link does not bound: of no link, or of several."""
 _USB_PAYLOAD = {
     1_500_000: 0.0,
@@ -108,8 +112,11 @@ def _lowest(found: Iterable[Bound | None]) -> Bound | None:
 def impossible(report: Report, found: Found) -> str | None:
     """Why a step's rate cannot be true, as a sentence; None: it can.
 
-    The operating system's own copies and multichannel are left aside: they may use several links.
+    The operating system's own copies are compared with TCP. Multichannel is left aside: it may use
+    several links.
     """
+    if found.step.stage == "native-copy":
+        return _faster_than_tcp(report, found)
     bound = physical_rate(report)
     inside = found.setting.over == "loopback"
     if bound is None or inside or found.step.stage in _UNBOUNDED:
@@ -122,6 +129,35 @@ def impossible(report: Report, found: Found) -> str | None:
         f"Not credible: {what} at {rate_text(rate)} is more than {bound.what} carries "
         f"({rate_text(bound.bytes_per_second)})."
     )
+
+
+def _faster_than_tcp(report: Report, found: Found) -> str | None:
+    """Why the rate of the operating system's own copy is not that of the path; None: it may be.
+
+    Not where this tool limits TCP itself, nor where one of its copies was faster than TCP too.
+    """
+    mount = found.details.mount
+    sender = _sender(found)
+    best = steps.fastest(believed(report, sender))
+    if best is None or "multichannel" in mount.options.split(","):
+        return None
+    ours = [each for each in steps.measured(report, "smb-copy") if _sender(each) == sender]
+    moved = max(best.rate.median, *(each.rate.median for each in ours), 0.0)
+    alone = [each.rate.median for each in steps.measured(report, "loopback")]
+    is_own_limit = min(alone, default=math.inf) < INSTRUMENT_RATIO * best.rate.median
+    if is_own_limit or found.rate.median <= moved or not differ(found.rate, best.rate):
+        return None
+    did = "acknowledged bytes that had not arrived at the server yet"
+    if sender == "server":
+        did = "delivered bytes that did not come from the server in this copy"
+    return (
+        f"Not credible: TCP moved at most {rate_text(best.rate.median)} the same way. A cache of "
+        f"the mount ({mount.filesystem or 'unknown file system'}) {did}."
+    )
+
+
+def _sender(copy: Found) -> str:
+    return steps.sender(steps.verb_and_cache(copy.setting.copy)[0], copy.step.initiator)
 
 
 def believed(report: Report, sender: str) -> list[Found]:

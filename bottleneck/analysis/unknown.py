@@ -24,6 +24,10 @@ ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 FAILED, OUT_OF_TIME = "The copy failed", "out of time"
 SUSPECTS = 2
 """Likeliest limits that the next test should tell apart."""
+WITHOUT_CACHE = (
+    "Mount the share without its cache (rclone: `--vfs-cache-mode off`), or use //host/share as "
+    "TARGET, and run again."
+)
 FLUSH_RATIO = 0.1
 """Of a copy's time, from which on its flush is worth a sentence."""
 
@@ -72,14 +76,12 @@ def altered(copy: Copy, made: Found) -> Verdict | None:
 
 
 def impossible(report: Report, copy: Copy, made: Found) -> Verdict | None:
-    """The verdict of a copy that ran faster than its interfaces can; None: it did not."""
+    """The verdict of a copy that ran faster than its interfaces, or TCP, can; None: it did not."""
     why = hardware_limits.impossible(report, made)
     if why is None:
         return None
-    return _inconclusive(
-        f"{runs(copy, made.rate.median)}. {why} A host's clock is wrong, or the interface reports "
-        "a wrong rate."
-    )
+    wrong = " A host's clock is wrong, or the interface reports a wrong rate."
+    return _inconclusive(f"{runs(copy, made.rate.median)}. {why}{'' if copy.native else wrong}")
 
 
 def unstable(copy: Copy, made: Found) -> Verdict | None:
@@ -154,6 +156,17 @@ def _lacks(copy: CopyFacts, part: Part) -> str:
     if part[0] in ("disk", "network") and not copy.of(part, ALONE):
         return f"{part_name(part)} by itself"
     return ""
+
+
+def through_fuse(made: Found) -> str:
+    """That a FUSE program is between the mount and its server; empty: the kernel alone is."""
+    kind, dot, program = made.details.mount.filesystem.partition(".")
+    if kind != "fuse" or not dot:
+        return ""
+    return (
+        f"The mount is a FUSE file system ({program}): each byte is copied between the kernel and "
+        "this program, which uses the client's CPU."
+    )
 
 
 def flushed_late(copy: Copy, made: Found) -> str:

@@ -322,7 +322,11 @@ class World:
                 "proven": more.pop("proven", True),
                 "cached_ratio_before": 1.0 if cache == "cached" else 0.0,
             },
-            "mount": {"filesystem": "cifs", "source": "//nas/media", "options": options},
+            "mount": {
+                "filesystem": more.pop("filesystem", "cifs"),
+                "source": "//nas/media",
+                "options": options,
+            },
             "hash_ok": more.pop("hash_ok", True),
         }
         return self.add("native-copy", "client", setting, rate, details, **more)

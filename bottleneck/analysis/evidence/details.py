@@ -100,6 +100,7 @@ class Replies:
 class Mount:
     """The mount under a copy of the operating system."""
 
+    filesystem: str = ""
     options: str = ""
 
 

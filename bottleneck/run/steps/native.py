@@ -7,6 +7,7 @@ import socket
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bottleneck.agents import protocol
 from bottleneck.agents.hosts import PartlyRan, StageError
@@ -72,7 +73,7 @@ def read_mount(world: World, files: Files, log: Log) -> World:
                 f"{target.path}: {mount.filesystem} is {WITHOUT_A_SERVER[mount.filesystem]}; only "
                 "copies through the mount are measured"
             )
-    address = _address(mount, log)
+    address = _address(mount, world.options.agent, log)
     if not smb or not (world.access.username or world.access.allow_guest):
         stages = tuple(stage for stage in stages if stage != "smb-copy")
     if not address:
@@ -98,11 +99,12 @@ def _ask_mount(world: World, folder: str) -> Mount | None:
     return None if plain is None else protocol.from_plain(Mount, plain)
 
 
-def _address(mount: Mount | None, log: Log) -> str:
-    """The server's IP address; empty: the mount does not tell it."""
+def _address(mount: Mount | None, agent: str, log: Log) -> str:
+    """The server's IP address; empty: neither the mount nor an agent over ssh tells it."""
     if mount is None:
         return ""
-    for told in (mount.address, mount.server):
+    through_ssh = urlsplit(agent).hostname if agent.startswith("ssh://") else None
+    for told in (mount.address, mount.server, through_ssh):
         if not told:
             continue
         try:
