@@ -136,28 +136,25 @@ def _faster_than_tcp(report: Report, found: Found) -> str | None:
 
     Not where this tool limits TCP itself, nor where one of its copies was faster than TCP too.
     """
-    mount = found.details.mount
-    sender = _sender(found)
-    best = steps.fastest(believed(report, sender))
+    mount, verb = found.details.mount, steps.verb_and_cache(found.setting.copy)[0]
+    best = steps.fastest(believed(report, steps.sender(verb, found.step.initiator)))
     if best is None or "multichannel" in mount.options.split(","):
         return None
-    ours = [each for each in steps.measured(report, "smb-copy") if _sender(each) == sender]
-    moved = max(best.rate.median, *(each.rate.median for each in ours), 0.0)
+    copies = (each for each in steps.measured(report, "smb-copy") if verb in each.setting.copy)
+    ours = steps.fastest(each for each in copies if each.step.initiator == found.step.initiator)
     alone = [each.rate.median for each in steps.measured(report, "loopback")]
     is_own_limit = min(alone, default=math.inf) < INSTRUMENT_RATIO * best.rate.median
-    if is_own_limit or found.rate.median <= moved or not differ(found.rate, best.rate):
+    is_ours = ours is not None and ours.rate.median >= found.rate.median
+    is_within = found.rate.median <= best.rate.median or not differ(found.rate, best.rate)
+    if is_own_limit or is_ours or is_within:
         return None
     did = "acknowledged bytes that had not arrived at the server yet"
-    if sender == "server":
+    if verb == "pull":
         did = "delivered bytes that did not come from the server in this copy"
     return (
         f"Not credible: TCP moved at most {rate_text(best.rate.median)} the same way. A cache of "
         f"the mount ({mount.filesystem or 'unknown file system'}) {did}."
     )
-
-
-def _sender(copy: Found) -> str:
-    return steps.sender(steps.verb_and_cache(copy.setting.copy)[0], copy.step.initiator)
 
 
 def believed(report: Report, sender: str) -> list[Found]:

@@ -120,8 +120,7 @@ DFS_GET_REFERRALS = 0x00060194
 _REFERRAL = struct.Struct("<HHIHHHHIHHH")
 """PathConsumed, NumberOfReferrals, flags; of the first entry (MS-DFSC 2.2.5.3): version, size,
 type, flags, TimeToLive, the offsets of DFSPath, DFSAlternatePath and NetworkAddress."""
-_REFERRAL_HEADER_BYTES = 8
-_REFERRAL_VERSIONS, _NAME_LIST = (3, 4), 0x2
+_REFERRAL_HEADER_BYTES, _NAME_LIST = 8, 0x2
 _LINK_TARGET = re.compile(
     r"\\{1,2}([A-Za-z0-9][A-Za-z0-9._-]{0,252}(\\[\w$][\w .$-]{0,79}){1,16})\\?\0"
 )
@@ -195,7 +194,7 @@ def referral(answer: bytes, asked: str) -> tuple[str, str]:
     found = _LINK_TARGET.match(text)
     link = asked[: consumed // 2].rstrip("\\")
     whole_names = link.count("\\") > 1 and f"{asked}\\".startswith(f"{link}\\")
-    usable = entries and version in _REFERRAL_VERSIONS and not flags & _NAME_LIST
+    usable = entries and version in (3, 4) and not flags & _NAME_LIST
     if not (usable and whole_names and found and consumed <= 2 * len(asked)):
         return "", ""
     return "/" + link.replace("\\", "/"), "//" + found[1].replace("\\", "/")

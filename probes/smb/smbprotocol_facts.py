@@ -130,8 +130,7 @@ class Agreement:
     def refuse_link(self, peer: Endpoint, path: str) -> None:
         """Raises Refused where the server says to which share a path leads that is a DFS link.
 
-        The tree may be that of IPC$, and not connected yet (MS-DFSC 3.1.4.2). No host but this one
-        is asked.
+        The tree may be that of IPC$, and not connected yet. No other host is asked.
         """
         asked = rf"\{peer.host}\{peer.share}\{path}".rstrip("\\")
         link = target = ""
@@ -142,9 +141,9 @@ class Agreement:
             link, target = facts.referral(self._ask(facts.DFS_GET_REFERRALS, request), asked)
         if target and target.lower() != link.lower():
             # The folder that the user named may lie below the link.
-            folder = f"//{peer.host}/{peer.share}/{peer.folder}".replace("\\", "/")
-            below = folder.removeprefix(link).rstrip("/") if folder.startswith(f"{link}/") else ""
-            command = f"bottleneck diagnose {shlex.quote(target + below)}"
+            folder = f"//{peer.host}/{peer.share}/{peer.folder}/".replace("\\", "/")
+            named = f"{target}/{folder.partition(f'{link}/')[2]}".rstrip("/")
+            command = f"bottleneck diagnose {shlex.quote(named)}"
             raise Refused("share", f"{link} is a DFS link to {target}: use {command}")
 
     def _ask(self, code: int, data: bytes = b"") -> bytes:

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -191,3 +192,15 @@ def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
     assert "measured" in ours
     assert native_steps(found)["push.cached"]["outcome"]["kind"] == "measured"
     assert list(client.iterdir()) == list(target.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("server", "agent", "address"),
+    [
+        (None, "ssh://root@[::1]:22", "::1"),
+        (None, "exec:sudo -n", ""),
+        ("127.0.0.9", "ssh://[::1]", "127.0.0.9"),
+    ],
+)
+def test_an_agent_over_ssh_has_the_address_that_a_mount_lacks(server, agent, address):
+    assert native._address(SimpleNamespace(server=server, address=None), agent, None) == address
