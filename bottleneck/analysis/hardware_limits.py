@@ -144,9 +144,8 @@ def _faster_than_tcp(report: Report, found: Found) -> str | None:
     ours = steps.fastest(each for each in copies if each.step.initiator == found.step.initiator)
     alone = [each.rate.median for each in steps.measured(report, "loopback")]
     is_own_limit = min(alone, default=math.inf) < INSTRUMENT_RATIO * best.rate.median
-    is_ours = ours is not None and ours.rate.median >= found.rate.median
-    is_within = found.rate.median <= best.rate.median or not differ(found.rate, best.rate)
-    if is_own_limit or is_ours or is_within:
+    most = max(each.rate.median for each in (best, ours) if each is not None)
+    if is_own_limit or found.rate.median <= most or not differ(found.rate, best.rate):
         return None
     did = "acknowledged bytes that had not arrived at the server yet"
     if verb == "pull":

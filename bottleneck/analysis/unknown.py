@@ -24,10 +24,7 @@ ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 FAILED, OUT_OF_TIME = "The copy failed", "out of time"
 SUSPECTS = 2
 """Likeliest limits that the next test should tell apart."""
-WITHOUT_CACHE = (
-    "Mount the share without its cache (rclone: `--vfs-cache-mode off`), or use //host/share as "
-    "TARGET, and run again."
-)
+WITHOUT_CACHE = "Run again with //host/share as TARGET: its copies do not use the mount's cache."
 FLUSH_RATIO = 0.1
 """Of a copy's time, from which on its flush is worth a sentence."""
 
@@ -160,13 +157,11 @@ def _lacks(copy: CopyFacts, part: Part) -> str:
 
 def through_fuse(made: Found) -> str:
     """That a FUSE program is between the mount and its server; empty: the kernel alone is."""
-    kind, dot, program = made.details.mount.filesystem.partition(".")
-    if kind != "fuse" or not dot:
-        return ""
-    return (
+    kind, _, program = made.details.mount.filesystem.partition(".")
+    text = (
         f"The mount is a FUSE file system ({program}): each byte is copied between the kernel and "
-        "this program, which uses the client's CPU."
     )
+    return f"{text}this program, which uses the client's CPU." if program and kind == "fuse" else ""
 
 
 def flushed_late(copy: Copy, made: Found) -> str:

@@ -121,9 +121,7 @@ _REFERRAL = struct.Struct("<HHIHHHHIHHH")
 """PathConsumed, NumberOfReferrals, flags; of the first entry (MS-DFSC 2.2.5.3): version, size,
 type, flags, TimeToLive, the offsets of DFSPath, DFSAlternatePath and NetworkAddress."""
 _REFERRAL_HEADER_BYTES, _NAME_LIST = 8, 0x2
-_LINK_TARGET = re.compile(
-    r"\\{1,2}([A-Za-z0-9][A-Za-z0-9._-]{0,252}(\\[\w$][\w .$-]{0,79}){1,16})\\?\0"
-)
+_TARGET = re.compile(r"\\{1,2}([A-Za-z0-9][A-Za-z0-9._-]{0,252}(\\[\w$][\w .$-]{0,79}){1,16})\\?\0")
 """NetworkAddress: a host, a share and folders on it, of plain characters."""
 
 _ENTRY_BYTES = 152
@@ -190,8 +188,7 @@ def referral(answer: bytes, asked: str) -> tuple[str, str]:
     if len(answer) < _REFERRAL.size:
         return "", ""
     consumed, entries, _, version, _, _, flags, _, _, _, address = _REFERRAL.unpack_from(answer)
-    text = answer[_REFERRAL_HEADER_BYTES + address :].decode("utf-16-le", "replace")
-    found = _LINK_TARGET.match(text)
+    found = _TARGET.match(answer[_REFERRAL_HEADER_BYTES + address :].decode("utf-16-le", "replace"))
     link = asked[: consumed // 2].rstrip("\\")
     whole_names = link.count("\\") > 1 and f"{asked}\\".startswith(f"{link}\\")
     usable = entries and version in (3, 4) and not flags & _NAME_LIST

@@ -313,6 +313,7 @@ class World:
         """The system's own copy through a mount."""
         setting = {"copy": name, "folder": "/home/ann/media", "target_folder": "/mnt/nas"}
         cache = name.rsplit(".", 1)[-1]
+        mount = {"filesystem": more.pop("filesystem", "cifs"), "options": options}
         details = {
             "program": "cp",
             "command": more.pop("command", False),
@@ -322,11 +323,7 @@ class World:
                 "proven": more.pop("proven", True),
                 "cached_ratio_before": 1.0 if cache == "cached" else 0.0,
             },
-            "mount": {
-                "filesystem": more.pop("filesystem", "cifs"),
-                "source": "//nas/media",
-                "options": options,
-            },
+            "mount": mount,
             "hash_ok": more.pop("hash_ok", True),
         }
         return self.add("native-copy", "client", setting, rate, details, **more)

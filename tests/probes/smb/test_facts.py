@@ -186,28 +186,22 @@ def test_a_referral_that_is_cut_short_or_hostile_names_nothing(answer: bytes) ->
     assert referral(answer, ASKED) == ("", "")
 
 
-IS = "/link is a DFS link to {0}: use bottleneck diagnose {0}/below"
-IS_PROXY = " is a DFS link to {0}: use bottleneck diagnose {0}/below"
+IS = " is a DFS link to //nas2/media: use bottleneck diagnose //nas2/media/below"
 UNKNOWN = r": create self\new: the path is a DFS link to another server, which is not followed"
 PROXY = ("msdfs proxy = \\nas2\\media",)
 
 
 @pytest.mark.parametrize(
     ("proxy", "folder", "says"),
-    [((), r"link\below", IS), ((), "self", UNKNOWN), (PROXY, "below", IS_PROXY)],
+    [((), r"link\below", f"/link{IS}"), ((), "self", UNKNOWN), (PROXY, "below", IS)],
 )
 def test_a_dfs_link_is_refused_with_the_command_for_its_target(
     share: Any, proxy: tuple[str, ...], folder: str, says: str
 ) -> None:
-    options = ("msdfs root = yes", *proxy)
-    with share("host msdfs = yes", share_options=options) as (peer, shared, _):
+    with share(share_options=("msdfs root = yes", *proxy)) as (served, shared, _):
+        peer = replace(served, folder=folder)
         (shared / "link").symlink_to(r"msdfs:nas2\media")
         (shared / "self").symlink_to(rf"msdfs:{peer.host}\{peer.share}\self")
-        with (
-            pytest.raises(Refused) as caught,
-            open_session(replace(peer, folder=folder)) as session,
-        ):
+        with pytest.raises(Refused) as caught, open_session(peer) as session:
             session.create_folder(rf"{folder}\new")
-    where = f"//{peer.host}/{peer.share}"
-    text = caught.value.text.partition(" (STATUS")[0]
-    assert text == where + says.format("//nas2/media")
+    assert caught.value.text.partition(" (STATUS")[0] == f"//{peer.host}/{peer.share}{says}"
