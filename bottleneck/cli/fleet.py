@@ -88,7 +88,7 @@ def fleet(
     status = "complete"
     if tests.reports is not None:
         found = _collected(tests.reports)
-        if not found.made:
+        if not (found.made or found.missing or found.unread):
             raise Refused("usage", f"--reports {tests.reports}: no report of a pair found")
     elif known is None or not known.servers:
         text = "fleet: use --reports DIR, or INVENTORY and --share //SERVER/SHARE"
@@ -98,7 +98,8 @@ def fleet(
     if output.redaction is not None:
         known = hidden(found, known)
     judged = results.of_pairs(found.seen, known, usual, found.missing, _skipped(found))
-    judged = replace(judged, status=status)
+    unread = tuple(f"{file}: {why}" for file, why in found.unread.items())
+    judged = replace(judged, status=status, unread=unread)
     judged = fleet_together.added(judged, known, found, tests)
     code = give(judged, output, format)
     return code if tests.reports is not None else _ended(judged, found, code, format)

@@ -63,6 +63,8 @@ def headline(result: Result) -> str:
         return f"Bottleneck: {cap_text(first.verdict)}, the same for {who}"
     found = result.found[0]
     if count := len(found.unexplained):
+        if suspect := _suspect(result.fleet, found):
+            return f"Bottleneck: not identified, {name_of(suspect)} is suspected"
         return f"Bottleneck: not identified, no shared host explains {_pairs(count, 'slow ')}"
     usual, least = rate_text(found.usual_bytes_per_second), SLOW * found.usual_bytes_per_second
     below = any(rate < least for rate in result.rates[found.copy].values())
@@ -72,7 +74,16 @@ def headline(result: Result) -> str:
         whole = _pairs(len(measured) + len(result.missing))
         return f"Bottleneck: not identified, only {len(measured)} of {whole} could be measured"
     lost = f" ({_pairs(len(result.missing))} not measured)" if result.missing else ""
+    lost += f" ({len(result.unread)} not readable)" if result.unread else ""
     return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}{lost}"
+
+
+def _suspect(fleet: Fleet, found: Found) -> Node | None:
+    """Returns the only node that all unexplained slow pairs pass, if they are several."""
+    if len(found.unexplained) < 2:
+        return None
+    shared = set.intersection(*(set(fleet.nodes(each)) for each in found.unexplained))
+    return shared.pop() if len(shared) == 1 else None
 
 
 def _pairs(count: int, kind: str = "") -> str:
@@ -106,7 +117,13 @@ def sentences(result: Result) -> Iterator[str]:
         )
     if found.unexplained:
         shown = first_text(map(pair_text, found.unexplained), "; ")
-        yield f"Slow pairs that no shared host explains: {shown}."
+        if suspect := _suspect(result.fleet, found):
+            yield (
+                f"Slow pairs: {shown}. All are pairs of {name_of(suspect)}, which has a faster "
+                "pair too. To decide, measure the slow pairs again."
+            )
+        else:
+            yield f"Slow pairs that no shared host explains: {shown}."
 
 
 def _of_culprit(culprit: Culprit, found: Found) -> str:
@@ -162,6 +179,7 @@ def details(result: Result) -> Iterator[Block]:
     lost = [f"{pair_text(pair)}: {why}" for pair, why in sorted(result.missing.items())]
     tried = {host for pair in result.missing for host in pair}
     lost += [f"{host}: no report" for host in result.unmeasured if host not in tried]
+    lost += [f"{safe(each)} (collect it again)" for each in result.unread]
     yield from points("Not measured", lost, MOST_LINES, 200)
     if result.missing:
         pair = min(result.missing)
@@ -242,6 +260,9 @@ def _cases(result: Result) -> Iterator[Judged]:
             yield Judged(name, metric, state, text, rate, "bytes_per_second", "", limit)
     for pair, why in sorted(result.missing.items()):
         yield Judged(pair_text(pair), f"{pair.client}.{pair.server}", "unknown", why)
+    for each in result.unread:
+        file, _, why = each.partition(": ")
+        yield Judged(safe(file), "unread", "unknown", why)
 
 
 def ticket(result: Result) -> str:

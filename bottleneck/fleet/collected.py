@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -41,6 +42,8 @@ class Collected:
     """Pairs whose login was refused."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Files that are no report of a pair, and why."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Files and folders that may hold a pair's report and cannot be read, and why."""
     kept: dict[Pair, tuple[Path, float]] = field(default_factory=dict)
     """Of the pairs of this run: where the report is, and when it came, by this host's clock."""
     at_once: Collected | None = None
@@ -57,6 +60,10 @@ class Collected:
         except (ReportError, OSError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             self.skipped[file.name] = f"{why}; skipped"
+            if named := pair or _named_pair(file.name):
+                self.missing.setdefault(named, f"its report cannot be read: {why}")
+            elif not isinstance(error, report.OtherDocument | IsADirectoryError):
+                self.unread[file.name] = f"cannot be read: {why}"
 
     def add(self, pair: Pair, known: Report) -> None:
         """Takes over what a report says of its pair."""
@@ -93,6 +100,7 @@ class Collected:
         if self.at_once is not None:
             self.at_once.rename(names, text)
         self.skipped = {f"file {at}": w for at, w in enumerate(self.skipped.values(), 1)}
+        self.unread = {f"file {at}": w for at, w in enumerate(self.unread.values(), 1)}
 
     def reported(self) -> set[Pair]:
         """Pairs of which there is a rate, or an upper limit."""
@@ -109,7 +117,7 @@ def collect(folder: Path) -> Collected:
         raise NotADirectoryError(20, "not a directory")
     files = sorted(
         file
-        for file in folder.rglob("*.json")
+        for file in _json_files(folder, found)
         if not any(part.startswith(".") for part in file.relative_to(folder).parts)
         and not _AT_ONCE_NAME.fullmatch(file.name)
     )
@@ -117,7 +125,20 @@ def collect(folder: Path) -> Collected:
         found.read(file)
     if len(files) > MOST_REPORTS:
         found.skipped["..."] = f"{len(files) - MOST_REPORTS} more files; skipped"
+        found.unread["..."] = f"{len(files) - MOST_REPORTS} more files"
     return found
+
+
+def _json_files(folder: Path, found: Collected) -> Iterator[Path]:
+    """Yields *.json of a folder and those below it; one that cannot be listed is unread."""
+
+    def note(error: OSError) -> None:
+        name = Path(str(error.filename)).name
+        found.unread[name] = f"cannot be listed: {error.strerror}"
+        found.skipped[name] = f"cannot be listed: {error.strerror}; skipped"
+
+    for at, folders, names in os.walk(folder, onerror=note):
+        yield from (Path(at, name) for name in (*folders, *names) if name.endswith(".json"))
 
 
 def pair_of(name: str, known: Report) -> Pair:
@@ -125,8 +146,8 @@ def pair_of(name: str, known: Report) -> Pair:
 
     Errors: ReportError: the names are replaced or missing.
     """
-    if named := PAIR_NAME.fullmatch(name):
-        return Pair(named[1], named[2])
+    if named := _named_pair(name):
+        return named
     client = known.client.name if known.client else ""
     server = server_of(known.target.get("share"))
     if is_token(client) or is_token(server):
@@ -134,6 +155,12 @@ def pair_of(name: str, known: Report) -> Pair:
     if not client or not server:
         raise ReportError("no client or server in it; name the file CLIENT@SERVER.json")
     return Pair(client, server)
+
+
+def _named_pair(name: str) -> Pair | None:
+    """Returns the pair that a file's name has."""
+    named = PAIR_NAME.fullmatch(name)
+    return Pair(named[1], named[2]) if named else None
 
 
 def server_of(share: object) -> str:

@@ -47,6 +47,8 @@ class Result:
     """As that of a report: complete, partial, interrupted or failed."""
     together: Together | None = None
     """What clients get that copy at once; None: nobody asked."""
+    unread: tuple[str, ...] = ()
+    """Files and folders that may hold a pair's report and cannot be read, and why."""
 
     @property
     def culprits(self) -> tuple[Culprit, ...]:
@@ -68,6 +70,8 @@ class Result:
     def is_decided(self) -> bool:
         """Whether every pair that was tried has a rate, and nothing is in doubt."""
         doubts = self.missing or self.undecided or self.unmeasured
+        if self.unread and not self.culprits:
+            return False
         if self.together is not None and not self.together.is_decided:
             return False
         return bool(self.found) and not (doubts or self.found[0].unexplained)

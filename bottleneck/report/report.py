@@ -49,6 +49,10 @@ class ReportError(ValueError):
     """A file that is no report; the text is one line that says where and what."""
 
 
+class OtherDocument(ReportError):
+    """A document of another kind, whole and readable."""
+
+
 @dataclass(frozen=True)
 class Step:
     """What was to be measured."""
@@ -209,7 +213,7 @@ def document(content: bytes) -> dict[str, Any]:
     except bounded.NotBounded as error:
         raise ReportError(str(error)) from None
     if not isinstance(found, dict):
-        raise ReportError("a report must be an object")
+        raise OtherDocument("a report must be an object")
     return found
 
 
@@ -237,7 +241,7 @@ def from_json(document: dict[str, Any]) -> Report:
 def _report(document: dict[str, Any]) -> Report:
     told = document.get("schema")
     if told != SCHEMA:
-        raise ReportError(f"schema is {str(told)[:80]!r}, this program reads {SCHEMA!r}")
+        raise OtherDocument(f"schema is {str(told)[:80]!r}, this program reads {SCHEMA!r}")
     hosts = typed.mapping(document.get("hosts"), "hosts")
     facts = {
         side: None

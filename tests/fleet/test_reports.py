@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import xmlschema
 
-from bottleneck.fleet import inventory
+from bottleneck.fleet import collected, inventory
 from probes.core.stage import Refused
 
 DATA = Path(__file__).parents[1] / "data"
@@ -123,6 +123,50 @@ def test_a_report_without_a_copy_is_a_pair_that_is_missing(fleet, reports, repor
     told = json.loads(ended.out)
     assert ended.code == 3
     assert told["missing"] == [{"client": "pc6", "server": "nas0", "reason": "cannot log in"}]
+
+
+@pytest.mark.parametrize("name", ["pc5@nas0.json", "pc5-nas0.json"])
+def test_no_fleet_is_whole_without_a_report_that_cannot_be_read(fleet, reports, name):
+    folder = reports(named=True)
+    lost = (folder / "pc5@nas0.json").rename(folder / name)
+    lost.write_text(lost.read_text()[:5000])
+    ended = fleet("--reports", folder)
+    assert ended.code == 3
+    assert "cannot be read: not JSON" in " ".join(ended.out.split())
+    ended = fleet("--reports", folder, "--format", "nagios")
+    assert ended.code == 3 and "[UNKNOWN] " in ended.out
+
+
+def test_a_further_run_that_cannot_be_read_costs_its_pair_nothing(fleet, reports):
+    folder = reports(slow_nas2, named=True)
+    (folder / "pc0@nas0.run2.json").write_text("{")
+    assert fleet("--reports", folder).code == 0
+
+
+def test_a_fleet_without_a_readable_report_is_no_wrong_usage(fleet, tmp_path):
+    (tmp_path / "pc0@nas0.json").touch()
+    ended = fleet("--reports", tmp_path)
+    assert ended.code == 3 and ended.out.startswith("Bottleneck: not identified (no copy")
+    assert "pc0 with nas0: its report cannot be read: empty" in ended.out
+
+
+def test_a_folder_that_cannot_be_listed_is_told(tmp_path, monkeypatch):
+    def denied(top, onerror):
+        onerror(PermissionError(13, "Permission denied", str(tmp_path / "site")))
+        return iter(())
+
+    monkeypatch.setattr(collected.os, "walk", denied)
+    found = collected.collect(tmp_path)
+    assert found.unread == {"site": "cannot be listed: Permission denied"}
+
+
+def test_a_client_with_two_slow_pairs_and_a_fast_one_is_suspected(fleet, reports):
+    slow = {("pc0", "nas0"), ("pc0", "nas1")}
+    ended = fleet("--reports", reports(lambda *pair: 4.0 if pair in slow else 1.0))
+    lines = ended.out.splitlines()
+    assert ended.code == 3
+    assert lines[0] == "Bottleneck: not identified, client pc0 is suspected"
+    assert "All are pairs of client pc0" in lines[1]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -124,6 +125,13 @@ def test_an_upper_limit_shows_no_fast_pair_and_none_of_a_pair_that_has_a_rate():
     assert shown.headline(found).endswith("(1 pair not measured)")
     alone = of_pairs({COPY: [Seen(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
     assert alone.missing == {slow: "out of time"} and not alone.found
+
+
+def test_a_file_that_cannot_be_read_leaves_a_fleet_without_fault_undecided():
+    found = replace(result({}), unread=("nas.json: cannot be read: empty",))
+    assert shown.headline(found).endswith("(1 not readable)") and not found.is_decided
+    assert shown.judgement(found).state == "unknown"
+    assert replace(result(dict.fromkeys(PAIRS[::3], 20e6)), unread=found.unread).is_decided
 
 
 def test_a_fleet_of_which_most_was_not_measured_is_not_called_healthy():
