@@ -61,7 +61,7 @@ ASKS = {
     "usable-bytes": Takes("probes.files.free_space", "usable_bytes"),
     "user-file": Takes("probes.storage.named_file", "look"),
     "readable-device": Takes("probes.storage.zones", "readable"),
-    "reach": Takes("probes.system.rtnetlink", "reach"),
+    "reach": Takes("probes.net.callers", "reach"),
     "readiness": Takes("probes.host.facts", "readiness"),
     "offered": Takes("probes.smb.offered", "offered"),
     "leftovers": Takes("probes.files.leftovers", "find"),

@@ -31,6 +31,7 @@ def interface_facts(toward: str) -> InterfaceFacts | None:
     None: no route, or a system that tells neither by rtnetlink nor by psutil.
     """
     try:
+        toward = rtnetlink.in_own_zone(toward)
         address = rtnetlink.source_address(toward)
         if rtnetlink.FAMILY is None:
             return _by_psutil(address)

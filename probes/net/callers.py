@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 from typing import Any, Iterable, Iterator, List
+
+from probes.core.meaning import Port, Seconds, Text
+from probes.system.rtnetlink import in_own_zone
 
 _MAPPED = "::ffff:"
 _peer: List[str] = []
@@ -63,3 +67,32 @@ def with_zone(address: Any) -> str:
 def for_socket(address: str, port: int) -> Any:
     """The other way round: what connect() and sendto() take, its zone included."""
     return socket.getaddrinfo(address.encode(), port, flags=socket.AI_NUMERICHOST)[0][4]
+
+
+def of_peer(connection: socket.socket) -> str:
+    """Returns the plain IP address of a connection's other end, with its zone."""
+    address = connection.getpeername()
+    return with_zone((plain(address[0]), *address[1:]))
+
+
+_SAYINGS = {
+    errno.ECONNREFUSED: "refused",
+    errno.EHOSTUNREACH: "no route to it, or a firewall rejects it",
+    errno.ENETUNREACH: "no route to it",
+}
+
+
+def reach(host: Text, port: Port, wait_seconds: Seconds) -> str:
+    """Empty where a connection is taken within so many seconds, else why not, in a few words.
+
+    The connection is closed at once and nothing is sent.
+    """
+    try:
+        socket.create_connection((in_own_zone(host), port), timeout=wait_seconds).close()
+    except socket.timeout:  # noqa: UP041 - only since Python 3.10 it is TimeoutError
+        return f"no answer within {wait_seconds:.0f} s"
+    except socket.gaierror:
+        return "the name does not resolve"
+    except OSError as error:
+        return _SAYINGS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+    return ""

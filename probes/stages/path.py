@@ -122,7 +122,7 @@ class _Serving:
                     self.load = self.stack.enter_context(opened)
             meeting.tell({"port": self.load.port, "nonce": self.load.nonce})
         elif do == PATH_MTU:
-            client = callers.plain(meeting.control.getpeername()[0])
+            client = callers.of_peer(meeting.control)
             seconds = min(float(meeting.request["seconds"]), self.setting.seconds)
             meeting.tell(icmp.path_mtu(client, float(meeting.request["rtt_seconds"]), seconds))
         elif do in (black_hole.TAKE, black_hole.GIVE):

@@ -8,15 +8,13 @@ Source: rtnetlink(7); include/uapi/linux/if_link.h, if_arp.h, pkt_sched.h; drive
 
 from __future__ import annotations
 
-import errno
+import re
 import socket
 import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Dict, Optional, Tuple
-
-from probes.core.meaning import Port, Seconds, Text
 
 FAMILY = getattr(socket, "AF_NETLINK", None)
 """None: this system has no rtnetlink."""
@@ -111,6 +109,29 @@ RTA_OIF = 4
 ROUTE = struct.Struct("=BBBBBBBBI")
 """rtmsg: family, prefix lengths, tos, table, protocol, scope, type, flags."""
 DISCARD_PORT = 9
+RTM_NEWNEIGH, RTM_GETNEIGH = 28, 30
+NDA_DST = 1
+NEIGHBOUR = struct.Struct("=BxxxiHBB")
+"""ndmsg: family, interface, state, flags, type."""
+
+
+def in_own_zone(address: str) -> str:
+    """Returns a link-local address with this host's zone of it: the interface of that neighbour.
+
+    Another host's zone means nothing here. Any other address returns unchanged, as one does that
+    has a zone of this host's, and one of which no neighbour is known.
+    """
+    names = dict(socket.if_nameindex())
+    plain, _, zone = address.partition("%")
+    local = FAMILY is not None and re.match("fe[89ab]", plain.lower())
+    if not local or zone in names.values():
+        return address
+    packed = socket.inet_pton(socket.AF_INET6, plain)
+    answer = dump(RTM_GETNEIGH, NEIGHBOUR.pack(socket.AF_INET6, 0, 0, 0, 0))
+    for (_, index, *_), told in entries(answer, (RTM_NEWNEIGH,), NEIGHBOUR):
+        if told.get(NDA_DST) == packed:
+            return f"{plain}%{names.get(index, index)}"
+    return address
 
 
 def source_address(toward: str) -> str:
@@ -126,6 +147,9 @@ def outgoing_index(toward: str) -> int | None:
     """Index of the interface that the kernel routes packets to an IP address by."""
     if FAMILY is None:
         return None
+    zone = toward.partition("%")[2]
+    if zone:  # each interface has a route to such addresses
+        return socket.if_nametoindex(zone)
     with socket.socket(FAMILY, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
         kernel.settimeout(ANSWER_SECONDS)
         kernel.send(route_request(toward))
@@ -146,29 +170,6 @@ def parse_route(answer: bytes) -> int | None:
     for _, told in entries(answer, (RTM_NEWROUTE,), ROUTE):
         return number(told, RTA_OIF)
     return None
-
-
-_SAYINGS = {
-    errno.ECONNREFUSED: "refused",
-    errno.EHOSTUNREACH: "no route to it, or a firewall rejects it",
-    errno.ENETUNREACH: "no route to it",
-}
-
-
-def reach(host: Text, port: Port, wait_seconds: Seconds) -> str:
-    """Empty where a connection is taken within so many seconds, else why not, in a few words.
-
-    The connection is closed at once and nothing is sent.
-    """
-    try:
-        socket.create_connection((host, port), timeout=wait_seconds).close()
-    except socket.timeout:  # noqa: UP041 - only since Python 3.10 it is TimeoutError
-        return f"no answer within {wait_seconds:.0f} s"
-    except socket.gaierror:
-        return "the name does not resolve"
-    except OSError as error:
-        return _SAYINGS.get(error.errno or 0) or (error.strerror or str(error)).lower()
-    return ""
 
 
 RTM_NEWLINK = 16

@@ -107,6 +107,20 @@ def test_a_shaped_veth_with_a_small_mtu_tells_both():
     assert facts.lower == ()
 
 
+def test_a_zone_names_the_interface_and_a_neighbour_does_where_there_is_none():
+    """Each interface has a route to link-local addresses; another host's zone is none here."""
+    lines = """
+    ip link add v0 type veth peer name v1
+    for each in v0 v1; do ip link set $each up; ip addr add fe80::$each/64 dev $each nodad; done
+    tc qdisc add dev v1 root tbf rate 100mbit burst 32k latency 50ms
+    ip neigh add fe80::9 lladdr 02:00:00:00:00:09 dev v1
+    """.replace("::$each", "::${each#v}a")
+    there = ("fe80::7%v0", "fe80::7%v1", "fe80::9", "fe80::9%elsewhere")
+    found = namespace(lines, *there)
+    assert [each.name for each in found] == ["v0", "v1", "v1", "v1"]
+    assert [each.qdisc for each in found[1:]] == ["tbf"] * 3
+
+
 def test_a_macvlan_lies_on_its_interface_and_tun_and_tap_are_told_apart():
     more = """
     ip link add link v1 name mv0 type macvlan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+from types import SimpleNamespace
 
 import pytest
 
@@ -38,6 +39,32 @@ def test_one_over_ssh_knows_it_where_both_ends_see_the_same_address(told: str) -
     with hosts.start_there(f"exec:env 'SSH_CONNECTION={PEER} 50000 {OWN} 22'") as host:
         assert is_let_in(host, told, PEER)
         assert is_let_in(host, told, "127.0.0.5") == (told != PEER)
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        (("fe80::1", 445, 0, 1), "fe80::1%lo"),
+        (("::ffff:10.0.0.1", 445, 0, 0), "10.0.0.1"),
+        (("10.0.0.1", 445), "10.0.0.1"),
+    ],
+)
+def test_the_other_end_of_a_connection_is_told_with_its_zone(address, told):
+    assert callers.of_peer(SimpleNamespace(getpeername=lambda: address)) == told
+
+
+def test_a_port_of_a_link_local_address_is_reached_by_this_hosts_zone(monkeypatch):
+    def refusing(there, timeout):
+        raise OSError(0, there[0])
+
+    monkeypatch.setattr(callers, "in_own_zone", lambda host: f"{host}%lo")
+    monkeypatch.setattr(socket, "create_connection", refusing)
+    assert callers.reach("fe80::1", 445, 1.0) == "fe80::1%lo"
+
+
+def test_a_port_opens_where_its_address_has_the_zone_of_another_host():
+    with port.opened("fe80::1%elsewhere", lambda meeting: None) as peer:
+        socket.create_connection(("127.0.0.1", peer.port), timeout=5.0).close()
 
 
 def test_an_address_of_a_link_keeps_its_zone():

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from probes.net.callers import reach
 from probes.system import rtnetlink
-from probes.system.rtnetlink import HEADER, ROOT, Queue, reach
+from probes.system.rtnetlink import HEADER, ROOT, Queue
 
 TO_LOOPBACK = bytes.fromhex(
     "6800000018000000010000003512000002200000fe0000020002008008000f00fe000000080001007f000001"
