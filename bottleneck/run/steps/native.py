@@ -24,6 +24,7 @@ from probes.core.stage import Refused, Unavailable, described
 from probes.files import own_folder
 from probes.files.folders import SMB_FILESYSTEMS, Mount
 from probes.files.free_space import HELD_PARTS
+from probes.net import callers
 from probes.stages import native_copy
 
 STEP_OVERHEAD_SECONDS = 0.4
@@ -108,7 +109,8 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
         if not told:
             continue
         try:
-            return str(socket.getaddrinfo(told, None, type=socket.SOCK_STREAM)[0][4][0])
+            found = socket.getaddrinfo(told, None, type=socket.SOCK_STREAM)
+            return callers.with_zone(found[0][4])
         except (OSError, UnicodeError):
             log.note(f"the mount's server {told} cannot be resolved")
     return ""

@@ -16,7 +16,7 @@ from bottleneck.run.world import World
 from bottleneck.target.target import TcpPeer
 from probes.core.records import DROPS, Endpoint, Skipped
 from probes.core.stage import LONG_BUDGET_SECONDS, Unavailable
-from probes.net import transfer
+from probes.net import callers, transfer
 from probes.programs import iperf3
 from probes.stages import tcp
 
@@ -138,4 +138,4 @@ class Transfers:
             found = socket.getaddrinfo(peer.host, None, type=socket.SOCK_STREAM)
         except OSError:
             return False
-        return self.world.address in {str(each[4][0]) for each in found}
+        return self.world.address in {callers.with_zone(each[4]) for each in found}
