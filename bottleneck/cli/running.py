@@ -128,6 +128,10 @@ def _native_command(command: str | None, where: Target) -> tuple[str, ...]:
     if command is None:
         return ()
     option = "--native-command"
+    if Path(command.partition(" ")[0]).name == "smbclient":
+        use = "bottleneck diagnose //host/share --agent SPEC"
+        text = f"{option}: smbclient uses no mount; use `{use}`: the server copies with smbclient"
+        raise Refused("usage", text)
     if not where.path:
         raise Refused("usage", f"{option}: TARGET must be a folder of a mounted share")
     try:

@@ -33,6 +33,9 @@ _OPEN = re.compile(r"-[A-Za-z]{1,4}|--[a-z-]+|([io]f=)?\{(source|target)\}")
 _BETWEEN = re.compile(r"[\s=:@,;'\"]+")
 _BRACES = re.compile("|".join(map(re.escape, (SOURCE, TARGET))))
 _READY = b"\n"
+UNSTEADY = "source file is being updated"
+"""What rclone says where a mount sets a file's time anew when it has written it back."""
+UNSTEADY_REMEDY = "; use 'rclone copyto --local-no-check-updated {source} {target}'"
 
 # Both wait at a gate, so that the start of an interpreter is no part of the copy.
 _GATED_PROGRAM = 'echo; read -r go; exec "$@" </dev/null >/dev/null'
@@ -226,7 +229,8 @@ class Copying:
                 os.killpg(self._process.pid, signal.SIGKILL)
         if code:
             ended, line = f"it ended with {code}", self._last_line()
-            raise CopyBroke(f"{ended}: {line or 'no message'}" if self._braced else line or ended)
+            told = f"{ended}: {line or 'no message'}" if self._braced else line or ended
+            raise CopyBroke(told + (UNSTEADY_REMEDY if UNSTEADY in line else ""))
 
     def _end(self) -> str:
         """Kills what did not end in time, and says whether that did it."""

@@ -30,7 +30,13 @@ RSYNC = pytest.param(
     id="rsync",
     marks=pytest.mark.skipif(not Path("/usr/bin/rsync").exists(), reason="NOT RUN: no rsync"),
 )
+RCLONE = pytest.param(
+    ("/usr/bin/rclone", "copyto", "--local-no-check-updated", "{source}", "{target}"),
+    id="rclone",
+    marks=pytest.mark.skipif(not Path("/usr/bin/rclone").exists(), reason="NOT RUN: no rclone"),
+)
 COMMANDS = [
+    RCLONE,
     RSYNC,
     pytest.param(("/bin/cp", "{source}", "{target}"), id="cp"),
     pytest.param(("/bin/dd", "if={source}", "of={target}", "bs=64K"), id="dd"),
@@ -85,6 +91,10 @@ def test_what_a_command_copied_is_intact_and_durable(run, ends, setting, copy, c
     [
         ('cat "$0/x" "$0/y"; exit 23', "it ended with 23: .*/source-[0-9a-f]+/y: Not a directory"),
         ("exit 5", "it ended with 5: no message"),
+        (  # by base64, as no word of the command is repeated
+            "echo c291cmNlIGZpbGUgaXMgYmVpbmcgdXBkYXRlZA== | base64 -d >&2; exit 6",
+            r"updated; use 'rclone copyto --local-no-check-updated \{source\} \{target\}'$",
+        ),
         ("kill -9 $$", "it ended with -9: no message"),
         ("true", r"it ended well, but made no file at \{target\}"),
         ('mkdir "$1"; cp "$0" "$1"', r"it ended well, but made no file at \{target\}"),
@@ -200,6 +210,11 @@ def test_an_installed_agent_runs_no_command():
         ),
         (".", "no-such-program-47 {source} {target}", "no-such-program-47: not found on this host"),
         ("//192.0.2.1/x", "cp {source} {target}", "TARGET must be a folder of a mounted share"),
+        (
+            ".",
+            "smbclient //nas/x -c 'put {source}'",
+            "smbclient uses no mount; use `bottleneck dia",
+        ),
     ],
 )
 def test_a_command_that_cannot_copy_is_wrong_usage(capsys, target, command, why):
