@@ -80,9 +80,8 @@ def headline(result: Result) -> str:
 
 def _suspect(fleet: Fleet, found: Found) -> Node | None:
     """Returns the only node that all unexplained slow pairs pass, if they are several."""
-    if len(found.unexplained) < 2:
-        return None
-    shared = set.intersection(*(set(fleet.nodes(each)) for each in found.unexplained))
+    passed = [set(fleet.nodes(each)) for each in found.unexplained]
+    shared = set.intersection(*passed) if len(passed) > 1 else set()
     return shared.pop() if len(shared) == 1 else None
 
 

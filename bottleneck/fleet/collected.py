@@ -133,9 +133,8 @@ def _json_files(folder: Path, found: Collected) -> Iterator[Path]:
     """Yields *.json of a folder and those below it; one that cannot be listed is unread."""
 
     def note(error: OSError) -> None:
-        name = Path(str(error.filename)).name
-        found.unread[name] = f"cannot be listed: {error.strerror}"
-        found.skipped[name] = f"cannot be listed: {error.strerror}; skipped"
+        name, why = Path(str(error.filename)).name, f"cannot be listed: {error.strerror}"
+        found.unread[name], found.skipped[name] = why, f"{why}; skipped"
 
     for at, folders, names in os.walk(folder, onerror=note):
         yield from (Path(at, name) for name in (*folders, *names) if name.endswith(".json"))

@@ -69,9 +69,8 @@ class Result:
     @property
     def is_decided(self) -> bool:
         """Whether every pair that was tried has a rate, and nothing is in doubt."""
-        doubts = self.missing or self.undecided or self.unmeasured
-        if self.unread and not self.culprits:
-            return False
+        unread = self.unread if not self.culprits else ()
+        doubts = self.missing or self.undecided or self.unmeasured or unread
         if self.together is not None and not self.together.is_decided:
             return False
         return bool(self.found) and not (doubts or self.found[0].unexplained)

@@ -195,18 +195,16 @@ def _connect(
 
 def _listen(address: str, receive_buffer_bytes: int) -> socket.socket:
     if address:
-        listener = None
-        try:
+        with contextlib.suppress(socket.gaierror):  # a link-local one has the client's zone
             family, _, _, _, where = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
             listener = socket.socket(family, socket.SOCK_STREAM)
-            listener.bind(where)
-        except OSError:
-            # Behind an address translation the address that clients use is not the host's own,
-            # and the zone of a link-local one is the client's.
-            if listener is not None:
+            try:
+                listener.bind(where)
+            except OSError:
+                # Behind an address translation the address that clients use is not the host's own.
                 listener.close()
-        else:
-            return _waiting_for_calls(listener, receive_buffer_bytes)
+            else:
+                return _waiting_for_calls(listener, receive_buffer_bytes)
     if socket.has_dualstack_ipv6():
         listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
