@@ -1,0 +1,73 @@
+"""A share that is mounted by a real kernel's SMB client, in a virtual machine.
+
+BOTTLENECK_VM names a program that boots one: `$BOTTLENECK_VM run JOB SECONDS` runs `bash JOB` there
+as root, below this host's files, and prints what it prints. Its namespaces `client` and `server`
+have a card each on one wire. It runs some twenty times slower than this host: no rate counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+VM = os.environ.get("BOTTLENECK_VM", "")
+SECONDS = 540
+OWN_OPTIONS = ("rsize=", "wsize=", "cache=strict")
+"""That the kernel's mount has by itself."""
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.timeout(SECONDS + 60),
+    pytest.mark.skipif(
+        not VM,
+        reason="NOT TESTED here: set BOTTLENECK_VM to a program that boots a kernel with cifs, "
+        "netem and dm-crypt",
+    ),
+]
+WORLDS: dict[str, tuple[dict[str, str], set[str]]] = {
+    "near": ({}, {"cpu", "unknown", "instrument"}),
+    "20 ms": ({"NETEM": "delay 10ms"}, {"cpu", "unknown", "smb", "tcp", "instrument"}),
+    "1 % lost": ({"NETEM": "delay 10ms loss 1%"}, {"network", "unknown"}),
+    "cache=none": ({"MOUNT": ",cache=none"}, {"smb", "cpu", "unknown"}),
+    "dm-crypt below": ({"CRYPT": "yes"}, {"cpu", "disk", "unknown", "instrument"}),
+}
+"""What the job is told, and the components that may be named of the mount's copies."""
+
+
+def run_in_vm(tmp_path: Path, told: dict[str, str]) -> tuple[str, list[dict[str, Any]]]:
+    """What the job printed, and the copies of its report."""
+    words = {"MOUNT": "", "NETEM": "", "CRYPT": "", "ROOT": str(ROOT), "PYTHON": sys.executable}
+    set_ = "".join(f"{name}='{value}'\n" for name, value in (words | told).items())
+    job = tmp_path / "job.sh"
+    job.write_text(set_ + (ROOT / "tests/lab/mounted.sh").read_text())
+    done = subprocess.run(
+        ["bash", VM, "run", str(job), str(SECONDS)], capture_output=True, text=True, check=False
+    )
+    print(done.stdout, done.stderr)
+    lines = [each for each in done.stdout.splitlines() if each.startswith("COPIES ")]
+    assert lines, done.stdout[-2000:] + done.stderr[-500:]
+    return done.stdout, json.loads(lines[-1].removeprefix("COPIES "))
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_mounted_share_is_judged_right_and_nothing_is_left(tmp_path: Path, name: str) -> None:
+    told, components = WORLDS[name]
+    text, copies = run_in_vm(tmp_path, told)
+    made = [each for each in copies if each["dialect"] == "native" and each["bytes_per_second"]]
+    assert made, text
+    for each in made:
+        verdict = each["verdict"]
+        assert verdict["component"] in components, (each["copy"], verdict)
+        advice = " ".join(each["advice"])
+        assert name == "cache=none" or not any(word in advice for word in OWN_OPTIONS), advice
+    if name == "1 % lost":
+        assert "loss" in {each["verdict"]["cause"] for each in made}
+    if name == "cache=none":
+        assert "cache=none" in json.dumps(made)
+    assert "left:  \n" in text + "\n", text
