@@ -28,6 +28,8 @@ from probes.system.waiting import signal
 __all__ = ("AgentLost", "Host", "Observation", "Pair", "PartlyRan", "Ran", "StageError")
 GREETING_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
+REMAINS = "may remain"
+"""In the text of a hold that could not remove what it made."""
 SILENT_SECONDS = 0.2
 """For the same of an agent that left one unanswered."""
 LAST_WORDS_SECONDS = 1.0
@@ -173,11 +175,16 @@ class Host(replies.Stream):
     ) -> Iterator[Callable[[], Endpoint]]:
         """The same; what is yielded waits until it is there."""
         number = self._begin("hold", name, setting, seconds, peer)
-        until, is_open = time.monotonic() + opening_seconds, False
+        until = time.monotonic() + opening_seconds
+        is_open: bool | None = None  # nobody has heard of it yet
 
         def opened() -> Endpoint:
             nonlocal is_open
-            reply = self.next(number, until, name)
+            try:
+                reply = self.next(number, until, name)
+            except Exception:
+                is_open = False
+                raise
             is_open = True
             held = self._checked(replies.endpoint, reply)
             return held if held.access else replace(held, access=peer.access)
@@ -195,14 +202,15 @@ class Host(replies.Stream):
         if self.is_remote and getattr(setting, "folder", False) and text not in self.unclosed:
             self.unclosed.append(text)
 
-    def _close_hold(self, number: int, name: str, opened: bool, setting: Any) -> None:
+    def _close_hold(self, number: int, name: str, opened: bool | None, setting: Any) -> None:
+        """opened: None: it may be under way, and says what stays where it cannot go back."""
         if self.lost:
             self._note_files(setting)
             return
         timeout_seconds = SILENT_SECONDS if self.silent else CLOSING_SECONDS
         try:
             self._write(protocol.encode({"id": number, "do": "close"}), timeout_seconds)
-            if opened:
+            if opened is not False:
                 self.next(number, time.monotonic() + timeout_seconds, f"closing {name}")
             self.silent = False
         except (AgentLost, StageError, Refused, Unavailable, OSError) as error:
@@ -210,7 +218,7 @@ class Host(replies.Stream):
             self.silent = isinstance(error, (AgentLost, OSError))
             if self.silent and self.is_remote:
                 self._note_files(setting)
-            else:
+            elif opened or REMAINS in str(error):
                 self.unclosed.append(f"{self.side}: closing the {name}: {error}")
 
     @contextmanager

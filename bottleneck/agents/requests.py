@@ -142,6 +142,7 @@ def hold(request: protocol.Message, takes: Takes) -> Work:
 
     def work(tell: Tell, control_fd: int) -> None:
         peer, module = _peer(request), takes.imported()
+        signal.signal(signal.SIGTERM, _end)
         held = module.hold(protocol.from_plain(module.Setting, request["setting"]), peer)
         _keep(held, peer, tell, control_fd)
 

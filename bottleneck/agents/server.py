@@ -279,6 +279,7 @@ class Agent:
             except Exception as error:  # the step fails by it, and not the agent
                 event = failure(error)
                 task.child.kill()
+        task.started |= "endpoint" in event
         if not {"sample", "endpoint"} & set(event):
             task.told = True
         self.session.hand_out(task.number, task.do, task.name, event)
@@ -298,7 +299,7 @@ class Agent:
 
     def close_control(self, task: Optional[Task], window: Any = None) -> None:
         """Asks a child to end; window: the copy's time, for one that observed it."""
-        if task is not None and task.do == "initiate":
+        if task is not None and (task.do == "initiate" or task.do == "hold" and not task.started):
             task.child.terminate()
         if task is not None and task.open:
             task.open = False

@@ -10,12 +10,13 @@ from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import wifi_text
 from bottleneck.analysis.phrases import known
 from bottleneck.analysis.rules.bus.links import slot_text
+from bottleneck.analysis.rules.network import wrong_path
 from bottleneck.documents.document import Block, Fact, Facts, Points, Text, points
 from bottleneck.documents.stages import grouped
 from bottleneck.report.report import Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
-from probes.core.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
+from probes.core.records import SIDES, Details, FolderFacts, HostFacts, InterfaceFacts, Measured
 
 NAME_CHARACTERS = 120
 MOST_LINES = 12
@@ -220,6 +221,14 @@ def _other_paths(details: Details) -> Iterator[str]:
         use = ", in use" if steps.flag(way, "in_use") else ""
         card = safe(steps.word(way, "interface") or "an unknown interface", 24)
         yield f"{safe(steps.word(way, 'address') or '', 60)} by {card}{use}: {told}"
+    for sender in SIDES:
+        found = wrong_path.faster_of(details, sender)
+        if found is not None:
+            used, better = (units.rate_text(e.carried(sender)) for e in found)
+            yield (
+                f"use {safe(found[1].address, 60)} in TARGET: what the {sender} sends runs at "
+                f"{better} there, at {used} on the path in use"
+            )
     if len(ways) == 1:
         yield "no other path: no further address of the server is in a network of this host"
 

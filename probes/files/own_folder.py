@@ -252,10 +252,13 @@ def _removed(path: str, made: OwnFolder, opened: list[int]) -> None:
 
     def work() -> None:
         for fd in opened:
+            # What was not sent yet would be sent first, and its thread may still write.
+            with contextlib.suppress(OSError):
+                os.ftruncate(fd, 0)
             # First: NFS and FUSE only hide an open file, and its folder would stay.
             with contextlib.suppress(OSError):
                 os.close(fd)
-        made.remove()
+        made.remove(REMOVE_SECONDS / 2)
 
     try:
         answered(path, time.monotonic() + REMOVE_SECONDS, work)

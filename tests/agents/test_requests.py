@@ -397,6 +397,26 @@ def test_an_agent_whose_client_is_silent_ends_with_its_folder(tmp_path, work, li
     assert not list(tmp_path.iterdir())
 
 
+def test_a_folder_whose_source_is_still_written_goes_when_the_agent_ends(tmp_path):
+    """As behind SIGTERM while a slow mount takes the source: its writer cannot be waited for."""
+    program = "import threading; from probes.files import source_file; from bottleneck.agents "
+    program += (
+        "import server; source_file.fill = lambda *_: threading.Event().wait(); server.main()"
+    )
+    setting = own_folder.Setting(str(tmp_path), "0" * 16, 1 << 22, 600.0, "00")
+    held = {"id": 1, "do": "hold", "name": "mounted-folder", "seconds": 600.0}
+    held["setting"] = typed.to_plain(setting)
+    held["peer"] = protocol.endpoint_to_plain(Endpoint())
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, bufsize=0
+    ) as agent:
+        agent.stdin.write(protocol.encode(held))
+        assert until(lambda: list(tmp_path.glob("*/source-*")))
+        agent.stdin.close()
+        assert agent.wait() == 0
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_blank_line_is_a_sign_of_life_of_a_client_and_no_request():
     with Path(os.devnull).open("wb") as replies:
         for sign in (b"", b"\n"):

@@ -25,6 +25,16 @@ def test_each_path_is_shown_with_what_it_carries():
     ]
 
 
+def test_a_faster_path_than_the_one_in_use_is_said_with_the_address_to_use():
+    assert [line for line in lines("wrong-path.json") if line.startswith("use ")] == [
+        "use address-2 in TARGET: what the client sends runs at 1.51 GB/s there, at 12.0 MB/s on "
+        "the path in use",
+        "use address-2 in TARGET: what the server sends runs at 1.50 GB/s there, at 12.0 MB/s on "
+        "the path in use",
+    ]
+    assert not [line for line in lines("contention.json") if line.startswith("use ")]
+
+
 def test_the_servers_interfaces_are_shown_as_it_tells_them_over_smb():
     card = {"address": "192.0.2.1", "rate_bytes_per_second": 1.25e9, "rss": True, "rdma": False}
     target = {"interfaces": [card, {"address": "fd00::1", "rdma": True}]}

@@ -5,7 +5,7 @@ The cost of many small messages, and the path's own loss apart from this tool's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from bottleneck.analysis import steps
@@ -109,8 +109,21 @@ def _as_measured(cells: Cells) -> Row:
     rows = [each.row for each in cells if each.row["warm_one_seconds"]]
     rates = {each["message_bytes"]: each["warm_one_bytes_per_second"] for each in rows}
     best = max(rates.values(), default=None)
-    half = best and min(size for size, rate in rates.items() if rate >= best / 2)
+    half = best and _size_at(rates, best / 2)
     return {"shortest": next(iter(rows), None), "best_bytes_per_second": best, "half_bytes": half}
+
+
+def _size_at(rates: Mapping[int, float], level: float) -> int:
+    """The size of message from which on a rate is reached: between two that were measured the time
+    rises in a straight line."""
+    size = min(size for size, rate in rates.items() if rate >= level)
+    shorter = max((each for each in rates if each < size), default=0)
+    if not shorter:
+        return size
+    first, then = shorter / rates[shorter], size / rates[size]
+    slope = (then - first) / (size - shorter)
+    # size / time = level, with time = first + slope x (size - shorter)
+    return round(level * (first - slope * shorter) / (1 - slope * level))
 
 
 def _latency(result: Found) -> float | None:

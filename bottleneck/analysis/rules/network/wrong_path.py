@@ -17,7 +17,7 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 from probes.core import lenient
 from probes.core.lenient import Positive
-from probes.core.records import Measured
+from probes.core.records import Details, Measured
 
 CAUSE = Cause("network", "wrong-path", "slower path", stays=True)
 FASTER_RATIO = 1.3
@@ -72,12 +72,20 @@ def faster(report: Report, sender: str) -> Faster | None:
     for index, (step, outcome) in enumerate(report.entries):
         if step.stage != "paths" or not isinstance(outcome, Measured):
             continue
-        ways = lenient.record(Ways, outcome.details).ways
-        used = next((each for each in ways if each.in_use), None)
-        better = max(ways, key=lambda each: each.carried(sender), default=None)
-        least = 0.0 if used is None else FASTER_RATIO * used.carried(sender)
-        if used is not None and better is not None and better.carried(sender) >= least > 0:
-            return Faster(index, used, better)
+        found = faster_of(outcome.details, sender)
+        if found is not None:
+            return Faster(index, *found)
+    return None
+
+
+def faster_of(details: Details, sender: str) -> tuple[Way, Way] | None:
+    """The way in use, and the fastest other of a paths step; None: none carries clearly more."""
+    ways = lenient.record(Ways, details).ways
+    used = next((each for each in ways if each.in_use), None)
+    better = max(ways, key=lambda each: each.carried(sender), default=None)
+    least = 0.0 if used is None else FASTER_RATIO * used.carried(sender)
+    if used is not None and better is not None and better.carried(sender) >= least > 0:
+        return used, better
     return None
 
 
