@@ -175,15 +175,11 @@ class Native:
         return self.world.client.hold("mounted-folder", setting, Endpoint(), lifetime, opening)
 
     def measure(self, stack: ExitStack) -> Tasks[None]:
-        """All four copies once."""
-        for copy in plan.COPY_ORDER:
-            yield from self._copy(copy, stack)
-
-    def repeat(self, stack: ExitStack) -> Tasks[None]:
-        """The copies in turn, as often as the time allows: drift hits them alike."""
-        for _ in range(0 if self.world.options.runs else plan.MAX_ROUNDS - 1):
-            for copy in filter(self._fits, plan.COPY_ORDER):
-                yield from self._copy(copy, stack)
+        """All four copies in turn, as often as the time allows: drift hits them alike."""
+        for number in range(1 if self.world.options.runs else plan.MAX_ROUNDS):
+            for copy in plan.COPY_ORDER:
+                if number == 0 or self._fits(copy):
+                    yield from self._copy(copy, stack)
 
     def _step(self, copy: str) -> Step:
         """The step of a copy, without what changes from run to run."""

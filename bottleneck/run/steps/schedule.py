@@ -204,8 +204,6 @@ class Schedule:
     def tasks(self) -> Tasks[None]:
         """Every step that the options and the budget allow."""
         for _ in self.rounds():
-            if self.native is not None and self.world.wants("native-copy"):
-                yield from self.native.measure(self.stack)
             if self.world.wants("smb-copy"):
                 yield from self._copies()
             else:
@@ -273,7 +271,7 @@ class Schedule:
         return (yield from self._limits(worth, first))
 
     def _limits(self, worth: Worth, carried: bool = False) -> Tasks[tuple[str, ...]]:
-        """This tool, the network and the disks, each alone; the copies through a mount again.
+        """This tool, the network and the disks, each alone; and the copies through a mount.
 
         worth: the disks to measure; if the copies are clear, this tool is not measured either.
         carried: one stream each way was made. Returns the names of skipped tests.
@@ -292,7 +290,7 @@ class Schedule:
                 self.disks.hold_sources(self.stack)
             left_out += yield from self.disks.measure(worth)
         if native is not None:
-            yield from native.repeat(self.stack)
+            yield from native.measure(self.stack)
         return tuple(left_out)
 
     def _explained(self, copies: Copies, left_out: tuple[str, ...] = ()) -> Tasks[None]:
