@@ -6,7 +6,6 @@ fact, and a radio link changes its rate while it is looked at.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_text
 from probes.core.records import SIDES, HostFacts, InterfaceFacts
+from probes.files.folders import SMB_FILESYSTEMS
 
 TOLERANCE_RATIO = 0.01
 """By how much a rate may be above the bound: clocks, and UDP's shorter headers."""
@@ -138,21 +138,22 @@ def _faster_than_tcp(report: Report, found: Found) -> str | None:
     """
     mount, verb = found.details.mount, steps.verb_and_cache(found.setting.copy)[0]
     best = steps.fastest(believed(report, steps.sender(verb, found.step.initiator)))
-    if best is None or "multichannel" in mount.options.split(","):
+    alone = [each.rate.median for each in steps.measured(report, "loopback")]
+    one_path = mount.filesystem in SMB_FILESYSTEMS or mount.filesystem.startswith("fuse.")
+    if best is None or not alone or not one_path or "multichannel" in mount.options.split(","):
         return None
     copies = (each for each in steps.measured(report, "smb-copy") if verb in each.setting.copy)
     ours = steps.fastest(each for each in copies if each.step.initiator == found.step.initiator)
-    alone = [each.rate.median for each in steps.measured(report, "loopback")]
-    is_own_limit = min(alone, default=math.inf) < INSTRUMENT_RATIO * best.rate.median
-    most = max(each.rate.median for each in (best, ours) if each is not None)
-    if is_own_limit or found.rate.median <= most or not differ(found.rate, best.rate):
+    most = max((each.rate for each in (best, ours) if each is not None), key=lambda e: e.median)
+    is_own_limit = min(alone) < INSTRUMENT_RATIO * best.rate.median
+    if is_own_limit or found.rate.median <= most.median or not differ(found.rate, most):
         return None
     did = "acknowledged bytes that had not arrived at the server yet"
     if verb == "pull":
         did = "delivered bytes that did not come from the server in this copy"
     return (
-        f"Not credible: TCP moved at most {rate_text(best.rate.median)} the same way. A cache of "
-        f"the mount ({mount.filesystem or 'unknown file system'}) {did}."
+        f"Not credible: TCP moved at most {rate_text(best.rate.median)} the same way. Inferred: a "
+        f"cache of the mount ({mount.filesystem}) {did}."
     )
 
 

@@ -24,7 +24,10 @@ ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 FAILED, OUT_OF_TIME = "The copy failed", "out of time"
 SUSPECTS = 2
 """Likeliest limits that the next test should tell apart."""
-WITHOUT_CACHE = "Run again with //host/share as TARGET: its copies do not use the mount's cache."
+WITHOUT_CACHE = (
+    "If the server shares the folder over SMB, run again with //host/share as TARGET: those copies "
+    "do not use the mount's cache."
+)
 FLUSH_RATIO = 0.1
 """Of a copy's time, from which on its flush is worth a sentence."""
 

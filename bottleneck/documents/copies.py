@@ -97,7 +97,7 @@ def cache_growth(report: Report) -> Iterator[document.Block]:
 def moved(report: Report) -> Iterator[document.Block]:
     """What each copy's check, process, requests and connection came to.
 
-    verified: the share of the bytes that was compared; CPU: of the client's process alone; pending:
+    verified: the share of the bytes that was compared; CPU: of this tool's process; pending:
     interim replies; window: the sender's congestion window, median; stolen: by a hypervisor.
     """
     titles = ("user CPU", "system", "requests", "pending", "retransmits", "window", "stolen")

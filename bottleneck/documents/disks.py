@@ -115,12 +115,14 @@ def _raid(told: dict[str, Any]) -> Iterator[str]:
     if level is not None:
         yield safe(level, 24)
     if lost is not None:
-        yield f"degraded by {units.count_text(lost)}"
+        yield f"degraded: {units.count_text(lost)} disk{'' if lost == 1 else 's'}"
     if doing not in (None, "idle", "none"):
         speed = steps.positive(told, "sync_bytes_per_second")
         yield f"{safe(doing, 16)}{f' at {units.rate_text(speed)}' if speed else ''}"
     if members:
-        yield f"of {safe(' and '.join(members[:MOST_LAYERS]), 80)}"
+        more = len(members) - MOST_LAYERS
+        rest = f" and {more} more" if more > 0 else ""
+        yield f"of {safe(' and '.join(members[:MOST_LAYERS]), 80)}{rest}"
 
 
 MOST_FILES = 8

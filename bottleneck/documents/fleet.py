@@ -63,7 +63,7 @@ def headline(result: Result) -> str:
         return f"Bottleneck: {cap_text(first.verdict)}, the same for {who}"
     found = result.found[0]
     if count := len(found.unexplained):
-        if suspect := _suspect(result.fleet, found):
+        if suspect := _suspect(result, found):
             return f"Bottleneck: not identified, {name_of(suspect)} is suspected"
         return f"Bottleneck: not identified, no shared host explains {_pairs(count, 'slow ')}"
     usual, least = rate_text(found.usual_bytes_per_second), SLOW * found.usual_bytes_per_second
@@ -78,11 +78,14 @@ def headline(result: Result) -> str:
     return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}{lost}"
 
 
-def _suspect(fleet: Fleet, found: Found) -> Node | None:
-    """Returns the only node that all unexplained slow pairs pass, if they are several."""
-    passed = [set(fleet.nodes(each)) for each in found.unexplained]
+def _suspect(result: Result, found: Found) -> Node | None:
+    """Returns the only node that all unexplained slow pairs pass, if they are several, and that
+    a faster pair passes too."""
+    passed = [set(result.fleet.nodes(each)) for each in found.unexplained]
     shared = set.intersection(*passed) if len(passed) > 1 else set()
-    return shared.pop() if len(shared) == 1 else None
+    fast = set(result.rates[found.copy]) - set(found.slow)
+    nodes = {each for pair in fast for each in result.fleet.nodes(pair)}
+    return shared.pop() if len(shared) == 1 and shared <= nodes else None
 
 
 def _pairs(count: int, kind: str = "") -> str:
@@ -116,7 +119,7 @@ def sentences(result: Result) -> Iterator[str]:
         )
     if found.unexplained:
         shown = first_text(map(pair_text, found.unexplained), "; ")
-        if suspect := _suspect(result.fleet, found):
+        if suspect := _suspect(result, found):
             yield (
                 f"Slow pairs: {shown}. All are pairs of {name_of(suspect)}, which has a faster "
                 "pair too. To decide, measure the slow pairs again."

@@ -55,6 +55,7 @@ def to_json(result: Result, more: dict[str, Any] | None = None) -> str:
         ],
         **({"together": fleet_together.to_plain(result.together)} if result.together else {}),
         "missing": [{**pair._asdict(), "reason": why} for pair, why in result.missing.items()],
+        "unread": list(result.unread),
         "skipped": list(result.skipped),
     }
     return json.dumps(told, indent=1, allow_nan=False) + "\n"

@@ -226,8 +226,8 @@ def _other_paths(details: Details) -> Iterator[str]:
         if found is not None:
             used, better = (units.rate_text(e.carried(sender)) for e in found)
             yield (
-                f"use {safe(found[1].address, 60)} in TARGET: what the {sender} sends runs at "
-                f"{better} there, at {used} on the path in use"
+                f"faster than the path in use: {safe(found[1].address, 60)} carries {better} of "
+                f"what the {sender} sends, and not {used}"
             )
     if len(ways) == 1:
         yield "no other path: no further address of the server is in a network of this host"

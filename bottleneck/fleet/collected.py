@@ -137,6 +137,7 @@ def _json_files(folder: Path, found: Collected) -> Iterator[Path]:
         found.unread[name], found.skipped[name] = why, f"{why}; skipped"
 
     for at, folders, names in os.walk(folder, onerror=note):
+        folders[:] = [each for each in folders if not each.startswith(".") and each != "lost+found"]
         yield from (Path(at, name) for name in (*folders, *names) if name.endswith(".json"))
 
 

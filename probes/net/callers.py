@@ -61,7 +61,8 @@ def plain(address: str) -> str:
 def with_zone(address: Any) -> str:
     """The IP address of a socket's address, one of a link with its zone: `fe80::1%eth0`."""
     zone = address[3] if len(address) > 3 else 0
-    return f"{address[0]}%{socket.if_indextoname(zone)}" if zone else str(address[0])
+    names = dict(socket.if_nameindex()) if zone else {}
+    return f"{address[0]}%{names.get(zone, zone)}" if zone else str(address[0])
 
 
 def for_socket(address: str, port: int) -> Any:

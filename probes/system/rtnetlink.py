@@ -113,23 +113,24 @@ RTM_NEWNEIGH, RTM_GETNEIGH = 28, 30
 NDA_DST = 1
 NEIGHBOUR = struct.Struct("=BxxxiHBB")
 """ndmsg: family, interface, state, flags, type."""
+UNREACHABLE = 0x01 | 0x20
+"""NUD_INCOMPLETE, NUD_FAILED: nobody answered there."""
 
 
 def in_own_zone(address: str) -> str:
     """Returns a link-local address with this host's zone of it: the interface of that neighbour.
 
-    Another host's zone means nothing here. Any other address returns unchanged, as one does that
-    has a zone of this host's, and one of which no neighbour is known.
+    Another host's zone means nothing here, also where an interface has its name. Any other address
+    returns unchanged, as one does of which no neighbour is known.
     """
     names = dict(socket.if_nameindex())
     plain, _, zone = address.partition("%")
-    local = FAMILY is not None and re.match("fe[89ab]", plain.lower())
-    if not local or zone in names.values():
+    if FAMILY is None or not re.fullmatch("fe[89ab][0-9a-f]?:[0-9a-f:.]*", plain.lower()):
         return address
     packed = socket.inet_pton(socket.AF_INET6, plain)
     answer = dump(RTM_GETNEIGH, NEIGHBOUR.pack(socket.AF_INET6, 0, 0, 0, 0))
-    for (_, index, *_), told in entries(answer, (RTM_NEWNEIGH,), NEIGHBOUR):
-        if told.get(NDA_DST) == packed:
+    for (_, index, state, *_), told in entries(answer, (RTM_NEWNEIGH,), NEIGHBOUR):
+        if told.get(NDA_DST) == packed and not state & UNREACHABLE:
             return f"{plain}%{names.get(index, index)}"
     return address
 
@@ -149,7 +150,7 @@ def outgoing_index(toward: str) -> int | None:
         return None
     zone = toward.partition("%")[2]
     if zone:  # each interface has a route to such addresses
-        return socket.if_nametoindex(zone)
+        return int(zone) if zone.isdecimal() else socket.if_nametoindex(zone)
     with socket.socket(FAMILY, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
         kernel.settimeout(ANSWER_SECONDS)
         kernel.send(route_request(toward))

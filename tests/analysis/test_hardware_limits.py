@@ -206,7 +206,7 @@ def by_the_cache(world, **copy):
 def test_a_mount_faster_than_tcp_acknowledged_into_its_cache(empty_world):
     found = by_the_cache(world := empty_world())
     assert found.verdict.named == ("unknown", None, "inconclusive")
-    told = "TCP moved at most 24.0 MB/s the same way. A cache of the mount (fuse.rclone) ack"
+    told = "24.0 MB/s the same way. Inferred: a cache of the mount (fuse.rclone) acknowledged"
     assert told in found.verdict.sentence
     assert "//host/share as TARGET" in found.advice[0]
     assert "The mount is a FUSE file system (rclone)" in " ".join(found.evidence)
@@ -216,7 +216,13 @@ def test_a_mount_faster_than_tcp_acknowledged_into_its_cache(empty_world):
 
 @pytest.mark.parametrize(
     "copy",
-    [{"rate": (23, 26, 28)}, {"options": "rw,multichannel"}, {"loopback": 30}, {"ours": 210}],
+    [
+        {"rate": (23, 26, 28)},
+        {"options": "rw,multichannel"},
+        {"loopback": 30},
+        {"ours": 206},
+        {"filesystem": "nfs4"},
+    ],
 )
 def test_a_mount_within_noise_over_several_links_or_like_this_tool_is_believed(empty_world, copy):
     assert "Not credible" not in by_the_cache(empty_world(), **copy).verdict.sentence

@@ -198,5 +198,10 @@ def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
     ("server", "address"), [(None, "::1"), ("127.0.0.9", "127.0.0.9")], ids=["rclone", "sshfs"]
 )
 def test_an_agent_over_ssh_has_the_address_that_a_mount_lacks(server, address):
-    mount = SimpleNamespace(server=server, address=None)
+    mount = SimpleNamespace(server=server, address=None, filesystem="fuse.rclone")
     assert native._address(mount, "ssh://root@[::1]:22", None) == address
+
+
+def test_a_mount_without_a_server_has_no_address_of_an_agents_host():
+    mount = SimpleNamespace(server=None, address=None, filesystem="virtiofs")
+    assert native._address(mount, "ssh://root@[::1]:22", None) == ""

@@ -25,14 +25,16 @@ def test_each_path_is_shown_with_what_it_carries():
     ]
 
 
-def test_a_faster_path_than_the_one_in_use_is_said_with_the_address_to_use():
-    assert [line for line in lines("wrong-path.json") if line.startswith("use ")] == [
-        "use address-2 in TARGET: what the client sends runs at 1.51 GB/s there, at 12.0 MB/s on "
-        "the path in use",
-        "use address-2 in TARGET: what the server sends runs at 1.50 GB/s there, at 12.0 MB/s on "
-        "the path in use",
+def test_a_faster_path_than_the_one_in_use_is_said_with_both_rates():
+    end = "of what the client sends, and not 12.0 MB/s"
+    found = [line for line in lines("wrong-path.json") if line.startswith("faster than")]
+    assert found == [
+        f"faster than the path in use: address-2 carries 1.51 GB/s {end}",
+        f"faster than the path in use: address-2 carries 1.50 GB/s {end}".replace(
+            "client", "server"
+        ),
     ]
-    assert not [line for line in lines("contention.json") if line.startswith("use ")]
+    assert not [line for line in lines("contention.json") if line.startswith("faster than")]
 
 
 def test_the_servers_interfaces_are_shown_as_it_tells_them_over_smb():
@@ -52,7 +54,7 @@ def test_a_raid_is_shown_with_its_state_and_members():
     made = Measured((run,), None, None, {"layers": [raid, {"kind": "disk", "name": "sda"}]})
     entries = ((Step("disk", {"side": "server"}, "server"), made),)
     (points,) = disk_points(Report("complete", {}, "", 1.0, {}, None, None, entries, ()))
-    state = "raid5, degraded by 1, recover at 30.0 MB/s, of sda and sdb"
+    state = "raid5, degraded: 1 disk, recover at 30.0 MB/s, of sda and sdb"
     assert points.lines == (f"server: md0 (md) [{state}] on sda",)
 
 

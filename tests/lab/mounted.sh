@@ -20,9 +20,9 @@ done
 cd "$ROOT" || exit 1
 export HOME=/root XDG_STATE_HOME=/root/state
 run=("$PYTHON" -m bottleneck diagnose /mnt/share --folder /mnt/own --agent "exec:$ENTER" --auth-file "$AUTH" --yes)
-at client "${run[@]}" --budget 150 --json /root/found.json
+at client "${run[@]}" --budget 240 --json /root/found.json
 echo "exit $?"
-nsenter --net=/run/netns/client "${run[@]}" --budget 150 >/root/ended 2>&1 &
+nsenter --net=/run/netns/client "${run[@]}" --budget 240 >/root/ended 2>&1 &
 ended=$!
 for _ in $(seq 100); do grep -q 'push.uncached native' /root/ended && break; ls /mnt/share | grep -q bottleneck && break; sleep 1; done
 sleep 8

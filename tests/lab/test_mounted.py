@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 VM = os.environ.get("BOTTLENECK_VM", "")
-SECONDS = 540
+SECONDS = 580
 OWN_OPTIONS = ("rsize=", "wsize=", "cache=strict")
 """That the kernel's mount has by itself."""
 pytestmark = [

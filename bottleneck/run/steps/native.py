@@ -104,7 +104,8 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
     """The server's IP address; empty: neither the mount nor an agent over ssh tells it."""
     if mount is None:
         return ""
-    through_ssh = urlsplit(agent).hostname if agent.startswith("ssh://") else None
+    is_asked = agent.startswith("ssh://") and mount.filesystem not in WITHOUT_A_SERVER
+    through_ssh = urlsplit(agent).hostname if is_asked else None
     for told in (mount.address, mount.server, through_ssh):
         if not told:
             continue

@@ -24,6 +24,8 @@ SHORT_BYTES = 1 << 20
 SIGNING_SECURITIES = ("ntlmi", "ntlmv2i", "ntlmsspi", "krb5i")
 """The kernel appends an i to the kind of login of a session that signs."""
 OLD_VERSIONS = {"1.0": "SMB1", "2.0": "SMB 2.0.2"}
+BEST_BYTES = "4194304"
+"""The most that the kernel takes for rsize and wsize (mount.cifs(8))."""
 _INSTEAD = {
     "rsize": "rsize=4194304",
     "wsize": "wsize=4194304",
@@ -123,7 +125,10 @@ def remedy(made: Found, verb: str) -> str:
     without = f" without {unsafe} if the network is trusted" if unsafe else ""
     if not named and made.details.command:
         return "Repeat without --native-command: if cp is faster, the command limits its copies"
+    size = "rsize" if verb == "pull" else "wsize"
     if not (wanted or unsafe):
-        return "Copy several files at once: the mount's options are not the cause"
-    options = f" with `-o {','.join(wanted)}`" if wanted else ""
-    return f"Mount the share{options}{' and' if wanted and unsafe else ''}{without}"
+        if options(made).get(size) == BEST_BYTES:
+            return "Copy several files at once: no option of the mount explains it"
+        wanted = [f"{size}={BEST_BYTES}"]
+    with_options = f" with `-o {','.join(wanted)}`" if wanted else ""
+    return f"Mount the share{with_options}{' and' if wanted and unsafe else ''}{without}"

@@ -110,7 +110,13 @@ def test_options_that_the_mount_has_are_not_advised(world):
     world.copy("push.cached", (109, 110, 111))
     world.native("push.cached", (58, 60, 61), DEFAULTS)
     first = world.diagnosed().advice[0]
-    assert first == "Copy several files at once: the mount's options are not the cause."
+    assert first == "Copy several files at once: no option of the mount explains it."
+
+
+def test_a_size_below_what_the_kernel_takes_is_advised_to_be_raised(world):
+    world.copy("push.cached", (109, 110, 111))
+    world.native("push.cached", (58, 60, 61), DEFAULTS.replace("wsize=4194304", "wsize=1048576"))
+    assert world.diagnosed().advice[0] == "Mount the share with `-o wsize=4194304`."
 
 
 @pytest.mark.parametrize("cores", [(0.86, 0.2), (0.9, 0.86)])
