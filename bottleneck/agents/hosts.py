@@ -218,7 +218,7 @@ class Host(replies.Stream):
             self.silent = isinstance(error, (AgentLost, OSError))
             if self.silent and self.is_remote:
                 self._note_files(setting)
-            elif opened or REMAINS in str(error):
+            elif opened or self.silent or REMAINS in str(error):
                 self.unclosed.append(f"{self.side}: closing the {name}: {error}")
 
     @contextmanager

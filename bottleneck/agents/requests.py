@@ -142,7 +142,6 @@ def hold(request: protocol.Message, takes: Takes) -> Work:
 
     def work(tell: Tell, control_fd: int) -> None:
         peer, module = _peer(request), takes.imported()
-        signal.signal(signal.SIGTERM, _end)
         held = module.hold(protocol.from_plain(module.Setting, request["setting"]), peer)
         _keep(held, peer, tell, control_fd)
 
@@ -162,6 +161,7 @@ def respond(request: protocol.Message, takes: Takes) -> Work:
 
 
 def _keep(held: Any, peer: Endpoint, tell: Tell, control_fd: int) -> None:
+    signal.signal(signal.SIGTERM, _end)
     with held as endpoint:
         tell({"endpoint": protocol.endpoint_to_plain(endpoint, peer.access)})
         os.read(control_fd, 1)

@@ -23,6 +23,7 @@ from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.model import Band, looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
+from bottleneck.analysis.rules.smb import mount
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, percent_text, rate_text
@@ -331,6 +332,8 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
         yield f"Not measured: the limit of {names}."
+    if cap is None and copy.native:
+        yield from mount.option_lines(made, copy.verb)
     yield from filter(None, [unknown.through_fuse(made), unknown.flushed_late(copy, made)])
     if made.details.flushed is False:
         yield "The copy was not flushed at its end: its rate is that of acknowledged writes."

@@ -15,7 +15,6 @@ from bottleneck.analysis.steps import Found
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_text
 from probes.core.records import SIDES, HostFacts, InterfaceFacts
-from probes.files.folders import SMB_FILESYSTEMS
 
 TOLERANCE_RATIO = 0.01
 """By how much a rate may be above the bound: clocks, and UDP's shorter headers."""
@@ -139,7 +138,7 @@ def _faster_than_tcp(report: Report, found: Found) -> str | None:
     mount, verb = found.details.mount, steps.verb_and_cache(found.setting.copy)[0]
     best = steps.fastest(believed(report, steps.sender(verb, found.step.initiator)))
     alone = [each.rate.median for each in steps.measured(report, "loopback")]
-    one_path = mount.filesystem in SMB_FILESYSTEMS or mount.filesystem.startswith("fuse.")
+    one_path = mount.filesystem.startswith(("cifs", "smb", "fuse."))
     if best is None or not alone or not one_path or "multichannel" in mount.options.split(","):
         return None
     copies = (each for each in steps.measured(report, "smb-copy") if verb in each.setting.copy)

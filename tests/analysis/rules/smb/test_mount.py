@@ -128,6 +128,15 @@ def test_a_mount_is_not_blamed_beside_nearly_full_cores_of_the_client(world, cor
     assert "round-trips" not in world.named()
 
 
+def test_an_option_that_costs_is_named_also_where_the_limit_is_not_clear(world):
+    world.copy("push.cached", (55, 64, 66))
+    full = {"core_busy_ratios": (0.9, 0.8)}
+    world.native("push.cached", (52, 60, 68), "rw,cache=none", client=full)
+    found = world.diagnosed()
+    assert found.verdict.component == "unknown"
+    assert any("The mount option cache=none turned off" in each for each in found.evidence)
+
+
 def test_a_full_core_under_the_systems_copy_is_no_instrument(empty_world, says):
     world = empty_world()
     world.tcp("pull", 1100)
