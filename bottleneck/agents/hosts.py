@@ -176,7 +176,7 @@ class Host(replies.Stream):
         """The same; what is yielded waits until it is there."""
         number = self._begin("hold", name, setting, seconds, peer)
         until = time.monotonic() + opening_seconds
-        is_open: bool | None = None  # nobody has heard of it yet
+        is_open: bool | None = None  # no reply yet
 
         def opened() -> Endpoint:
             nonlocal is_open
@@ -203,7 +203,7 @@ class Host(replies.Stream):
             self.unclosed.append(text)
 
     def _close_hold(self, number: int, name: str, opened: bool | None, setting: Any) -> None:
-        """opened: None: it may be under way, and says what stays where it cannot go back."""
+        """opened: None: no reply came yet, and the next one tells what could not be removed."""
         if self.lost:
             self._note_files(setting)
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis.claim import GAP
 from bottleneck.analysis.finding import Claim, Ladder, Part
 from bottleneck.analysis.steps import Copy, Found
-from probes.core.records import Spread
+from probes.core.records import Measured, Spread
 
 SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
 STOLEN_RATIO = 0.1
@@ -32,7 +32,7 @@ def scattered(rate: Spread) -> bool:
 
 def bounded(copy: Copy, made: Found, confidence: float) -> float:
     """A confidence, less where the cold source is unproven, runs scatter or cores were stolen."""
-    stolen = ROBBED_TRUST if stolen_ratio(made) > STOLEN_RATIO else 1.0
+    stolen = ROBBED_TRUST if stolen_ratio(made.outcome) > STOLEN_RATIO else 1.0
     apart = SCATTERED_TRUST if scattered(made.rate) else 1.0
     return min(confidence, proof(copy, made), stolen, apart)
 
@@ -44,9 +44,9 @@ def proof(copy: Copy, made: Found) -> float:
     return unproven if copy.cache == "uncached" and not cache.proven else 1.0
 
 
-def stolen_ratio(made: Found) -> float:
+def stolen_ratio(outcome: Measured) -> float:
     """Share of a host's cores that its hypervisor gave to somebody else meanwhile, the larger."""
-    usages = (made.outcome.initiator, made.outcome.responder)
+    usages = (outcome.initiator, outcome.responder)
     return max(usage.steal_ratio if usage else 0.0 for usage in usages)
 
 

@@ -305,7 +305,7 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
             f"({', '.join(map(rate_text, far_off))}), not counted in the spread. Another load came "
             "and went."
         )
-    stolen = caps.stolen_ratio(made)
+    stolen = caps.stolen_ratio(made.outcome)
     if stolen > caps.STOLEN_RATIO:
         yield (
             f"Steal time was {percent_text(stolen)}: the hypervisor ran other virtual machines. "

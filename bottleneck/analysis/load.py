@@ -8,7 +8,8 @@ from probes.core.records import Usage
 
 SATURATED_RATIO = 0.9
 NEARLY_FULL_RATIO = 0.8
-"""Of a core, also of one that serves a kernel's thread, which is in no process' account."""
+"""Busy share of a core from which on it may be what limits, whoever uses it: a kernel thread's time
+is in no process's account."""
 THROTTLED_RATIO = 0.5
 STARVED_RATIO = 0.5
 """Ready to run and not let, as a share of the window, with idle cores beside: a quota unseen."""
@@ -138,3 +139,8 @@ def load(usage: Usage | None) -> Load | None:
         throttled_ratio=usage.throttled_ratio,
         quota_file=usage.quota_file or "",
     )
+
+
+def is_nearly_full(usage: Usage | None) -> bool:
+    """Whether a host's busiest core may be what limits; False as well where it is unknown."""
+    return usage is not None and usage.busiest_core_ratio >= NEARLY_FULL_RATIO

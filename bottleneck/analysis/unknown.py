@@ -159,7 +159,7 @@ def _lacks(copy: CopyFacts, part: Part) -> str:
 
 
 def through_fuse(made: Found) -> str:
-    """That a FUSE program is between the mount and its server; empty: the kernel alone is."""
+    """A sentence with the FUSE program that serves the mount; empty: the kernel does it alone."""
     kind, _, program = made.details.mount.filesystem.partition(".")
     text = (
         f"The mount is a FUSE file system ({program}): each byte is copied between the kernel and "

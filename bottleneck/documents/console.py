@@ -66,7 +66,7 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
     match name:
         case "copies":
             yield from copies.copies(report, diagnosis)
-            yield from (*copies.moved(report), *copies.cache_growth(report))
+            yield from (*copies.work(report), *copies.cache_growth(report))
             yield from about(*OF_COPIES)
             if diagnosis.chosen is not None and diagnosis.chosen.bytes_per_second:
                 yield Text(explorer_note(diagnosis.chosen.bytes_per_second), "quiet", apart=True)

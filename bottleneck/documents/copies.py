@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck.analysis import phrases, steps
+from bottleneck.analysis.cap import stolen_ratio
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Rung, Verdict
 from bottleneck.analysis.model import looks_like
 from bottleneck.documents import document, stages
@@ -94,8 +95,8 @@ def cache_growth(report: Report) -> Iterator[document.Block]:
     yield from document.points("Growth of the sender's page cache", told)
 
 
-def moved(report: Report) -> Iterator[document.Block]:
-    """What each copy's check, process, requests and connection came to.
+def work(report: Report) -> Iterator[document.Block]:
+    """A line for each copy: its check, its process, its requests and its connection.
 
     verified: the share of the bytes that was compared; CPU: of this tool's process; pending:
     interim replies; window: the sender's congestion window, median; stolen: by a hypervisor.
@@ -106,14 +107,14 @@ def moved(report: Report) -> Iterator[document.Block]:
     table = document.Table("Copies: content, process, requests and connection", columns)
     for step, outcome in report.entries:
         if isinstance(outcome, Measured) and isinstance(step.setting.get("copy"), str):
-            cells = tuple(_moved(outcome))
+            cells = tuple(_work_of(outcome))
             if any(cells[:-1]):
                 table.add(phrases.stage_text(step), *cells)
     if table.rows:
         yield table
 
 
-def _moved(outcome: Measured) -> Iterator[str | None]:
+def _work_of(outcome: Measured) -> Iterator[str | None]:
     told, moved_bytes = outcome.details, median_run(outcome)[-1].moved_bytes
     intact, checked = steps.flag(told, "hash_ok"), steps.amount(told, "checked_bytes")
     share = "yes" if checked is None else percent_text(min(1.0, checked / max(1, moved_bytes)))
@@ -125,8 +126,8 @@ def _moved(outcome: Measured) -> Iterator[str | None]:
     yield phrases.known(count_text, steps.amount(told, "sockets", "retransmitted_segments"))
     window = steps.positive(told, "sockets", "congestion_window_bytes_median")
     yield phrases.known(size_text, window)
-    stolen = max((e.steal_ratio for e in (outcome.initiator, outcome.responder) if e), default=None)
-    yield phrases.known(percent_text, stolen)
+    is_known = outcome.initiator or outcome.responder
+    yield percent_text(stolen_ratio(outcome)) if is_known else None
 
 
 def time(copy: CopyDiagnosis, most: int | None = None) -> Iterator[document.Table]:

@@ -86,7 +86,7 @@ def _able(told: dict[str, Any], key: str) -> str | None:
 
 
 def _interfaces(told: dict[str, Any], key: str) -> str | None:
-    """As the server tells over SMB (MS-SMB2 2.2.32.5): a virtual card tells what it likes."""
+    """Address, link rate and RSS or RDMA of each, as the server reports it (MS-SMB2 2.2.32.5)."""
     lines = []
     for each in steps.items(told, key)[:MOST_LINES]:
         rate = steps.positive(each, "rate_bytes_per_second")
@@ -222,7 +222,7 @@ def _other_paths(details: Details) -> Iterator[str]:
         card = safe(steps.word(way, "interface") or "an unknown interface", 24)
         yield f"{safe(steps.word(way, 'address') or '', 60)} by {card}{use}: {told}"
     for sender in SIDES:
-        found = wrong_path.faster_of(details, sender)
+        found = wrong_path.faster_way(details, sender)
         if found is not None:
             used, better = (units.rate_text(e.carried(sender)) for e in found)
             yield (

@@ -239,7 +239,7 @@ def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
         *stages.stages(report),
         *jobs(report),
         *stages.runs(report),
-        *copies.moved(report),
+        *copies.work(report),
         *stages.transfers(report),
     )
     yield Group("Measurements", measured, "stages")

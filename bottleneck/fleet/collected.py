@@ -118,8 +118,7 @@ def collect(folder: Path) -> Collected:
     files = sorted(
         file
         for file in _json_files(folder, found)
-        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
-        and not _AT_ONCE_NAME.fullmatch(file.name)
+        if not file.name.startswith(".") and not _AT_ONCE_NAME.fullmatch(file.name)
     )
     for file in files[:MOST_REPORTS]:
         found.read(file)

@@ -20,7 +20,7 @@ from typing import Generator, Iterator, List, Optional, Tuple
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last
 from probes.files import payload
-from probes.host.counters import busy_cores, read_cores
+from probes.host.counters import busy_cores, process_seconds, read_cores
 from probes.net import flow as flows
 from probes.net import port
 from probes.net.flow import Flow
@@ -306,9 +306,7 @@ class _Window:
         cores = busy_cores(self._cores, read_cores())
         if cores is not None:
             told["cpu_seconds"] = cores * seconds
-        times = os.times()
-        told["user_seconds"] = times.user - self._times.user
-        told["system_seconds"] = times.system - self._times.system
+        told.update(process_seconds(self._times))
         if calls:
             told["seconds_per_call"] = seconds * len(flow.connections) / calls
         return told

@@ -34,7 +34,7 @@ _BETWEEN = re.compile(r"[\s=:@,;'\"]+")
 _BRACES = re.compile("|".join(map(re.escape, (SOURCE, TARGET))))
 _READY = b"\n"
 UNSTEADY = "source file is being updated"
-"""What rclone says where a mount sets a file's time anew when it has written it back."""
+"""Part of rclone's message where a mount sets a file's time anew when it has written it back."""
 UNSTEADY_REMEDY = "; use 'rclone copyto --local-no-check-updated {source} {target}'"
 
 # Both wait at a gate, so that the start of an interpreter is no part of the copy.

@@ -147,7 +147,7 @@ class Agreement:
             raise Refused("share", f"{link} is a DFS link to {target}: use {command}")
 
     def _ask(self, code: int, data: bytes = b"") -> bytes:
-        """What the server answers to an FSCTL without a file; empty: nothing that makes sense."""
+        """Output of an FSCTL without a file; empty: refused, or a reply that is too short."""
         request = SMB2IOCTLRequest()
         request["ctl_code"] = code
         request["file_id"] = _NO_FILE

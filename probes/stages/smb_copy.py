@@ -29,6 +29,7 @@ from probes.core.stage import (
     requested,
 )
 from probes.files import payload
+from probes.host.counters import process_seconds
 from probes.smb import status, transfer
 from probes.smb.copy_length import CopyLength, Flushes
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
@@ -315,11 +316,7 @@ class _Window(Window):
 
     def close(self, now: float, moved_bytes: int) -> Last:
         """The last sample: with it the copy's own times end."""
-        self._trace, used = self._times.end(), os.times()
-        self._process = {
-            "user_seconds": used.user - self._began.user,
-            "system_seconds": used.system - self._began.system,
-        }
+        self._trace, self._process = self._times.end(), process_seconds(self._began)
         return super().close(now, moved_bytes)
 
     def details(self, pipe: Pipe, session: Session, flight: Flight) -> Details:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.documents.copies import cache_growth, moved
+from bottleneck.documents.copies import cache_growth, work
 from bottleneck.documents.stages import outliers, runs, transfers
 from bottleneck.report.report import WARMED_UP, Report, Step
 from probes.core.records import HostFacts, InterfaceFacts, Measured, Sample, Usage
@@ -75,14 +75,14 @@ def test_what_each_copy_checked_spent_and_waited_for_is_shown():
     entry = Step("smb-copy", {"copy": "push.cached", "dialect": "3.1.1"}, "client")
     stolen = replace(IDLE, steal_ratio=0.25)
     table, altered = (
-        next(moved(report_of((entry, Measured((run,), IDLE, stolen, details)))))
+        next(work(report_of((entry, Measured((run,), IDLE, stolen, details)))))
         for details in (told, {**told, "hash_ok": False})
     )
     figures = ("50%", "20 ms", "300 ms", "8", "3", "5", "14.1 KiB", "25%")
     assert table.rows[0].cells == ("push.cached 3.1.1", *figures)
     assert altered.rows[0].cells[1] == "ALTERED"
     nothing = (entry, Measured((run,), IDLE, stolen, {})), step("push", 1.0)
-    assert list(moved(report_of(*nothing))) == []
+    assert list(work(report_of(*nothing))) == []
 
 
 RUNS = {

@@ -15,7 +15,7 @@ from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.facts.supplied_signs import supplied_signs
 from bottleneck.analysis.facts.windows import window_signs
 from bottleneck.analysis.link_end import is_told
-from bottleneck.analysis.load import NEARLY_FULL_RATIO
+from bottleneck.analysis.load import is_nearly_full
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.rules.smb.server_software import software_signs
 from bottleneck.analysis.steps import Copy, Found
@@ -122,9 +122,8 @@ def server_signs(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator[S
     if timed is not None and on_one_host and timed.thread.mean("write") > timed.thread.mean("read"):
         yield Sign("writes-most", words="its program waited for writes more than for reads")
     beside = copy.beside if copy.beside and steps.alike_sources(step, copy.beside) else None
-    usage = step.usage(copy.initiator)
     # It shows no waiting where the program that is slower nearly fills a core.
-    fills = usage is not None and usage.busiest_core_ratio >= NEARLY_FULL_RATIO
+    fills = is_nearly_full(step.usage(copy.initiator))
     if beside and not fills and beside.rate.median > FASTER_RATIO * step.rate.median:
         words = "this tool's own copy of the same is faster"
         yield Sign("faster-program", None, beside.rate.median, words)

@@ -38,9 +38,8 @@ def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
         if hardware_limits.impossible(report, step) is None and step.setting.end != "memory":
             name = step.setting.copy or f"{step.step.stage} {step.setting.verb}"
             level = Level.around(OTHER_WAY_RATIO * step.rate.median)
-            yield from each_part(
-                CPUS, SHOWN, level, f"{OTHER_WAY_RATIO:.0%} of {name} the other way", step.index
-            )
+            words = f"{OTHER_WAY_RATIO:.0%} of {name} the other way"
+            yield from each_part(_cpus(copy, step), SHOWN, level, words, step.index)
 
 
 def _is_twin(report: Report, copy: Copy, step: Found) -> bool:
@@ -75,6 +74,12 @@ def _in_flight(step: Found) -> float:
     return (best.request_bytes or 0.0) * (best.depth or 0.0)
 
 
+def _cpus(copy: Copy, step: Found) -> Iterator[Part]:
+    """Yields the CPUs of which another transfer tells: a mount takes its own time for each byte."""
+    is_apart = copy.native and step.step.stage.startswith("smb-")
+    yield from (each for each in CPUS if not is_apart or each[1] != copy.initiator)
+
+
 def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     """Yields the components that another transfer passes as a copy does.
 
@@ -86,9 +91,7 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     # What is signed or encrypted takes more of a CPU.
     made, taxed = copy.made, step.step.stage == "smb-tax"
     if not taxed or made is None or steps.security(step) == steps.security(made):
-        # What a mount takes of the client's CPU for each byte another program's copy does not.
-        own_way = copy.native and step.step.stage in ("smb-copy", "smb-matrix")
-        yield from (each for each in CPUS if not own_way or each[1] != copy.initiator)
+        yield from _cpus(copy, step)
     if supplied or by_this_tool or _is_same_program(copy, step):
         yield from (("tcp", copy.sender), ("tcp", copy.receiver))
     most = (

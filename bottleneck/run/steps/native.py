@@ -104,8 +104,8 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
     """The server's IP address; empty: neither the mount nor an agent over ssh tells it."""
     if mount is None:
         return ""
-    is_asked = agent.startswith("ssh://") and mount.filesystem not in WITHOUT_A_SERVER
-    through_ssh = urlsplit(agent).hostname if is_asked else None
+    has_server = agent.startswith("ssh://") and mount.filesystem not in WITHOUT_A_SERVER
+    through_ssh = urlsplit(agent).hostname if has_server else None
     for told in (mount.address, mount.server, through_ssh):
         if not told:
             continue
@@ -113,7 +113,7 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
             found = socket.getaddrinfo(told, None, type=socket.SOCK_STREAM)
             return callers.with_zone(found[0][4])
         except (OSError, UnicodeError):
-            log.note(f"the mount's server {told} cannot be resolved")
+            log.note(f"the server's name {told} cannot be resolved")
     return ""
 
 

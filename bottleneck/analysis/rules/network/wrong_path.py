@@ -72,13 +72,13 @@ def faster(report: Report, sender: str) -> Faster | None:
     for index, (step, outcome) in enumerate(report.entries):
         if step.stage != "paths" or not isinstance(outcome, Measured):
             continue
-        found = faster_of(outcome.details, sender)
+        found = faster_way(outcome.details, sender)
         if found is not None:
             return Faster(index, *found)
     return None
 
 
-def faster_of(details: Details, sender: str) -> tuple[Way, Way] | None:
+def faster_way(details: Details, sender: str) -> tuple[Way, Way] | None:
     """The way in use, and the fastest other of a paths step; None: none carries clearly more."""
     ways = lenient.record(Ways, details).ways
     used = next((each for each in ways if each.in_use), None)

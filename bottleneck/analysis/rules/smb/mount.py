@@ -14,7 +14,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.claim import GAP, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.load import NEARLY_FULL_RATIO
+from bottleneck.analysis.load import is_nearly_full
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.rules.smb import dialect, round_trips, signing
 from bottleneck.analysis.steps import Found
@@ -24,11 +24,11 @@ SHORT_BYTES = 1 << 20
 SIGNING_SECURITIES = ("ntlmi", "ntlmv2i", "ntlmsspi", "krb5i")
 """The kernel appends an i to the kind of login of a session that signs."""
 OLD_VERSIONS = {"1.0": "SMB1", "2.0": "SMB 2.0.2"}
-BEST_BYTES = "4194304"
-"""The most that the kernel takes for rsize and wsize (mount.cifs(8))."""
+DEFAULT_BYTES = 4 << 20
+"""rsize and wsize of a mount that names none (SMB3_DEFAULT_IOSIZE, fs/smb/client/smb2pdu.h)."""
 _INSTEAD = {
-    "rsize": "rsize=4194304",
-    "wsize": "wsize=4194304",
+    "rsize": f"rsize={DEFAULT_BYTES}",
+    "wsize": f"wsize={DEFAULT_BYTES}",
     "cache": "cache=strict",
     "sync": "async",
     "vers": "vers=3.1.1",
@@ -50,8 +50,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
     if made.rate.median >= beside.rate.median or not differ(made.rate, beside.rate):
         return
     reasons = slow_options(made, given.copy.verb)
-    usage = made.usage("client")
-    if not reasons and usage is not None and usage.busiest_core_ratio >= NEARLY_FULL_RATIO:
+    if not reasons and is_nearly_full(made.usage("client")):
         return
     named = f" ({', '.join(text for text, _ in reasons)})" if reasons else ""
     who = "the user's command through the mount" if made.details.command else "the mount"
@@ -77,6 +76,13 @@ def options(made: Found) -> dict[str, str]:
     return {name.strip(): value for name, _, value in pairs}
 
 
+def request_size(made: Found, verb: str) -> tuple[str, int | None]:
+    """The mount option for the size of a request, and its value in bytes; None: not reported."""
+    name = "rsize" if verb == "pull" else "wsize"
+    value = options(made).get(name, "")
+    return name, int(value) if value.isdecimal() and len(value) < 12 else None
+
+
 def option_lines(made: Found, verb: str) -> tuple[str, ...]:
     """A sentence for each option of the mount that costs throughput."""
     return tuple(f"The mount option {text} {why}." for text, why in slow_options(made, verb))
@@ -86,9 +92,9 @@ def slow_options(made: Found, verb: str) -> tuple[tuple[str, str], ...]:
     """The mount's options that cost a copy throughput, each with the reason."""
     told = options(made)
     found = []
-    size = "rsize" if verb == "pull" else "wsize"
-    if told.get(size, "").isdecimal() and len(told[size]) < 12 and int(told[size]) < SHORT_BYTES:
-        text = size_text(int(told[size]))
+    size, request_bytes = request_size(made, verb)
+    if request_bytes is not None and request_bytes < SHORT_BYTES:
+        text = size_text(request_bytes)
         found.append((f"{size}={told[size]}", f"limited requests to {text}; servers support 1 MiB"))
     if told.get("cache") == "none":
         found.append(("cache=none", "turned off read-ahead, and each write waited for its reply"))
@@ -130,10 +136,11 @@ def remedy(made: Found, verb: str) -> str:
     without = f" without {unsafe} if the network is trusted" if unsafe else ""
     if not named and made.details.command:
         return "Repeat without --native-command: if cp is faster, the command limits its copies"
-    size = "rsize" if verb == "pull" else "wsize"
     if not (wanted or unsafe):
-        if options(made).get(size) == BEST_BYTES:
+        size, request_bytes = request_size(made, verb)
+        is_fuse = made.details.mount.filesystem.startswith("fuse.")
+        if is_fuse or (request_bytes or 0) >= DEFAULT_BYTES:
             return "Copy several files at once: no option of the mount explains it"
-        wanted = [f"{size}={BEST_BYTES}"]
+        wanted = [_INSTEAD[size]]
     with_options = f" with `-o {','.join(wanted)}`" if wanted else ""
     return f"Mount the share{with_options}{' and' if wanted and unsafe else ''}{without}"

@@ -106,16 +106,18 @@ def test_a_program_that_fills_a_core_is_limited_by_it_and_not_by_its_mount(world
 DEFAULTS = "rw,vers=3.1.1,cache=strict,rsize=4194304,wsize=4194304,actimeo=1,closetimeo=1"
 
 
-def test_options_that_the_mount_has_are_not_advised(world):
+@pytest.mark.parametrize("options", [DEFAULTS, "wsize=8388608", "fuse"])
+def test_an_option_that_cannot_be_raised_is_not_advised(world, options):
     world.copy("push.cached", (109, 110, 111))
-    world.native("push.cached", (58, 60, 61), DEFAULTS)
+    filesystem = "fuse.smbnetfs" if options == "fuse" else "cifs"
+    world.native("push.cached", (58, 60, 61), options, filesystem=filesystem)
     first = world.diagnosed().advice[0]
     assert first == "Copy several files at once: no option of the mount explains it."
 
 
-def test_a_size_below_what_the_kernel_takes_is_advised_to_be_raised(world):
+def test_a_size_below_the_kernels_own_is_advised_to_be_raised(world):
     world.copy("push.cached", (109, 110, 111))
-    world.native("push.cached", (58, 60, 61), DEFAULTS.replace("wsize=4194304", "wsize=1048576"))
+    world.native("push.cached", (58, 60, 61), DEFAULTS.replace("wsize=4", "wsize=1"))
     assert world.diagnosed().advice[0] == "Mount the share with `-o wsize=4194304`."
 
 
