@@ -21,16 +21,16 @@ CEILINGS = {
 }
 """Changed downwards only, with what goes."""
 ALLOWANCE = {
-    "issue": "62 to 68",
+    "issue": "62 to 69",
     "lines": 2240 + 1110 + 444 + 260 + 400,
-    "lines of tests": 2540 + 165 + 172 + 265 + 400,
+    "lines of tests": 2540 + 165 + 172 + 265 + 400 + 106,
     "modules": 38 + 13,
 }
 """What these may lie above them: the debt of the one model, whose rules were to go and stand (the
 first figures, which only fall), the readers of other tools' outputs, for which 1,300 lines were
 granted, the zones that are written (500), the first hour (300), the tape of nine runs (265),
-which the engine's monkeypatches pay as they go, and the rows that were half there (400). Each rule
-that goes takes its lines off both."""
+which the engine's monkeypatches pay as they go, the rows that were half there (400), and the test
+of the words (106). Each rule that goes takes its lines off both."""
 
 
 def above(found, allowance=ALLOWANCE):

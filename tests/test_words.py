@@ -1,0 +1,103 @@
+"""Names are nouns and verbs, docstrings begin with what they describe; a ceiling for each room."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NO_NAMES = frozenset(
+    "found told known made seen given shown chosen left held asked wanted gone kept named moved "
+    "alone most least whole own at about more before after alike".split()
+)
+NO_BEGINNINGS = tuple("The same,That ,Of ,What ,Those ,Which ,How ,As ,Where ".split(","))
+JSON_KEYS = {"Comparison.about", "FactChange.before", "FactChange.after"}
+CEILINGS = {
+    "ansible": 6,
+    "benchmarks": 141,
+    "bottleneck/agents": 91,
+    "bottleneck/analysis": 1118,
+    "bottleneck/cli": 352,
+    "bottleneck/doctor": 61,
+    "bottleneck/documents": 509,
+    "bottleneck/estimate": 25,
+    "bottleneck/fleet": 222,
+    "bottleneck/gate": 108,
+    "bottleneck/readers": 18,
+    "bottleneck/records": 55,
+    "bottleneck/report": 39,
+    "bottleneck/run": 366,
+    "bottleneck/target": 18,
+    "bottleneck/text": 14,
+    "probes/core": 56,
+    "probes/files": 178,
+    "probes/host": 119,
+    "probes/net": 212,
+    "probes/programs": 111,
+    "probes/smb": 217,
+    "probes/sockets": 57,
+    "probes/stages": 216,
+    "probes/storage": 115,
+    "probes/system": 150,
+    "probes/watch": 157,
+    "scripts": 48,
+    "tests": 3808,
+}
+"""Names, docstrings and packed arguments of a room; changed downwards only."""
+
+
+def faults(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yields the line and the text of each name, docstring and argument list to write anew."""
+    for node in ast.walk(tree):
+        for name in names(node):
+            if name.rpartition(".")[2].strip("_") in NO_NAMES and name not in JSON_KEYS:
+                yield node.lineno, name
+        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List):
+            yield node.lineno, "packed arguments"
+        body = getattr(node, "body", None)
+        for index, each in enumerate(body if isinstance(body, list) else ()):
+            if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+                text = each.value.value
+                follows = index == 0 or isinstance(body[index - 1], ast.Assign | ast.AnnAssign)
+                if isinstance(text, str) and (text.startswith(NO_BEGINNINGS) or not follows):
+                    yield each.lineno, text.partition("\n")[0]
+
+
+def names(node: ast.AST) -> Iterator[str]:
+    """Yields the names that a node gives: variables, parameters, functions, `Class.field`."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) if not hasattr(node, "field"):
+            yield name
+        case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.alias(asname=str(name)):
+            yield name
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            yield name
+        case ast.ClassDef(name=owner):
+            for each in node.body:
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+                    each.target.field = True
+                    yield f"{owner}.{each.target.id}"
+
+
+def room(path: str) -> str:
+    """Returns the package of a file, two folders deep in the product, one elsewhere."""
+    parts = path.split("/")
+    return "/".join(parts[: 2 if parts[0] in ("bottleneck", "probes") and len(parts) > 2 else 1])
+
+
+def test_no_room_has_more_words_to_write_anew_than_its_ceiling():
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True)
+    lines = Counter()
+    for path in listed.stdout.split():
+        lines[room(path)] += len(list(faults(ast.parse((ROOT / path).read_text()))))
+    assert {name: count for name, count in lines.items() if count > CEILINGS.get(name, 0)} == {}
+
+
+def test_bare_participles_riddles_and_packed_arguments_are_faults():
+    text = 'found = 1\n"""That it is of."""\n"""Twice."""\n\n\ndef _held(most, size):\n'
+    text += '    """Of the file."""\n    for copy in size:\n        call(*(copy, size))\n'
+    text += "\n\nclass FactChange:\n    before: str\n    after_all: str\n    own: int\n"
+    assert sorted(line for line, _ in faults(ast.parse(text))) == [1, 2, 3, 6, 6, 7, 9, 12]
