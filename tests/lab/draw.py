@@ -31,7 +31,6 @@ class Dice:
         return round(self.log(low, high))
 
     def side(self) -> str:
-        """Of the two hosts."""
         return self.random.choice(("client", "server"))
 
 

@@ -61,7 +61,6 @@ class Host:
     folder: Path
     """The host's own file system; seen from inside the host alone."""
     device: Path
-    """Of that file system."""
 
     def run(
         self,

@@ -76,7 +76,6 @@ class Killed:
     waiting: list[str]
     """Files that were there until the next start."""
     files: list[str]
-    """Those that it left."""
     processes: list[str]
     fio: int
     mounts: list[str]

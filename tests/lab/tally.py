@@ -61,7 +61,6 @@ class Tally:
     late: tuple[str, ...]
     """Those that did not, with their seconds."""
     broke: tuple[str, ...]
-    """Runs without a report."""
 
 
 def tally(results: Sequence[Ran]) -> Tally:

@@ -42,7 +42,6 @@ def _joined(path: DelayedPath) -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def _moved(client: socket.socket, server: socket.socket, content: bytes) -> bytes:
-    """What arrives of it."""
     sender = threading.Thread(target=client.sendall, args=(content,))
     sender.start()
     arrived = bytearray()

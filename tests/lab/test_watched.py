@@ -9,7 +9,7 @@ from world import missing
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("name", ["link-100-alone", "server-read"])
+@pytest.mark.parametrize("name", ["link-100-alone", "server-read", "smbget-10ms"])
 def test_the_planted_cap_of_a_running_copy_is_named(name: str) -> None:
     """Of one end alone, too, but never as sure."""
     if lacks := missing():

@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from world import World, missing, world
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "watched.bin"
+CLIENTS = ("smbclient", "smbget", "rclone")
+"""Programs that speak SMB by themselves: a watch without a process id finds their connection."""
 WATCH_SECONDS = 6
 LONGEST_SECONDS = 60
 """Of one watch: its start, its time, its end."""
@@ -47,7 +49,6 @@ class Case:
     agent: bool = True
     """Whether the other host has an agent."""
     program: str = "smbclient"
-    """cp, rsync, dd: watched by its process id."""
 
 
 def _case(verb: str, size_mb: int, right: str, plant: str, **more: Any) -> Case:
@@ -58,25 +59,23 @@ _READ = "sends=1000M server.reads=25M"
 _WRITE = "sends=1000M server.writes=18M"
 _SYNC = f"{_WRITE} smb: sync always = yes"
 _CREDITS = "sends=1000M rtt=0.01 smb: smb2 max credits = 8"
+_FAR = "sends=1000M rtt=0.01"
 _QUOTA = "sends=1000M server.quota=0.15"
 _OWN_QUOTA = "sends=1000M client.quota=0.25"
 _OWN_READ, _OWN_WRITE = "sends=1000M client.reads=20M", "sends=1000M client.writes=15M"
 _SLOW = "sends=60M"
 CASES = {
     "link-100": _case("push", 300, "link", "sends=100M"),
-    "link-100-alone": _case("push", 300, "link", "sends=100M", agent=False),
     "link-100-pull": _case("pull", 300, "link", "sends=100M"),
-    "link-100-pull-alone": _case("pull", 300, "link", "sends=100M", agent=False),
     # a full core is no cap where its reader has read all that came
+    "link-hog": _case("push", 300, "link", "sends=100M client.hog=0.5"),
     "link-hog-pull": _case("pull", 300, "link", "sends=100M client.hog=0.5"),
-    "link-hog-pull-alone": _case("pull", 300, "link", "sends=100M client.hog=0.5", agent=False),
-    "link-hog-alone": _case("push", 300, "link", "sends=100M client.hog=0.5", agent=False),
+    # rclone reads a file of 250 MB and more over several connections
+    "rclone": _case("pull", 600, "link", "sends=100M", program="rclone"),
     "hog-pull": _case("pull", 2500, "cpu/client/contention", "sends=1000M client.hog=0.8"),
-    "hog-pull-alone": _case(
-        *("pull", 2500, "cpu/client/contention|unknown//inconclusive"),
-        *("sends=1000M client.hog=0.8",),
-        agent=False,
-    ),
+    "credits-10ms": _case("pull", 600, "smb/server/round-trips", _CREDITS),
+    # libsmbclient asks for 64 KiB when the last 64 KiB are there
+    "smbget-10ms": _case("pull", 100, "smb/server/round-trips", _FAR, program="smbget"),
     "server-read": _case("pull", 500, "disk/server/read", _READ),
     "server-read-there": _case(
         "pull", 500, "disk/server/read", _READ, watcher="server", agent=False
@@ -86,13 +85,14 @@ CASES = {
     "client-read": _case("push", 400, "disk/client/read", _OWN_READ),
     "client-quota": _case("pull", 2500, "cpu/client/quota", _OWN_QUOTA),
     "decoy-read": _case("pull", 300, "link", "sends=100M server.reads=25M"),
-    "credits-10ms": _case("pull", 600, "smb/server/round-trips", _CREDITS),
-    "credits-10ms-alone": _case(
-        "pull", 600, "smb/server/round-trips|unknown//inconclusive", _CREDITS, agent=False
-    ),
     # what is written waits in memory: for as long as a watch lasts that disk holds nothing
     "decoy-behind": _case("push", 2000, "gigabit|unknown//inconclusive", _WRITE),
 }
+for _name in ("link-100", "link-100-pull", "link-hog", "link-hog-pull", "rclone"):
+    CASES[f"{_name}-alone"] = replace(CASES[_name], agent=False)
+for _name in ("hog-pull", "credits-10ms", "smbget-10ms"):
+    _both = CASES[_name].right | verdicts("unknown//inconclusive")
+    CASES[f"{_name}-alone"] = replace(CASES[_name], agent=False, right=_both)
 for _program in ("cp", "rsync"):
     _cases = {
         "link": _case("push", 300, "link", _SLOW, program=_program),
@@ -155,12 +155,21 @@ def _copying(lab: World, case: Case) -> Iterator[subprocess.Popen[bytes]]:
     own = lab.client.folder / (NAME if case.verb == "push" else "pulled.bin")
     there = "pushed.bin" if case.verb == "push" else NAME
     log = lab.work / "program.log"
-    if case.program == "smbclient":
+    if case.program in CLIENTS:
         login = lab.work / "login"
         login.write_text(f"username = {lab.share.user}\npassword = {lab.share.password}\n")
         login.chmod(0o600)
         order = f"put {own} {there}" if case.verb == "push" else f"get {there} {own}"
         command: list[str | Path] = ["smbclient", lab.share.target, "-A", login, "-c", order]
+        if case.program == "smbget":
+            user = f"{lab.share.user}%{lab.share.password}"
+            command = ["smbget", "-q", "-U", user, "-o", own, f"smb:{lab.share.target}/{there}"]
+        if case.program == "rclone":
+            address, _, share = lab.share.target.removeprefix("//").partition("/")
+            hidden = lab.client.run(["rclone", "obscure", lab.share.password]).stdout.strip()
+            login_options = ["--smb-host", address, "--smb-user", lab.share.user]
+            command = ["rclone", *login_options, "--smb-pass", hidden, "copyto"]
+            command += [f":smb:{share}/{there}", own]
         with lab.client.running(command, log) as process:
             yield process
         return
@@ -201,7 +210,7 @@ def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes], ordinary: b
     file = lab.work / "watched.json"
     command: list[str | Path] = [here.script, "env", f"PYTHONPATH={ROOT}", sys.executable]
     command += ["-m", "bottleneck", "watch"]
-    command += [] if case.program == "smbclient" else [str(copying.pid)]
+    command += [] if case.program in CLIENTS else [str(copying.pid)]
     command += ["--seconds", str(WATCH_SECONDS), "--quiet"]
     command += ["--json", str(file)]
     agent = f"exec:{there.script}{AS_USER if ordinary else ''}"

@@ -73,7 +73,6 @@ class MovingThread:
         return _wait(last) - _wait(first) > last.run_seconds - first.run_seconds
 
     def at(self, seconds: float) -> Shares:
-        """Around a moment."""
         ends = [each.elapsed_seconds for each in self.bins[1:]]
         at = min(bisect.bisect_left(ends, seconds), len(ends) - 1)
         return self.shares[at] if ends else NOTHING

@@ -136,7 +136,6 @@ class Axis:
 
     about: str
     cells: Callable[[Report], Iterable[Cell]]
-    """What is compared."""
     sentences: tuple[str, ...]
     """Templates; those are written whose figures are known."""
     figures: Callable[[Group, Groups], Row] = lambda group, groups: {}

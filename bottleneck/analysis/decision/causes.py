@@ -7,6 +7,7 @@ figures of other moments void and speaks for its component; and after it, to nam
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from bottleneck.analysis.decision.conditions import (
@@ -131,6 +132,13 @@ TABLE: dict[str, tuple[Row, ...]] = {
             sign="lost",
         ),
         Row("network/loss", "packet loss", is_lossy, passing=True, sign="lost"),
+        Row(
+            "network/loss",
+            "packet loss",
+            partial(is_lossy, sign="tests-lost"),
+            trust=0.85,
+            sign="tests-lost",
+        ),
         Row(
             "network/loss",
             "slow in one direction only",

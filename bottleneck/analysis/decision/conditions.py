@@ -134,12 +134,12 @@ def is_shared(copy: CopyFacts, part: Part) -> bool:
     return total >= SHARED_FULL_RATIO * most
 
 
-def is_lossy(copy: CopyFacts, part: Part) -> bool:
-    """Whether the law of losses explains the rate.
+def is_lossy(copy: CopyFacts, part: Part, sign: str = "lost") -> bool:
+    """Whether the law of losses explains the rate, with the loss of a sign.
 
     Where several connections get no more than the copy, the path is full: a policer loses, too.
     """
-    lost, several = copy.sign("lost"), copy.sign("several-carry")
+    lost, several = copy.sign(sign), copy.sign("several-carry")
     if lost is None or copy.rate is None:
         return False
     known = several.value if several is not None else copy.least(NETWORK, ALLOWS)

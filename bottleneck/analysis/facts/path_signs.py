@@ -18,6 +18,8 @@ from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 
 LOST_RATIO = 1e-3
+SCALES_RATIO = 1.5
+"""Rate of several connections over that of one, from which on each of them is held by itself."""
 LEAST_WAIT_RATIO = 0.1
 """Of the copy's time that its sender waited for retransmission timers."""
 FULL_TRIP_RATIO, FULL_TRIP_SECONDS = 1.17, 5e-4
@@ -107,6 +109,13 @@ def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     several = [each.rate.median for each in tests if (each.setting.streams or 1) > 1]
     if several:
         yield Sign("several-carry", None, max(several))
+    for each in tests:
+        limits = each.details.limits
+        lost = (limits.loss_ratio if limits is not None else None) or 0.0
+        # A full path loses packets too, but several connections get no more of it than one.
+        if lost > LOST_RATIO and max(several, default=0.0) >= SCALES_RATIO * each.rate.median:
+            words = f"TCP by itself lost {lost:.2%} of its segments in this direction"
+            yield Sign("tests-lost", None, lost, words)
     if steps.on_one_host(report):
         yield Sign("one-host", words="both ends are on one host")
     back = [each.rate.median for each in hardware_limits.believed(report, copy.receiver)]

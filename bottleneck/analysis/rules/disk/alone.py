@@ -45,7 +45,6 @@ class Alone:
 
     @property
     def report(self) -> Report:
-        """That it is of."""
         return self.given.report
 
     @property

@@ -51,7 +51,6 @@ class Missed:
         return self.memory_bytes - self.used_bytes < self.size_bytes
 
     def text(self, side: str) -> str:
-        """The figures."""
         whence = "the rest came from its disk."
         if self.counted:
             whence = f"{percent_text(self.share)} of the copy was read from its disk."
