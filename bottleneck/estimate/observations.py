@@ -1,8 +1,8 @@
-"""What an observations file holds, TOML or JSON: figures with their units, as a person wrote them.
+"""Records of an observations file, TOML or JSON: figures with their units, as a person wrote them.
 
-Every figure that has a unit is text in the file: `11 MB/s`, `11 MiB/s`, `940 Mbit/s`, `149 ms`,
-`64KiB`. A field says how that is read, and which words it may hold. Checked strictly, one line of
-complaint.
+Every figure with a unit is text in the file: `11 MB/s`, `11 MiB/s`, `940 Mbit/s`, `149 ms`,
+`64KiB`. A field's annotation says how it is parsed and which words it may hold. Files are checked
+strictly; an error is one line.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MARK = re.compile(rf"""^[ \t]*["']?schema["']?\s*=\s*["']{_KIND}""".encode(), r
 
 @dataclass(frozen=True)
 class Host:
-    """One of the two hosts, as far as it was told."""
+    """One of the two hosts; None: not given."""
 
     name: str | None = None
     system: str | None = None
@@ -73,7 +73,7 @@ class Host:
     memory: Size | None = None
     cores: int | None = None
     tcp_rmem: str | None = None
-    """As net.ipv4.tcp_rmem: three sizes, the last ends the kernel's own tuning."""
+    """Three sizes of net.ipv4.tcp_rmem; the last is the limit of the kernel's auto-tuning."""
     tcp_wmem: str | None = None
     congestion_control: str | None = None
     wifi: bool | None = None
@@ -83,7 +83,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Path:
-    """Between the hosts."""
+    """Network path between the hosts."""
 
     rtt: Seconds | None = None
     loss: Ratio | None = None
@@ -101,20 +101,21 @@ class Tcp:
     window: Size | None = None
     tool: str | None = None
     client: str | None = None
-    """Which client, where several were tried."""
+    """Name of the client, if several were tried."""
 
 
 @dataclass(frozen=True)
 class Zone:
-    """A place of a disk, 0 at its outer edge and 1 at its inner one."""
+    """Rate at a place of a disk."""
 
     at: Ratio
+    """0: outer edge; 1: inner edge."""
     rate: Rate
 
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk alone, in sequence."""
+    """Sequential rate of a disk by itself."""
 
     side: Side
     verb: Annotated[str, str, _one_of("read", "write")]
@@ -125,18 +126,18 @@ class Disk:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy that was made, or is asked about."""
+    """A copy that was made, or that a person asks about."""
 
     copy: Annotated[str, str, _one_of(*SUPPLIED_COPIES)]
     rate: Rate | None = None
-    """None: not told; what bounds it is told all the same."""
+    """None: not given; its limits can be given all the same."""
     dialect: Annotated[str, str, _one_of(*DIALECTS)] | None = None
     size: Size | None = None
     request: SizeText | None = None
     depth: int | None = None
     streams: int | None = None
     from_place: Ratio | None = None
-    """Of the source on the sender's disk, as a zone's."""
+    """Place of the source on the sender's disk, as Zone.at."""
     to_place: Ratio | None = None
     tool: str | None = None
     client_cpu: Ratio | None = None
@@ -149,27 +150,27 @@ class Copy:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Messages of one size and their small answers, one after the other on one connection."""
+    """Messages of one size with small answers, one after the other on one connection."""
 
     message: Size
     round_trips: int
     time: Seconds
-    """For all of them together."""
+    """Time of all round trips together."""
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Times by size of message."""
+    """Times by message size."""
 
     connection: Annotated[str, str, _one_of("cold", "warm")]
-    """cold: a connection of its own each time, whose opening is in the time; warm."""
+    """cold: a new connection each time, whose opening is part of the time; warm: one connection."""
     table: tuple[Exchange, ...]
     tool: str | None
 
 
 @dataclass(frozen=True)
 class Start:
-    """Which side had better start a copy, where no figures were told."""
+    """Side that should start a copy, if a person gave no figures."""
 
     sender: Side
     better: Annotated[str, str, _one_of("sender", "receiver")]
@@ -178,18 +179,18 @@ class Start:
 
 @dataclass(frozen=True)
 class Observations:
-    """One set of figures."""
+    """All figures of one case."""
 
     schema: str
     title: str
     date: str
-    """YYYY-MM-DD: when they were taken."""
+    """Day of the measurements, YYYY-MM-DD."""
     source: str | None = None
     client: Host | None = None
     server: Host | None = None
     path: Path | None = None
     notes: tuple[str, ...] = ()
-    """What the figures stand for, and what their author found."""
+    """Remarks on the figures, and findings of their author."""
     tcp: tuple[Tcp, ...] = ()
     disk: tuple[Disk, ...] = ()
     copy: tuple[Copy, ...] = ()
@@ -198,23 +199,23 @@ class Observations:
 
 
 def is_one(document: dict[str, Any]) -> bool:
-    """Whether a JSON document says that it is one, of any version."""
+    """Whether a JSON document claims to be observations, of any version."""
     schema = document.get("schema")
     return isinstance(schema, str) and schema.startswith(_KIND)
 
 
 def is_toml(content: bytes) -> bool:
-    """Whether a file that is no JSON object says that it is one, of any version."""
+    """Whether a file claims to be observations in TOML, of any version."""
     return not content.lstrip().startswith(b"{") and _MARK.search(content) is not None
 
 
 def loads(
     content: bytes, document: dict[str, Any] | None = None, date: str | None = None
 ) -> Observations:
-    """The observations in a file.
+    """Loads the observations in a file.
 
-    document: what the file holds, where it was parsed already; date: of figures without one.
-    Errors: ReportError, one line that says where and what.
+    document: the parsed content, if there is one already; date: used if the file has none.
+    Errors: ReportError, one line that says where and why.
     """
     if len(content) > bounded.LARGEST_TOML_BYTES:
         raise ReportError(f"larger than {bounded.LARGEST_TOML_BYTES} bytes")
@@ -223,9 +224,9 @@ def loads(
     document = {**{key: value for key, value in usual.items() if value}, **document}
     schema = document["schema"]
     if schema != SCHEMA:
-        # By its type alone: a number may be too long to be made text.
-        told = repr(schema[:80]) if isinstance(schema, str) else type(schema).__name__
-        raise ReportError(f"schema is {told}, this program reads {SCHEMA!r}")
+        # Only the type of anything but text: a number may be too long to be printed.
+        label = repr(schema[:80]) if isinstance(schema, str) else type(schema).__name__
+        raise ReportError(f"schema is {label}, this program reads {SCHEMA!r}")
     try:
         return typed.record(Observations, _read(Observations, document), "observations", True)
     except typed.NotTyped as error:
@@ -245,7 +246,7 @@ def _document(content: bytes) -> dict[str, Any]:
 
 
 def _read(kind: Any, document: dict[str, Any], where: str = "") -> dict[str, Any]:
-    """An object whose texts are the figures and words that its record asks for."""
+    """Parses an object's texts as the fields of its record demand."""
     hints = typing.get_type_hints(kind, include_extras=True)
     return {
         key: _figure(hints[key], value, f"{where}{key}") if key in hints else value
@@ -254,12 +255,12 @@ def _read(kind: Any, document: dict[str, Any], where: str = "") -> dict[str, Any
 
 
 def _figure(hint: Any, value: Any, where: str) -> Any:
-    """A value as a field asks for it; what is of another type is left to the check of types."""
+    """Parses a value as its field demands; a value of another type is left to the type check."""
     arguments = typing.get_args(hint)
     if type(None) in arguments:
         return None if value is None else _figure(arguments[0], value, where)
     if typing.get_origin(hint) is tuple and isinstance(value, list):
-        return [_figure(arguments[0], each, f"{where}[{at}]") for at, each in enumerate(value)]
+        return [_figure(arguments[0], each, f"{where}[{i}]") for i, each in enumerate(value)]
     if dataclasses.is_dataclass(hint) and isinstance(value, dict):
         return _read(hint, value, f"{where}.")
     if not hasattr(hint, "__metadata__"):

@@ -1,6 +1,6 @@
-"""Observations as a Report: the same rules read what a person wrote down as what was measured.
+"""Turns observations into a Report, so that the same rules read a person's figures.
 
-Nothing is made up: what a record cannot leave out is empty, and every step says who told it.
+No figure is invented: mandatory fields without one are empty, and every step says who supplied it.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from probes.net import fit
 
 Entry = tuple[Step, Outcome]
 RUN_SECONDS = 10.0
-"""How long a run is taken to last where its size was not told: the rate alone counts."""
+"""Assumed duration of a run whose size was not given: only the rate counts."""
 NO_RATE = "its rate was not given"
 HELD_LOW_RATIO, HELD_HIGH_RATIO = 0.6, 1.3
-"""Of window over round trip: a transfer in between was held by its window."""
+"""Rate over (window / RTT) between which a transfer was limited by its window."""
 
 
-def report_of(told: Observations) -> Report:
-    """The report of what was told. Errors: ReportError, one line that says where and what."""
+def report_of(observations: Observations) -> Report:
+    """Returns the report of observations. Errors: ReportError, one line: where and why."""
     try:
-        date.fromisoformat(told.date)
+        date.fromisoformat(observations.date)
     except ValueError:
-        raise ReportError(f"date {told.date!r} is not YYYY-MM-DD") from None
-    rtt = None if told.path is None else told.path.rtt
+        raise ReportError(f"date {observations.date!r} is not YYYY-MM-DD") from None
+    rtt = None if observations.path is None else observations.path.rtt
     entries = [
-        *(_tcp(each, rtt) for each in told.tcp),
-        *(_latency(each, f"latency[{at}]") for at, each in enumerate(told.latency)),
-        *(_disk(each, f"disk[{at}]") for at, each in enumerate(told.disk)),
-        *(_copy(each) for each in told.copy),
+        *(_tcp(each, rtt) for each in observations.tcp),
+        *(_latency(each, f"latency[{index}]") for index, each in enumerate(observations.latency)),
+        *(_disk(each, f"disk[{index}]") for index, each in enumerate(observations.disk)),
+        *(_copy(each) for each in observations.copy),
     ]
     if not entries:
         raise ReportError(
@@ -46,32 +46,30 @@ def report_of(told: Observations) -> Report:
     return Report(
         status="complete",
         tool={"version": __version__, "observations": SCHEMA},
-        started=f"{told.date}T00:00:00+00:00",
+        started=f"{observations.date}T00:00:00+00:00",
         elapsed_seconds=0.0,
-        target=dict(_target(told, rtt)),
-        client=_host(told.client, "client"),
-        server=_host(told.server, "server"),
+        target=dict(_target(observations, rtt)),
+        client=_host(observations.client, "client"),
+        server=_host(observations.server, "server"),
         entries=tuple(entries),
-        notes=tuple(_notes(told)),
+        notes=tuple(_notes(observations)),
     )
 
 
-def _target(told: Observations, rtt: float | None) -> Iterator[tuple[str, Any]]:
-    yield "share", f"//{_name(told.server, 'server')}/-"
+def _target(observations: Observations, rtt: float | None) -> Iterator[tuple[str, Any]]:
+    yield "share", f"//{_name(observations.server, 'server')}/-"
     if rtt is not None:
         yield "connect_seconds", rtt
-    if told.path is not None and told.path.loss is not None:
-        yield "loss_ratio", told.path.loss
-    yield (
-        "starts",
-        [_known(sender=each.sender, better=each.better, words=each.words) for each in told.start],
-    )
+    if observations.path is not None and observations.path.loss is not None:
+        yield "loss_ratio", observations.path.loss
+    starts = observations.start
+    yield "starts", [_present(sender=e.sender, better=e.better, words=e.words) for e in starts]
 
 
-def _notes(told: Observations) -> Iterator[str]:
-    source = f" Source: {told.source}." if told.source else ""
-    yield f"{told.title}: figures supplied by a person; nothing was measured.{source}"
-    yield from told.notes
+def _notes(observations: Observations) -> Iterator[str]:
+    source = f" Source: {observations.source}." if observations.source else ""
+    yield f"{observations.title}: figures supplied by a person; nothing was measured.{source}"
+    yield from observations.notes
 
 
 def _name(host: Host | None, side: str) -> str:
@@ -100,7 +98,7 @@ def _host(host: Host | None, side: str) -> HostFacts | None:
         "memory_total_bytes": host.memory,
         "interface": interface,
         "congestion_control": host.congestion_control,
-        "socket_buffers": _known(**buffers),
+        "socket_buffers": _present(**buffers),
     }
     return typed.record(HostFacts, facts, side)
 
@@ -108,18 +106,18 @@ def _host(host: Host | None, side: str) -> HostFacts | None:
 # -- stages --------------------------------------------------------------------------------------
 
 
-def _known(**values: Any) -> dict[str, Any]:
-    """What is known of these, by name."""
+def _present(**values: Any) -> dict[str, Any]:
+    """Returns the values that are not None, by name."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _measured(bytes_per_second: float, details: dict[str, Any]) -> Measured:
-    moved = max(1, round(bytes_per_second * RUN_SECONDS))
-    return _of_run((Sample(0.0, 0), Sample(moved / bytes_per_second, moved)), details)
+    size_bytes = max(1, round(bytes_per_second * RUN_SECONDS))
+    return _of_run((Sample(0.0, 0), Sample(size_bytes / bytes_per_second, size_bytes)), details)
 
 
 def _of_run(run: Run, details: dict[str, Any]) -> Measured:
-    """One run of which nobody watched the hosts: no core is known."""
+    """Returns a measured run without any load of the hosts."""
     idle = dict.fromkeys(("busiest_core_ratio", "softirq_ratio", "steal_ratio"), 0.0)
     idle.update(copy_cpu_seconds=0.0, busiest_process_ratio=0.0, other_cpu_seconds=0.0)
     usage = {"wall_seconds": run[-1].elapsed_seconds, "core_busy_ratios": [], **idle}
@@ -128,28 +126,28 @@ def _of_run(run: Run, details: dict[str, Any]) -> Measured:
 
 
 def _tcp(tcp: Tcp, rtt: float | None) -> Entry:
-    """TCP alone; held by its window where its rate is what that carries."""
+    """Returns a TCP step; limited by its window if that explains its rate."""
     rate, window, streams = tcp.rate, tcp.window, tcp.streams or 1
     setting = {
         "verb": "push" if tcp.sender == "client" else "pull",
         "streams": streams,
-        **_known(buffer_bytes=tcp.buffer),
+        **_present(buffer_bytes=tcp.buffer),
     }
     limits = {}
     if window is not None and rtt is not None:
         share = rate / (streams * window / rtt)
         if HELD_LOW_RATIO <= share <= HELD_HIGH_RATIO:
             limits = {"limits": {"by": "receive-window"}}
-    details = _known(window_bytes=window, tool=tcp.tool, client=tcp.client)
+    details = _present(window_bytes=window, tool=tcp.tool, client=tcp.client)
     return Step("tcp", setting, "client"), _measured(rate, {**details, **limits})
 
 
 def _latency(latency: Latency, where: str) -> Entry:
-    """Messages and their answers, with the line through the times of one round trip."""
+    """Returns a latency step, with the line through the times of one round trip."""
     rows: list[dict[str, Any]] = []
-    for at, each in enumerate(latency.table):
+    for i, each in enumerate(latency.table):
         if each.message > units.MOST_RATE * each.time:
-            raise ReportError(f"{where}.table[{at}]: too short a time for a message of this size")
+            raise ReportError(f"{where}.table[{i}]: too short a time for a message of this size")
         rows.append(
             {
                 "message_bytes": each.message,
@@ -166,32 +164,32 @@ def _latency(latency: Latency, where: str) -> Entry:
     details = {
         "fit": line or {"refused": "longer messages did not take longer"},
         "table": rows,
-        **_known(tool=latency.tool),
+        **_present(tool=latency.tool),
     }
     run = (Sample(0.0, 0), Sample(longest["seconds"], longest["message_bytes"]))
     return Step("latency", {}, "client"), _of_run(run, details)
 
 
 def _disk(disk: Disk, where: str) -> Entry:
-    """A disk alone, or by zone: then its best zone is its rate."""
+    """Returns a disk step; by zone, its rate is that of the best zone."""
     zones = [{"at_ratio": each.at, "bytes_per_second": each.rate} for each in disk.zones]
     rate = disk.rate
     if rate is None and not zones:
         raise ReportError(f"{where} has neither a rate nor zones")
     best = rate or max(each.rate for each in disk.zones)
     setting = {"side": disk.side, "verb": disk.verb, "pattern": "told"}
-    details = {"zones": zones, **_known(tool=disk.tool)}
+    details = {"zones": zones, **_present(tool=disk.tool)}
     return Step("disk", setting, disk.side), _measured(best, details)
 
 
 def _copy(copy: Copy) -> Entry:
-    """A copy; one without a rate was not measured."""
+    """Returns a copy; one without a rate counts as not measured."""
     setting = {
         "copy": copy.copy,
         "dialect": copy.dialect or "unknown",
         "end": "folder",
         "engine": _engine(copy),
-        **_known(
+        **_present(
             streams=copy.streams,
             size_bytes=copy.size,
             request_bytes=None if copy.request is None else units.parse_size(copy.request),
@@ -209,10 +207,10 @@ def _copy(copy: Copy) -> Entry:
 
 
 def _engine(copy: Copy) -> str:
-    """Who moved the bytes, and how: two copies of one name are told apart by it."""
-    told = [copy.tool] if copy.tool else []
-    told += [f"{copy.streams} streams"] if (copy.streams or 1) > 1 else []
-    told += [f"{copy.request} a request"] if copy.request else []
-    told += [f"from {copy.from_place:.0%}"] if copy.from_place is not None else []
-    told += [f"to {copy.to_place:.0%}"] if copy.to_place is not None else []
-    return ", ".join(told) or "supplied"
+    """Returns tool and options of a copy: they distinguish two copies of one name."""
+    words = [copy.tool] if copy.tool else []
+    words += [f"{copy.streams} streams"] if (copy.streams or 1) > 1 else []
+    words += [f"{copy.request} a request"] if copy.request else []
+    words += [f"from {copy.from_place:.0%}"] if copy.from_place is not None else []
+    words += [f"to {copy.to_place:.0%}"] if copy.to_place is not None else []
+    return ", ".join(words) or "supplied"

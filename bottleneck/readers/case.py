@@ -1,4 +1,4 @@
-"""One case of all that a person has: outputs of tools, observations, and what was told in words."""
+"""Joins outputs of tools, observations and figures in words into one case."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLE = "write for example 'pull 38MB/s' or 'push 12MB/s cached smb1 robocopy'
 
 
 def of_figures(figures: Iterable[Figure], date: str) -> Observations:
-    """Returns the observations that figures amount to; no file's name is among them."""
+    """Returns figures as observations; they contain no file name."""
     figures = tuple(figures)
     paths = [each for each in figures if isinstance(each, Path)]
     trips = [each.rtt for each in paths if each.rtt is not None]
@@ -48,7 +48,7 @@ def of_figures(figures: Iterable[Figure], date: str) -> Observations:
 
 
 def joined(parts: Sequence[Observations]) -> Observations:
-    """Returns the observations of one case; of a figure that several have, the first's."""
+    """Returns the observations of one case; the first wins if several have a figure."""
     values: dict[str, Any] = {
         name: tuple(each for part in parts for each in getattr(part, name)) for name in LISTS
     }
@@ -58,20 +58,20 @@ def joined(parts: Sequence[Observations]) -> Observations:
 
 def _merged(records: Sequence[Any]) -> Any:
     """Returns a record with the first known value of each field; None: there is no record."""
-    known = [each for each in records if each is not None]
-    if not known:
+    present = [each for each in records if each is not None]
+    if not present:
         return None
     values = {
-        field.name: next((v for e in known if (v := getattr(e, field.name)) is not None), None)
-        for field in fields(known[0])
+        field.name: next((v for e in present if (v := getattr(e, field.name)) is not None), None)
+        for field in fields(present[0])
     }
-    return replace(known[0], **values)
+    return replace(present[0], **values)
 
 
 def copy_of(text: str) -> Copy:
-    """Returns the copy that words tell: `push 12 MB/s uncached smb1 robocopy`.
+    """Parses a copy in words: `push 12 MB/s uncached smb1 robocopy`.
 
-    Without a word on it, its source was in no cache. Errors: ReportError.
+    Without a word for it, the source counts as uncached. Errors: ReportError.
     """
     words = text.split()
     name, cache = (words or [""])[0].lower(), "uncached"

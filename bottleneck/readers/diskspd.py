@@ -27,12 +27,12 @@ def read(output: Output) -> Iterator[Figure]:
     options = command[1].split() if command else []
     if "Total IO" not in output.text:
         raise ReportError("diskspd's results (Total IO) are missing: paste it to its end")
-    moved = False
+    has_results = False
     for name, verb in (("Read", "read"), ("Write", "write")):
         total = _TOTAL.search(output.text.partition(f"\n{name} IO")[2])
         if total is None or int(total[1]) == 0:
             continue
-        moved = True
+        has_results = True
         if any(re.fullmatch(r"-r\w*", each) for each in options):
             yield f"diskspd's {verb}s were random: they tell nothing of a copy."
         elif not any(each.startswith(("-S", "-h")) for each in options):
@@ -40,5 +40,5 @@ def read(output: Output) -> Iterator[Figure]:
         else:
             rate = positive(number(total[2]) * 2**20, "diskspd's rate")
             yield Disk(output.host(), verb, rate, "diskspd")
-    if not moved:
+    if not has_results:
         raise ReportError("diskspd read and wrote nothing")

@@ -1,4 +1,4 @@
-"""Figures that another tool's output holds, and what has to be asked about them."""
+"""Figures in another tool's output, and the question if the output lacks something."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bottleneck.text.units import LEAST_RATE, MOST_RATE
 from probes.core import bounded
 
 Figure = Tcp | Disk | Path | Copy | str
-"""What was measured; a text says why something that was measured does not count."""
+"""One measurement; a text says why a measurement does not count."""
 LONGEST_SECONDS = 600.0
 _BINARY = {"": 1.0, "k": 2.0**10, "m": 2.0**20, "g": 2.0**30, "t": 2.0**40}
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f']\d{3})*(?:[.,]\d+)?", re.ASCII)
 
 
 class NotTold(ReportError):
-    """Something that the output cannot tell and that the user knows; the text is the question."""
+    """The output lacks something that the user knows; the message is the question."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Output:
     text: str
     """Lines end with a line feed."""
     side: str | None = None
-    """Host on which the tool ran: client, server; None: not told."""
+    """Host on which the tool ran: client, server; None: not given."""
 
     def host(self) -> str:
         """Returns the host on which the tool ran. Errors: NotTold."""
@@ -62,13 +62,13 @@ def number(text: str) -> float:
     text = text.strip()
     if not _NUMBER.fullmatch(text):
         raise ReportError(f"{text[:40]!r} is not a number")
-    whole, point, fraction = text, "", ""
+    integer, point, fraction = text, "", ""
     # Of two kinds of separators, or of one that stands once, the last is the decimal point.
     if marks := re.findall(r"[.,]", text):
         is_decimal = len(set(marks)) > 1 or (len(marks) == 1 and not re.search(r"[,]\d{3}$", text))
         if is_decimal:
-            whole, point, fraction = text.rpartition(marks[-1])
-    return float(re.sub(r"\D", "", whole) + (f".{fraction}" if point else ""))
+            integer, point, fraction = text.rpartition(marks[-1])
+    return float(re.sub(r"\D", "", integer) + (f".{fraction}" if point else ""))
 
 
 def binary(text: str, prefix: str) -> float:

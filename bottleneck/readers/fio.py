@@ -57,13 +57,13 @@ def _of_json(output: Output) -> Iterator[Figure]:
         if job.get("error"):
             raise ReportError(f"fio failed: error {str(job['error'])[:20]}")
         for verb in ("read", "write"):
-            moved = job.get(verb)
-            if not isinstance(moved, dict) or not moved.get("io_bytes"):
+            direction = job.get(verb)
+            if not isinstance(direction, dict) or not direction.get("io_bytes"):
                 continue
             if why := _reason_against(verb, options):
                 notes[why] = None
             else:
-                rates[verb] = rates.get(verb, 0.0) + _moved(moved)
+                rates[verb] = rates.get(verb, 0.0) + _rate_of(direction)
     if not rates and not notes:
         raise ReportError("fio's output has no job that read or wrote: nothing was measured")
     for verb, total in rates.items():
@@ -71,7 +71,7 @@ def _of_json(output: Output) -> Iterator[Figure]:
     yield from notes
 
 
-def _moved(job: Mapping[str, Any]) -> float:
+def _rate_of(job: Mapping[str, Any]) -> float:
     """Returns bytes per second; fio 2 has kibibytes alone. Errors: ReportError."""
     if "bw_bytes" in job:
         return positive(job["bw_bytes"], "fio's rate")
@@ -106,5 +106,5 @@ def _of_text(output: Output) -> Iterator[Figure]:
             yield UNKNOWN_FLUSH
         else:
             # fio 2 counts 1024; later versions show both.
-            moved = rate(row["rate"]) if row["rate"] else binary(row["old"], row["prefix"])
-            yield Disk(output.host(), verb, positive(moved, "fio's rate"), "fio")
+            speed = rate(row["rate"]) if row["rate"] else binary(row["old"], row["prefix"])
+            yield Disk(output.host(), verb, positive(speed, "fio's rate"), "fio")

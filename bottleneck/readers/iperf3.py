@@ -75,7 +75,7 @@ def _of_json(output: Output, document: Any) -> Iterator[Figure]:
             sender=_sender(output, is_client, is_reverse),
             rate=positive(bits, "iperf3's rate") / 8,
             streams=streams if isinstance(streams, int) and streams > 0 else None,
-            window=_whole(start.get("sock_bufsize")),
+            window=_count(start.get("sock_bufsize")),
             tool=TOOL,
         )
         yield from _losses(sent.get("retransmits"), sent.get("bytes"))
@@ -87,26 +87,26 @@ def _object(document: Any, name: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _whole(value: Any) -> int | None:
+def _count(value: Any) -> int | None:
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63
     return int(value) if is_count else None
 
 
 def _losses(retransmits: Any, moved_bytes: Any) -> Iterator[Figure]:
-    again, moved = _whole(retransmits), _whole(moved_bytes)
-    if again and moved:
-        yield path(None, again * SEGMENT_BYTES / moved)
+    retransmitted, sent_bytes = _count(retransmits), _count(moved_bytes)
+    if retransmitted and sent_bytes:
+        yield path(None, retransmitted * SEGMENT_BYTES / sent_bytes)
 
 
 def _trips(streams: Any) -> Iterator[Figure]:
     senders = [_object(e, "sender") for e in (streams if isinstance(streams, Sequence) else ())]
-    trips = [trip for each in senders if (trip := _whole(each.get("min_rtt")))]
+    trips = [trip for each in senders if (trip := _count(each.get("min_rtt")))]
     if trips:
         yield path(min(trips) / 1e6)
 
 
 def _datagrams(lost: Any, sent: Any) -> Iterator[Figure]:
-    total = _whole(sent)
+    total = _count(sent)
     if total is None or not isinstance(lost, int) or not 0 <= lost <= total:
         raise ReportError("iperf3's UDP test has no count of lost packets: nothing was measured")
     yield path(None, lost / total)

@@ -1,4 +1,4 @@
-"""All formats of other tools that are read; the first that knows a text reads it."""
+"""Formats of other tools; the first that recognizes a text reads it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from bottleneck.readers import dd, diskspd, fio, iperf3, ping, robocopy, rsync, 
 from bottleneck.readers.figure import Figure, Output
 from bottleneck.report.report import ReportError
 
-FORMATS: tuple[ModuleType, ...] = (
-    *(iperf3, fio, robocopy, diskspd, smbclient, rsync, dd, ss, ping),
-)
+FORMATS: tuple[ModuleType, ...]
+FORMATS = (iperf3, fio, robocopy, diskspd, smbclient, rsync, dd, ss, ping)
 NAMES = ", ".join(each.__name__.rpartition(".")[2] for each in FORMATS)
 KNOWN = f"known are reports, observations (--template) and the outputs of {NAMES}"
 LARGEST_BYTES = 4 << 20
 LONGEST_LINE = 2000
-"""Characters of a line that are read: what tools print for people is shorter."""
+"""Characters of a line that are read: lines that tools print for people are shorter."""
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def text_of(content: bytes) -> str:
-    """Returns a file's text as systems write it: UTF-8, UTF-16 with its mark, Windows' code page.
+    """Decodes a file: UTF-8, UTF-16 with its byte order mark, else Windows-1252.
 
-    Lines end with a line feed; of those of a text that is no JSON the beginning counts.
+    Lines end with a line feed, and are cut to LONGEST_LINE unless the text is JSON.
     """
     encoding = "utf-16" if content.startswith(UTF16) else "utf-8-sig"
     try:
@@ -42,15 +41,15 @@ def _is_json(text: str) -> bool:
 
 
 def reader_of(text: str) -> Callable[[Output], Iterator[Figure]] | None:
-    """Returns what reads a text; None: no format that is known."""
+    """Returns the reader of a text; None: its format is unknown."""
     formats = (iperf3, fio) if _is_json(text) else FORMATS
-    known = (each for each in formats if len(text) <= LARGEST_BYTES and each.recognizes(text))
-    found = next(known, None)
-    return None if found is None else found.read
+    matching = (each for each in formats if len(text) <= LARGEST_BYTES and each.recognizes(text))
+    chosen_format = next(matching, None)
+    return None if chosen_format is None else chosen_format.read
 
 
 def figures(output: Output) -> tuple[Figure, ...]:
-    """Returns what an output tells. Errors: ReportError, one line; NotTold: what it cannot tell."""
+    """Reads the figures of an output. Errors: ReportError, one line; NotTold."""
     read = reader_of(output.text)
     if read is None:
         raise ReportError(KNOWN)

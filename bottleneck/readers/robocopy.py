@@ -27,10 +27,10 @@ def recognizes(text: str) -> bool:
 
 def read(output: Output) -> Iterator[Figure]:
     """Yields the copy. Errors: ReportError."""
-    moved, times = _BYTES.search(output.text), _TIMES.search(output.text)
-    if moved is None or times is None:
+    size_row, times = _BYTES.search(output.text), _TIMES.search(output.text)
+    if size_row is None or times is None:
         raise ReportError("robocopy's summary (Bytes, Times) is missing: it ended early")
-    copied = binary(moved[3], moved[4] or "")
+    copied = binary(size_row[3], size_row[4] or "")
     clocks = [e for e in _CLOCK.finditer(output.text) if e.start() != times.start()]
     seconds = _seconds(times.groups()[:3])
     if len(clocks) >= 2:

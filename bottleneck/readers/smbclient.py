@@ -33,9 +33,10 @@ def read(output: Output) -> Iterator[Figure]:
         raise ReportError(f"smbclient moved no file{f' ({failed[0]})' if failed else ''}")
     started_by = "server." if output.side == "server" else ""
     for verb, name in (("getting", "pull"), ("putting", "push")):
-        own = [each for each in lines if each["verb"].lower() == verb]
-        if own:
-            line = max(own, key=lambda each: int(each["size"] or 0)) if own[0]["size"] else own[-1]
+        transfers = [each for each in lines if each["verb"].lower() == verb]
+        if transfers:
+            largest = max(transfers, key=lambda each: int(each["size"] or 0))
+            line = largest if transfers[0]["size"] else transfers[-1]
             direction = name if not started_by else ("push" if name == "pull" else "pull")
             yield Copy(
                 copy=f"{started_by}{direction}.uncached",

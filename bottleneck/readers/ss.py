@@ -30,13 +30,13 @@ def read(output: Output) -> Iterator[Figure]:
     counts = {each: {k: int(v) for k, v in _FIELD.findall(each)} for each in lines}
 
     def sent(line: str) -> int:
-        told = counts[line]
-        return told.get("bytes_sent") or told.get("bytes_acked") or 0
+        counters = counts[line]
+        return counters.get("bytes_sent") or counters.get("bytes_acked") or 0
 
     line = max(lines, key=sent, default=None)
     if line is None:
         raise ReportError("ss shows no TCP connection with a round trip")
-    trips = {bool(least): number(least or usual) for least, usual in _TRIP.findall(line)}
+    trips = {bool(shortest): number(shortest or usual) for shortest, usual in _TRIP.findall(line)}
     again = counts[line].get("bytes_retrans", 0)
     loss = float(min(1, again / sent(line))) if 0 < again <= sent(line) else None
     yield path(trips.get(True, trips.get(False, 0.0)) / 1e3, loss)

@@ -1,4 +1,4 @@
-"""The Report: what one run measured, loaded, saved and checked; the files of documents.
+"""The Report of one run: loaded, saved and checked; files of documents, written safely.
 
 It imports the probes' core, files and system. Begin with report.py.
 """

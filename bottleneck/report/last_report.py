@@ -1,4 +1,4 @@
-"""The last diagnosis of this user, so that its details can be shown without measuring again."""
+"""Keeps the report of a user's last diagnosis, so that `explain` can show it again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODE = 0o600
 
 
 def state_folder() -> Path | None:
-    """This user's folder for states (XDG_STATE_HOME); None: the user has no home."""
+    """Returns this user's folder for state (XDG_STATE_HOME); None: the user has no home."""
     import platformdirs
 
     path = Path()
@@ -23,20 +23,20 @@ def state_folder() -> Path | None:
 
 
 def path() -> Path | None:
-    """The file of the last report, which may not exist; None: the user has no home."""
+    """Returns the path of the last report, which may not exist; None: the user has no home."""
     folder = state_folder()
     return None if folder is None else folder / "last.json"
 
 
 def keep(text: str) -> bool:
-    """Writes a report for its user alone; whether it is there: a home may be read-only."""
+    """Writes a report for its user only; returns whether it could: a home may be read-only."""
     file = path()
     if file is None:
         return False
     try:
-        there = next(each for each in file.parents if each.exists())
-        if there.stat().st_uid != os.geteuid():
-            return False  # root in another user's home would leave folders that are root's
+        existing = next(each for each in file.parents if each.exists())
+        if existing.stat().st_uid != os.geteuid():
+            return False  # in another user's home root would leave folders of root's
         folders.make_private(str(file.parent))
         document_file.write(file, text, MODE)
     except OSError:

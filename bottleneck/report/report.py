@@ -1,4 +1,4 @@
-"""The Report: everything that one run measured, loaded, saved and checked against its schema.
+"""The Report: all measurements of one run, loaded, saved and checked against its schema.
 
 History of the schema `copy-bottleneck/report/1`:
     1: first. Keys may be added, never renamed; `diagnosis` is written and never read back.
@@ -37,16 +37,16 @@ from probes.system.platform import os
 SCHEMA = "copy-bottleneck/report/1"
 STATUSES = ("complete", "partial", "interrupted", "failed")
 LIMITS = bounded.USUAL
-"""Of one file: many times what a run of hours writes, and 200 MiB of memory at the most."""
+"""Limits of one file: many times the size of a report of hours, at most 200 MiB of memory."""
 MOST_STEPS = 2_000
 MOST_NOTES = 1_000
 WARMED_UP = "1 run to warm up: not counted"
-"""The note of a report whose runs are as many as were asked for."""
+"""Note of a report whose runs are as many as were requested."""
 _TOLD_RATE_TOLERANCE = 0.02
 
 
 class ReportError(ValueError):
-    """A file that is no report; the text is one line that says where and what."""
+    """A file is no report; its message is one line that says where and why."""
 
 
 class OtherDocument(ReportError):
@@ -55,25 +55,25 @@ class OtherDocument(ReportError):
 
 @dataclass(frozen=True)
 class Step:
-    """What was to be measured."""
+    """A measurement that a run tried: its stage and setting."""
 
     stage: str
     setting: dict[str, Any]
     initiator: str
-    """The side that ran it: client or server."""
+    """Side that ran it: client or server."""
     why: str = field(default="", compare=False)
-    """What it was made for; empty: nobody said."""
+    """Purpose of the step; empty: none was given."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """One run; the diagnosis is computed from it, never part of it."""
+    """Measurements of one run; the diagnosis is computed from them, and is no part of them."""
 
     status: str
     tool: dict[str, Any]
     """Versions: version, python, fio ..."""
     started: str
-    """ISO 8601 with its offset."""
+    """Start of the run, ISO 8601 with offset."""
     elapsed_seconds: float
     target: dict[str, Any]
     client: HostFacts | None
@@ -81,14 +81,14 @@ class Report:
     entries: tuple[tuple[Step, Outcome], ...] = ()
     notes: tuple[str, ...] = ()
     target_rate_bytes_per_second: float | None = None
-    """The rate that the user wants of each copy; None: none was asked for."""
+    """Rate that the user wants each copy to reach; None: none was given."""
 
 
 def started_utc(report: Report) -> datetime | None:
-    """When a run began; None: its time has no offset, or lies beyond the calendar."""
+    """Returns the start of a run; None: it has no offset, or lies beyond the calendar."""
     try:
-        told = datetime.fromisoformat(report.started)
-        return told.astimezone(UTC) if told.tzinfo else None
+        started = datetime.fromisoformat(report.started)
+        return started.astimezone(UTC) if started.tzinfo else None
     except (OverflowError, ValueError):
         return None
 
@@ -97,11 +97,11 @@ def started_utc(report: Report) -> datetime | None:
 
 
 def to_json(report: Report, diagnosis: object) -> dict[str, Any]:
-    """The document of CONTRACT: plain values, bytes, seconds and ratios.
+    """Returns the JSON document of a report: plain values, bytes, seconds and ratios.
 
-    diagnosis: what bottleneck.analysis.diagnosis.diagnose made of the report.
+    diagnosis: result of bottleneck.analysis.diagnosis.diagnose for the report.
     """
-    wanted = report.target_rate_bytes_per_second
+    target_rate = report.target_rate_bytes_per_second
     return {
         "schema": SCHEMA,
         "status": report.status,
@@ -121,18 +121,18 @@ def to_json(report: Report, diagnosis: object) -> dict[str, Any]:
             for step, outcome in report.entries
         ],
         "notes": list(report.notes),
-        **({} if wanted is None else {"target_rate_bytes_per_second": wanted}),
+        **({} if target_rate is None else {"target_rate_bytes_per_second": target_rate}),
         "diagnosis": _diagnosis_to_json(diagnosis),
     }
 
 
 def _diagnosis_to_json(diagnosis: object) -> dict[str, Any]:
-    """The time of a copy that nothing watched is absent."""
-    found: dict[str, Any] = to_plain(diagnosis)
-    for copy in found["copies"]:
+    """Returns the diagnosis without `time` and `view` of copies that were not watched."""
+    document: dict[str, Any] = to_plain(diagnosis)
+    for copy in document["copies"]:
         if not copy["time"]:
             del copy["time"], copy["view"]
-    return found
+    return document
 
 
 def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:
@@ -141,16 +141,17 @@ def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:
             return {"kind": "skipped", "reason": reason}
         case Failed(error, samples):
             return {"kind": "failed", "error": error, "samples": _run_to_json(samples)}
-        case Measured(runs, own, other, details):
+        case Measured(runs, initiator_usage, responder_usage, details):
             try:
                 spread = rates(outcome)
             except ValueError as error:
                 last = runs[-1] if runs else ()
                 return {"kind": "failed", "error": str(error), "samples": _run_to_json(last)}
-            usages = (own, other) if initiator == "client" else (other, own)
+            both = (initiator_usage, responder_usage)
+            usages = both if initiator == "client" else both[::-1]
             return {
                 "kind": "measured",
-                # A stage that moves no payload has no rate, and none is not 0.
+                # A stage that moves no payload has no rate, which is not a rate of 0.
                 **({"bytes_per_second": to_plain(spread)} if spread.high > 0 else {}),
                 "samples": _run_to_json(median_run(outcome)),
                 "runs": [_run_to_json(run) for run in runs],
@@ -166,14 +167,14 @@ def _run_to_json(run: Run) -> list[list[float]]:
 
 
 def median_run(outcome: Measured) -> Run:
-    """The run whose rate is the median of all; of an even number the one below the middle."""
+    """Returns the run with the median rate; of an even number the one below the middle."""
     ordered = sorted(outcome.runs, key=run_rate)
     middle = statistics.median_low(range(len(ordered)))
     return ordered[middle]
 
 
 def dumps(report: Report, diagnosis: object) -> str:
-    """The document as text, ASCII only: a name that is no UTF-8 survives as its escapes."""
+    """Returns the document as text, ASCII only: a name that is no UTF-8 survives as escapes."""
     return json.dumps(to_json(report, diagnosis), indent=1, allow_nan=False) + "\n"
 
 
@@ -181,54 +182,51 @@ def dumps(report: Report, diagnosis: object) -> str:
 
 
 def load(path: str | Path) -> Report:
-    """The report in a file. Errors: ReportError; OSError where it cannot be opened."""
+    """Loads the report in a file. Errors: ReportError; OSError if it cannot be opened."""
     return loads(read(path))
 
 
 def read(path: str | Path) -> bytes:
-    """What a regular file holds, up to one byte more than a report may. Errors: as load()."""
-    # A pipe without a writer would be waited for, for ever; a terminal become this process's own.
+    """Reads a regular file, up to one byte more than a report may have. Errors: as load()."""
+    # Opening a pipe without a writer would wait for ever; a terminal would become ours.
     at_once = os.O_NONBLOCK | os.O_NOCTTY
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ReportError("not a regular file")
         content: bytes | None = file.read(LIMITS.content_bytes + 1)
-    if not content:  # none: a file of the kernel's that has nothing to read now
+    if not content:  # None: a file of the kernel's with nothing to read now
         raise ReportError("empty")
     return content.removeprefix(codecs.BOM_UTF8)
 
 
 def loads(content: bytes) -> Report:
-    """The report in a document. Errors: ReportError."""
+    """Loads the report in a document. Errors: ReportError."""
     return from_elsewhere(document(content))
 
 
 def document(content: bytes) -> dict[str, Any]:
-    """The object in a JSON document of a size and depth that a report may have.
-
-    Errors: ReportError.
-    """
+    """Parses a JSON object within the limits of a report. Errors: ReportError."""
     try:
-        found = bounded.loads(content, LIMITS)
+        value = bounded.loads(content, LIMITS)
     except bounded.NotBounded as error:
         raise ReportError(str(error)) from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise OtherDocument("a report must be an object")
-    return found
+    return value
 
 
 def from_elsewhere(document: dict[str, Any]) -> Report:
-    """As from_json(), without the command that it says was typed.
+    """Reads a report as from_json() does, and drops the command that it claims was typed.
 
-    A stranger's is nobody's to paste: the command is shown in the documents of its own run alone.
+    A stranger's command must not be pasted: only documents of the run itself show it.
     Errors: ReportError.
     """
-    found = from_json(document)
-    return replace(found, tool={key: found.tool[key] for key in found.tool if key != "command"})
+    report = from_json(document)
+    return replace(report, tool={key: report.tool[key] for key in report.tool if key != "command"})
 
 
 def from_json(document: dict[str, Any]) -> Report:
-    """The report in a parsed document, strictly; unknown keys and the diagnosis are left aside.
+    """Reads a parsed document strictly; unknown keys and the diagnosis are ignored.
 
     Errors: ReportError, one line.
     """
@@ -239,9 +237,9 @@ def from_json(document: dict[str, Any]) -> Report:
 
 
 def _report(document: dict[str, Any]) -> Report:
-    told = document.get("schema")
-    if told != SCHEMA:
-        raise OtherDocument(f"schema is {str(told)[:80]!r}, this program reads {SCHEMA!r}")
+    schema = document.get("schema")
+    if schema != SCHEMA:
+        raise OtherDocument(f"schema is {str(schema)[:80]!r}, this program reads {SCHEMA!r}")
     hosts = typed.mapping(document.get("hosts"), "hosts")
     facts = {
         side: None
@@ -264,17 +262,17 @@ def _report(document: dict[str, Any]) -> Report:
         target=typed.mapping(document.get("target"), "target"),
         client=facts["client"],
         server=facts["server"],
-        entries=tuple(_entry(step, f"steps[{at}]") for at, step in enumerate(steps)),
-        notes=tuple(typed.text(note, f"notes[{at}]") for at, note in enumerate(notes)),
+        entries=tuple(_entry(step, f"steps[{index}]") for index, step in enumerate(steps)),
+        notes=tuple(typed.text(note, f"notes[{index}]") for index, note in enumerate(notes)),
         target_rate_bytes_per_second=_target_rate(document),
     )
 
 
-def _few(value: object, where: str, most: int) -> list[Any]:
-    found = typed.array(value, where)
-    if len(found) > most:
-        raise ReportError(f"{where}: {len(found)} entries, at most {most} are read")
-    return found
+def _few(value: object, where: str, limit: int) -> list[Any]:
+    values = typed.array(value, where)
+    if len(values) > limit:
+        raise ReportError(f"{where}: {len(values)} entries, at most {limit} are read")
+    return values
 
 
 def _target_rate(document: dict[str, Any]) -> float | None:
@@ -295,69 +293,69 @@ def _one_of(words: tuple[str, ...], value: object, where: str) -> str:
 
 
 def _entry(value: object, where: str) -> tuple[Step, Outcome]:
-    told = typed.mapping(value, where)
-    setting = typed.mapping(told.get("setting"), f"{where}.setting")
+    entry = typed.mapping(value, where)
+    setting = typed.mapping(entry.get("setting"), f"{where}.setting")
     if "side" in setting:
         _one_of(SIDES, setting["side"], f"{where}.setting.side")
     step = Step(
-        stage=typed.text(told.get("stage"), f"{where}.stage"),
+        stage=typed.text(entry.get("stage"), f"{where}.stage"),
         setting=setting,
-        initiator=_one_of(SIDES, told.get("initiator"), f"{where}.initiator"),
-        why=typed.text(told.get("why", ""), f"{where}.why"),
+        initiator=_one_of(SIDES, entry.get("initiator"), f"{where}.initiator"),
+        why=typed.text(entry.get("why", ""), f"{where}.why"),
     )
-    outcome = typed.mapping(told.get("outcome"), f"{where}.outcome")
+    outcome = typed.mapping(entry.get("outcome"), f"{where}.outcome")
     return step, _outcome(outcome, step.initiator, f"{where}.outcome")
 
 
-def _outcome(told: dict[str, Any], initiator: str, where: str) -> Outcome:
-    match _one_of(("measured", "skipped", "failed"), told.get("kind"), f"{where}.kind"):
+def _outcome(document: dict[str, Any], initiator: str, where: str) -> Outcome:
+    match _one_of(("measured", "skipped", "failed"), document.get("kind"), f"{where}.kind"):
         case "skipped":
-            return Skipped(typed.text(told.get("reason"), f"{where}.reason"))
+            return Skipped(typed.text(document.get("reason"), f"{where}.reason"))
         case "failed":
-            error = typed.text(told.get("error"), f"{where}.error")
-            return Failed(error, _run(told.get("samples", []), f"{where}.samples"))
+            error = typed.text(document.get("error"), f"{where}.error")
+            return Failed(error, _run(document.get("samples", []), f"{where}.samples"))
         case _:
-            return _measured(told, initiator, where)
+            return _measured(document, initiator, where)
 
 
-def _measured(told: dict[str, Any], initiator: str, where: str) -> Measured:
-    usage = typed.mapping(told.get("usage"), f"{where}.usage")
-    own, other = SIDES if initiator == "client" else reversed(SIDES)
+def _measured(document: dict[str, Any], initiator: str, where: str) -> Measured:
+    usage = typed.mapping(document.get("usage"), f"{where}.usage")
+    initiator_side, responder_side = SIDES if initiator == "client" else reversed(SIDES)
     outcome = Measured(
-        runs=_runs(told, where),
-        initiator=typed.record(Usage, usage.get(own), f"{where}.usage.{own}"),
+        runs=_runs(document, where),
+        initiator=typed.record(Usage, usage.get(initiator_side), f"{where}.usage.{initiator_side}"),
         responder=None
-        if usage.get(other) is None
-        else typed.record(Usage, usage[other], f"{where}.usage.{other}"),
-        details=details(told.get("details"), f"{where}.details"),
+        if usage.get(responder_side) is None
+        else typed.record(Usage, usage[responder_side], f"{where}.usage.{responder_side}"),
+        details=details(document.get("details"), f"{where}.details"),
     )
-    found = rates(outcome)
-    if found.high == 0 and "bytes_per_second" not in told:
+    spread = rates(outcome)
+    if spread.high == 0 and "bytes_per_second" not in document:
         return outcome
-    spread = typed.mapping(told.get("bytes_per_second"), f"{where}.bytes_per_second")
-    said = typed.number(spread.get("median"), f"{where}.bytes_per_second.median")
-    if found.high > lenient.LARGEST:
+    stated_rate = typed.mapping(document.get("bytes_per_second"), f"{where}.bytes_per_second")
+    stated = typed.number(stated_rate.get("median"), f"{where}.bytes_per_second.median")
+    if spread.high > lenient.LARGEST:
         raise typed.NotTyped(f"{where}: the rate of its samples is out of range")
-    derived = found.median
-    if abs(said - derived) > _TOLD_RATE_TOLERANCE * max(said, derived):
+    derived = spread.median
+    if abs(stated - derived) > _TOLD_RATE_TOLERANCE * max(stated, derived):
         raise typed.NotTyped(
-            f"{where}.bytes_per_second.median is {said:.6g}, but its samples give {derived:.6g}"
+            f"{where}.bytes_per_second.median is {stated:.6g}, but its samples give {derived:.6g}"
         )
     return outcome
 
 
-def _runs(told: dict[str, Any], where: str) -> tuple[Run, ...]:
-    if "runs" not in told:
-        samples = _run(told.get("samples"), f"{where}.samples")
-        # Written by another program: its first sample may be the first after the start.
+def _runs(document: dict[str, Any], where: str) -> tuple[Run, ...]:
+    if "runs" not in document:
+        samples = _run(document.get("samples"), f"{where}.samples")
+        # Another program's first sample may be the first one after the start.
         opened = samples if samples[:1] == (Sample(0.0, 0),) else (Sample(0.0, 0), *samples)
         return (_lasting(opened, f"{where}.samples"),)
-    runs = typed.array(told["runs"], f"{where}.runs")
+    runs = typed.array(document["runs"], f"{where}.runs")
     if not runs:
         raise typed.NotTyped(f"{where}.runs is empty")
     return tuple(
-        _lasting(_run(run, f"{where}.runs[{at}]"), f"{where}.runs[{at}]")
-        for at, run in enumerate(runs)
+        _lasting(_run(run, f"{where}.runs[{index}]"), f"{where}.runs[{index}]")
+        for index, run in enumerate(runs)
     )
 
 
@@ -369,18 +367,18 @@ def _lasting(run: Run, where: str) -> Run:
 
 def _run(value: object, where: str) -> Run:
     samples = []
-    before = Sample(0.0, 0)
-    for at, pair in enumerate(typed.array(value, where)):
-        numbers = typed.array(pair, f"{where}[{at}]")
+    previous = Sample(0.0, 0)
+    for index, pair in enumerate(typed.array(value, where)):
+        numbers = typed.array(pair, f"{where}[{index}]")
         if len(numbers) != 2:
-            raise typed.NotTyped(f"{where}[{at}] must be [seconds, bytes]")
+            raise typed.NotTyped(f"{where}[{index}] must be [seconds, bytes]")
         sample = Sample(
-            typed.number(numbers[0], f"{where}[{at}][0]"),
-            typed.whole(numbers[1], f"{where}[{at}][1]"),
+            typed.number(numbers[0], f"{where}[{index}][0]"),
+            typed.whole(numbers[1], f"{where}[{index}][1]"),
         )
-        behind = sample.elapsed_seconds < before.elapsed_seconds
-        if behind or sample.moved_bytes < before.moved_bytes:
-            raise typed.NotTyped(f"{where}[{at}] goes back")
+        behind = sample.elapsed_seconds < previous.elapsed_seconds
+        if behind or sample.moved_bytes < previous.moved_bytes:
+            raise typed.NotTyped(f"{where}[{index}] goes back")
         samples.append(sample)
-        before = sample
+        previous = sample
     return tuple(samples)

@@ -1,4 +1,4 @@
-"""What was asked for, who logs in, and options that are no more with what took their place.
+"""Parses the target of a run, and finds the credentials to log in there.
 
 It imports the probes alone. Begin with target.py.
 """

@@ -1,4 +1,4 @@
-"""Where a login comes from: a file, the environment, or a prompt; never an argument."""
+"""Credentials of a login, from a file, the environment or a prompt; never from an argument."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from probes.system.child import overwrite_variable
 from probes.system.platform import os
 
 PASSWORD_VARIABLE, DESCRIPTOR_VARIABLE = "BOTTLENECK_PASSWORD", "BOTTLENECK_PASSWORD_FD"
-"""The password itself, and the number of a descriptor that it is read from to the end."""
+"""The first holds the password, the second the number of a descriptor to read it from."""
 _taken: dict[str, str] = {}
-"""By variable, the secrets that stood in the environment."""
+"""Secrets taken out of the environment, by variable."""
 
 
 def take_from_environment() -> None:
     """Takes the password out of the environment: no process that we start inherits it.
 
-    /proc/PID/environ shows the block that this process began with, whatever os.environ says by
-    now: there it is overwritten.
+    /proc/PID/environ shows the block with which this process began, whatever os.environ holds
+    now: the password is overwritten there.
     """
     if PASSWORD_VARIABLE in os.environ:
         overwrite_variable(os.fsencode(PASSWORD_VARIABLE))
         _taken[PASSWORD_VARIABLE] = os.environ.pop(PASSWORD_VARIABLE)
     number = os.environ.pop(DESCRIPTOR_VARIABLE, "")
-    # What is not open has no password, which access() says.
+    # A descriptor that is not open gives no password, which access() reports.
     with suppress(OSError, ValueError), os.fdopen(int(number), "rb") as file:
         _taken[PASSWORD_VARIABLE] = os.fsdecode(file.read(1 << 16).removesuffix(b"\n"))
 
@@ -55,35 +55,35 @@ def read_auth_file(path: Path) -> dict[str, str]:
     return entries
 
 
-def private_text(path: Path, told_by: str) -> str:
-    """What stands in a file that nobody else may read.
+def private_text(path: Path, origin: str) -> str:
+    """Reads a file that no other user may read.
 
-    told_by: the option or variable that named it. Raises Refused, "usage".
+    origin: option or variable that named the file. Raises Refused, "usage".
     """
     try:
-        # The opened file is judged, through links too, and not what the name may mean later.
-        # At once: opening a pipe without a writer would wait for ever.
+        # The open file is checked, not its name, which may lead elsewhere later.
+        # O_NONBLOCK: opening a pipe without a writer would wait for ever.
         with os.fdopen(os.open(path, os.O_NONBLOCK), encoding="utf-8-sig") as file:
-            _check(f"{told_by} {path}", path, os.fstat(file.fileno()))
+            _check(f"{origin} {path}", path, os.fstat(file.fileno()))
             return file.read(1 << 16)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8 text; save it as UTF-8"
-        raise Refused("usage", f"{told_by} {path}: {why}") from None
+        raise Refused("usage", f"{origin} {path}: {why}") from None
 
 
-def _check(name: str, path: Path, about: os.stat_result) -> None:
-    if not stat.S_ISREG(about.st_mode):
+def _check(name: str, path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise Refused(
             "usage", f"{name}: not a regular file (pipes are not accepted); use a file of mode 0600"
         )
-    if stat.S_IMODE(about.st_mode) & 0o077:
+    if stat.S_IMODE(status.st_mode) & 0o077:
         raise Refused("usage", f"{name}: readable by other users; run: chmod 600 {path}")
-    if about.st_uid not in {0, os.geteuid()}:
+    if status.st_uid not in {0, os.geteuid()}:
         raise Refused("usage", f"{name}: owned by another user; change its owner with chown")
 
 
 def _account(user: str | None, domain: str | None, entries: dict[str, str]) -> tuple[str, str]:
-    r"""Returns user and domain of options and auth file; a user may be `DOM\user`, or with / or ;.
+    r"""Returns user and domain of options and auth file; `DOM\user`, `DOM/user`, `DOM;user` too.
 
     A realm stands in for a missing domain, but user@lab.org needs none. Raises Refused, "usage".
     """
@@ -103,13 +103,13 @@ def access(
     allow_guest: bool,
     prompt: Callable[[str], str] | None,
 ) -> Access:
-    """Returns who logs in; nobody by name where a Kerberos ticket or a guest session will do.
+    """Returns the credentials; without a user if a Kerberos ticket or a guest session will do.
 
     Args:
         prompt: asks for a password where a terminal is there; None: nobody can be asked.
 
     Raises:
-        Refused: kind "usage" or "login", where nothing says who it is.
+        Refused: kind "usage" or "login", if no user is known.
     """
     entries = read_auth_file(auth_file) if auth_file else {}
     if user and "%" in user:

@@ -1,7 +1,7 @@
-"""What TARGET, --file, --device and --tcp-peer name; no name is looked up here.
+"""Parses TARGET, --file, --device and --tcp-peer; resolves no host name.
 
-A share on a server or a folder of this host; a file of the user's and a block device, which are
-only ever read; a program that is there already and answers the TCP stage.
+TARGET is a share on a server or a folder of this host. File and device are the user's and only
+read. The TCP peer is a running iperf3 server.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ SUCCESSORS = {
     "--job": "--job was removed: run fio JOBFILE itself, or use --pattern, --block-size, --depth",
     "--cold-from": "--cold-from was removed: use --file FILE to pull a file that is not cached",
 }
-"""Options of earlier releases, and what takes their place: refused by one line."""
+"""Refusals of earlier releases' options, each with its replacement."""
 
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)\Z")
 _ZONE = re.compile(r"[!-~]{1,15}\Z")
-"""A network interface, as an IPv6 address of the link names it."""
+"""Zone of a link-local IPv6 address: the name of a network interface."""
 _PLAIN_FOLDER = re.compile(r"/(?!/)|\.{1,2}(/|\Z)")
-"""How a path begins that can be nothing else: /folder, ./folder, ../folder, . and .. themselves."""
+"""Beginning of a text that can only be a path: /folder, ./folder, ../folder, . and .."""
 _LIKE_A_SHARE = re.compile(r"[A-Za-z0-9.-]+/[A-Za-z0-9_$.-]+")
-"""What was meant for a share: its host and its name."""
+"""A share whose slashes are missing: host/share."""
 _NOT_IN_A_NAME = re.compile(r'[\x00-\x1f<>:"|?*]')
 _HERE = re.compile(r"/|\.{1,2}(/|\Z)|~(/|\Z)")
-"""How a path of this host begins."""
+"""Beginning of a path of this host."""
 SERVER_PREFIX = "server:"
 IPERF3, IPERF3_PORT = "iperf3://", 5201
 
@@ -54,18 +54,18 @@ class Target:
     """A share and a folder on it, or a folder of this host where the system mounts one."""
 
     host: str
-    """In ASCII, as DNS reads it; empty: a folder whose mount tells no server."""
+    """Name in ASCII (IDNA) or address; empty: a folder whose mount names no server."""
     port: int
     share: str
     folder: str
-    """Backslashes between its parts, none at the ends; empty: the share's root."""
+    """Path on the share, separated by backslashes, none at its ends; empty: the root."""
     username: str | None = None
     path: str = ""
     """The folder as a path of this host; empty: TARGET is a share."""
 
     @property
     def name(self) -> str:
-        """As a user writes it: //host[:port]/share[/folder], or the folder's path."""
+        """Text that a user writes: //host[:port]/share[/folder], or the folder's path."""
         if not self.share:
             return self.path
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -74,18 +74,18 @@ class Target:
         return f"//{host}{port}/{self.share}{folder}"
 
     def endpoint(self, access: Access | None) -> Endpoint:
-        """The share as whoever logs in there meets it."""
+        """Returns the share with the credentials to log in there."""
         where = {"host": self.host, "port": self.port, "share": self.share, "folder": self.folder}
         return Endpoint(**where, access=access)  # type: ignore[arg-type]
 
 
 def of_folder(path: str) -> Target:
-    """The target that is a folder of this host."""
+    """Returns the target for a folder of this host."""
     return Target("", SMB_PORT, "", "", path=path)
 
 
 def no_mount(path: str, filesystem: str) -> str:
-    """What is said of a folder that lies on this host itself, or that nothing is mounted on now."""
+    """Returns the refusal of a folder that is not on a mounted share."""
     return (
         f"{path}: a local folder ({filesystem}), not a mounted share; mount the share first, "
         "or name it: //host/share"
@@ -93,9 +93,9 @@ def no_mount(path: str, filesystem: str) -> str:
 
 
 def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> Target:
-    r"""The target in `//host[:port]/share[/folder]`, `\\host\share[\folder]`, `smb://[user@]host/...`.
+    r"""Parses `//host[:port]/share[/folder]`, `\\host\share[\folder]`, `smb://[user@]host/...`.
 
-    Anything else is a folder: where it begins as only a path can, or where is_folder says so of a
+    Anything else is a folder of this host if it can only be a path, or if is_folder says so of a
     name such as `media`.
 
     Raises:
@@ -115,37 +115,37 @@ def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> T
         shares = "/".join(filter(None, text.split("\\")))
         if text.startswith("\\") and _LIKE_A_SHARE.fullmatch(shares):
             remedy = f"the shell took a backslash: quote it, or use //{shares}"
-        raise _refused(f"{_shown(text)} is not a share or a folder; {remedy}")
+        raise _refused(f"{_without_user(text)} is not a share or a folder; {remedy}")
     host_port, _, path = rest.replace("\\", "/").partition("/")
     if "@" in path and not re.fullmatch(r"[^:@]*|\[[^]@]*\](:\d+)?|[^:@]*:\d+", host_port):
         raise _refused("TARGET: the part before the last @ is not a host; use --user NAME")
     host, port = host_and_port(host_port, SMB_PORT)
     parts = [part for part in path.split("/") if part]
     if not parts:
-        raise _refused(f"{_shown(text)}: no share given; use //{host}/SHARE")
+        raise _refused(f"{_without_user(text)}: no share given; use //{host}/SHARE")
     for part in parts:
         if part in {".", ".."} or _NOT_IN_A_NAME.search(part) or len(part) > 255:
-            raise _refused(f"{_shown(part)}: not a valid name of a share or folder")
+            raise _refused(f"{_without_user(part)}: not a valid name of a share or folder")
     return Target(host, port, parts[0], "\\".join(parts[1:]), username)
 
 
 def _user_and_rest(text: str) -> tuple[str | None, str]:
-    """The user of a URL behind its smb://, and what follows him, with its path's escapes undone.
+    """Splits a URL behind its smb:// into the user and the rest, with the path's escapes undone.
 
-    A password may hold any character, a slash too: up to the last @ it may be one.
+    A password may hold any character, a slash too, so that it may reach to the last @.
     """
     authority, slash, path = text.partition("/")
-    before = text.rpartition("@")[0]
-    if ":" in unquote(before):
+    userinfo = text.rpartition("@")[0]
+    if ":" in unquote(userinfo):
         raise _refused(
             "TARGET: must not contain a password, other users can read it; use --auth-file FILE, "
             "and write %40 for an @ in a folder"
         )
-    user, at, host = authority.rpartition("@")
+    user, separator, host = authority.rpartition("@")
     if "@" in user:
         raise _refused("smb://user@host: more than one @; write %40 for an @ of the user's name")
     host = re.sub(r"\A(\[[^%]*)%25", r"\1%", host)  # before a zone: RFC 6874
-    return unquote(user) if at else None, host + slash + unquote(path)
+    return unquote(user) if separator else None, host + slash + unquote(path)
 
 
 def spelling_hint(target: Target) -> str:
@@ -160,10 +160,10 @@ def spelling_hint(target: Target) -> str:
     return ""
 
 
-def _shown(text: str) -> str:
-    """A part of TARGET as a refusal may repeat it: nothing that stands before an @."""
-    before, at, behind = text.rpartition("@")
-    return repr(f"...@{behind}" if at else behind)
+def _without_user(text: str) -> str:
+    """Quotes a part of TARGET for a refusal, without all before an @: it may be a password."""
+    userinfo, separator, rest = text.rpartition("@")
+    return repr(f"...@{rest}" if separator else rest)
 
 
 def _refused(sentence: str) -> Refused:
@@ -171,7 +171,7 @@ def _refused(sentence: str) -> Refused:
 
 
 def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
-    """Host and port of `host[:port]`, an IPv6 address in brackets. Raises Refused, "usage"."""
+    """Parses `host[:port]`, an IPv6 address in brackets. Raises Refused, "usage"."""
     if "@" in text:
         raise _refused("user@host: not allowed here; use smb://user@host/share or --user NAME")
     parts = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{0,5}))?", text)
@@ -189,11 +189,11 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
     else:
         # One form, in ASCII (IDNA), for DNS, Kerberos, other programs and redaction.
         with suppress(UnicodeError):
-            # What stands for another letter in IDNA 2003 may be another host's name by now.
+            # IDNA 2003 maps these to other letters; in IDNA 2008 they name another host.
             is_plain = not set(host) & set("ßς\u200c\u200d")
             host = host.encode("idna").decode().removesuffix(".") if is_plain else host
         if len(host) > 253 or not all(map(_LABEL.match, host.split("."))):
-            raise _refused(f"{_shown(unquote(parts[1]))}: not a valid host name")
+            raise _refused(f"{_without_user(unquote(parts[1]))}: not a valid host name")
     if parts[2] == "":
         raise _refused(f"{text!r}: the port is missing; use {text}{usual_port}, or no colon")
     if not 0 < port < 65536:
@@ -222,9 +222,9 @@ class NamedDevice:
 
 
 def parse_file(text: str, target: Target | None, option: str = "--file") -> NamedFile:
-    """The file of --file: below TARGET, a share, unless it begins as a path of this host does.
+    """Parses --file: a path below TARGET, unless it begins like a path of this host.
 
-    Without a TARGET it is always this host's. Raises Refused ("usage", "permission").
+    Without a TARGET it is a path of this host. Raises Refused ("usage", "permission").
     """
     if target is not None and target.path:
         raise Refused("usage", f"{option}: TARGET must be a share, //host/share")
@@ -237,9 +237,9 @@ def parse_file(text: str, target: Target | None, option: str = "--file") -> Name
 
 
 def parse_device(text: str) -> NamedDevice:
-    """The block device of --device: this host's, or with server: in front of it the server's.
+    """Parses --device: a block device of this host, or after `server:` one of the server.
 
-    Raises Refused, "usage": it is none. It is opened later, for reading alone.
+    It is opened later, for reading only. Raises Refused, "usage": it is no block device.
     """
     if text.startswith(SERVER_PREFIX):
         path = text.removeprefix(SERVER_PREFIX)
@@ -257,20 +257,20 @@ def parse_device(text: str) -> NamedDevice:
 
 
 def _existing(option: str, text: str) -> str:
-    """Absolute path of a regular file, or of the folder of --tree."""
+    """Returns the absolute path of a readable file, or of the folder of --tree."""
     path = os.path.abspath(os.path.expanduser(text))  # noqa: PTH100, PTH111 - as the user wrote it
-    folder, named = option == "--tree", f"{option} {text!r}"
+    folder, label = option == "--tree", f"{option} {text!r}"
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - a name with a NUL is a ValueError here
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a path"
-        raise Refused("usage", f"{named}: {why.lower()}") from None
+        raise Refused("usage", f"{label}: {why.lower()}") from None
     if stat.S_ISBLK(mode):
-        raise Refused("usage", f"{named}: a block device; use --device")
+        raise Refused("usage", f"{label}: a block device; use --device")
     if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
-        raise Refused("usage", f"{named}: not a {'folder' if folder else 'regular file'}")
+        raise Refused("usage", f"{label}: not a {'folder' if folder else 'regular file'}")
     if not os.access(path, os.R_OK | (os.X_OK if folder else 0)):
-        raise Refused("permission", f"{named}: no read permission")
+        raise Refused("permission", f"{label}: no read permission")
     return os.path.realpath(path) if folder else path
 
 
@@ -279,21 +279,21 @@ def _existing(option: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class TcpPeer:
-    """Where an iperf3 server listens."""
+    """Address of an iperf3 server."""
 
     host: str
     port: int
 
     @property
     def name(self) -> str:
-        """As a user writes it."""
+        """Text that a user writes."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == IPERF3_PORT else f":{self.port}"
         return f"{IPERF3}{host}{port}"
 
 
 def parse_peer(text: str) -> TcpPeer:
-    """The peer in `iperf3://host[:port]`. Raises Refused, "usage"."""
+    """Parses `iperf3://host[:port]`. Raises Refused, "usage"."""
     if text.startswith("ttcp://"):
         raise Refused("usage", SUCCESSORS["ttcp://"])
     if not text.startswith(IPERF3):

@@ -12,21 +12,21 @@ _HIDDEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u316
 
 
 def safe(text: object, longest: int = LONGEST) -> str:
-    """The text with everything escaped that could move the cursor, hide or reorder characters.
+    """Escapes everything in a text that could move the cursor, hide or reorder characters.
 
     Escaped as \\xNN or \\uNNNN: C0, C1, bidirectional and zero-width controls, line separators,
     surrogates (bytes that were no UTF-8), private and unassigned characters, variation selectors.
     Longer text ends in three dots. A result passes unchanged through a second call.
     """
-    shown: list[str] = []
+    pieces: list[str] = []
     length = 0
     for character in str(text)[: longest + 1]:
         piece = _escaped(character) if _unsafe(character) else character
-        shown.append(piece)
+        pieces.append(piece)
         length += len(piece)
     if length <= longest:
-        return "".join(shown)
-    return "".join(shown)[: longest - 3] + "..."
+        return "".join(pieces)
+    return "".join(pieces)[: longest - 3] + "..."
 
 
 def _unsafe(character: str) -> bool:
