@@ -290,7 +290,7 @@ class _Checked:
 
 
 def _at_most(most: int, value: Any, where: str) -> None:
-    if typed.whole(value, where) > most:
+    if typed.whole_number(value, where) > most:
         raise typed.NotTyped(f"{where} is out of range")
 
 
@@ -302,7 +302,7 @@ _KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
     "any": lambda checked, value, where: None,
     "port": lambda checked, value, where: _at_most(65535, value, where),
     "seconds": _Checked.seconds,
-    "size": lambda checked, value, where: typed.whole(value, where),
+    "size": lambda checked, value, where: typed.whole_number(value, where),
     "hex": _Checked.hex,
     "name": _Checked.name,
     "address": _Checked.address,

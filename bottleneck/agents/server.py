@@ -206,7 +206,7 @@ class Agent:
     def take(self, request: protocol.Message) -> None:
         """Starts what a request asks for, where it may be asked for."""
         try:
-            number, do = typed.whole(request.get("id"), "id"), request.get("do")
+            number, do = typed.whole_number(request.get("id"), "id"), request.get("do")
         except typed.NotTyped as error:
             raise Ended(f"a request without a number: {error}") from None
         try:

@@ -31,7 +31,7 @@ from probes.core.records import (
     rates,
     run_rate,
 )
-from probes.core.typed import details, to_plain, told_to_plain
+from probes.core.typed import details, to_compact, to_plain
 from probes.system.platform import os
 
 SCHEMA = "copy-bottleneck/report/1"
@@ -109,7 +109,7 @@ def to_json(report: Report, diagnosis: object) -> dict[str, Any]:
         "started": report.started,
         "elapsed_seconds": report.elapsed_seconds,
         "target": to_plain(report.target),
-        "hosts": {"client": told_to_plain(report.client), "server": told_to_plain(report.server)},
+        "hosts": {"client": to_compact(report.client), "server": to_compact(report.server)},
         "steps": [
             {
                 "stage": step.stage,
@@ -156,7 +156,7 @@ def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:
                 "samples": _run_to_json(median_run(outcome)),
                 "runs": [_run_to_json(run) for run in runs],
                 "usage": {
-                    side: told_to_plain(usage) for side, usage in zip(SIDES, usages, strict=True)
+                    side: to_compact(usage) for side, usage in zip(SIDES, usages, strict=True)
                 },
                 "details": to_plain(details),
             }
@@ -374,7 +374,7 @@ def _run(value: object, where: str) -> Run:
             raise typed.NotTyped(f"{where}[{index}] must be [seconds, bytes]")
         sample = Sample(
             typed.number(numbers[0], f"{where}[{index}][0]"),
-            typed.whole(numbers[1], f"{where}[{index}][1]"),
+            typed.whole_number(numbers[1], f"{where}[{index}][1]"),
         )
         behind = sample.elapsed_seconds < previous.elapsed_seconds
         if behind or sample.moved_bytes < previous.moved_bytes:

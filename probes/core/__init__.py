@@ -1,4 +1,4 @@
-"""What every stage is made with: records, what a stage is, and foreign values made records.
+"""Basis of every stage: the records, the description of a stage, foreign values into records.
 
 It imports nothing of this project. Begin with records.py, then stage.py.
 """

@@ -1,8 +1,8 @@
-"""JSON and TOML from elsewhere, within limits: what they would cost is counted before parsing.
+"""JSON and TOML from elsewhere, within limits: their cost is counted before they are parsed.
 
-A parser makes up to fifty bytes of each that it reads (`[],` becomes a list), so that a limit of
-bytes alone is none. Runs on Python 3.9 with the standard library alone; loads_toml is not called
-there.
+A parser makes up to fifty bytes of memory of each byte that it reads (`[],` becomes a list), so
+that a limit of bytes alone does not protect. Runs on Python 3.9 with the standard library alone;
+loads_toml is not called there.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ _OPENING = b"[{"
 
 
 class Limits(NamedTuple):
-    """What a document may hold at the most."""
+    """Largest document that is parsed: bytes and counts."""
 
     content_bytes: int = 16 << 20
     unicode_bytes: int = 4 << 20
-    """Of one that is not ASCII alone: one rare character makes four bytes of every other."""
+    """Limit of a document that is not ASCII: one rare character makes four bytes of every other."""
     containers: int = 250_000
     """Arrays and objects."""
     keys: int = 100_000
     values: int = 500_000
     strings: int = 250_000
-    """Keys among them."""
+    """Strings, keys included."""
     levels: int = 64
-    """Arrays and objects inside each other."""
     digits: int = 1000
     """Characters of one number."""
 
@@ -37,24 +36,24 @@ USUAL = Limits()
 LARGEST_TOML_BYTES = 256 << 10
 MOST_LINES = 5_000
 MOST_DOTS = 200
-"""In one line: no name of a key or a table has more parts."""
+"""Dots in one line: limits the parts of a key's or a table's name."""
 
 
 class NotBounded(ValueError):
-    """A text that is no such document, or too much of it; one line that says what."""
+    """A text is malformed or exceeds a limit; its message is one line."""
 
 
 def loads(content: bytes, limits: Limits = USUAL) -> Any:
-    """The value in a JSON text: finite numbers, no key twice in an object.
+    """Parses a JSON text: finite numbers, no key twice in an object.
 
     Errors: NotBounded.
     """
     check(content, limits)
 
-    def whole(text: str) -> int:
+    def short_int(text: str) -> int:
         return int(_short(text, limits))
 
-    def finite(text: str) -> float:
+    def finite_float(text: str) -> float:
         value = float(_short(text, limits))
         if value in (float("inf"), float("-inf")):
             raise NotBounded(f"{text[:40]} is out of range")
@@ -65,8 +64,8 @@ def loads(content: bytes, limits: Limits = USUAL) -> Any:
             content.decode("utf-8"),
             object_pairs_hook=_unique,
             parse_constant=_no_constant,
-            parse_float=finite,
-            parse_int=whole,
+            parse_float=finite_float,
+            parse_int=short_int,
         )
     except NotBounded:
         raise
@@ -82,10 +81,10 @@ def _broken(kind: str, error: Exception) -> NotBounded:
 
 
 def loads_toml(content: bytes, largest_bytes: int = LARGEST_TOML_BYTES) -> dict[str, Any]:
-    """The table in a TOML text. Errors: NotBounded.
+    """Parses a TOML text. Errors: NotBounded.
 
-    Its parser's seconds grow faster than its text: each key is looked up along all parts of its
-    table's name, and each part of a dotted key along all parts before it.
+    Parsing time grows faster than the text: each key is looked up along all parts of its table's
+    name, and each part of a dotted key along all parts before it.
     """
     import tomllib
 
@@ -103,19 +102,19 @@ def loads_toml(content: bytes, largest_bytes: int = LARGEST_TOML_BYTES) -> dict[
 
 
 def check(content: bytes, limits: Limits = USUAL) -> None:
-    """Counts what parsing a text would make, without parsing it. Errors: NotBounded."""
+    """Counts the objects that parsing a text would make, without parsing. Errors: NotBounded."""
     if len(content) > limits.content_bytes:
         raise NotBounded(f"larger than {limits.content_bytes} bytes")
     if len(content) > limits.unicode_bytes and not content.isascii():
         raise NotBounded(f"larger than {limits.unicode_bytes} bytes, and not ASCII alone")
-    # Escaped backslashes first: what is escaped behind them is then seen as such.
+    # Escaped backslashes first: a quote behind them is then not taken for an escaped one.
     quoted = content.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in content else content
-    _at_most(quoted.count(b'"') // 2, limits.strings, "strings")
+    _check_count(quoted.count(b'"') // 2, limits.strings, "strings")
     outside = b"".join(quoted.split(b'"')[::2])
     containers = outside.count(b"[") + outside.count(b"{")
-    _at_most(containers, limits.containers, "arrays and objects")
-    _at_most(outside.count(b":"), limits.keys, "keys")
-    _at_most(outside.count(b",") + containers, limits.values, "values")
+    _check_count(containers, limits.containers, "arrays and objects")
+    _check_count(outside.count(b":"), limits.keys, "keys")
+    _check_count(outside.count(b",") + containers, limits.values, "values")
     level = 0
     for bracket in outside.translate(None, _NO_BRACKETS):
         level += 1 if bracket in _OPENING else -1
@@ -123,9 +122,9 @@ def check(content: bytes, limits: Limits = USUAL) -> None:
             raise NotBounded(f"nested more than {limits.levels} levels deep")
 
 
-def _at_most(count: int, limit: int, what: str) -> None:
+def _check_count(count: int, limit: int, kind: str) -> None:
     if count > limit:
-        raise NotBounded(f"too many {what}: {count}, where {limit} are read")
+        raise NotBounded(f"too many {kind}: {count}, where {limit} are read")
 
 
 def _short(text: str, limits: Limits) -> str:
@@ -135,12 +134,12 @@ def _short(text: str, limits: Limits) -> str:
 
 
 def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise NotBounded(f"the key {key[:80]!r} occurs twice")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def _no_constant(name: str) -> None:

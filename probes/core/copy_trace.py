@@ -1,7 +1,7 @@
 """The records of a copy's time, its connection and its hosts, from the probe to the page; pure.
 
-A row is an array on the wire; of looks a report has a column for each field. A value is None where
-the kernel does not report it. Times are seconds from the start of the copy.
+A row is an array on the wire; a report stores looks by column, one for each field. A value is None
+where the kernel does not report it. Times are seconds from the start of the copy.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ class Bin(NamedTuple):
     """One interval of the time of the thread that moves the bytes (probes/smb/time_bins.py)."""
 
     elapsed_seconds: float
-    """Its end."""
+    """End of the interval."""
     reply: float
-    """Seconds of it until a reply's first byte, as each of KINDS."""
+    """Seconds of the interval spent waiting for a reply's first byte; each of KINDS is seconds."""
     send: float
-    """Sending a long message."""
+    """Seconds spent sending a long message."""
     read: float
     write: float
-    """At the client's file."""
+    """Seconds spent writing the client's file."""
     flush: float
     run_seconds: float
-    """On a core since the copy began."""
+    """Time on a core since the copy began."""
     wait_seconds: Optional[float]
-    """For a core, since the copy began."""
+    """Time spent waiting for a core since the copy began."""
 
 
 IDLE = Bin(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -38,13 +38,13 @@ class Request(NamedTuple):
 
     verb: str
     sent_seconds: float
-    """When it was begun; signing and encryption follow."""
+    """Time at which the request was begun; signing and encryption follow."""
     first_seconds: float
-    """When the first byte of its reply was read."""
+    """Time at which the first byte of its reply was read."""
     last_seconds: float
     size_bytes: int
     in_flight_bytes: int
-    """As it was answered, its own among them."""
+    """Bytes requested and not yet answered when its reply came, its own included."""
 
 
 class SocketLook(NamedTuple):
@@ -54,14 +54,14 @@ class SocketLook(NamedTuple):
     unread_bytes: Optional[float] = None
     unsent_bytes: Optional[float] = None
     in_flight_bytes: Optional[float] = None
-    """Sent and not yet acknowledged."""
+    """Bytes sent and not yet acknowledged."""
     peer_window_bytes: Optional[float] = None
     own_window_bytes: Optional[float] = None
     rtt_seconds: Optional[float] = None
     min_rtt_seconds: Optional[float] = None
     receive_rtt_seconds: Optional[float] = None
     queued_bytes: Optional[float] = None
-    """What of its send buffer the socket uses (SK_MEMINFO_WMEM_QUEUED)."""
+    """Used part of the socket's send buffer (SK_MEMINFO_WMEM_QUEUED)."""
     acknowledged_bytes: Optional[float] = None
     received_bytes: Optional[float] = None
     retransmitted_bytes: Optional[float] = None
@@ -77,15 +77,15 @@ class ThreadLook(NamedTuple):
 
     elapsed_seconds: float
     running: Optional[float] = None
-    """Whether any runs: 0, 1."""
+    """1.0 where any thread runs, else 0.0."""
     disk: Optional[float] = None
-    """Whether any waits for a disk: 0, 1."""
+    """1.0 where any thread waits for a disk, else 0.0."""
     busiest_ratio: Optional[float] = None
-    """What the busiest one ran and waited for a core, as a share of the time around."""
+    """Time that the busiest thread ran or waited for a core, as a share of the time around."""
     all_ratio: Optional[float] = None
-    """The same of all together."""
+    """Sum of that share over all threads."""
     run_seconds: Optional[float] = None
-    """Of all, since the first look."""
+    """Time that all threads together ran since the first look."""
     wait_seconds: Optional[float] = None
 
 
@@ -94,16 +94,16 @@ class CountLook(NamedTuple):
 
     elapsed_seconds: float
     device_written_bytes: Optional[float] = None
-    """By the device, since the first look, as are its flushes."""
+    """Bytes that the device wrote since the first look; flushes count from there too."""
     device_flushes: Optional[float] = None
     io_waiting_cores: Optional[float] = None
-    """Cores that idled while a task of theirs waited for a disk, since the look before."""
+    """Cores that idled while a task of theirs waited for a disk, since the previous look."""
     busiest_core_ratio: Optional[float] = None
-    """Its busy share since the look before."""
+    """Busy share of the busiest core since the previous look."""
 
 
 class ProgramLook(NamedTuple):
-    """One look at what the programs that make a copy moved: bytes since the first look."""
+    """One look at the I/O of the programs that make a copy: bytes since the first look."""
 
     elapsed_seconds: float
     read_bytes: Optional[float] = None
@@ -116,5 +116,5 @@ L = TypeVar("L", SocketLook, ThreadLook, CountLook)
 
 
 def columns(kind: Type[L], looks: Sequence[L]) -> Dict[str, List[Optional[float]]]:
-    """A list of values for each field."""
-    return {name: [look[at] for look in looks] for at, name in enumerate(kind._fields)}
+    """Returns a list of values for each field."""
+    return {name: [look[index] for look in looks] for index, name in enumerate(kind._fields)}

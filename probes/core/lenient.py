@@ -1,8 +1,8 @@
-"""Plain JSON values into frozen records, leniently: what is malformed is as if it was not there.
+"""Plain JSON values into frozen records, leniently: malformed values are treated as missing.
 
-A report may come from another version, or from a liar; so nothing here fails (typed.py does). A
+A report may come from another version or be forged; so nothing here fails (typed.py does). A
 record's fields say what may be missing: `float | None` is an amount, `Positive | None` one that may
-divide, and a field with a value of its own has that one.
+divide, and a field with a default keeps it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, NewType, Optional, Tuple, Type, Ty
 LARGEST = 2**63
 """No honest count of bytes or seconds is above it."""
 LEAST = 1e-9
-"""A figure below it divides nothing: it is rounding, or a forgery."""
+"""A figure below it is never a divisor: it is rounding, or a forgery."""
 Positive = NewType("Positive", float)
 """An amount that may divide."""
 UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
@@ -25,20 +25,20 @@ T = TypeVar("T")
 
 
 def record(kind: Type[T], value: object) -> T:
-    """The record of an object; of anything else that of an empty one."""
-    found = mapping(value)
+    """Returns the record of an object; anything else counts as an empty object."""
+    members = mapping(value)
     pairs = (
-        (name, read(found[name]))
+        (name, read(members[name]))
         for name, read in _readers(typing.cast("Any", kind))
-        if name in found
+        if name in members
     )
     return kind(**{name: each for name, each in pairs if each is not None})
 
 
 @functools.cache
 def _readers(kind: Any) -> Tuple[Tuple[str, Callable[[Any], Any]], ...]:
-    known = typing.get_type_hints(kind)
-    return tuple((field.name, _reader(known[field.name])) for field in dataclasses.fields(kind))
+    hints = typing.get_type_hints(kind)
+    return tuple((field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind))
 
 
 def _reader(hint: Any) -> Callable[[Any], Any]:
@@ -62,25 +62,25 @@ def _several(kind: type, value: Any) -> Optional[Tuple[Any, ...]]:
 
 
 def amount(value: object) -> Optional[float]:
-    """A finite number, not below zero; None: it is none."""
+    """Returns a finite number that is not below zero; None: the value is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value <= LARGEST and math.isfinite(value) else None
 
 
 def positive(value: object) -> Optional[Positive]:
-    """An amount that may divide; None: it is none, or nothing."""
-    found = amount(value)
-    return Positive(found) if found is not None and found >= LEAST else None
+    """Returns an amount of at least LEAST; None: the value is none."""
+    number = amount(value)
+    return Positive(number) if number is not None and number >= LEAST else None
 
 
 def mapping(value: object) -> Dict[str, Any]:
-    """The value if it is an object, else an empty one."""
+    """Returns the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def array(value: object) -> List[Any]:
-    """The values if it is an array, else none."""
+    """Returns the values if it is an array, else an empty list."""
     return list(value) if isinstance(value, (list, tuple)) else []
 
 

@@ -1,7 +1,7 @@
-"""What each key of a request means to the host that carries it out.
+"""Meaning of each key of a request to the host that carries it out.
 
 The fields of a Setting and the parameters of a question are annotated with these types, and an
-agent looks at each value by them (bottleneck/agents/checks.py): a key without a meaning is refused
+agent checks each value by them (bottleneck/agents/checks.py): a key without a meaning is refused
 to everybody. Runs on Python 3.9 with the standard library alone.
 """
 
@@ -14,11 +14,11 @@ from typing import Annotated, Any, Callable, Dict, get_args, get_origin
 from typing import get_type_hints as hints_of
 
 MAYBE, MANY = "?", "*"
-"""After a meaning: the value may be null or empty; it is a list of such values."""
+"""Suffixes of a meaning: the value may be null or empty; it is a list of such values."""
 TRUTH, ANY = "truth", "any"
 
 Text = Annotated[str, "text"]
-"""Words that lead nowhere."""
+"""Text that names no file, host or device."""
 Number = Annotated[float, "number"]
 Count = Annotated[int, "count"]
 Size = Annotated[int, "size"]
@@ -27,7 +27,7 @@ Seconds = Annotated[float, "seconds"]
 """A time that a request may take."""
 Port = Annotated[int, "port"]
 Address = Annotated[str, "address"]
-"""Part of a configuration: a name would be looked up."""
+"""IP address; not a host's name, which would be looked up."""
 Folder = Annotated[str, "folder"]
 FolderOrNone = Annotated[str, "folder?"]
 File = Annotated[str, "file"]
@@ -44,17 +44,17 @@ Keys = Dict[str, str]
 
 
 @cache
-def keys(of: Callable[..., Any]) -> Keys:
-    """The keys that a record or a function takes, each with its meaning.
+def keys(target: Callable[..., Any]) -> Keys:
+    """Returns the keys that a record or a function takes, each with its meaning.
 
-    Errors: TypeError, a key whose annotation gives it none.
+    Errors: TypeError for a key whose annotation gives no meaning.
     """
-    hints = hints_of(of, include_extras=True)
-    if dataclasses.is_dataclass(of):
-        names = [field.name for field in dataclasses.fields(of)]
+    hints = hints_of(target, include_extras=True)
+    if dataclasses.is_dataclass(target):
+        names = [field.name for field in dataclasses.fields(target)]
     else:
-        names = list(inspect.signature(of).parameters)
-    return {name: _meaning(hints[name], f"{of.__qualname__}.{name}") for name in names}
+        names = list(inspect.signature(target).parameters)
+    return {name: _meaning(hints[name], f"{target.__qualname__}.{name}") for name in names}
 
 
 def _meaning(hint: Any, where: str) -> str:

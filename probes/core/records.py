@@ -14,13 +14,13 @@ SIDES = ("client", "server")
 """The two hosts of a copy; initiator and responder are roles, these are places."""
 
 DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
-"""Of SMB, oldest first."""
+"""Dialects of SMB, oldest first."""
 
 DROPS = "full-size packets are dropped"
-"""Begins the reason why a step is skipped on a path that has a black hole."""
+"""Beginning of the reason for which a step is skipped on a path that has a black hole."""
 
 Details = Dict[str, Any]
-"""What one stage alone knows; plain JSON values, units in the names."""
+"""Findings of one stage; plain JSON values, units in the names."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Sample:
     """Payload that had arrived at one moment of a run."""
 
     elapsed_seconds: float
-    """Since the run began, by one monotonic clock."""
+    """Time since the run began, by one monotonic clock."""
     moved_bytes: int
     """Cumulative payload; the last sample of a run is confirmed by the receiver."""
 
@@ -38,7 +38,7 @@ Run = Tuple[Sample, ...]
 
 
 def run_rate(run: Run) -> float:
-    """Bytes per second of one run, from its first sample to its last."""
+    """Returns the bytes per second of one run, from its first sample to its last."""
     first, last = run[0], run[-1]
     elapsed = last.elapsed_seconds - first.elapsed_seconds
     if elapsed <= 0:
@@ -48,7 +48,7 @@ def run_rate(run: Run) -> float:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a host was busy with between two moments; None where the system does not tell."""
+    """Use of a host's resources between two moments; None where the system does not report it."""
 
     wall_seconds: float
     core_busy_ratios: Tuple[float, ...]
@@ -64,7 +64,7 @@ class Usage:
     busiest_process_ratio: float
     """CPU time of the busiest single one of them over the wall time; 1.0 is a core of its own."""
     other_cpu_seconds: float
-    """CPU time on those cores that belongs to neither the copy nor to interrupts."""
+    """CPU time on those cores that belongs neither to the copy nor to interrupts."""
     quota_cores: Optional[float]
     """CPU limit of the cgroup of the copy's processes, in cores; None: no limit known."""
     throttled_ratio: Optional[float]
@@ -97,11 +97,11 @@ class Usage:
     memory_waiting_ratio: Optional[float] = None
     """Share of the window in which at least one task of the host waited for memory."""
     io_waiting_ratio: Optional[float] = None
-    """The same for I/O; a writer that is held at the dirty limit waits for I/O too."""
+    """Share of the window in which a task waited for I/O, or was throttled at the dirty limit."""
     quota_file: Optional[str] = None
     """The file of the cgroup that sets quota_cores."""
     memory_cached_growth_bytes: Optional[int] = None
-    """By which the page cache grew in the window; 0: it did not grow."""
+    """Growth of the page cache in the window; 0: it did not grow."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Failed:
-    """A stage that was tried and broke; what was seen until then is kept."""
+    """A stage that was tried and broke, with its samples until then."""
 
     error: str
     samples: Run = ()
@@ -145,13 +145,14 @@ class Spread:
 
 
 LEAST_TO_TRIM = 4
-"""Runs, from which on one that lies far off is told from the others."""
+"""Runs from which on those farthest from the median are left out of a spread."""
 
 
 def window_rates(samples: Sequence[Sample], windows: int = 3, last: int = -2) -> List[float]:
-    """Bytes per second of consecutive parts of one transfer; none where it was too short.
+    """Returns bytes per second of consecutive parts of one transfer; none where it was too short.
 
-    last: the sample that the last part ends with; of ours the very last is a Last, cut short.
+    last: index of the sample that ends the last part; the final one is a Last and cuts its part
+    short.
     """
     if len(samples) < 3 * windows:
         return []
@@ -165,28 +166,32 @@ def window_rates(samples: Sequence[Sample], windows: int = 3, last: int = -2) ->
 
 
 def rates(outcome: Measured) -> Spread:
-    """Median, lowest and highest rate of the runs; a stage with windows tells them in details.
+    """Returns the median, lowest and highest rate of the runs.
 
     `details["window_rates_bytes_per_second"]` holds the rates of consecutive windows of one run:
-    where there is one run alone they are its spread, without those in which nothing came: a slow
-    device or a long path moves whole blocks. Of four runs and more a quarter, those that
-    are farthest from the median, is left out of low and high: another load came and went.
+    they are the spread of a single run, without those in which nothing came: a slow device or a
+    long path moves large blocks. Of four or more runs the quarter that is farthest from the
+    median is left out of low and high: another load came and went.
     """
-    each = [run_rate(run) for run in outcome.runs]
-    told = outcome.details.get("window_rates_bytes_per_second")
-    windows = [rate for rate in told if _is_rate(rate)] if isinstance(told, (list, tuple)) else []
-    around = each if len(each) > 1 or not windows else [each[0], *windows]
+    run_rates = [run_rate(run) for run in outcome.runs]
+    listed = outcome.details.get("window_rates_bytes_per_second")
+    windows = (
+        [rate for rate in listed if _is_rate(rate)] if isinstance(listed, (list, tuple)) else []
+    )
+    spread_rates = run_rates if len(run_rates) > 1 or not windows else [run_rates[0], *windows]
     # Loaded where it is used: each start of the program would take 4 ms for it.
     from statistics import median as median_of
 
-    median = median_of(each)
-    if len(each) >= LEAST_TO_TRIM:
-        around = sorted(each, key=lambda rate: abs(rate - median))[: len(each) - len(each) // 4]
-    return Spread(median, min(around), max(around), len(each))
+    median = median_of(run_rates)
+    if len(run_rates) >= LEAST_TO_TRIM:
+        spread_rates = sorted(run_rates, key=lambda rate: abs(rate - median))[
+            : len(run_rates) - len(run_rates) // 4
+        ]
+    return Spread(median, min(spread_rates), max(spread_rates), len(run_rates))
 
 
 def _is_rate(value: Any) -> bool:
-    """Details are plain JSON values, by whomever."""
+    """Whether a value of details, which may come from anybody, is a rate."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number and 0 < value < float("inf")
 
@@ -204,10 +209,9 @@ class FolderFacts:
     rotational: Optional[bool]
     total_bytes: Optional[int]
     free_bytes: Optional[int]
-    """Free to this user."""
+    """Free bytes that this user may use."""
     layers: Tuple[Details, ...] = ()
-    """What lies below it, top first, as probes/files/layers.py tells: the file system, partitions,
-    volumes, RAID, disks with their bus and what SMART says of them."""
+    """Layers below the folder, top first (probes/files/layers.py): file system, RAID, disk ..."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +221,7 @@ class InterfaceFacts:
     name: str
     address: str
     rate_bits_per_second: Optional[int]
-    """What the driver claims; None for virtual interfaces that claim nothing."""
+    """Rate that the driver claims; None for virtual interfaces that claim nothing."""
     duplex: Optional[str]
     mtu_bytes: Optional[int]
     driver: Optional[str]
@@ -226,32 +230,32 @@ class InterfaceFacts:
     """ethernet, wifi, loopback, or as ip-link(8) names it: bond, vlan, bridge, veth, wireguard,
     tun, tap, macvlan ..."""
     lower: Tuple[InterfaceFacts, ...] = ()
-    """What lies right below: a VLAN's real interface, the ports of a bond or a bridge."""
+    """Interfaces right below: a VLAN's real interface, the ports of a bond or a bridge."""
     vlan_id: Optional[int] = None
     bond_mode: Optional[str] = None
     """balance-rr, active-backup, 802.3ad ..."""
     autonegotiated: Optional[bool] = None
     able_bits_per_second: Optional[int] = None
-    """The fastest that the card can."""
+    """Highest rate of the card."""
     partner_bits_per_second: Optional[int] = None
-    """The fastest that the other end of the cable told of while it was negotiated."""
+    """Highest rate that the other end of the cable offered in the negotiation."""
     pause: Dict[str, bool] = field(default_factory=dict)
     """Flow control (IEEE 802.3x): autonegotiated, receives, sends."""
     offloads: Dict[str, bool] = field(default_factory=dict)
     """tcp_segmentation, generic_segmentation, generic_receive, large_receive, checksums ..."""
     counts: Dict[str, int] = field(default_factory=dict)
-    """Since it came up, by the kernel's and the driver's names: lost packets, errors of the cable,
-    pause frames."""
+    """Counters since the interface came up, by the kernel's and the driver's names: lost packets,
+    errors of the cable, pause frames."""
     pcie: Dict[str, float] = field(default_factory=dict)
-    """lanes, transfers_per_second of each, bytes_per_second in sum after coding; able_ what the
-    card could; empty: not on PCI Express."""
+    """lanes, transfers_per_second of each, bytes_per_second in sum after coding; with able_ those
+    that the card supports; empty: not on PCI Express."""
     usb_bits_per_second: Optional[int] = None
-    """What the adapter's USB runs at; None: it is on none."""
+    """Rate of the USB link that the adapter is on; None: not on USB."""
     usb_version: Optional[str] = None
-    """Of the adapter's descriptor: 2.00, 2.10 (a USB 3 device at a USB 2 port), 3.00 ..."""
+    """Version in the adapter's descriptor: 2.00, 2.10 (USB 3 device at a USB 2 port), 3.00 ..."""
     qdisc: Optional[str] = None
     qdisc_rate_bytes_per_second: Optional[int] = None
-    """What this host's own shaping lets out, headers included; None: it does not shape."""
+    """Rate to which this host shapes outgoing packets, headers included; None: no shaping."""
     wifi: Details = field(default_factory=dict)
     """bits_per_second to the access point, received_bits_per_second, signal_dbm (below zero)."""
 
@@ -265,12 +269,12 @@ class HostSetting:
     why: str
     remedy: str
     tested: bool = True
-    """False: read by a parser that no host of that system was at hand for."""
+    """False: its parser was never tried on a host of that system."""
 
 
 @dataclass(frozen=True)
 class HostFacts:
-    """A host before the first stage."""
+    """State of a host before the first stage."""
 
     name: str
     system: str
@@ -294,18 +298,18 @@ class HostFacts:
     tools: Dict[str, str]
     """Versions of the foreign programs found: fio, ssh, smbd ..."""
     tcp_settings: Tuple[HostSetting, ...] = ()
-    """Those that cost throughput."""
+    """TCP settings that cost throughput."""
     disk_settings: Tuple[HostSetting, ...] = ()
-    """What below the folder costs it: forced writes, a degraded RAID, a slow bus."""
+    """States of the layers below the folder that cost throughput: forced writes, a slow bus ..."""
     smb_client: Dict[str, str] = field(default_factory=dict)
-    """What the system's own SMB client says of itself, by its names: dialect, signing ..."""
+    """Settings of the system's own SMB client, by its names: dialect, signing ..."""
     smb_settings: Tuple[HostSetting, ...] = ()
-    """Those of the system's own SMB client that cost its copies throughput."""
+    """Settings of the system's own SMB client that cost its copies throughput."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who logs in to the share. Never in a report: no repr, no wire form but the agent's pipe."""
+    """Login at the share. Never in a report: no repr, no wire form but the agent's pipe."""
 
     username: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
@@ -318,16 +322,16 @@ class Access:
 
 SMB_PORT = 445
 SMB_PORTS = (SMB_PORT, 139)
-"""Over TCP itself, and over NetBIOS."""
+"""Ports of SMB over TCP itself, and over NetBIOS."""
 OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
-"""Those of one file that a user at the client makes; cached or not speaks of the sender."""
+"""Copies of one file that a user at the client makes; cached or not: the state at the sender."""
 FILE_COPY = "file"
-"""The copy of a file of the user's, for `--copy`."""
+"""Name of the copy of a user's file, for `--copy`."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a responder waits, for this session alone; never part of a report."""
+    """Place at which a responder waits, for this session alone; never part of a report."""
 
     host: Text = ""
     port: Port = 0
@@ -341,4 +345,4 @@ class Endpoint:
     """Limit of each step of a session there, whose disks may sleep; 0: the usual one."""
     access: Annotated[Optional[Access], ANY] = field(default=None, repr=False)
     facts: Annotated[Details, ANY] = field(default_factory=dict)
-    """What was learned while opening it."""
+    """Findings made while it was opened."""

@@ -1,4 +1,4 @@
-"""What a stage is: a module that describes itself, with a setting, two ends and turns in a run."""
+"""Definition of a stage: a module that describes itself, with a setting, two ends and turns."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ class Last(Sample):
 
 
 Running = Generator[Sample, None, Details]
-"""A stage under way: yields samples, returns its details."""
+"""Running stage: yields samples, returns its details."""
 
 
 def requested(copy: str) -> str:
-    """How a copy wants the sender's file: "cached" or "uncached"."""
+    """Returns the state of the sender's file that a copy asks for: "cached" or "uncached"."""
     return copy.rpartition(".")[2]
 
 
 @dataclass
 class Window:
-    """The measured part of a copy, and how far it came; its moments are by time.monotonic()."""
+    """Measured part of a copy and its progress; its moments are by time.monotonic()."""
 
     opened: float = 0.0
-    """0: not yet."""
+    """Moment of its opening; 0: not yet open."""
     acknowledged: float = 0.0
-    """The receiver had the last byte."""
+    """Moment at which the receiver had the last byte."""
     closed: float = 0.0
-    """All was durable."""
+    """Moment at which everything was durable."""
     moved_bytes: int = 0
 
     @property
     def seconds(self) -> float:
-        """From the opening to the closing."""
+        """Seconds from the opening to the closing, above 0."""
         return max(self.closed - self.opened, 1e-9)
 
     def close(self, now: float, moved_bytes: int) -> Last:
-        """The last sample."""
+        """Closes the window and returns its last sample."""
         self.closed = now
         return Last(self.closed - self.opened, moved_bytes)
 
     def timed(self, moved_bytes: int) -> Details:
-        """Rate until the last byte was acknowledged, and what came after that."""
+        """Returns the rate until the last byte was acknowledged, and the seconds after that."""
         return {
             "acknowledged_bytes_per_second": moved_bytes
             / max(self.acknowledged - self.opened, 1e-9),
@@ -74,7 +74,7 @@ class Refused(Exception):
         self.kind = kind
         self.text = text
         self.samples: Tuple[Sample, ...] = ()
-        """Samples of the stage until then."""
+        """Samples of the stage until the refusal."""
 
     @property
     def ends_run(self) -> bool:
@@ -83,88 +83,88 @@ class Refused(Exception):
 
 
 Need = Literal["server", "share", "mount", "rate", "source"]
-"""The server's address; a login at //host/share; a mounted share; what TCP carries that way; the
-run's source file on the share, where it pulls."""
+"""The server's address; a login at //host/share; a mounted share; the measured TCP rate that way;
+the run's source file on the share, where it pulls."""
 Peer = Literal["", "agent", "own", "share"]
-"""Who answers: nobody, the other host's agent, the initiator's own, the file server."""
-"""Whom an initiator calls: nobody by its peer, a port that its own agent opened, somebody else."""
+"""Responder: nobody, the other host's agent, the initiator's own agent (a port that it opened), the
+file server."""
 LEAST_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, LONG_BUDGET_SECONDS = 30.0, 60.0, 180.0
 NO_ROOM = "not enough free space on the share for a file of 2 MiB"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What others need to know of a stage; it stands at the top of its file and nowhere else.
+    """Description of a stage; it stands at the top of its file and nowhere else.
 
     Beside it the file has `Setting`, a frozen dataclass of plain values whose annotations say what
     each means (probes/core/meaning.py); `respond(setting)`, a context manager that is the passive
     end until closed; and `initiate(setting, peer)`, which drives the stage and ends within its
     setting's time plus one I/O timeout. Its first sample is (0.0, 0) and opens the measured window,
     a `Last` closes it: CPU and memory of both hosts are read at those two moments, so set-up comes
-    before the first and clean-up after the last. `turns(known)`, and `fitted(setting, known)` where
-    a step is not settled before its turn, say what a run makes of it.
+    before the first and clean-up after the last. `turns(known)` returns the steps that a run makes
+    of it, and `fitted(setting, known)` the setting of a step that is settled only at its turn.
     """
 
     name: str
-    """The word in the report and after `bottleneck probe`."""
+    """Name in the report and after `bottleneck probe`."""
     measures: str
-    """Why a run makes it where no doubt asks for it."""
+    """Reason for which a run makes it where no doubt asks for it."""
     usual_seconds: float = 0.0
-    """Of all its turns, with the usual budget."""
+    """Seconds of all its turns, with the usual budget."""
     needs: Tuple[Need, ...] = ()
     by_agent: bool = False
-    """Without an agent on the server it tells nothing, or less, of what lies between the hosts."""
+    """Whether it needs an agent on the server to show anything, or more, of the path between."""
     writes: bool = False
-    """It writes files of its own on a disk, which a person is asked about first."""
+    """Whether it writes files of its own on a disk; a person is asked about that first."""
     explains: bool = True
-    """It is made after the copies, which it explains; no: where session.py makes it by itself."""
+    """Whether it comes after the copies, to explain them; False: session.py makes it by itself."""
     optional: bool = False
-    """Nobody misses it in a run that was asked for more: what cannot be tried is a note."""
+    """Whether a run of several stages merely notes it where it cannot be tried."""
     least_budget_seconds: float = LEAST_BUDGET_SECONDS
-    """A shorter run has its time for the copies alone."""
+    """Budget below which a run uses all its time for the copies."""
     from_budget_seconds: float = 0.0
-    """A run of less does not make it unless asked: it explains what few runs come to."""
+    """Budget below which a run omits it unless asked: it explains rare causes."""
     speaks_of: Tuple[str, ...] = ()
     """Verdicts (COMPONENT/CAUSE, or COMPONENT of any cause) that it can tell apart."""
     refines: Tuple[str, ...] = ()
-    """Verdicts that name what something else may be behind, which it can find."""
+    """Verdicts behind which it can find a further cause."""
     varying: Tuple[str, ...] = ()
     """Keys of its Setting that change from run to run of one step."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a run knows when a stage's turn comes; by it the stage chooses its settings."""
+    """Facts of a run when a stage's turn comes; the stage chooses its settings by them."""
 
     address: str
     """The server's IP address; empty: unknown."""
     port: int
-    """Where it serves SMB."""
+    """The server's port of SMB."""
     dialect: str
-    """Of the run's own session; empty: there is none."""
+    """SMB dialect of the run's own session; empty: there is no session."""
     seed: str
     budget_seconds: float
-    alone: bool
-    """Nothing but this stage was asked for."""
+    only_stage: bool
+    """Whether the run makes nothing but this stage."""
     agent: bool
-    """There is one on the server too."""
+    """Whether there is an agent on the server too."""
     connect_seconds: float
-    """What a connection to the share took; 0: not known."""
+    """Time that a connection to the share took; 0: not known."""
     bytes_per_second: float = 0.0
-    """What TCP carries that way (Need "rate")."""
+    """TCP rate that way (Need "rate")."""
     rtt_seconds: Optional[float] = None
-    """The same transfer's."""
+    """RTT of the same transfer."""
     link: str = ""
-    """The standard link that it fills."""
+    """Standard link whose rate that transfer reaches."""
     room_bytes: int = 0
-    """That may be written to the share (Need "share")."""
+    """Bytes that may be written to the share (Need "share")."""
     source_bytes: int = 0
-    """Of the file on it (Need "source")."""
+    """Size of the source file on the share (Need "source")."""
 
     @property
     def thorough(self) -> bool:
-        """Whether there is time for what explains a copy less directly."""
-        return self.alone or self.budget_seconds >= 2 * USUAL_BUDGET_SECONDS
+        """Whether there is time for steps that explain a copy less directly."""
+        return self.only_stage or self.budget_seconds >= 2 * USUAL_BUDGET_SECONDS
 
 
 @dataclass(frozen=True)
@@ -174,31 +174,31 @@ class Turn:
     label: str
     setting: Any
     usual_seconds: float
-    """With the usual budget."""
+    """Seconds with the usual budget."""
     parts: float = 1.0
-    """How many times as long as this turn all is that is left, where the stage is made alone."""
+    """Time of this and all later turns over this turn's, where only this stage is made."""
     timed: Tuple[str, float] = ("seconds", 1.0)
-    """The setting's key that gets the turn's time, and how much of it."""
+    """Key of the setting that gets the turn's time, and the share of it."""
     least_seconds: float = 0.0
-    """It is made in every run, and takes so long at least; 0: left out where there is no time."""
+    """Least time of a turn that every run makes; 0: omitted where there is no time."""
     most_seconds: float = math.inf
     initiator: str = "client"
     peer: Peer = ""
     grace_seconds: float = 30.0
-    """How much longer than its time it may take in all, and a responder waits."""
+    """Time beyond its own that the turn may take in all, and that a responder waits."""
 
 
 @contextmanager
 def no_agent(setting: Any) -> Iterator[Endpoint]:
-    """respond() of a stage whose passive end is a file server, or that has none."""
+    """Serves as respond() of a stage whose passive end is a file server, or that has none."""
     yield Endpoint()
 
 
 def module_of(name: str) -> Any:
-    """The module of one of the stages."""
+    """Returns the module of a stage."""
     return importlib.import_module("probes.stages." + name.replace("-", "_"))
 
 
 def described(names: Iterable[str]) -> List[Stage]:
-    """The descriptions of stages, by their names."""
+    """Returns the descriptions of stages, by their names."""
     return [module_of(name).STAGE for name in names]

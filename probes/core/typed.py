@@ -15,13 +15,13 @@ from probes.core.lenient import LARGEST, UNIONS
 from probes.core.records import Access, Endpoint
 
 MOST_NESTED = 32
-"""Lists within lists: interfaces upon interfaces are told by whom we do not know."""
+"""Depth of lists within lists: nested interfaces may come from a forged report."""
 
 T = TypeVar("T")
 
 
 class NotTyped(ValueError):
-    """A value that is not what the record asks for; the text says where and what."""
+    """A value does not have the type that the record asks for; the text says where and which."""
 
 
 @functools.cache
@@ -30,9 +30,9 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
-    """An instance of a dataclass from a JSON object.
+    """Returns an instance of a dataclass from a JSON object.
 
-    Unknown keys are left aside (a later version may have added them) unless `exact`; a missing key
+    Unknown keys are ignored (a later version may have added them) unless `exact`; a missing key
     is None or the field's default where the record has one. Errors: NotTyped.
     """
     if not isinstance(value, dict):
@@ -40,23 +40,23 @@ def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
     if where.count("[") > MOST_NESTED:
         raise NotTyped(f"{where[:80]} ... is nested too deep")
     hints = _hints(typing.cast("Any", kind))
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     for key in set(value) - {field.name for field in fields} if exact else ():
         raise NotTyped(f"{where} has an unknown key {key[:40]!r}")
     for field in fields:
         name = f"{where}.{field.name}"
         if field.name in value:
-            found[field.name] = typed(hints[field.name], value[field.name], name, exact)
+            values[field.name] = typed(hints[field.name], value[field.name], name, exact)
         elif type(None) in typing.get_args(hints[field.name]):
-            found[field.name] = None
+            values[field.name] = None
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise NotTyped(f"{where}.{field.name} is missing")
-    return kind(**found)
+    return kind(**values)
 
 
 def typed(hint: Any, value: object, where: str, exact: bool = False) -> Any:
-    """The value as the annotation asks for it; `where` names it in errors."""
+    """Returns the value as the annotation asks for it; `where` names it in errors."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in UNIONS:
         inner = next(each for each in arguments if each is not type(None))
@@ -67,7 +67,7 @@ def typed(hint: Any, value: object, where: str, exact: bool = False) -> Any:
         return value
     if origin is tuple:
         items = enumerate(array(value, where))
-        return tuple(typed(arguments[0], each, f"{where}[{at}]", exact) for at, each in items)
+        return tuple(typed(arguments[0], each, f"{where}[{index}]", exact) for index, each in items)
     if origin is dict:
         pairs = mapping(value, where).items()
         return {
@@ -83,29 +83,29 @@ def typed(hint: Any, value: object, where: str, exact: bool = False) -> Any:
 
 
 def row(kind: Any, value: object, where: str) -> Any:
-    """A named tuple from an array as long as it has fields. Errors: NotTyped."""
-    items, known = array(value, where), _hints(kind)
-    if len(items) != len(known):
-        raise NotTyped(f"{where} has {len(items)} values instead of {len(known)}")
-    return kind(*(typed(known[name], each, f"{where}.{name}") for name, each in zip(known, items)))
+    """Returns a named tuple from an array of as many values as it has fields. Errors: NotTyped."""
+    items, hints = array(value, where), _hints(kind)
+    if len(items) != len(hints):
+        raise NotTyped(f"{where} has {len(items)} values instead of {len(hints)}")
+    return kind(*(typed(hints[name], each, f"{where}.{name}") for name, each in zip(hints, items)))
 
 
 def mapping(value: object, where: str) -> dict[str, Any]:
-    """The value if it is an object."""
+    """Returns the value if it is an object. Errors: NotTyped."""
     if not isinstance(value, dict):
         raise NotTyped(f"{where} must be an object")
     return value
 
 
 def array(value: object, where: str) -> list[Any]:
-    """The value if it is an array."""
+    """Returns the value if it is an array. Errors: NotTyped."""
     if not isinstance(value, list):
         raise NotTyped(f"{where} must be an array")
     return value
 
 
 def number(value: object, where: str) -> float:
-    """A finite number, not below zero: every quantity of a report is an amount."""
+    """Returns a finite number that is not below zero, as all of a report. Errors: NotTyped."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise NotTyped(f"{where} must be a number")
     # NaN compares as false; a whole number may be larger than any float.
@@ -114,8 +114,8 @@ def number(value: object, where: str) -> float:
     return float(value)
 
 
-def whole(value: object, where: str) -> int:
-    """A whole number, not below zero."""
+def whole_number(value: object, where: str) -> int:
+    """Returns a whole number that is not below zero. Errors: NotTyped."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise NotTyped(f"{where} must be a whole number")
     if not 0 <= value <= LARGEST:
@@ -124,14 +124,14 @@ def whole(value: object, where: str) -> int:
 
 
 def text(value: object, where: str) -> str:
-    """The value if it is text."""
+    """Returns the value if it is text. Errors: NotTyped."""
     if not isinstance(value, str):
         raise NotTyped(f"{where} must be text")
     return value
 
 
 def truth(value: object, where: str) -> bool:
-    """The value if it is true or false."""
+    """Returns the value if it is true or false. Errors: NotTyped."""
     if not isinstance(value, bool):
         raise NotTyped(f"{where} must be true or false")
     return value
@@ -139,26 +139,26 @@ def truth(value: object, where: str) -> bool:
 
 _SCALARS: dict[Any, Callable[[object, str], Any]] = {
     float: number,
-    int: whole,
+    int: whole_number,
     str: text,
     bool: truth,
 }
 
 
 def details(value: object, where: str = "details") -> dict[str, Any]:
-    """Details whose one key that rates() computes with is right; rules read the rest with care."""
-    found = mapping(value, where)
+    """Returns details after a check of the rates; rules check other values. Errors: NotTyped."""
+    members = mapping(value, where)
     name = "window_rates_bytes_per_second"
-    for at, rate in enumerate(array(found.get(name, []), f"{where}.{name}")):
-        number(rate, f"{where}.{name}[{at}]")
-    return found
+    for index, rate in enumerate(array(members.get(name, []), f"{where}.{name}")):
+        number(rate, f"{where}.{name}[{index}]")
+    return members
 
 
 # -- and back -------------------------------------------------------------------------------------
 
 
 def to_plain(record: Any) -> Any:
-    """A record as JSON's own types; refuses credentials."""
+    """Returns a record as JSON's own types; refuses credentials."""
     if isinstance(record, Access):
         raise TypeError("credentials are not written")
     if isinstance(record, Endpoint):
@@ -172,14 +172,14 @@ def to_plain(record: Any) -> Any:
     return record
 
 
-def told_to_plain(record: Any) -> Any:
-    """The same of what a host tells, without the fields that have a default and hold it."""
+def to_compact(record: Any) -> Any:
+    """Returns a record as JSON's own types, without the fields that hold their default."""
     if isinstance(record, tuple):
-        return [told_to_plain(each) for each in record]
+        return [to_compact(each) for each in record]
     if not dataclasses.is_dataclass(record) or isinstance(record, type):
         return to_plain(record)
     return {
-        field.name: told_to_plain(getattr(record, field.name))
+        field.name: to_compact(getattr(record, field.name))
         for field in dataclasses.fields(record)
         if getattr(record, field.name) != _default(field)
     }
