@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from probes.core.records import Details
 from probes.system import bus, tools
 from probes.system.platform import os
-from probes.system.proc import names, there, word
+from probes.system.proc import is_visible, names, word
 
 SECTOR_BYTES = 512
 """Of all sizes and starts in /sys, whatever the disk's own sector is."""
@@ -33,7 +33,7 @@ REMOTE = re.compile(r"(nbd|rbd|drbd)\d+")
 def layer(name: str, sys_folder: Path) -> Details | None:
     """What is known of a block device; None: there is no such device, or /sys is not there."""
     folder = sys_folder / "class/block" / name
-    if not name or "/" in name or not there(folder):
+    if not name or "/" in name or not is_visible(folder):
         return None
     kind = kind_of(name, folder)
     found: Details = {"name": name, "kind": kind}
@@ -63,18 +63,18 @@ def layer(name: str, sys_folder: Path) -> Details | None:
 def below(name: str, sys_folder: Path) -> List[str]:
     """Names of the devices right below: a partition's disk, the members of a RAID; sorted."""
     folder = sys_folder / "class/block" / name
-    if there(folder / "partition"):
+    if is_visible(folder / "partition"):
         return [folder.resolve().parent.name]
     return sorted(names(folder / "slaves"))
 
 
 def kind_of(name: str, folder: Path) -> str:
     """One of the layers' kinds; what is nothing else is a disk."""
-    if there(folder / "partition"):
+    if is_visible(folder / "partition"):
         return PART
-    if there(folder / "dm"):
+    if is_visible(folder / "dm"):
         return _beginning(word(folder / "dm/uuid") or "", DM_KINDS) or "dm"
-    if there(folder / "md"):
+    if is_visible(folder / "md"):
         return "md"
     match = re.fullmatch(r"(loop|bcache|zram|ram)\d+", name)
     if match:

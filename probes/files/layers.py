@@ -13,7 +13,7 @@ from typing import Any, Iterator, List, Sequence, Set
 from probes.core.records import Details, HostSetting
 from probes.files import block, folders
 from probes.system.platform import os
-from probes.system.proc import there
+from probes.system.proc import is_visible
 
 MOST_LAYERS = 32
 """A RAID of many disks has as many; more tell nothing that these do not."""
@@ -90,7 +90,7 @@ class Walk:
         for name in below:
             self.device(name)
         upper = entry.told.get("upperdir") if entry.filesystem == "overlay" else None
-        if upper is not None and there(Path(upper)):
+        if upper is not None and is_visible(Path(upper)):
             self.folder(upper)
         return self._found
 
@@ -103,7 +103,7 @@ class Walk:
         for each in block.below(name, self._sys):
             self.device(each)
         backing = layer.get("backing_file")
-        if backing and there(Path(backing)):
+        if backing and is_visible(Path(backing)):
             self.folder(backing)
         return self._found
 

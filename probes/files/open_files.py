@@ -18,7 +18,7 @@ from probes.files import folders
 from probes.files.folders import MountEntry
 from probes.sockets.sock_diag import plain_address
 from probes.system.platform import os
-from probes.system.proc import Moved, ProcessStat, text
+from probes.system.proc import ProcessIo, ProcessStat, text
 from probes.system.reader import reader
 
 ACCESS, WRITES_ALONE, READS_AND_WRITES, APPENDS = 0o3, 0o1, 0o2, 0o2000
@@ -199,15 +199,15 @@ def _text(path: str) -> str:
         return file.read()
 
 
-def moved(pids: Iterable[int]) -> Optional[Moved]:
+def moved(pids: Iterable[int]) -> Optional[ProcessIo]:
     """The sum over processes; None: none of them lets us ask (it needs their user, or root)."""
     found = []
     for pid in pids:
         with contextlib.suppress(OSError):
-            told = reader().moved(pid)
+            told = reader().process_io(pid)
             if told is not None:
                 found.append(told)
-    return Moved(*map(sum, zip(*found))) if found else None
+    return ProcessIo(*map(sum, zip(*found))) if found else None
 
 
 @dataclass
@@ -215,20 +215,20 @@ class Tally:
     """What processes read and wrote (/proc/PID/io), also those that ended: it never falls."""
 
     pids: Tuple[int, ...]
-    last: Dict[int, Moved] = field(default_factory=dict)
+    last: Dict[int, ProcessIo] = field(default_factory=dict)
     parents: Dict[int, int] = field(default_factory=dict)
-    most: Optional[Moved] = None
+    most: Optional[ProcessIo] = None
 
     def __post_init__(self) -> None:
         seen = reader().processes() if self.pids else {}
         self.parents = {pid: seen[pid].parent for pid in self.pids if pid in seen}
 
-    def moved(self) -> Optional[Moved]:
+    def moved(self) -> Optional[ProcessIo]:
         """The sum by now; None: none of them ever let us ask."""
         gone = set()
         for pid in self.pids:
             try:
-                told = reader().moved(pid)
+                told = reader().process_io(pid)
             except ProcessLookupError:
                 gone.add(pid)
                 continue
@@ -242,8 +242,8 @@ class Tally:
             if self.parents.get(pid) in set(self.pids) - gone:
                 self.last.pop(pid, None)
         if self.last:
-            total = Moved(*map(sum, zip(*self.last.values())))
-            self.most = total if self.most is None else Moved(*map(max, zip(self.most, total)))
+            total = ProcessIo(*map(sum, zip(*self.last.values())))
+            self.most = total if self.most is None else ProcessIo(*map(max, zip(self.most, total)))
         return self.most
 
 

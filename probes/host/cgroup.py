@@ -17,7 +17,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional
 from probes.core.records import Details
 from probes.files import block
 from probes.files.folders import parse_mountinfo
-from probes.system.proc import Memory, numbers, text, there, word
+from probes.system.proc import Memory, is_visible, numbers, text, word
 
 UNLIMITED_BYTES = 1 << 60
 """cgroup v1 writes "no limit" as the largest page-aligned signed number."""
@@ -178,11 +178,11 @@ def _mounts() -> tuple[Mount, ...]:
     if visible:
         return visible
     for pid in (1, *_ancestors()):
-        there = [
+        foreign = [
             mount._replace(point=f"/proc/{pid}/root{mount.point}")
             for mount in parse_mounts(text(Path(f"/proc/{pid}/mountinfo")))
         ]
-        reachable = tuple(mount for mount in there if os.access(mount.point, os.R_OK))
+        reachable = tuple(mount for mount in foreign if os.access(mount.point, os.R_OK))
         if reachable:
             return reachable
     return ()
@@ -277,7 +277,7 @@ def _numbers(device: str) -> List[str]:
         name = waiting.pop(0)
         waiting += block.below(name, _SYS)
         folder = _SYS / "class/block" / name
-        number = None if there(folder / "partition") else word(folder / "dev")
+        number = None if is_visible(folder / "partition") else word(folder / "dev")
         if number and number not in found:
             found.append(number)
     return found

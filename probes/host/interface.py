@@ -15,7 +15,7 @@ from typing import Any, Dict
 from probes.core.records import InterfaceFacts
 from probes.host import ethtool
 from probes.system import bus, rtnetlink, tools
-from probes.system.proc import text, there, word
+from probes.system.proc import is_visible, text, word
 from probes.system.rtnetlink import Link
 
 CLASS = Path("/sys/class/net")
@@ -94,7 +94,7 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
     if folder is not None:
         rate = rate or parse_rate(word(folder / "speed"))
         duplex = duplex or KNOWN_DUPLEX.get(word(folder / "duplex") or "")
-    radio = folder is not None and there(folder / "phy80211")
+    radio = folder is not None and is_visible(folder / "phy80211")
     on_usb = bus.read_usb(link.parent or str(folder / "device" if folder else ""))
     shape, shape_rate = _shaping(link)
     return InterfaceFacts(
@@ -136,7 +136,7 @@ def _virtual(link: Link, folder: Path | None) -> bool | None:
         return False
     if folder is None:
         return True if link.kind is not None else None
-    return not there(folder / "device")
+    return not is_visible(folder / "device")
 
 
 def _kind(link: Link, folder: Path | None) -> str | None:

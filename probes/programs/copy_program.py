@@ -255,7 +255,7 @@ class Copying:
         found = []
         for pid in self.processes():
             with contextlib.suppress(OSError, Unavailable):
-                told = reader().moved(pid)
+                told = reader().process_io(pid)
                 found.append(told.written_bytes if told else None)
         # Of several, one hands on what another has read: their sum would count it twice.
         return max((each for each in found if each is not None), default=None)

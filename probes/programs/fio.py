@@ -212,7 +212,7 @@ class Run:
     def _counted(self) -> int:
         """Bytes that fio moved so far, by the kernel's account of it; 0: not readable."""
         try:
-            told = reader().moved(self.process.pid)
+            told = reader().process_io(self.process.pid)
         except (OSError, Unavailable):
             told = None
         if told is None:

@@ -23,7 +23,7 @@ from probes.storage import Setting, curve, others, placed
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details
 from probes.system.platform import descriptor, os
-from probes.system.proc import there
+from probes.system.proc import is_visible
 
 PASS_STEP = 1 / 8
 """Of a zone between the passes' beginnings: none reads again what a cache may hold."""
@@ -174,7 +174,7 @@ def _read_below(device: str | None) -> int | None:
     for backing in node.glob("loop/backing_file"):
         file = Path(backing.read_text().rstrip("\n"))
         # a file that was deleted, or that has no name, cannot be looked up by one
-        under = folders.folder_facts(str(file)).device if there(file) else None
+        under = folders.folder_facts(str(file)).device if is_visible(file) else None
         below = [under] if under else []
     counts = [others.look(each).own for each in below]
     told = [each.read_bytes for each in counts if each is not None]

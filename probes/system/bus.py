@@ -1,4 +1,4 @@
-"""How a card or a disk is attached: PCI Express, USB, SATA, SAS, NVMe.
+"""Bus and link by which a card or a disk is attached: PCI Express, USB, SATA, SAS, NVMe.
 
 Sources: Documentation/ABI/testing/sysfs-bus-pci, pci_speed_string() in drivers/pci/probe.c;
 Documentation/ABI/stable/sysfs-bus-usb and testing/sysfs-bus-usb (speed, version), sysfs-ata,
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Pattern
 
 from probes.core.records import Details
-from probes.system.proc import there, word
+from probes.system.proc import is_visible, word
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -28,7 +28,7 @@ SATA_GENERATIONS = {1: 1_500_000_000, 2: 3_000_000_000, 3: 6_000_000_000}
 CAPS_ISS_SHIFT = 20
 CAPS_ISS_MASK = 0xF
 IDENTIFY_OFFSET = 60
-"""Of IDENTIFY DEVICE data in VPD page 89h."""
+"""Offset of IDENTIFY DEVICE data in VPD page 89h, bytes."""
 IDENTIFY_SATA_WORD = 76
 _ATA = re.compile(r"ata\d+")
 _SAS_PORT = re.compile(r"port-\d+:\d+(:\d+)?")
@@ -43,26 +43,26 @@ _PLAIN = (
     ("xen", re.compile(r"vbd-\d+")),
     ("hyper-v", re.compile(r"VMBUS:.*|vmbus.*", re.IGNORECASE)),
 )
-"""Transports that tell no rate, by a folder on the way from the root to the disk."""
+"""Transports without a known rate, by a folder between the root of /sys and the disk's."""
 
 
 class UsbLink(NamedTuple):
-    """How a USB device is connected."""
+    """Rate and version of a USB device's connection."""
 
     usb_bits_per_second: int
     usb_version: Optional[str]
-    """Of its descriptor: 2.10 at 480 Mbit/s is how a USB 3 device looks at a USB 2 port."""
+    """Version in its descriptor: 2.10 at 480 Mbit/s is a USB 3 device at a USB 2 port."""
 
 
 def disk_facts(folder: Path) -> Details:
-    """Model, transport and link of the whole disk at /sys/class/block/NAME; what is known.
+    """Returns model, transport and link of the disk at /sys/class/block/NAME, where known.
 
-    link_bits_per_second on the wire; link_able_bits_per_second what disk and port both could,
-    where both tell; usb_bits_per_second, usb_version; pcie as parse_pci tells it.
+    link_bits_per_second on the wire; link_able_bits_per_second the highest rate that disk and port
+    both support, where both report it; usb_bits_per_second, usb_version; pcie as of parse_pci.
     """
     node = folder.resolve()
     model = word(folder / "device/model") or word(folder / "device/name")
-    found: Details = {"model": model} if model else {}
+    details: Details = {"model": model} if model else {}
     ways = (
         (_USB, _usb),
         (_NVME_SUBSYSTEM, _nvme),
@@ -73,18 +73,18 @@ def disk_facts(folder: Path) -> Details:
     for pattern, facts in ways:
         on_the_way = _above(node, pattern)
         if on_the_way is not None:
-            found.update(facts(node, on_the_way))
+            details.update(facts(node, on_the_way))
             break
     else:
         transport = next((name for name, pattern in _PLAIN if _above(node, pattern)), None)
         if transport is not None:
-            found["transport"] = transport
-    pcie = found.get("pcie") or pci_above(node)
-    return {**found, "pcie": pcie} if pcie else found
+            details["transport"] = transport
+    pcie = details.get("pcie") or pci_above(node)
+    return {**details, "pcie": pcie} if pcie else details
 
 
 def read_pci(address: str, devices: Path = PCI_DEVICES) -> Dict[str, float]:
-    """The link of the card at a PCI address; empty: it has none, or it cannot be read."""
+    """Returns the link of the card at a PCI address; empty: it has none, or it cannot be read."""
     if not ADDRESS.fullmatch(address):
         return {}
     names = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
@@ -92,7 +92,7 @@ def read_pci(address: str, devices: Path = PCI_DEVICES) -> Dict[str, float]:
 
 
 def pci_above(node: Path) -> Dict[str, float]:
-    """The PCI Express link of the nearest card above a device that has one; empty: none."""
+    """Returns the PCI Express link of the nearest card above a device; empty: none."""
     links = (read_pci(each.name, each.parent) for each in node.parents)
     return next(filter(None, links), {})
 
@@ -100,42 +100,42 @@ def pci_above(node: Path) -> Dict[str, float]:
 def parse_pci(
     rate: str | None, width: str | None, able_rate: str | None, able_width: str | None
 ) -> Dict[str, float]:
-    """A link as sysfs tells it: lanes, transfers_per_second of each, bytes_per_second in sum.
+    """Returns lanes, transfers_per_second of each, bytes_per_second in sum, from sysfs's texts.
 
     rate: `8.0 GT/s PCIe`, on older kernels `8 GT/s`. The bytes are those after the line's coding,
-    in one direction; packet headers take their part of them. The same with `able_` is what the
-    card could. Empty: no rate or no width is told, as where a link is down.
+    in one direction, packet headers included. Keys with `able_` are what the card supports.
+    Empty: rate or width is missing, as where a link is down.
     """
-    found = {}
+    figures = {}
     for prefix, speed, lanes in (("", rate, width), ("able_", able_rate, able_width)):
         match = re.match(r"(\d+(?:\.\d+)?) GT/s", speed or "")
         if match and lanes is not None and lanes.isdecimal() and lanes not in NO_WIDTH:
             transfers = float(match[1]) * 1e9
             coding = CODING.get(transfers, CODING_SINCE_8)
-            found[f"{prefix}lanes"] = float(lanes)
-            found[f"{prefix}transfers_per_second"] = transfers
-            found[f"{prefix}bytes_per_second"] = transfers * coding * int(lanes) / 8
-    return found if "lanes" in found else {}
+            figures[f"{prefix}lanes"] = float(lanes)
+            figures[f"{prefix}transfers_per_second"] = transfers
+            figures[f"{prefix}bytes_per_second"] = transfers * coding * int(lanes) / 8
+    return figures if "lanes" in figures else {}
 
 
 def read_usb(parent: str, devices: Path = USB_DEVICES) -> UsbLink | None:
-    """The USB link of an interface's device (1-1.4:1.0); None: it is on no USB.
+    """Returns the USB link of an interface's device (1-1.4:1.0); None: it is not on USB.
 
-    parent: its name on its bus, or the path of its folder.
+    parent: the device's name on its bus, or the path of its folder.
     """
     try:
         folder = (devices / parent).resolve(strict=True)
     except (OSError, RuntimeError):
         return None
     for each in (folder, *folder.parents)[:MOST_USB_LEVELS]:
-        if there(each / "bDeviceClass"):
+        if is_visible(each / "bDeviceClass"):
             rate = parse_usb_rate(word(each / "speed"))
             return None if rate is None else UsbLink(rate, word(each / "version"))
     return None
 
 
 def parse_usb_rate(text: str | None) -> int | None:
-    """Bits per second of sysfs's speed (Mbit/s): `480`, `5000`, `1.5`; None: unknown."""
+    """Returns bits per second of sysfs's speed (Mbit/s): `480`, `5000`, `1.5`; None: unknown."""
     try:
         megabits = float(text or "")
     except ValueError:
@@ -144,13 +144,13 @@ def parse_usb_rate(text: str | None) -> int | None:
 
 
 def link_rate(text: str | None) -> int | None:
-    """Bits per second of SATA's `6.0 Gbps` and SAS's `12.0 Gbit`; None: `<unknown>`, Unknown ..."""
+    """Returns bits per second of SATA's `6.0 Gbps` and SAS's `12.0 Gbit`; None: unknown."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?) (Gbps|Gbit)", text or "")
     return round(float(match[1]) * 1e9) if match else None
 
 
 def port_rate(caps: str | None) -> int | None:
-    """The fastest that an AHCI controller can, of ahci_host_caps (hexadecimal); None: no AHCI."""
+    """Returns an AHCI controller's highest bits per second by ahci_host_caps; None: no AHCI."""
     try:
         return SATA_GENERATIONS.get(int(caps or "", 16) >> CAPS_ISS_SHIFT & CAPS_ISS_MASK)
     except ValueError:
@@ -158,64 +158,64 @@ def port_rate(caps: str | None) -> int | None:
 
 
 def disk_rate(page: bytes) -> int | None:
-    """The fastest SATA generation that a disk tells of, in VPD page 89h; None: it tells none."""
-    at = IDENTIFY_OFFSET + 2 * IDENTIFY_SATA_WORD
-    told = int.from_bytes(page[at : at + 2], "little") if len(page) >= at + 2 else 0
-    if told in (0, 0xFFFF):
+    """Returns the bits per second of a disk's highest SATA generation (VPD page 89h), or None."""
+    offset = IDENTIFY_OFFSET + 2 * IDENTIFY_SATA_WORD
+    bits = int.from_bytes(page[offset : offset + 2], "little") if len(page) >= offset + 2 else 0
+    if bits in (0, 0xFFFF):
         return None
-    able = [rate for bit, rate in SATA_GENERATIONS.items() if told >> bit & 1]
+    able = [rate for bit, rate in SATA_GENERATIONS.items() if bits >> bit & 1]
     return max(able, default=None)
 
 
 def _above(node: Path, pattern: Pattern[str]) -> Path | None:
-    """The nearest folder above a device whose whole name fits."""
+    """Returns the nearest folder above a device whose full name matches."""
     return next((each for each in node.parents if pattern.fullmatch(each.name)), None)
 
 
 def _sata(node: Path, port: Path) -> Details:
     rates = _each(port.glob("link*/ata_link/link*/sata_spd"), link_rate)
-    # behind a port multiplier there is a link for each disk: which is whose is not told here
+    # behind a port multiplier there is a link for each disk: sysfs does not assign them
     if len(rates) != 1:
         return {"transport": "sata"} if rates else {"transport": "ata"}
-    found: Details = {"transport": "sata", "link_bits_per_second": rates[0]}
+    details: Details = {"transport": "sata", "link_bits_per_second": rates[0]}
     ports = _each(port.glob("host*/scsi_host/host*/ahci_host_caps"), port_rate)
     try:
         disk = disk_rate((node / "device/vpd_pg89").read_bytes())
     except OSError:
         disk = None
     if disk is not None and len(ports) == 1:
-        found["link_able_bits_per_second"] = min(disk, ports[0])
-    return found
+        details["link_able_bits_per_second"] = min(disk, ports[0])
+    return details
 
 
 def _sas(_: Path, port: Path) -> Details:
     rates = _each(port.glob("phy-*/sas_phy/phy-*/negotiated_linkrate"), link_rate)
-    found: Details = {"transport": "sas"}
-    return {**found, "link_bits_per_second": sum(rates)} if rates else found
+    details: Details = {"transport": "sas"}
+    return {**details, "link_bits_per_second": sum(rates)} if rates else details
 
 
 def _usb(node: Path, _: Path) -> Details:
-    found: Details = {"transport": "usb"}
+    details: Details = {"transport": "usb"}
     link = read_usb(str(node / "device"))
     if link is not None:
-        found.update({key: value for key, value in link._asdict().items() if value})
-    return found
+        details.update({key: value for key, value in link._asdict().items() if value})
+    return details
 
 
 def _nvme(_: Path, within: Path) -> Details:
-    """One controller above the disk, or, with multipath, those of its subsystem."""
-    found: Details = {"transport": "nvme"}
+    """Reads one controller above the disk, or, with multipath, those of its subsystem."""
+    details: Details = {"transport": "nvme"}
     controllers = [within]
     if _NVME_SUBSYSTEM.fullmatch(within.name):
         names = (each for each in sorted(within.iterdir()) if _NVME.fullmatch(each.name))
         controllers = [each.resolve() for each in names]
     model = word(within / "model")
     if model:
-        found["model"] = model
+        details["model"] = model
     links = [link for link in map(pci_above, controllers) if link]
     if links:
-        found["pcie"] = min(links, key=lambda link: link["bytes_per_second"])
-    return found
+        details["pcie"] = min(links, key=lambda link: link["bytes_per_second"])
+    return details
 
 
 def _each(paths: Iterable[Path], parse: Callable[[str | None], int | None]) -> List[int]:

@@ -1,4 +1,4 @@
-"""A child process for what touches a peer or a disk: bounded memory, its own group, dies with us.
+"""A child process for work at a peer or a disk: bounded memory, its own group, dies with us.
 
 The libraries behind a probe can be made to hang or to eat memory by a hostile reply; the child
 bounds both, and a clean process makes a clean measurement.
@@ -63,21 +63,21 @@ HANGS = "it waits in the kernel (state D) and ends when the mount answers"
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Handles signals behind the block: what a handler raises in a fork is printed and lost."""
-    came: List[int] = []
+    """Delays signals to the end of the block: a handler's exception in a fork would be lost."""
+    pending: List[int] = []
     handlers = {}
     if threading.current_thread() is threading.main_thread():
-        found = {each: signal.getsignal(each) for each in INTERRUPTS}
-        handlers = {each: handler for each, handler in found.items() if callable(handler)}
+        old_handlers = {each: signal.getsignal(each) for each in INTERRUPTS}
+        handlers = {each: handler for each, handler in old_handlers.items() if callable(handler)}
     for each in handlers:
-        signal.signal(each, lambda number, _: came.append(number))
+        signal.signal(each, lambda number, _: pending.append(number))
     try:
         yield
     finally:
         # SIGINT last: a second Ctrl-C may end this.
         for each, handler in reversed(list(handlers.items())):
             signal.signal(each, handler)
-        for number in came:
+        for number in pending:
             signal.raise_signal(number)
 
 
@@ -85,8 +85,8 @@ class NoAnswer(Exception):
     """A call did not come back in time; the text names it in one line."""
 
 
-def answered(what: str, until: float, work: Callable[[], T]) -> T:
-    """What work() returns or raises, if it does so until then by time.monotonic().
+def answered(what: str, deadline: float, work: Callable[[], T]) -> T:
+    """Returns the result of work(), if it comes before the deadline by time.monotonic().
 
     what: the place and the call, for the message. Errors: NoAnswer; those of work().
     """
@@ -102,13 +102,13 @@ def answered(what: str, until: float, work: Callable[[], T]) -> T:
     began = time.monotonic()
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(max(0.0, until - began))
+    thread.join(max(0.0, deadline - began))
     if errors:
         raise errors[0]
     if not values:
         waited = time.monotonic() - began
-        held = f"; {HANGS}" if is_held(f"{os.getpid()}/task/{thread.native_id}") else ""
-        raise NoAnswer(f"{what}: no answer within {waited:.1f} s{held}")
+        hint = f"; {HANGS}" if is_held(f"{os.getpid()}/task/{thread.native_id}") else ""
+        raise NoAnswer(f"{what}: no answer within {waited:.1f} s{hint}")
     return values[0]
 
 

@@ -1,4 +1,4 @@
-"""What a child process is asked to do, and the events that it tells of it."""
+"""Work of a child process, and the events that it reports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ MEMORY_LIMIT_BYTES = 512 << 20
 Event = Dict[str, Any]
 Tell = Callable[[Event], None]
 Work = Callable[[Tell, int], None]
-"""Does the work; gets where to tell events, and a descriptor that reads end-of-file on close."""
+"""Function that does the work; gets the receiver of events, and a descriptor that reads end-of-file
+when the work is to end."""
 
 
 def one_line(error: BaseException) -> str:
-    """What went wrong, in one line without a traceback."""
+    """Returns the text of an error, in one line without a traceback."""
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"needed more than the {MEMORY_LIMIT_BYTES} bytes of memory allowed to a probe"
@@ -25,7 +26,7 @@ def one_line(error: BaseException) -> str:
 
 
 def failure(error: BaseException) -> Event:
-    """The event that tells of an error: skipped, refused or failed."""
+    """Returns the event that tells of an error: skipped, refused or failed."""
     if isinstance(error, Unavailable):
         return {"skipped": str(error)}
     if isinstance(error, Refused):

@@ -19,11 +19,11 @@ PR_SET_PDEATHSIG = 1
 
 
 def keep_private() -> None:
-    """From now on this process leaves no core, and root alone may read its memory and environ.
+    """Has this process leave no core dump, and root alone read its memory and environ.
 
-    What it starts inherits the limit; what it forks inherits both, until exec(2). Where the system
-    is not Linux it is the limit alone. Without root other processes of this user can no longer
-    read /proc/PID/fd, io and environ of this one (proc(5)); /proc/self/fd stays open to itself.
+    A program that it starts inherits the limit; a fork inherits both, until exec(2). On other
+    systems than Linux only the limit is set. Without root other processes of this user can no
+    longer read /proc/PID/fd, io and environ of this one (proc(5)); it can read /proc/self/fd.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform.startswith("linux"):
@@ -56,16 +56,16 @@ class Child:
                 continue
 
     def terminate(self) -> None:
-        """Asks the child alone to end at once, in order."""
+        """Asks the child, not its group, to end in order (SIGTERM)."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGTERM)
 
     def has_ended(self) -> bool:
-        """Whether it has; then its number is free again."""
+        """Whether it has ended; its process number is free again then."""
         return os.waitpid(self.pid, os.WNOHANG)[0] != 0
 
     def wait(self) -> str:
-        """Waits for its end, which has to be near; how it ended."""
+        """Waits for its end, which has to be near; returns how it ended."""
         _, status = os.waitpid(self.pid, 0)
         return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no message"
 
@@ -80,7 +80,7 @@ def end_with_parent(parent_pid: int, by: int = signal.SIGKILL) -> None:
 
 
 def apart(by: int = signal.SIGKILL) -> Dict[str, Any]:
-    """How subprocess starts a program that gets no Ctrl-C of ours and ends with us."""
+    """Returns subprocess's arguments for a program that gets no Ctrl-C of ours and ends with us."""
     parent = os.getpid()
     return {"start_new_session": True, "preexec_fn": lambda: end_with_parent(parent, by)}
 
@@ -124,9 +124,9 @@ def _enter(parent: int, keep: tuple[int, ...]) -> None:
         signal.signal(each, signal.SIG_DFL)
     keep_private()
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    # What the parent has is here too until it is written to, and is no work of the child's.
-    most = _inherited_bytes() + MEMORY_LIMIT_BYTES
-    limit = most if hard < 0 else min(hard, most)
+    # The parent's memory counts here too until it is written to, and is no work of the child's.
+    allowed_bytes = _inherited_bytes() + MEMORY_LIMIT_BYTES
+    limit = allowed_bytes if hard < 0 else min(hard, allowed_bytes)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):
@@ -135,7 +135,7 @@ def _enter(parent: int, keep: tuple[int, ...]) -> None:
 
 
 def _inherited_bytes() -> int:
-    """Data and stack that this process has as a copy of its parent (proc(5), statm)."""
+    """Returns the bytes of data and stack copied from the parent (proc(5), statm)."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - in each child
             return int(file.read().split()[5]) * resource.getpagesize()

@@ -1,6 +1,6 @@
-"""os: the system's own, and on Windows the same names made of what it has.
+"""os: the system's own, and on Windows the same names built on its calls.
 
-Whoever opens files or folders, or asks whose they are, imports it from here: the calls then mean
+Modules that open files or folders, or ask for their owner, import it from here: the calls then mean
 the same on both. The other modules of POSIX that Windows lacks are in waiting.py.
 """
 

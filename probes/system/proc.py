@@ -1,4 +1,4 @@
-"""What Linux tells in /proc of cores, memory, interfaces, disks and processes; files of few words.
+"""Counters of cores, memory, interfaces, disks and processes from Linux' /proc; short /sys files.
 
 Sources: proc(5); iostats.rst and sched-stats.rst of the kernel.
 """
@@ -14,17 +14,17 @@ from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 from probes.system.platform import os
 
 SECTOR_BYTES = 512
-"""Of /proc/diskstats, whatever the device's own sectors are (iostats.rst)."""
+"""Sector of /proc/diskstats, whatever the device's own sectors are (iostats.rst)."""
 TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of /proc/PID/stat (include/linux/sched.h)."""
 LONGEST_NAME = 15
-"""Of a process, as the kernel keeps it (TASK_COMM_LEN)."""
+"""Characters of a process's name that the kernel stores (TASK_COMM_LEN)."""
 
 
 @dataclass(frozen=True)
 class CoreTimes:
-    """One core since boot; guest time is part of the user time."""
+    """Times of one core since boot; guest time is part of the user time."""
 
     core: int
     busy_seconds: float
@@ -37,7 +37,7 @@ class CoreTimes:
 
 @dataclass(frozen=True)
 class DeviceCounts:
-    """One block device since boot."""
+    """Counters of one block device since boot."""
 
     reads: int
     read_bytes: int
@@ -57,7 +57,7 @@ class Memory:
     cached_bytes: int
     """Page cache and reclaimable kernel memory."""
     dirty_bytes: Optional[int]
-    """Dirty and under write-back; None: the system does not tell."""
+    """Dirty and under write-back; None: the system does not report it."""
 
 
 class ProcessStat(NamedTuple):
@@ -72,7 +72,7 @@ class ProcessStat(NamedTuple):
     """CPU time of its children that ended and were waited for."""
     started_ticks: int
     core: Optional[int]
-    """Where it ran last; None: the system does not tell."""
+    """Core that it ran on last; None: the system does not report it."""
 
 
 @dataclass(frozen=True)
@@ -82,58 +82,55 @@ class ThreadTimes:
     thread: int
     cpu_seconds: float
     run_delay_seconds: Optional[float]
-    """Ready to run and not let, since its start: other work, or its cgroup's quota."""
+    """Time since its start in which it was ready and not run: other work, or a cgroup's quota."""
 
 
-class Moved(NamedTuple):
-    """What a process moved since it began, bytes."""
+class ProcessIo(NamedTuple):
+    """Bytes that a process read and wrote since it began."""
 
     read_bytes: int
-    """Asked for with read(2) and its kin, from files and sockets alike, cached or not."""
+    """Bytes asked for with read(2) and its kin, from files and sockets, cached or not."""
     written_bytes: int
     disk_read_bytes: int
-    """Fetched from disks for it."""
+    """Bytes fetched from disks for it."""
     disk_written_bytes: int
-    """Made dirty by it, to be written to disks."""
+    """Bytes that it made dirty, to be written to disks."""
 
 
 def cores() -> Dict[int, CoreTimes]:
-    """Every core that is online, by number."""
+    """Returns every core that is online, by number."""
     return parse_cores(text("/proc/stat"))
 
 
 def waiting_cores() -> Dict[int, Tuple[float, float]]:
-    """Seconds that each core was busy, and idle with a task that waited for a disk.
-
-    Of the cores that this process may use.
-    """
+    """Returns by core of ours the seconds busy, and those idle with a task waiting for a disk."""
     usable = os.sched_getaffinity(0)
-    told = parse_waiting_cores(text("/proc/stat"))
-    return {core: each for core, each in told.items() if core in usable}
+    times = parse_waiting_cores(text("/proc/stat"))
+    return {core: each for core, each in times.items() if core in usable}
 
 
 def memory() -> Optional[Memory]:
-    """The host's memory, whatever a control group leaves of it."""
+    """Returns the host's memory, whatever a control group allows of it."""
     return parse_memory(meminfo())
 
 
 def meminfo() -> Dict[str, int]:
-    """Bytes by name, as the kernel keeps them of its memory."""
+    """Returns /proc/meminfo's bytes by name."""
     return parse_meminfo(text("/proc/meminfo"))
 
 
 def traffic(interface: str) -> Optional[Tuple[int, int]]:
-    """Bytes sent and received by an interface; None: there is none of the name."""
+    """Returns bytes sent and received by an interface; None: there is none of the name."""
     return parse_interface(text("/proc/net/dev"), interface)
 
 
 def devices() -> Dict[str, DeviceCounts]:
-    """Every block device by its kernel name."""
+    """Returns every block device by its kernel name."""
     return parse_devices(text("/proc/diskstats"))
 
 
 def written_and_flushed(device: str) -> Optional[Tuple[int, Optional[int]]]:
-    """Bytes written to a device and flushes of its cache, since boot; None: there is none.
+    """Returns bytes written to a device and flushes of its cache since boot; None: no such device.
 
     Flushes are counted since Linux 5.5.
     """
@@ -141,40 +138,40 @@ def written_and_flushed(device: str) -> Optional[Tuple[int, Optional[int]]]:
 
 
 def ticks_now() -> int:
-    """By the clock of ProcessStat.started_ticks; 0 where this system has none."""
+    """Returns the time by the clock of ProcessStat.started_ticks; 0: this system has none."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return int(time.clock_gettime(clock) / TICK_SECONDS) if clock is not None else 0
 
 
 def processes() -> Dict[int, ProcessStat]:
-    """Every process that can be seen; one that ends meanwhile is left out."""
-    found = {}
+    """Returns every process that can be seen; one that ends meanwhile is left out."""
+    stats = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         stat = parse_stat(text(f"/proc/{name}/stat"))
         if stat is not None:
-            found[stat.pid] = stat
-    return found
+            stats[stat.pid] = stat
+    return stats
 
 
 def threads(pid: int) -> List[ThreadTimes]:
-    """Times of every thread of a process; empty where it ended meanwhile."""
-    found = []
+    """Returns times of every thread of a process; empty where it ended meanwhile."""
+    times = []
     for thread in names(f"/proc/{pid}/task"):
-        told = parse_schedstat(text(f"/proc/{pid}/task/{thread}/schedstat"))
-        if told is not None:
-            found.append(ThreadTimes(int(thread), told[0], told[1]))
+        seconds = parse_schedstat(text(f"/proc/{pid}/task/{thread}/schedstat"))
+        if seconds is not None:
+            times.append(ThreadTimes(int(thread), seconds[0], seconds[1]))
             continue
         # a kernel without CONFIG_SCHED_INFO knows the CPU time alone
-        own = parse_stat(text(f"/proc/{pid}/task/{thread}/stat"))
-        if own is not None:
-            found.append(ThreadTimes(int(thread), own.cpu_seconds, None))
-    return found
+        stat = parse_stat(text(f"/proc/{pid}/task/{thread}/stat"))
+        if stat is not None:
+            times.append(ThreadTimes(int(thread), stat.cpu_seconds, None))
+    return times
 
 
-def moved(pid: int) -> Optional[Moved]:
-    """What a process moved; None: the system does not tell.
+def process_io(pid: int) -> Optional[ProcessIo]:
+    """Returns the bytes that a process read and wrote; None: the system does not report them.
 
     Errors: ProcessLookupError where it is gone, PermissionError where it is another user's.
     """
@@ -186,8 +183,8 @@ def moved(pid: int) -> Optional[Moved]:
 
 
 def parse_cores(stat: str) -> Dict[int, CoreTimes]:
-    """The cores of /proc/stat by number."""
-    found = {}
+    """Returns the cores of /proc/stat by number."""
+    by_core = {}
     for line in stat.splitlines():
         name, *words = line.split()
         if not name.startswith("cpu") or not name[3:].isdigit() or len(words) < 7:
@@ -197,43 +194,43 @@ def parse_cores(stat: str) -> Dict[int, CoreTimes]:
         stolen = times[7] if len(times) > 7 else 0.0
         busy = user + nice + system + irq + softirq + stolen
         core = int(name[3:])
-        found[core] = CoreTimes(core, busy, irq + softirq, stolen, busy + idle + waiting)
-    return found
+        by_core[core] = CoreTimes(core, busy, irq + softirq, stolen, busy + idle + waiting)
+    return by_core
 
 
 def parse_waiting_cores(stat: str) -> Dict[int, Tuple[float, float]]:
-    """The same of /proc/stat."""
-    found = {}
+    """Returns by core the busy seconds and those idle waiting for a disk, of /proc/stat."""
+    by_core = {}
     for name, *words in map(str.split, stat.splitlines()):
         if name.startswith("cpu") and name[3:].isdigit() and len(words) >= 7:
             times = [int(word) * TICK_SECONDS for word in words[:8]]
             _, _, _, idle, waiting, *_ = times
-            found[int(name[3:])] = sum(times) - idle - waiting, waiting
-    return found
+            by_core[int(name[3:])] = sum(times) - idle - waiting, waiting
+    return by_core
 
 
 def parse_meminfo(meminfo: str) -> Dict[str, int]:
-    """Bytes of /proc/meminfo by name."""
-    told = numbers(meminfo.replace(" kB", ""), ":")
-    return {name: value * 1024 for name, value in told.items()}
+    """Returns bytes of /proc/meminfo by name."""
+    kibibytes = numbers(meminfo.replace(" kB", ""), ":")
+    return {name: value * 1024 for name, value in kibibytes.items()}
 
 
-def parse_memory(told: Dict[str, int]) -> Optional[Memory]:
-    """Memory of what /proc/meminfo tells; None: a line that is needed is missing."""
-    if not {"MemTotal", "MemFree", "Cached", "Dirty", "Writeback"} <= set(told):
+def parse_memory(meminfo: Dict[str, int]) -> Optional[Memory]:
+    """Returns the memory from /proc/meminfo's values; None: a line that is needed is missing."""
+    if not {"MemTotal", "MemFree", "Cached", "Dirty", "Writeback"} <= set(meminfo):
         return None
-    cached = told["Cached"] - told.get("Shmem", 0)
-    cached += told.get("Buffers", 0) + told.get("SReclaimable", 0)
+    cached = meminfo["Cached"] - meminfo.get("Shmem", 0)
+    cached += meminfo.get("Buffers", 0) + meminfo.get("SReclaimable", 0)
     return Memory(
-        total_bytes=told["MemTotal"],
-        used_bytes=max(0, told["MemTotal"] - told["MemFree"] - cached),
+        total_bytes=meminfo["MemTotal"],
+        used_bytes=max(0, meminfo["MemTotal"] - meminfo["MemFree"] - cached),
         cached_bytes=max(0, cached),
-        dirty_bytes=told["Dirty"] + told["Writeback"],
+        dirty_bytes=meminfo["Dirty"] + meminfo["Writeback"],
     )
 
 
 def parse_interface(net_dev: str, interface: str) -> Optional[Tuple[int, int]]:
-    """Bytes sent and received by an interface in /proc/net/dev; None: not in it."""
+    """Returns bytes sent and received by an interface in /proc/net/dev; None: not in it."""
     for line in net_dev.splitlines():
         name, colon, numbers = line.partition(":")
         fields = numbers.split()
@@ -243,20 +240,20 @@ def parse_interface(net_dev: str, interface: str) -> Optional[Tuple[int, int]]:
 
 
 def parse_devices(diskstats: str) -> Dict[str, DeviceCounts]:
-    """The block devices of /proc/diskstats."""
-    found = {}
+    """Returns the block devices of /proc/diskstats."""
+    counts = {}
     for line in diskstats.splitlines():
         fields = line.split()
         if len(fields) >= 13:
-            reads, read, writes, written, busy = (int(fields[at]) for at in (3, 5, 7, 9, 12))
-            found[fields[2]] = DeviceCounts(
+            reads, read, writes, written, busy = (int(fields[index]) for index in (3, 5, 7, 9, 12))
+            counts[fields[2]] = DeviceCounts(
                 reads, read * SECTOR_BYTES, writes, written * SECTOR_BYTES, busy / 1e3
             )
-    return found
+    return counts
 
 
 def parse_written_and_flushed(diskstats: str, device: str) -> Optional[Tuple[int, Optional[int]]]:
-    """The same of /proc/diskstats."""
+    """Returns bytes written and flushes of a device in /proc/diskstats; None: not in it."""
     for fields in map(str.split, diskstats.splitlines()):
         if len(fields) > 9 and fields[2] == device:
             flushes = int(fields[18]) if len(fields) > 18 else None
@@ -265,7 +262,7 @@ def parse_written_and_flushed(diskstats: str, device: str) -> Optional[Tuple[int
 
 
 def parse_stat(line: str) -> Optional[ProcessStat]:
-    """One /proc/PID/stat; None: no such line. The name may hold blanks and parentheses."""
+    """Parses a /proc/PID/stat; None: malformed. The name may hold blanks and parentheses."""
     head, _, tail = line.rpartition(")")
     pid, _, name = head.partition("(")
     fields = tail.split()
@@ -284,31 +281,33 @@ def parse_stat(line: str) -> Optional[ProcessStat]:
 
 
 def parse_schedstat(line: str) -> Optional[Tuple[float, float]]:
-    """CPU seconds and run delay seconds of a /proc/PID/schedstat."""
+    """Returns CPU seconds and run delay seconds of a /proc/PID/schedstat."""
     words = line.split()
     if len(words) < 2:
         return None
     return int(words[0]) / 1e9, int(words[1]) / 1e9
 
 
-def parse_io(io: str) -> Optional[Moved]:
-    """One /proc/PID/io; None: it is empty or no such file."""
-    told = numbers(io, ":")
+def parse_io(io: str) -> Optional[ProcessIo]:
+    """Parses a /proc/PID/io; None: it is empty or no such file."""
+    counts = numbers(io, ":")
     try:
-        return Moved(told["rchar"], told["wchar"], told["read_bytes"], told["write_bytes"])
+        return ProcessIo(
+            counts["rchar"], counts["wchar"], counts["read_bytes"], counts["write_bytes"]
+        )
     except KeyError:
         return None
 
 
 def names(folder: Union[str, Path]) -> List[str]:
-    """What is in a folder; nothing where it is not there, or not for us."""
+    """Returns the names in a folder; none where it does not exist or is not readable."""
     with contextlib.suppress(OSError):
         return os.listdir(folder)
     return []
 
 
 def text(path: Union[str, Path]) -> str:
-    """A file of /proc or /sys; empty where it is not there, or not for us, or its process ended."""
+    """Reads a file of /proc or /sys; empty: missing, not readable, or its process ended."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - a tenth of Path's time
             return file.read()
@@ -317,22 +316,22 @@ def text(path: Union[str, Path]) -> str:
 
 
 def word(path: Path) -> Optional[str]:
-    """A file's only word; None: not there, or the driver refuses (EINVAL without a link)."""
+    """Reads a file's only word; None: missing, or the driver refuses (EINVAL without a link)."""
     try:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return None
 
 
-def there(path: Path) -> bool:
-    """Whether a file or folder is there and may be seen."""
+def is_visible(path: Path) -> bool:
+    """Whether a file or folder exists and may be seen."""
     try:
         return path.exists()
     except OSError:
         return False
 
 
-def numbers(told: str, separator: Optional[str] = None) -> Dict[str, int]:
-    """Lines of a name and a whole number, as in /proc and control groups; others are left out."""
-    pairs = (line.split(separator, 1) for line in told.splitlines())
+def numbers(content: str, separator: Optional[str] = None) -> Dict[str, int]:
+    """Returns the whole numbers of lines `NAME NUMBER`, as in /proc and control groups."""
+    pairs = (line.split(separator, 1) for line in content.splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].strip().isdigit()}

@@ -1,7 +1,7 @@
-"""What lists of a host's processes tell: who descends from whom, who used how much time; pure.
+"""Descent and CPU time of a host's processes, from lists of them; pure.
 
-What only the reading before tells, the time of processes that ended and that of all others, is
-added up here, on the host: a list of every process of a busy machine would not fit a line.
+Figures that need the previous reading, the CPU time of ended processes and of all others, are added
+up here, on the host: a list of every process of a busy machine would not fit a line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Dict, FrozenSet, Optional, Tuple
 from probes.system.proc import ProcessStat
 
 KERNEL_THREADS_PARENT = 2
-"""kthreadd; who sees it sees every process of the machine."""
+"""Pid of kthreadd; where it is visible, every process of the machine is."""
 
 
 @dataclass(frozen=True)
@@ -32,59 +32,59 @@ def sees_all(processes: dict[int, ProcessStat]) -> bool:
 
 
 def descendants(processes: dict[int, ProcessStat], ancestor: int) -> set[int]:
-    """The children of a process, their children and so on; not the process itself."""
+    """Returns the children of a process, their children and so on; not the process itself."""
     children: dict[int, list[int]] = {}
     for each in processes.values():
         children.setdefault(each.parent, []).append(each.pid)
-    found: set[int] = set()
+    pids: set[int] = set()
     waiting = list(children.get(ancestor, ()))
     while waiting:
         pid = waiting.pop()
-        if pid not in found:
-            found.add(pid)
+        if pid not in pids:
+            pids.add(pid)
             waiting.extend(children.get(pid, ()))
-    return found
+    return pids
 
 
 def ancestors(processes: dict[int, ProcessStat], pid: int) -> set[int]:
-    """The parents of a process up to init, and the process itself."""
-    found: set[int] = set()
-    while pid in processes and pid not in found:
-        found.add(pid)
+    """Returns the parents of a process up to init, and the process itself."""
+    pids: set[int] = set()
+    while pid in processes and pid not in pids:
+        pids.add(pid)
         pid = processes[pid].parent
-    return found
+    return pids
 
 
 def same(one: ProcessStat | None, other: ProcessStat) -> bool:
-    """Whether both tell of one process: a pid is given again, a pid with its start is not."""
+    """Whether both are of one process: a pid is used again, a pid with its start time is not."""
     return one is not None and one.started_ticks == other.started_ticks
 
 
 def inherited_seconds(
-    before: dict[int, ProcessStat], after: dict[int, ProcessStat]
+    old_stats: dict[int, ProcessStat], new_stats: dict[int, ProcessStat]
 ) -> dict[int, float]:
-    """CPU time since `before` of descendants that ended in between, by the process that lives on.
+    """Returns CPU time since `old_stats` of descendants that ended, by their surviving ancestor.
 
-    What an ended process had used before is taken off again: a parent inherits a whole life at
-    once. Nobody inherits where a parent does not wait; then the process is missing here.
+    Time that an ended process had used before is subtracted: its parent inherits all of it at once.
+    Nobody inherits where a parent does not wait; then the process is missing here.
     """
     had: dict[int, float] = {}
-    for each in before.values():
-        if same(after.get(each.pid), each):
+    for each in old_stats.values():
+        if same(new_stats.get(each.pid), each):
             continue
-        heir = before.get(each.parent)
-        while heir is not None and not same(after.get(heir.pid), heir):
-            heir = before.get(heir.parent) if heir.parent != heir.pid else None
+        heir = old_stats.get(each.parent)
+        while heir is not None and not same(new_stats.get(heir.pid), heir):
+            heir = old_stats.get(heir.parent) if heir.parent != heir.pid else None
         if heir is not None:
             had[heir.pid] = had.get(heir.pid, 0.0) + each.cpu_seconds + each.reaped_seconds
-    found = {}
-    for each in after.values():
-        was = before.get(each.pid)
-        reaped = each.reaped_seconds - (was.reaped_seconds if was and same(was, each) else 0.0)
+    seconds = {}
+    for each in new_stats.values():
+        old = old_stats.get(each.pid)
+        reaped = each.reaped_seconds - (old.reaped_seconds if old and same(old, each) else 0.0)
         grown = reaped - had.get(each.pid, 0.0)
         if grown > 0:
-            found[each.pid] = grown
-    return found
+            seconds[each.pid] = grown
+    return seconds
 
 
 Key = Tuple[int, int]
@@ -93,16 +93,16 @@ Key = Tuple[int, int]
 
 @dataclass
 class Account:
-    """Kept from reading to reading, for as long as one agent lives."""
+    """Sums that one agent keeps from reading to reading."""
 
     watched: Optional[object] = None
-    """What the servers were looked for by; another look begins anew."""
+    """Criterion by which the servers were searched; another one begins anew."""
     candidates: FrozenSet[Key] = frozenset()
-    """The file-server processes among which they were looked for."""
+    """File-server processes among which they were searched."""
     serving: FrozenSet[int] = frozenset()
-    """What was found there: to look costs milliseconds, and a connection's process keeps it."""
+    """Servers among them: a search costs milliseconds, and a process keeps its connection."""
     clock_seconds: float = 0.0
-    seen: Dict[int, ProcessStat] = field(default_factory=dict)
+    processes: Dict[int, ProcessStat] = field(default_factory=dict)
     other_cpu_seconds: float = 0.0
     """CPU time of all others on our cores since the first reading."""
     servers: Dict[Key, ProcessTimes] = field(default_factory=dict)
@@ -111,42 +111,42 @@ class Account:
     def take(
         self,
         watched: object,
-        seen: dict[int, ProcessStat],
+        processes: dict[int, ProcessStat],
         clock_seconds: float,
         servers: set[int],
         ours: set[int],
         cores: set[int],
     ) -> None:
-        """One more reading.
+        """Adds one more reading.
 
         Args:
-            watched: what the servers were looked for by.
-            seen: all processes.
-            servers: those of file servers that carry the copy now.
-            ours: those that are not others, servers aside.
-            cores: an other process counts where its last core is one of these, or not known.
+            watched: criterion by which the servers were searched.
+            processes: all processes.
+            servers: processes of file servers that carry the copy now.
+            ours: processes of ours, which do not count as others.
+            cores: another process counts where its last core is one of these, or not known.
         """
         if watched != self.watched:
             self.watched, self.servers = watched, {}
-        first = not self.seen
-        inherited = {} if first else inherited_seconds(self.seen, seen)
+        first = not self.processes
+        inherited = {} if first else inherited_seconds(self.processes, processes)
         wall_seconds = clock_seconds - self.clock_seconds
         for (pid, started), last in self.servers.items():
-            now, was = seen.get(pid), self.seen.get(pid)
+            now, old = processes.get(pid), self.processes.get(pid)
             if now is not None and now.started_ticks == started:
                 self.servers[pid, started] = times_of(now)
-            elif was is not None and was.started_ticks == started:
-                # A process has one core at most: the rest is of another one that ended with it.
-                late = min(wall_seconds, inherited.pop(was.parent, 0.0))
+            elif old is not None and old.started_ticks == started:
+                # A process uses one core at most: the rest is of another one that ended with it.
+                late = min(wall_seconds, inherited.pop(old.parent, 0.0))
                 self.servers[pid, started] = ProcessTimes(
                     pid, started, last.cpu_seconds + late, last.reaped_seconds
                 )
         for pid in servers:
-            self.servers[pid, seen[pid].started_ticks] = times_of(seen[pid])
+            self.servers[pid, processes[pid].started_ticks] = times_of(processes[pid])
         if not first:
             others = (
                 each
-                for each in seen.values()
+                for each in processes.values()
                 if each.pid not in ours and (each.pid, each.started_ticks) not in self.servers
             )
             self.other_cpu_seconds += sum(
@@ -154,22 +154,22 @@ class Account:
                 for each in others
                 if not each.kernel and (each.core is None or each.core in cores)
             )
-        self.seen, self.clock_seconds = seen, clock_seconds
+        self.processes, self.clock_seconds = processes, clock_seconds
 
     def living(self) -> set[int]:
-        """The servers that were alive at the last reading."""
+        """Returns the servers that were alive at the last reading."""
         return {
             pid
             for pid, started in self.servers
-            if pid in self.seen and self.seen[pid].started_ticks == started
+            if pid in self.processes and self.processes[pid].started_ticks == started
         }
 
     def _grown(self, now: ProcessStat) -> float:
-        was = self.seen.get(now.pid)
-        before = was.cpu_seconds if was is not None and same(was, now) else 0.0
-        return max(0.0, now.cpu_seconds - before)
+        old = self.processes.get(now.pid)
+        old_seconds = old.cpu_seconds if old is not None and same(old, now) else 0.0
+        return max(0.0, now.cpu_seconds - old_seconds)
 
 
 def times_of(stat: ProcessStat) -> ProcessTimes:
-    """The process as one that carries the copy."""
+    """Returns the times of a process that carries the copy."""
     return ProcessTimes(stat.pid, stat.started_ticks, stat.cpu_seconds, stat.reaped_seconds)

@@ -1,4 +1,4 @@
-"""The same as proc.py tells, by psutil, where there is no /proc: Windows and macOS."""
+"""Counters as proc.py reads them, by psutil, where there is no /proc: Windows and macOS."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from probes.system.proc import (
     CoreTimes,
     DeviceCounts,
     Memory,
-    Moved,
+    ProcessIo,
     ProcessStat,
     ThreadTimes,
 )
 
 OLDEST = (5, 6)
-"""Before it some of what is read here is missing."""
+"""Oldest version of psutil that has all calls used here."""
 if psutil.version_info[:2] < OLDEST:
     raise ImportError("psutil is too old")
 
 LARGEST_MTU_BYTES = 65_536
 """A loopback of Windows claims 4 GiB."""
 YOUNG_SECONDS = 10.0
-"""A process that began since may still become another program without a tick of CPU time."""
+"""Age below which a process may still become another program without a tick of CPU time."""
 
-_known: Dict[int, Tuple[Any, ProcessStat]] = {}
-"""Each process and what was last told of it: asking for all of it each time costs three times
-what it takes to see that it did nothing."""
+_processes: Dict[int, Tuple[Any, ProcessStat]] = {}
+"""Each process and its last state: reading all of it each time costs three times as much as seeing
+that it did nothing."""
 
 
 def cores() -> Dict[int, CoreTimes]:
-    """Every core, numbered in the order in which psutil lists them."""
+    """Returns every core, numbered in the order in which psutil lists them."""
     return {number: _core(number, each) for number, each in enumerate(psutil.cpu_times(True))}
 
 
@@ -45,43 +45,43 @@ def _core(number: int, times: Any) -> CoreTimes:
     return CoreTimes(number, busy, interrupts, 0.0, busy + times.idle)
 
 
-def _sum(told: Any, *names: str) -> float:
-    """What the system tells of them."""
-    return float(sum(getattr(told, name, 0.0) for name in names))
+def _sum(counters: Any, *names: str) -> float:
+    """Returns the sum of the counters that the system has."""
+    return float(sum(getattr(counters, name, 0.0) for name in names))
 
 
 def memory() -> Optional[Memory]:
-    """The host's memory, whatever a control group leaves of it."""
-    told = psutil.virtual_memory()
-    return Memory(told.total, told.used, getattr(told, "inactive", 0), None)
+    """Returns the host's memory, whatever a control group allows of it."""
+    figures = psutil.virtual_memory()
+    return Memory(figures.total, figures.used, getattr(figures, "inactive", 0), None)
 
 
 def traffic(interface: str) -> Optional[Tuple[int, int]]:
-    """Bytes sent and received by an interface; None: there is none of the name."""
-    told = psutil.net_io_counters(pernic=True, nowrap=False).get(interface)
-    return (told.bytes_sent, told.bytes_recv) if told else None
+    """Returns bytes sent and received by an interface; None: there is none of the name."""
+    counters = psutil.net_io_counters(pernic=True, nowrap=False).get(interface)
+    return (counters.bytes_sent, counters.bytes_recv) if counters else None
 
 
 def interface(address: str) -> Optional[InterfaceFacts]:
-    """The interface with an address of this host, where no rtnetlink tells more of it; None: none.
+    """Returns the interface with an address of this host, where there is no rtnetlink; or None.
 
     Its rate and duplex stay unknown: of a Windows card psutil reads 32 bits of the rate, which any
     tunnel claims too, and takes it for full duplex.
     """
-    known = psutil.net_if_stats()
+    all_stats = psutil.net_if_stats()
     for name, addresses in psutil.net_if_addrs().items():
-        told = known.get(name)
-        here = address in (each.address.partition("%")[0] for each in addresses)
-        if here and told is not None and told.isup:
-            mtu = told.mtu if 0 < told.mtu <= LARGEST_MTU_BYTES else None
+        stats = all_stats.get(name)
+        has_address = address in (each.address.partition("%")[0] for each in addresses)
+        if has_address and stats is not None and stats.isup:
+            mtu = stats.mtu if 0 < stats.mtu <= LARGEST_MTU_BYTES else None
             return InterfaceFacts(name, address, None, None, mtu, None, None)
     return None
 
 
 def devices() -> Dict[str, DeviceCounts]:
-    """Every block device by its kernel name; none where the system does not tell how busy it is."""
+    """Returns every block device by its kernel name; none where the busy time is not reported."""
     try:
-        told = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
+        counters = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
     except (NotImplementedError, ValueError):
         return {}
     return {
@@ -92,29 +92,29 @@ def devices() -> Dict[str, DeviceCounts]:
             each.write_bytes,
             each.busy_time / 1e3,
         )
-        for name, each in told.items()
+        for name, each in counters.items()
         if hasattr(each, "busy_time")
     }
 
 
 def processes() -> Dict[int, ProcessStat]:
-    """Every process that can be seen; one that ends meanwhile is left out."""
+    """Returns every process that can be seen; one that ends meanwhile is left out."""
     pids = psutil.pids()
     alive = set(pids)
-    for pid in set(_known) - alive:
-        del _known[pid]
+    for pid in set(_processes) - alive:
+        del _processes[pid]
     since = time.time() - YOUNG_SECONDS
     for pid in pids:
         try:
-            _known[pid] = _looked_at(pid, alive, since)
+            _processes[pid] = _looked_at(pid, alive, since)
         except (psutil.Error, OSError):
-            _known.pop(pid, None)
-    return {pid: each for pid, (_, each) in _known.items()}
+            _processes.pop(pid, None)
+    return {pid: each for pid, (_, each) in _processes.items()}
 
 
 def _looked_at(pid: int, alive: set[int], since: float) -> Tuple[Any, ProcessStat]:
-    """A process now; what took no CPU time since it was looked at is what it was."""
-    process, last = _known.get(pid, (None, None))
+    """Returns a process's state; one without CPU time since the last look has the old state."""
+    process, last = _processes.get(pid, (None, None))
     if process is not None and last is not None:
         times = _times(process)
         idle = times == (last.cpu_seconds, last.reaped_seconds)
@@ -129,13 +129,13 @@ def _looked_at(pid: int, alive: set[int], since: float) -> Tuple[Any, ProcessSta
 
 def _stat(process: Any, started_ticks: int) -> ProcessStat:
     with process.oneshot():
-        own, reaped = _times(process)
+        cpu_seconds, reaped = _times(process)
         return ProcessStat(
             pid=process.pid,
             name=process.name()[:LONGEST_NAME],
             parent=process.ppid(),
             kernel=False,
-            cpu_seconds=own,
+            cpu_seconds=cpu_seconds,
             reaped_seconds=reaped,
             started_ticks=started_ticks,
             core=None,
@@ -143,28 +143,30 @@ def _stat(process: Any, started_ticks: int) -> ProcessStat:
 
 
 def _times(process: Any) -> Tuple[float, float]:
-    """Its CPU time, and that of its children that ended and were waited for."""
-    told = process.cpu_times()
-    return told.user + told.system, _sum(told, "children_user", "children_system")
+    """Returns its CPU time, and that of its children that ended and were waited for."""
+    times = process.cpu_times()
+    return times.user + times.system, _sum(times, "children_user", "children_system")
 
 
 def threads(pid: int) -> List[ThreadTimes]:
-    """Times of every thread of a process; empty where it ended meanwhile."""
+    """Returns times of every thread of a process; empty where it ended meanwhile."""
     try:
-        told = psutil.Process(pid).threads()
+        times = psutil.Process(pid).threads()
     except psutil.Error:
         return []
-    return [ThreadTimes(each.id, each.user_time + each.system_time, None) for each in told]
+    return [ThreadTimes(each.id, each.user_time + each.system_time, None) for each in times]
 
 
-def moved(pid: int) -> Optional[Moved]:
-    """What a process moved; None: the system does not tell.
+def process_io(pid: int) -> Optional[ProcessIo]:
+    """Returns the bytes that a process read and wrote; None: the system does not report them.
 
     Errors: ProcessLookupError where it is gone, PermissionError where it is another user's.
     """
     try:
-        told = psutil.Process(pid).io_counters()
-        return Moved(told.read_chars, told.write_chars, told.read_bytes, told.write_bytes)
+        counters = psutil.Process(pid).io_counters()
+        return ProcessIo(
+            counters.read_chars, counters.write_chars, counters.read_bytes, counters.write_bytes
+        )
     except psutil.NoSuchProcess:
         raise ProcessLookupError(f"process {pid} is gone") from None
     except psutil.AccessDenied:

@@ -1,4 +1,4 @@
-"""Who reads what a host counts: /proc on Linux, psutil elsewhere."""
+"""Selection of the reader of a host's counters: /proc on Linux, psutil elsewhere."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Dict, List, Optional, Protocol, Tuple, cast
 
 from probes.core.stage import Unavailable
 from probes.system import proc
-from probes.system.proc import CoreTimes, DeviceCounts, Memory, Moved, ProcessStat, ThreadTimes
+from probes.system.proc import CoreTimes, DeviceCounts, Memory, ProcessIo, ProcessStat, ThreadTimes
 
 STAT = Path("/proc/stat")
 
 
 class Reader(Protocol):
-    """What is read of a host; proc.py and psutil_counters.py say it of each, and agree."""
+    """Functions that read a host's counters; proc.py and psutil_counters.py document each."""
 
     def cores(self) -> Dict[int, CoreTimes]: ...
     def memory(self) -> Optional[Memory]: ...
@@ -24,12 +24,12 @@ class Reader(Protocol):
     def devices(self) -> Dict[str, DeviceCounts]: ...
     def processes(self) -> Dict[int, ProcessStat]: ...
     def threads(self, pid: int) -> List[ThreadTimes]: ...
-    def moved(self, pid: int) -> Optional[Moved]: ...
+    def process_io(self, pid: int) -> Optional[ProcessIo]: ...
 
 
 @functools.lru_cache(maxsize=1)
 def reader() -> Reader:
-    """The reader of this host. Errors: Unavailable where there is none."""
+    """Returns the reader of this host. Errors: Unavailable where there is none."""
     if sys.platform.startswith("linux"):
         if not STAT.exists():
             raise Unavailable("this system does not show its processes (restricted /proc)")

@@ -1,7 +1,7 @@
 """Questions to the kernel by netlink(7): this network namespace's interfaces, qdiscs and routes.
 
-Dumps as messages, messages as attributes. What /sys shows may be another namespace's; of routes
-policy routing and this host's own addresses come out right.
+Splits dumps into messages, messages into attributes. /sys may show another namespace; asked for a
+route, the kernel honours policy routing and this host's own addresses.
 Source: rtnetlink(7); include/uapi/linux/if_link.h, if_arp.h, pkt_sched.h; drivers/net/bonding
 (BOND_MODE_*); tc-tbf(8), tc-htb(8), tc-netem(8), tc-cake(8).
 """
@@ -17,25 +17,25 @@ from dataclasses import dataclass, field
 from typing import Dict, Optional, Tuple
 
 FAMILY = getattr(socket, "AF_NETLINK", None)
-"""None: this system has no rtnetlink."""
+"""Address family of netlink; None: this system has no rtnetlink."""
 NETLINK_ROUTE = 0
 NLM_F_REQUEST = 0x001
 NLM_F_DUMP = 0x300
 NLMSG_ERROR = 2
 NLMSG_DONE = 3
 NESTED_MASK = 0x3FFF
-"""Of an attribute's type: its two upper bits are flags."""
+"""Mask of an attribute's type: its two upper bits are flags."""
 HEADER = struct.Struct("=IHHII")
 """nlmsghdr: length, type, flags, sequence, port."""
 ATTRIBUTE = struct.Struct("=HH")
 """rtattr: length, type."""
 ANSWER_SECONDS = 1.0
 MOST_BYTES = 4 << 20
-"""Of one dump: ten thousand interfaces; a longer one is not read to its end."""
+"""Limit of one dump, some ten thousand interfaces; a longer one is not read to its end."""
 
 
 def dump(kind: int, body: bytes) -> bytes:
-    """Everything that the kernel answers to one dump request, as it came.
+    """Returns the kernel's raw answer to one dump request.
 
     kind: RTM_GETLINK, RTM_GETQDISC ...; body: its fixed part. Errors: OSError, also where the
     system has no rtnetlink or does not answer within a second.
@@ -57,47 +57,47 @@ def dump(kind: int, body: bytes) -> bytes:
 
 
 def messages(answer: bytes, sequence: int = 1) -> Iterator[tuple[int, bytes]]:
-    """Type and body of each message of a sequence; what is cut off or malformed ends them."""
-    at = 0
-    while at + HEADER.size <= len(answer):
-        length, kind, _, number, _ = HEADER.unpack_from(answer, at)
-        if length < HEADER.size or at + length > len(answer):
+    """Yields type and body of each message of a sequence, up to one truncated or malformed."""
+    offset = 0
+    while offset + HEADER.size <= len(answer):
+        length, kind, _, number, _ = HEADER.unpack_from(answer, offset)
+        if length < HEADER.size or offset + length > len(answer):
             return
         if number == sequence:
-            yield kind, answer[at + HEADER.size : at + length]
-        at += (length + 3) & ~3
+            yield kind, answer[offset + HEADER.size : offset + length]
+        offset += (length + 3) & ~3
 
 
 def attributes(body: bytes) -> dict[int, bytes]:
-    """Value of each attribute by its type; what is cut off or malformed ends them."""
-    found: dict[int, bytes] = {}
-    at = 0
-    while at + ATTRIBUTE.size <= len(body):
-        length, kind = ATTRIBUTE.unpack_from(body, at)
-        if length < ATTRIBUTE.size or at + length > len(body):
+    """Returns the value of each attribute by its type, up to one truncated or malformed."""
+    values: dict[int, bytes] = {}
+    offset = 0
+    while offset + ATTRIBUTE.size <= len(body):
+        length, kind = ATTRIBUTE.unpack_from(body, offset)
+        if length < ATTRIBUTE.size or offset + length > len(body):
             break
-        found[kind & NESTED_MASK] = body[at + ATTRIBUTE.size : at + length]
-        at += (length + 3) & ~3
-    return found
+        values[kind & NESTED_MASK] = body[offset + ATTRIBUTE.size : offset + length]
+        offset += (length + 3) & ~3
+    return values
 
 
 def entries(
     answer: bytes, kinds: Tuple[int, ...], head: struct.Struct
 ) -> Iterator[Tuple[Tuple[int, ...], Dict[int, bytes]]]:
-    """The fixed part and the attributes of each message of some types; what is cut off left out."""
+    """Yields the fixed part and the attributes of each complete message of some types."""
     for kind, body in messages(answer):
         if kind in kinds and len(body) >= head.size:
             yield head.unpack_from(body), attributes(body[head.size :])
 
 
 def number(values: dict[int, bytes], kind: int, code: str = "=I") -> int | None:
-    """An attribute as a number of the host's byte order; None: not there, or too short."""
+    """Returns an attribute as a number of the host's byte order; None: missing or too short."""
     raw = values.get(kind, b"")
     return int(struct.unpack_from(code, raw)[0]) if len(raw) >= struct.calcsize(code) else None
 
 
 def text(values: dict[int, bytes], kind: int) -> str | None:
-    """An attribute as text; None: not there, or empty."""
+    """Returns an attribute as text; None: missing or empty."""
     raw = values.get(kind, b"").split(b"\0")[0]
     return raw.decode("utf-8", "replace") or None
 
@@ -114,14 +114,14 @@ NDA_DST = 1
 NEIGHBOUR = struct.Struct("=BxxxiHBB")
 """ndmsg: family, interface, state, flags, type."""
 UNREACHABLE = 0x01 | 0x20
-"""NUD_INCOMPLETE, NUD_FAILED: nobody answered there."""
+"""NUD_INCOMPLETE, NUD_FAILED: states of a neighbour that did not answer."""
 
 
 def in_own_zone(address: str) -> str:
-    """Returns a link-local address with this host's zone of it: the interface of that neighbour.
+    """Returns a link-local address with this host's zone: the interface to that neighbour.
 
-    Another host's zone means nothing here, also where an interface has its name. Any other address
-    returns unchanged, as one does of which no neighbour is known.
+    Another host's zone means nothing here, even where an interface has its name. Any other address
+    is returned unchanged, and so is one without a known neighbour.
     """
     names = dict(socket.if_nameindex())
     plain, _, zone = address.partition("%")
@@ -129,23 +129,23 @@ def in_own_zone(address: str) -> str:
         return address
     packed = socket.inet_pton(socket.AF_INET6, plain)
     answer = dump(RTM_GETNEIGH, NEIGHBOUR.pack(socket.AF_INET6, 0, 0, 0, 0))
-    for (_, index, state, *_), told in entries(answer, (RTM_NEWNEIGH,), NEIGHBOUR):
-        if told.get(NDA_DST) == packed and not state & UNREACHABLE:
+    for (_, index, state, *_), values in entries(answer, (RTM_NEWNEIGH,), NEIGHBOUR):
+        if values.get(NDA_DST) == packed and not state & UNREACHABLE:
             return f"{plain}%{names.get(index, index)}"
     return address
 
 
 def source_address(toward: str) -> str:
-    """This host's address in packets to another; nothing is sent. OSError: no route."""
+    """Returns this host's address in packets to another; sends none. Errors: OSError, no route."""
     # A pair of host and port would lose the zone.
-    family, *_, where = socket.getaddrinfo(toward, DISCARD_PORT, flags=socket.AI_NUMERICHOST)[0]
+    family, *_, target = socket.getaddrinfo(toward, DISCARD_PORT, flags=socket.AI_NUMERICHOST)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect(where)
+        probe.connect(target)
         return str(probe.getsockname()[0])
 
 
 def outgoing_index(toward: str) -> int | None:
-    """Index of the interface that the kernel routes packets to an IP address by."""
+    """Returns the index of the interface by which the kernel routes packets to an IP address."""
     if FAMILY is None:
         return None
     zone = toward.partition("%")[2]
@@ -158,7 +158,7 @@ def outgoing_index(toward: str) -> int | None:
 
 
 def route_request(toward: str) -> bytes:
-    """The RTM_GETROUTE message for an IP address (zone of a link-local one left aside)."""
+    """Returns the RTM_GETROUTE message for an IP address (a link-local one's zone is ignored)."""
     family = socket.AF_INET6 if ":" in toward else socket.AF_INET
     packed = socket.inet_pton(family, toward.partition("%")[0])
     attribute = ATTRIBUTE.pack(ATTRIBUTE.size + len(packed), RTA_DST) + packed
@@ -167,9 +167,9 @@ def route_request(toward: str) -> bytes:
 
 
 def parse_route(answer: bytes) -> int | None:
-    """The outgoing interface's index in the kernel's answer; None: it is an error."""
-    for _, told in entries(answer, (RTM_NEWROUTE,), ROUTE):
-        return number(told, RTA_OIF)
+    """Returns the outgoing interface's index in the kernel's answer; None: it is an error."""
+    for _, values in entries(answer, (RTM_NEWROUTE,), ROUTE):
+        return number(values, RTA_OIF)
     return None
 
 
@@ -192,7 +192,7 @@ BOND_MODES = (
     "balance-alb",
 )
 HARDWARE = {32: "infiniband", 512: "ppp", 768: "ipip", 776: "sit", 778: "gre", 772: "loopback"}
-"""ARPHRD_*, for interfaces that tell no kind of their own."""
+"""ARPHRD_* numbers, for interfaces that report no kind."""
 ARPHRD_ETHER = 1
 
 STATISTICS = {
@@ -206,7 +206,7 @@ STATISTICS = {
     "rx_missed_errors": 15,
     "tx_carrier_errors": 17,
 }
-"""Places in rtnl_link_stats64 of what tells of packets that were lost on this host or its cable."""
+"""Index in rtnl_link_stats64 of each counter of packets lost on this host or its cable."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,8 @@ class Link:
     index: int
     name: str
     kind: Optional[str]
-    """As ip-link(8) names it: bond, vlan, bridge, veth, wireguard, tun, tap ...; loopback; None:
-    nothing but an Ethernet."""
+    """Kind as ip-link(8) names it: bond, vlan, bridge, veth, wireguard, tun ...; loopback; None:
+    plain Ethernet."""
     mtu_bytes: Optional[int] = None
     qdisc: Optional[str] = None
     below: Optional[int] = None
@@ -229,22 +229,22 @@ class Link:
     parent: Optional[str] = None
     """Its device on a bus: 0000:03:00.0, 1-1.4:1.0 (kernel 5.14 on)."""
     counts: Dict[str, int] = field(default_factory=dict)
-    """Since it came up, by STATISTICS's names."""
+    """Counters since it came up, by STATISTICS's names."""
 
 
 def read_links() -> list[Link]:
-    """All interfaces of this network namespace. Errors: OSError."""
+    """Returns all interfaces of this network namespace. Errors: OSError."""
     return parse_links(dump(RTM_GETLINK, BODY.pack(0, 0, 0, 0, 0)))
 
 
 def parse_links(answer: bytes) -> list[Link]:
-    """The interfaces in what a dump of RTM_GETLINK answered; those that make no sense left out."""
+    """Returns the interfaces in the answer to RTM_GETLINK, without malformed ones."""
     links = (_link(*each) for each in entries(answer, (RTM_NEWLINK,), BODY))
     return [each for each in links if each is not None]
 
 
 def lower(link: Link, links: list[Link]) -> list[Link]:
-    """The interfaces right below one: a VLAN's real one, a bond's or a bridge's ports."""
+    """Returns the interfaces right below one: a VLAN's real one, a bond's or a bridge's ports."""
     return [
         each
         for each in links
@@ -252,31 +252,31 @@ def lower(link: Link, links: list[Link]) -> list[Link]:
     ]
 
 
-def _link(fields: Tuple[int, ...], told: Dict[int, bytes]) -> Link | None:
+def _link(fields: Tuple[int, ...], values: Dict[int, bytes]) -> Link | None:
     _, hardware, index, _, _ = fields
-    name = text(told, IFNAME)
+    name = text(values, IFNAME)
     if name is None:
         return None
-    info = attributes(told.get(LINKINFO, b""))
+    info = attributes(values.get(LINKINFO, b""))
     data = attributes(info.get(INFO_DATA, b""))
     kind = text(info, INFO_KIND) or HARDWARE.get(hardware)
     if kind == "tun" and hardware == ARPHRD_ETHER:
         kind = "tap"
     mode = number(data, BOND_MODE, "=B") if kind == "bond" else None
-    # veth's own link is its other end, beside it and not below.
-    not_below = LINK_NETNSID in told or kind == "veth"
+    # The link of a veth is its other end, beside it and not below.
+    not_below = LINK_NETNSID in values or kind == "veth"
     return Link(
         index=index,
         name=name,
         kind=kind,
-        mtu_bytes=number(told, MTU),
-        qdisc=text(told, QDISC),
-        below=None if not_below else number(told, LINK),
-        master=number(told, MASTER),
+        mtu_bytes=number(values, MTU),
+        qdisc=text(values, QDISC),
+        below=None if not_below else number(values, LINK),
+        master=number(values, MASTER),
         vlan_id=number(data, VLAN_ID, "=H") if kind == "vlan" else None,
         bond_mode=BOND_MODES[mode] if mode is not None and mode < len(BOND_MODES) else None,
-        parent=text(told, PARENT_NAME),
-        counts=_counts(told.get(STATS64, b"")),
+        parent=text(values, PARENT_NAME),
+        counts=_counts(values.get(STATS64, b"")),
     )
 
 
@@ -295,15 +295,15 @@ QUEUE_BODY = struct.Struct("=BxxxiIII")
 TCA_KIND, TCA_OPTIONS = 1, 2
 ROOT = 0xFFFFFFFF
 RATE_AT = 8
-"""Of the rate in tc_ratespec, bytes per second."""
+"""Offset of the rate (bytes per second) in tc_ratespec."""
 CEIL_AT = 12 + RATE_AT
-"""Of the ceiling's in tc_htb_opt, after the rate's own tc_ratespec."""
+"""Offset of the ceiling's rate in tc_htb_opt, after the rate's own tc_ratespec."""
 NETEM_FIXED_BYTES = 24
-"""tc_netem_qopt, in front of netem's attributes."""
+"""Size of tc_netem_qopt, in front of netem's attributes."""
 HTB_GLOBAL, HTB_DEFAULT_AT = 2, 8
-"""tc_htb_glob: its attribute, and where the default class stands in it."""
+"""Attribute of tc_htb_glob, and the offset of the default class in it."""
 NO_RATE_32 = 0xFFFFFFFF
-"""A rate above it stands in the 64-bit attribute."""
+"""Mark that the rate is larger and stands in the 64-bit attribute."""
 
 
 @dataclass(frozen=True)
@@ -315,15 +315,15 @@ class Queue:
     parent: int
     kind: str
     rate_bytes_per_second: Optional[int]
-    """What it lets out; None: it does not shape."""
+    """Rate to which it shapes; None: it does not shape."""
     default: bool = False
-    """Of an htb: whether what no filter classifies has a class too, and is not let past."""
+    """Whether an htb has a class for unclassified packets, which otherwise pass unshaped."""
 
 
 def read_shaping(index: int) -> tuple[str | None, int | None]:
-    """An interface's root qdisc and the rate that it shapes to, bytes per second.
+    """Returns an interface's root qdisc and the rate that it shapes to, bytes per second.
 
-    None: none told; it does not shape, or not all of what leaves. Errors: OSError.
+    None: not reported; it does not shape, or not all packets. Errors: OSError.
     """
     body = QUEUE_BODY.pack(0, index, 0, 0, 0)
     queues = parse_queues(dump(RTM_GETQDISC, body), index)
@@ -332,66 +332,65 @@ def read_shaping(index: int) -> tuple[str | None, int | None]:
 
 
 def shaping(queues: list[Queue], classes: list[Queue]) -> tuple[str | None, int | None]:
-    """The root qdisc's kind, and the lowest rate that everything on its way out passes."""
+    """Returns the root qdisc's kind, and the lowest rate that all outgoing packets pass."""
     root = next((each for each in queues if each.parent == ROOT), None)
     if root is None:
         return None, None
     rates = []
-    at: Queue | None = root
-    seen: set[int] = set()
-    while at is not None and at.handle not in seen:
-        seen.add(at.handle)
-        if at.kind == "htb":
-            rates.append(_htb_rate(at, classes))
+    queue: Queue | None = root
+    handles: set[int] = set()
+    while queue is not None and queue.handle not in handles:
+        handles.add(queue.handle)
+        if queue.kind == "htb":
+            rates.append(_htb_rate(queue, classes))
             break
-        if at.kind not in _SHAPERS:
+        if queue.kind not in _SHAPERS:
             break
-        rates.append(at.rate_bytes_per_second)
-        major = at.handle & 0xFFFF0000
-        at = next((each for each in queues if each.parent & 0xFFFF0000 == major), None)
+        rates.append(queue.rate_bytes_per_second)
+        major = queue.handle & 0xFFFF0000
+        queue = next((each for each in queues if each.parent & 0xFFFF0000 == major), None)
     return root.kind, min((each for each in rates if each), default=None)
 
 
 def parse_queues(answer: bytes, interface: int) -> list[Queue]:
-    """An interface's qdiscs, or its classes, in what a dump of them answered."""
-    found = []
-    for fields, told in entries(answer, (RTM_NEWQDISC, RTM_NEWTCLASS), QUEUE_BODY):
+    """Returns an interface's qdiscs, or its classes, in the answer to a dump of them."""
+    queues = []
+    for fields, values in entries(answer, (RTM_NEWQDISC, RTM_NEWTCLASS), QUEUE_BODY):
         _, index, handle, parent, _ = fields
-        name = text(told, TCA_KIND)
+        name = text(values, TCA_KIND)
         if index == interface and name is not None:
-            options = told.get(TCA_OPTIONS, b"")
+            options = values.get(TCA_OPTIONS, b"")
             rate = _queue_rate(name, options)
             htb = attributes(options).get(HTB_GLOBAL, b"") if name == "htb" else b""
             default = any(htb[HTB_DEFAULT_AT : HTB_DEFAULT_AT + 4])
-            found.append(Queue(index, handle, parent, name, rate, default))
-    return found
+            queues.append(Queue(index, handle, parent, name, rate, default))
+    return queues
 
 
 _SHAPERS = {
-    # parameters with the 32-bit rate, where it stands in them, the 64-bit rate
     "tbf": (1, RATE_AT, 4),
     "htb": (1, CEIL_AT, 7),
     "netem": (6, 0, 8),
     "cake": (None, 0, 2),
 }
-"""By kind: attribute and offset of the 32-bit rate, attribute of the 64-bit one."""
+"""Attribute and offset of the 32-bit rate, attribute of the 64-bit one, by kind of qdisc."""
 
 
 def _queue_rate(kind: str, options: bytes) -> int | None:
     if kind not in _SHAPERS:
         return None
     narrow, offset, wide = _SHAPERS[kind]
-    told = attributes(options[NETEM_FIXED_BYTES:] if kind == "netem" else options)
-    rate = number(told, wide, "=Q")
+    values = attributes(options[NETEM_FIXED_BYTES:] if kind == "netem" else options)
+    rate = number(values, wide, "=Q")
     if rate is None and narrow is not None:
-        raw = told.get(narrow, b"")
+        raw = values.get(narrow, b"")
         if len(raw) >= offset + 4:
             rate = int(struct.unpack_from("=I", raw, offset)[0])
     return None if rate in (None, 0, NO_RATE_32) else rate
 
 
 def _htb_rate(root: Queue, classes: list[Queue]) -> int | None:
-    """What the top classes let out in sum; None: unclassified packets pass unshaped, or none."""
+    """Returns the top classes' sum of rates; None: unclassified packets pass unshaped."""
     top = [each for each in classes if each.parent in (ROOT, root.handle)]
     rates = [each.rate_bytes_per_second for each in top]
     if not rates or None in rates or not root.default:

@@ -1,7 +1,7 @@
-"""The foreign programs of this host: where they are and which version.
+"""The foreign programs of this host: their paths and versions.
 
-No program is run that anybody but root and this user could have put there or can change: it would
-run with this user's rights, root's on most servers, and beside a password.
+A program that anybody but root and this user could have written or can change is never run: it
+would run with this user's rights, root's on most servers, and beside a password.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ ADMINISTRATORS = (0, 80) if sys.platform == "darwin" else ()
 """
 ANSWER_SECONDS = 3.0
 ROOTS_FOLDERS = ("/", "/home", "/tmp", "/var", "/var/tmp")
-"""On every host root's own (hier(7))."""
+"""Folders that are root's own on every host (hier(7))."""
 
 TAKE_OPEN_FILES = hasattr(os, "memfd_create")
-"""Whether a program can be given open files by name, as fio needs: /proc/self/fd is Linux' own."""
+"""Whether a program can take open files by name, as fio needs: only Linux has /proc/self/fd."""
 
 VERSION_OPTIONS = {"fio": "--version", "ssh": "-V", "smbd": "--version"}
 
 
 def find(name: str) -> str | None:
-    """Path of a program in the system's folders or, behind them, in the safe ones of PATH.
+    """Returns the path of a program in the system's folders or, after them, PATH's safe ones.
 
     An ordinary user's or a forced command's PATH often lacks sbin.
     """
@@ -45,7 +45,7 @@ def find(name: str) -> str | None:
 
 
 def find_named(name: str) -> str | None:
-    """Path of a program that a user named, found as a shell would, but in safe folders alone."""
+    """Returns the path of a program that a user named, as a shell would, from safe folders."""
     if os.path.basename(name) != name:  # noqa: PTH119
         return name
     return _first(name, safe_folders() or SYSTEM_FOLDERS)
@@ -63,17 +63,17 @@ def _is_program(path: str) -> bool:
 
 
 def printed(command: Sequence[str], seconds: float, complaints: bool = False) -> str:
-    """What a program prints to stdout; empty: it is missing or did not end in its time.
+    """Returns a program's standard output; empty: it is missing or did not end in its time.
 
-    command: the program by its path, or by the name that find() knows it by. complaints: and what
-    it prints to stderr.
+    command: the program by its path, or by its name for find(). complaints: with its standard
+    error.
     """
-    named = os.path.basename(command[0]) == command[0]  # noqa: PTH119
-    program = find(command[0]) if named else command[0]
+    is_name = os.path.basename(command[0]) == command[0]  # noqa: PTH119
+    program = find(command[0]) if is_name else command[0]
     if program is None:
         return ""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [program, *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -83,35 +83,35 @@ def printed(command: Sequence[str], seconds: float, complaints: bool = False) ->
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.decode("utf-8", "replace")
+    return process.stdout.decode("utf-8", "replace")
 
 
 def version(name: str) -> str | None:
-    """Version of a program; None: not installed, or it does not say."""
+    """Returns the version of a program; None: not installed, or not printed."""
     option = VERSION_OPTIONS.get(name, "--version")
     return parse_version(printed((name, option), ANSWER_SECONDS, complaints=True))
 
 
 def versions() -> dict[str, str]:
-    """Versions of the programs that are installed."""
-    told = {name: version(name) for name in VERSION_OPTIONS}
-    return {name: text for name, text in told.items() if text is not None}
+    """Returns versions of the programs that are installed."""
+    texts = {name: version(name) for name in VERSION_OPTIONS}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def parse_version(text: str) -> str | None:
-    """The first version in what a program says: "OpenSSH_9.2p1 Debian-2 ..." has 9.2p1."""
-    found = re.search(r"(?<![\w.])(?:[A-Za-z]+[-_])*v?(\d+\.\d+[\w.]*)", text)
-    return found[1] if found else None
+    """Returns the first version in a program's output: "OpenSSH_9.2p1 Debian-2 ..." has 9.2p1."""
+    match = re.search(r"(?<![\w.])(?:[A-Za-z]+[-_])*v?(\d+\.\d+[\w.]*)", text)
+    return match[1] if match else None
 
 
 def others_can_change(path: str, sticky: bool = False) -> str:
-    """The first folder, link or file on the way to a path that others can change.
+    """Returns the first folder, link or file on the way to a path that others can change.
 
-    Empty: what the path names, or that nothing is there, is up to root and this user alone. Where
-    a relative one leads is up to whoever made the current folder. Folders in which a group may
-    make files but change none of others' are passed through (/nix/store); sticky: those in which
-    everybody may, too (/tmp). In a user namespace without root, root's usual folders are known by
-    their names alone.
+    Empty: only root and this user can change what the path names, or create it. A relative path
+    counts as changeable: the current folder is another's. Folders in which a group may create files
+    but not change those of others are passed through (/nix/store); sticky: also those in which
+    everybody may (/tmp). In a user namespace without root, root's usual folders are recognised by
+    their names only.
     """
     if sys.platform == "win32":
         return "" if is_private(path) else path
@@ -123,45 +123,47 @@ def others_can_change(path: str, sticky: bool = False) -> str:
         return path
     if _is_open(os.lstat("/"), hidden):
         return "/"
-    here, left, links = "/", path.split("/")[::-1], 0
-    while left:
-        name = left.pop()
+    folder, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
         if name in ("", "."):
             continue
         if name == "..":
-            here = os.path.dirname(here)  # noqa: PTH120
+            folder = os.path.dirname(folder)  # noqa: PTH120
             continue
-        step = os.path.join(here, name)  # noqa: PTH118
+        step = os.path.join(folder, name)  # noqa: PTH118
         try:
-            told = os.lstat(step)
+            status = os.lstat(step)
         except (FileNotFoundError, NotADirectoryError):
-            open_here = _is_open(os.lstat(here), hidden if here in ROOTS_FOLDERS else owners)
+            open_here = _is_open(os.lstat(folder), hidden if folder in ROOTS_FOLDERS else owners)
             return step if open_here else ""
         except OSError:
             return step
-        if stat.S_ISLNK(told.st_mode) and told.st_uid in owners and links < MOST_LINKS:
+        if stat.S_ISLNK(status.st_mode) and status.st_uid in owners and links < MOST_LINKS:
             target, links = os.readlink(step), links + 1  # noqa: PTH115
-            here = "/" if target.startswith("/") else here
-            left += target.split("/")[::-1]
+            folder = "/" if target.startswith("/") else folder
+            names += target.split("/")[::-1]
             continue
         trusted = hidden if step in ROOTS_FOLDERS else owners
-        passed = any(left) and _is_sticky(told, trusted, 0o022 if sticky else 0o020)
-        if _is_open(told, trusted) and not passed:
+        passed = any(names) and _is_sticky(status, trusted, 0o022 if sticky else 0o020)
+        if _is_open(status, trusted) and not passed:
             return step
-        here = step
+        folder = step
     return ""
 
 
 def _hidden_owner() -> set[int]:
-    """What the kernel shows as root's number where this user namespace has none for it.
+    """Returns the number that the kernel shows for root where this user namespace lacks root.
 
-    Every other account that is not mapped has the same one (user_namespaces(7)).
+    Every other account that is not mapped has the same number (user_namespaces(7)).
     """
-    shown = os.lstat("/").st_uid
+    root_owner = os.lstat("/").st_uid
     try:
         spans = [line.split() for line in _text("/proc/self/uid_map").splitlines()]
-        mapped = any(int(first) <= shown < int(first) + int(count) for first, _, count in spans)
-        return {shown} if not mapped and shown == int(_text(OVERFLOW)) else set()
+        mapped = any(
+            int(first) <= root_owner < int(first) + int(count) for first, _, count in spans
+        )
+        return {root_owner} if not mapped and root_owner == int(_text(OVERFLOW)) else set()
     except (OSError, ValueError):
         return set()
 
@@ -175,30 +177,30 @@ def _text(path: str) -> str:
 
 
 def safe_folders() -> List[str]:
-    """The folders of PATH that are absolute and that nobody but root and this user can change."""
-    named = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    absolute = [each for each in dict.fromkeys(named) if os.path.isabs(each)]  # noqa: PTH117
+    """Returns PATH's absolute folders that nobody but root and this user can change."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    absolute = [each for each in dict.fromkeys(folders) if os.path.isabs(each)]  # noqa: PTH117
     return [each for each in absolute if not others_can_change(each)]
 
 
 def keep_to_safe_folders() -> None:
-    """Has all that this process starts look for programs in safe folders alone."""
+    """Has all programs that this process starts look for others in safe folders alone."""
     os.environ["PATH"] = os.pathsep.join(safe_folders() or SYSTEM_FOLDERS)
 
 
-def _is_open(told: os.stat_result, owners: Iterable[int]) -> bool:
-    """Whether others can change what was looked at; a link is as safe as its folder."""
-    if told.st_uid not in owners or stat.S_ISLNK(told.st_mode):
+def _is_open(status: os.stat_result, owners: Iterable[int]) -> bool:
+    """Whether others can change a file or folder; a link is as safe as its folder."""
+    if status.st_uid not in owners or stat.S_ISLNK(status.st_mode):
         return True
-    by_group = told.st_mode & 0o020 and told.st_gid not in (
+    by_group = status.st_mode & 0o020 and status.st_gid not in (
         *ADMINISTRATORS,
         accounts.private_group(os.geteuid()),
     )
-    return bool(by_group or told.st_mode & 0o002)
+    return bool(by_group or status.st_mode & 0o002)
 
 
-def _is_sticky(told: os.stat_result, owners: Iterable[int], writers: int) -> bool:
-    """Whether a folder's writers, these alone, can change nothing that others made in it."""
-    mode = told.st_mode
-    sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX and told.st_uid in owners
+def _is_sticky(status: os.stat_result, owners: Iterable[int], writers: int) -> bool:
+    """Whether writers have only these rights in a folder and cannot change others' files in it."""
+    mode = status.st_mode
+    sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX and status.st_uid in owners
     return bool(sticky) and mode & 0o022 & ~writers == 0

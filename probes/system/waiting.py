@@ -1,4 +1,4 @@
-"""Locks, signals, time and what can be waited for: POSIX's own, on Windows what it has of it."""
+"""Locks, signals, time, select and selectors: POSIX's own, or their counterparts for Windows."""
 
 from __future__ import annotations
 

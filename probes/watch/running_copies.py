@@ -20,7 +20,7 @@ from probes.sockets import tcp_info
 from probes.sockets.sock_diag import Seen, Sockets, plain_address
 from probes.system import processes
 from probes.system.platform import os
-from probes.system.proc import Moved
+from probes.system.proc import ProcessIo
 from probes.system.reader import reader
 from probes.watch import thread_calls
 from probes.watch.socket_watch import Setting
@@ -97,7 +97,7 @@ class _Family:
     inodes: Dict[int, int] = field(default_factory=dict)
     """Of sockets, and which process holds each."""
     files: Dict[int, List[OpenFile]] = field(default_factory=dict)
-    moved: Optional[Moved] = None
+    moved: Optional[ProcessIo] = None
 
 
 def find(
@@ -336,7 +336,10 @@ def _told(
 
 
 def _grown(
-    seen: Optional[Seen], first: Dict[bytes, Seen], before: Optional[Moved], after: Optional[Moved]
+    seen: Optional[Seen],
+    first: Dict[bytes, Seen],
+    before: Optional[ProcessIo],
+    after: Optional[ProcessIo],
 ) -> Dict[str, int]:
     grown: Dict[str, int] = {}
     if seen is not None:

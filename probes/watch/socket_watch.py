@@ -22,7 +22,7 @@ from probes.files.open_files import Tally, owners, serving
 from probes.sockets.sock_diag import Sockets
 from probes.system import proc
 from probes.system.platform import os
-from probes.system.proc import Moved
+from probes.system.proc import ProcessIo
 from probes.system.waiting import select
 from probes.watch.connection_track import MOST_LOOKS, Connection, Track
 from probes.watch.look_rows import CounterSnapshot, ThreadSnapshot, count_rows, thinned, thread_rows
@@ -134,7 +134,7 @@ class Watch:
     tally: Tally = field(init=False)
     thread_looks: List[ThreadSnapshot] = field(default_factory=list)
     counts: List[CounterSnapshot] = field(default_factory=list)
-    moved: List[Tuple[float, Moved]] = field(default_factory=list)
+    moved: List[Tuple[float, ProcessIo]] = field(default_factory=list)
     began_ticks: int = field(default_factory=proc.ticks_now)
     """When it began, as processes' beginnings are counted."""
     owner_searches: int = 0
@@ -323,7 +323,7 @@ class Watch:
 
 
 def _program_looks(
-    moved: Sequence[Tuple[float, Moved]], began: float, ended: float
+    moved: Sequence[Tuple[float, ProcessIo]], began: float, ended: float
 ) -> List[ProgramLook]:
     inside = [(at, each) for at, each in moved if began <= at <= ended]
     names = ProgramLook._fields[1:]

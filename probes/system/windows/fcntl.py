@@ -15,13 +15,13 @@ _FAR = 1 << 30
 
 
 def flock(fd: int, how: int) -> None:
-    """Errors: BlockingIOError, somebody else has it."""
+    """Locks a file. Errors: BlockingIOError, somebody else has it."""
     lockf(fd, how)
 
 
 def lockf(fd: int, how: int, size: int = 1, start: int = _FAR) -> None:
-    """Of readers and writers alike one at a time. Errors: BlockingIOError, somebody else has it."""
-    at = os.lseek(fd, 0, os.SEEK_CUR)
+    """Locks for one reader or writer at a time. Errors: BlockingIOError, somebody else has it."""
+    position = os.lseek(fd, 0, os.SEEK_CUR)
     os.lseek(fd, start, os.SEEK_SET)
     try:
         if how & LOCK_NB:
@@ -37,4 +37,4 @@ def lockf(fd: int, how: int, size: int = 1, start: int = _FAR) -> None:
     except PermissionError:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
     finally:
-        os.lseek(fd, at, os.SEEK_SET)
+        os.lseek(fd, position, os.SEEK_SET)

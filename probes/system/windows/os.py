@@ -1,9 +1,9 @@
 """os, with POSIX's calls that Windows lacks.
 
-A folder that is held open is a handle that nobody can rename or remove it under (no
-FILE_SHARE_DELETE), so what is done "in it" by its path is done in that very folder. Files are
-opened so that they can be removed and renamed while they are open, as on POSIX. Numbers below the
-standard library's (_winapi, msvcrt) are those of winbase.h and ntifs.h.
+An open folder is a handle without FILE_SHARE_DELETE: nobody can rename or remove the folder
+meanwhile, so that a call by its path acts in that very folder. Files are opened so that they can be
+removed and renamed while they are open, as on POSIX. Numbers that the standard library (_winapi,
+msvcrt) lacks are those of winbase.h and ntifs.h.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 from probes.system.windows import pipes
 
 # Before Python 3.13 its own monotonic clock has ticks of 15.6 ms: a round trip would take no time.
-# Every process of ours comes by here before it reads a clock; both count for all of them alike.
+# Every process of ours imports this before it reads a clock; both clocks are system-wide.
 time.monotonic, time.monotonic_ns = time.perf_counter, time.perf_counter_ns
 
 O_NONBLOCK = O_NOCTTY = 0
@@ -45,11 +45,11 @@ _NEW, _CREATE, _EXISTING, _ALWAYS, _TRUNCATE = 1, 2, 3, 4, 5
 _BACKUP, _OPEN_LINK, _DELETE_ON_CLOSE, _NORMAL = 0x02000000, 0x00200000, 0x04000000, 0x80
 _NO_BUFFERING = 0x20000000
 _BROKEN_PIPE = (errno.EINVAL, errno.EPIPE)
-"""What the C library says of a pipe that nobody reads."""
+"""Errors of the C library for a pipe that nobody reads."""
 
 ADMINISTRATOR, ORDINARY, PRIVATE_MODE, OPEN_MODE = 0, 1000, 0o077, 0o022
 _FIRST_FOLDER = 1 << 28
-"""Numbers of folders, which no file has."""
+"""First number of open folders, above any file descriptor."""
 
 
 Refused = Callable[[OSError], None]
@@ -64,13 +64,13 @@ class _Folder:
 
 _folders: Dict[int, _Folder] = {}
 _paths: Dict[int, str] = {}
-"""Of files that were opened here."""
+"""Paths of files that were opened here, by descriptor."""
 _numbers = itertools.count(_FIRST_FOLDER)
 _positions = threading.Lock()
 
 
 def geteuid() -> int:
-    """0 for an administrator whose rights are in force."""
+    """Returns 0 for an administrator whose rights are in force."""
     return ADMINISTRATOR if ctypes.windll.shell32.IsUserAnAdmin() else ORDINARY
 
 
@@ -78,11 +78,11 @@ getuid = getegid = geteuid
 
 
 def sysconf(name: str) -> int:
-    """The two values that are asked for."""
+    """Returns one of the two values that this program asks for."""
     return {"SC_PAGE_SIZE": 4096, "SC_CLK_TCK": 100}[name]
 
 
-def _at(name: Any, dir_fd: Optional[int]) -> str:
+def _path_of(name: Any, dir_fd: Optional[int]) -> str:
     text = _os.fsdecode(name)
     if dir_fd is None:
         return text
@@ -91,14 +91,14 @@ def _at(name: Any, dir_fd: Optional[int]) -> str:
 
 
 def open(name: Any, flags: int, mode: int = 0o777, *, dir_fd: Optional[int] = None) -> int:
-    """A descriptor; of a folder one that only these functions know."""
-    place = _at(name, dir_fd)
+    """Returns a descriptor; a folder's is valid only for these functions."""
+    place = _path_of(name, dir_fd)
     if flags & O_TMPFILE:
-        if dir_fd is not None:  # one that is about to get a name
+        if dir_fd is not None:  # the file is about to get a name
             raise OSError(errno.EOPNOTSUPP, _os.strerror(errno.EOPNOTSUPP))
         place = path.join(place, f".bottleneck-{secrets.token_hex(16)}")
         access = _READ | _WRITE | _DELETE
-        return _opened(place, access, _NEW, _NORMAL | _DELETE_ON_CLOSE, flags)
+        return _open_file(place, access, _NEW, _NORMAL | _DELETE_ON_CLOSE, flags)
     link = _is_link(place) and bool(flags & O_NOFOLLOW)
     if flags & O_PATH or flags & O_DIRECTORY or _is_folder(place):
         if flags & O_DIRECTORY and not _is_folder(place):
@@ -110,7 +110,7 @@ def open(name: Any, flags: int, mode: int = 0o777, *, dir_fd: Optional[int] = No
     if link:
         raise OSError(errno.ELOOP, _os.strerror(errno.ELOOP), place)
     access = {_os.O_WRONLY: _WRITE, _os.O_RDWR: _READ | _WRITE}.get(flags & 3, _READ)
-    return _opened(place, access, _disposition(flags), _NORMAL, flags)
+    return _open_file(place, access, _disposition(flags), _NORMAL, flags)
 
 
 def _disposition(flags: int) -> int:
@@ -121,30 +121,30 @@ def _disposition(flags: int) -> int:
     return _TRUNCATE if flags & _os.O_TRUNC else _EXISTING
 
 
-def _opened(place: str, access: int, disposition: int, attributes: int, flags: int) -> int:
+def _open_file(place: str, access: int, disposition: int, attributes: int, flags: int) -> int:
     share = _SHARE_READ | _SHARE_WRITE | _SHARE_DELETE
     handle = _winapi.CreateFile(_long(place), access, share, 0, disposition, attributes, 0)
-    kept = flags & (_os.O_APPEND | 3) | _os.O_BINARY | _os.O_NOINHERIT
-    descriptor = msvcrt.open_osfhandle(handle, kept)
+    mode_flags = flags & (_os.O_APPEND | 3) | _os.O_BINARY | _os.O_NOINHERIT
+    descriptor = msvcrt.open_osfhandle(handle, mode_flags)
     _paths[descriptor] = place
     return descriptor
 
 
 def _long(place: str) -> str:
-    """By its whole path, which may then be longer than 260 characters; NUL and CON as they are."""
+    """Returns the full path, which may exceed 260 characters; NUL and CON unchanged."""
     if "." not in place and "\\" not in place and "/" not in place or place.startswith("\\\\"):
         return place
     return "\\\\?\\" + path.abspath(place)
 
 
 def _folder(place: str, link: bool) -> int:
-    whole = path.abspath(place)
+    full_path = path.abspath(place)
     attributes = _BACKUP | (_OPEN_LINK if link else 0)
-    # A folder stays where it is while it is open; a file is only looked at.
+    # Nobody may move a folder while it is open; a file is only looked at.
     share = _SHARE_READ | _SHARE_WRITE | (0 if _is_folder(place) else _SHARE_DELETE)
-    handle = _winapi.CreateFile(whole, _READ, share, 0, _EXISTING, attributes, 0)
+    handle = _winapi.CreateFile(full_path, _READ, share, 0, _EXISTING, attributes, 0)
     number = next(_numbers)
-    _folders[number] = _Folder(handle, whole)
+    _folders[number] = _Folder(handle, full_path)
     return number
 
 
@@ -157,68 +157,70 @@ def _is_link(place: str) -> bool:
 
 
 def close(fd: int) -> None:
-    """Of either kind."""
-    held = _folders.pop(fd, None)
-    if held is not None:
-        _winapi.CloseHandle(held.handle)
+    """Closes a file or a folder."""
+    folder = _folders.pop(fd, None)
+    if folder is not None:
+        _winapi.CloseHandle(folder.handle)
         return
     _paths.pop(fd, None)
     _os.close(fd)
 
 
 def name_of(fd: int) -> str:
-    """The name of a file that goes at its last close."""
+    """Returns the path of an open file."""
     return _paths[fd]
 
 
 def dup(fd: int) -> int:
-    """Of either kind."""
-    held = _folders.get(fd)
-    return _os.dup(fd) if held is None else _folder(held.path, False)
+    """Duplicates the descriptor of a file or a folder."""
+    folder = _folders.get(fd)
+    return _os.dup(fd) if folder is None else _folder(folder.path, False)
 
 
 def fstat(fd: int) -> _os.stat_result:
-    """Of either kind."""
-    held = _folders.get(fd)
-    if held is not None:
-        return stat(held.path)
+    """Returns the status of a file or a folder."""
+    folder = _folders.get(fd)
+    if folder is not None:
+        return stat(folder.path)
     return _with_rights(_os.fstat(fd), _paths.get(fd, ""))
 
 
 def stat(
     name: Any, *, dir_fd: Optional[int] = None, follow_symlinks: bool = True
 ) -> _os.stat_result:
-    """As POSIX tells it, with an owner and the rights of others."""
+    """Returns a status as on POSIX, with an owner and the rights of others."""
     if isinstance(name, int):
         return fstat(name)
-    place = _at(name, dir_fd)
+    place = _path_of(name, dir_fd)
     return _with_rights(_os.stat(place, follow_symlinks=follow_symlinks), place)
 
 
 def lstat(name: Any, *, dir_fd: Optional[int] = None) -> _os.stat_result:
-    """Of a link itself."""
+    """Returns the status of a link itself."""
     return stat(name, dir_fd=dir_fd, follow_symlinks=False)
 
 
-def _with_rights(told: _os.stat_result, place: str) -> _os.stat_result:
-    """Windows tells no rights here: outside this user's profile and the system's own folders
-    everything counts as what others can write to."""
-    mode = told.st_mode & ~PRIVATE_MODE
+def _with_rights(status: _os.stat_result, place: str) -> _os.stat_result:
+    """Adds rights, which Windows' status lacks: others can write to everything outside this user's
+    profile and the system's folders."""
+    mode = status.st_mode & ~PRIVATE_MODE
     if place and not is_private(place):
         mode |= OPEN_MODE
-    return _os.stat_result((mode, *told[1:4], geteuid(), geteuid(), *told[6:10]))
+    return _os.stat_result((mode, *status[1:4], geteuid(), geteuid(), *status[6:10]))
 
 
 def is_private(place: str) -> bool:
-    """Whether it lies where by Windows' own rights no other user can write."""
-    whole = path.normcase(path.realpath(place))
+    """Whether a path lies where Windows' default rights let no other user write."""
+    full_path = path.normcase(path.realpath(place))
     homes = (environ.get(each) for each in PRIVATE_FOLDERS)
     inside = (path.normcase(path.realpath(each)) for each in homes if each)
-    return any(whole == each or whole.startswith(each.rstrip("\\") + "\\") for each in inside)
+    return any(
+        full_path == each or full_path.startswith(each.rstrip("\\") + "\\") for each in inside
+    )
 
 
 PRIVATE_FOLDERS = ("USERPROFILE", "SystemRoot", "ProgramFiles", "ProgramFiles(x86)")
-"""Variables of the folders that by Windows' own rights no other user can write to."""
+"""Variables of the folders that Windows' default rights let no other user write to."""
 _SYSTEM = path.join(environ.get("SYSTEMROOT", "C:\\Windows"), "System32")
 SYSTEM_FOLDERS = (
     _SYSTEM,
@@ -226,46 +228,46 @@ SYSTEM_FOLDERS = (
     path.join(_SYSTEM, "WindowsPowerShell", "v1.0"),
     path.join(environ.get("PROGRAMFILES", "C:\\Program Files"), "fio"),
 )
-"""Of programs, before those of PATH."""
+"""Folders that are searched for programs before those of PATH."""
 
 
 def unlink(name: Any, *, dir_fd: Optional[int] = None) -> None:
-    """Of a name in an open folder."""
-    _os.unlink(_at(name, dir_fd))
+    """Removes a file in an open folder."""
+    _os.unlink(_path_of(name, dir_fd))
 
 
 def rmdir(name: Any, *, dir_fd: Optional[int] = None) -> None:
-    """Of a name in an open folder."""
-    _os.rmdir(_at(name, dir_fd))
+    """Removes a folder in an open folder."""
+    _os.rmdir(_path_of(name, dir_fd))
 
 
 def mkdir(name: Any, mode: int = 0o777, *, dir_fd: Optional[int] = None) -> None:
-    """Of a name in an open folder."""
-    _os.mkdir(_at(name, dir_fd), mode)
+    """Creates a folder in an open folder."""
+    _os.mkdir(_path_of(name, dir_fd), mode)
 
 
 def readlink(name: Any, *, dir_fd: Optional[int] = None) -> str:
-    """Of a name in an open folder."""
-    return _os.readlink(_at(name, dir_fd)).removeprefix("\\\\?\\")
+    """Reads a link in an open folder."""
+    return _os.readlink(_path_of(name, dir_fd)).removeprefix("\\\\?\\")
 
 
 def rename(
     source: Any, target: Any, *, src_dir_fd: Optional[int] = None, dst_dir_fd: Optional[int] = None
 ) -> None:
-    """Takes the place of what has the name, as on POSIX."""
-    _os.replace(_at(source, src_dir_fd), _at(target, dst_dir_fd))
+    """Renames a file and replaces the target, as on POSIX."""
+    _os.replace(_path_of(source, src_dir_fd), _path_of(target, dst_dir_fd))
 
 
 def listdir(place: Union[int, str, None] = None) -> List[str]:
-    """Of either kind."""
+    """Lists a folder by path or descriptor."""
     return _os.listdir(_folders[place].path if isinstance(place, int) else place)
 
 
 def fwalk(top: Any, *, onerror: Optional[Refused] = None) -> Iterator[Walked]:
-    """Each folder from the top down: its path, its folders, its other names, and a descriptor that
-    holds until the next one. One that cannot be opened is told, and passed."""
+    """Yields each folder from the top down: path, folders, other names, and a descriptor that is
+    valid until the next one. A folder that cannot be opened goes to onerror and is skipped."""
     try:
-        at = _folder(_os.fsdecode(top), False)
+        folder = _folder(_os.fsdecode(top), False)
     except OSError as error:
         if onerror is not None:
             onerror(error)
@@ -273,27 +275,27 @@ def fwalk(top: Any, *, onerror: Optional[Refused] = None) -> Iterator[Walked]:
     try:
         inner: List[str] = []
         names: List[str] = []
-        for name in listdir(at):
-            (inner if _is_folder(_at(name, at)) else names).append(name)
-        yield _folders[at].path, inner, names, at
+        for name in listdir(folder):
+            (inner if _is_folder(_path_of(name, folder)) else names).append(name)
+        yield _folders[folder].path, inner, names, folder
         for name in inner:
-            yield from fwalk(_at(name, at), onerror=onerror)
+            yield from fwalk(_path_of(name, folder), onerror=onerror)
     finally:
-        close(at)
+        close(folder)
 
 
 def fchmod(fd: int, mode: int) -> None:
-    """A file here has the rights of its folder."""
+    """Does nothing: a file here has the rights of its folder."""
 
 
 def fsync(fd: int) -> None:
-    """A folder needs none."""
+    """Flushes a file; a folder needs no flush."""
     if fd not in _folders:
         _os.fsync(fd)
 
 
 def write(fd: int, data: Any) -> int:
-    """Errors: BrokenPipeError, as on POSIX."""
+    """Writes to a file or pipe. Errors: BrokenPipeError, as on POSIX."""
     if pipes.takes(fd, data):
         return len(data)
     try:
@@ -305,14 +307,14 @@ def write(fd: int, data: Any) -> int:
 
 
 def pread(fd: int, size: int, offset: int) -> bytes:
-    """Leaves the position of the descriptor anywhere."""
+    """Reads at an offset; changes the descriptor's position."""
     with _positions:
         _os.lseek(fd, offset, _os.SEEK_SET)
         return _os.read(fd, size)
 
 
 def preadv(fd: int, buffers: Sequence[Any], offset: int) -> int:
-    """Into one buffer, as far as the file goes, and into no other on the way."""
+    """Reads into one buffer, up to the end of the file, without another copy."""
     (buffer,) = buffers
     with _positions, io.FileIO(fd, closefd=False) as file:
         file.seek(offset)
@@ -320,14 +322,14 @@ def preadv(fd: int, buffers: Sequence[Any], offset: int) -> int:
 
 
 def pwrite(fd: int, data: Any, offset: int) -> int:
-    """Leaves the position of the descriptor anywhere."""
+    """Writes at an offset; changes the descriptor's position."""
     with _positions:
         _os.lseek(fd, offset, _os.SEEK_SET)
         return _os.write(fd, data)
 
 
 def pass_cache(fd: int) -> None:
-    """Has reads and writes of whole sectors, at page starts in memory, pass the file cache.
+    """Has reads and writes of full sectors, at page starts in memory, bypass the file cache.
 
     Errors: OSError. Source: ReOpenFile, FILE_FLAG_NO_BUFFERING.
     """
@@ -352,16 +354,16 @@ class _Room:
     f_frsize: int = 1
     f_files: int = 0
     f_favail: int = 0
-    """It has no table of inodes that could be full."""
+    """Free inodes; 0: the file system has no table of them."""
 
 
 def statvfs(place: Any) -> _Room:
-    """Free and all bytes of the volume of a path or of a file that was opened here."""
+    """Returns free and total bytes of the volume of a path or of a file that was opened here."""
     if isinstance(place, int):
-        held = _folders.get(place)
-        place = path.dirname(path.abspath(_paths[place])) if held is None else held.path
-    told = shutil.disk_usage(place)
-    return _Room(told.free, told.total)
+        folder = _folders.get(place)
+        place = path.dirname(path.abspath(_paths[place])) if folder is None else folder.path
+    usage = shutil.disk_usage(place)
+    return _Room(usage.free, usage.total)
 
 
 fstatvfs = statvfs
@@ -369,12 +371,12 @@ set_blocking = pipes.set_blocking
 
 
 def makedev(major: int, minor: int) -> int:
-    """No device has such a number here."""
+    """Returns -1: devices have no such number here."""
     return -1
 
 
 def major(device: Optional[int]) -> int:
-    """No device has such a number here."""
+    """Returns -1: devices have no such number here."""
     return -1
 
 

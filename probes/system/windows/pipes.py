@@ -1,4 +1,4 @@
-"""Writing to a pipe without waiting for its reader, which the system has not before Python 3.12."""
+"""Writing to a pipe without waiting for its reader, which Python lacks here before 3.12."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Dict, Set
 
 _unwaiting: Set[int] = set()
 _writers: Dict[int, threading.Thread] = {}
-"""By descriptor: what writes for somebody who did not wait."""
+"""Threads by descriptor that write for a caller that did not wait."""
 
 
 def set_blocking(fd: int, blocking: bool) -> None:
-    """False: the next write() to this pipe does not wait. Reading never does: select.py looks."""
+    """Sets, for False, that the next write() to this pipe does not wait; select.py serves reads."""
     if not blocking:
         _unwaiting.add(fd)
 
 
 def takes(fd: int, data: bytes) -> bool:
-    """Whether all of it is being written meanwhile, as set_blocking() asked for."""
+    """Whether a thread writes all of it meanwhile, as set_blocking() asked for."""
     if fd not in _unwaiting:
         return False
     _unwaiting.remove(fd)
@@ -37,11 +37,11 @@ def _write(fd: int, data: bytes) -> None:
         while data:
             data = data[os.write(fd, data) :]
     except OSError:
-        return  # nobody reads it: whoever waits for an answer sees that end
+        return  # nobody reads it: the caller that waits for an answer gets end-of-file
     finally:
         os.close(fd)
 
 
 def is_writing(fd: int) -> bool:
-    """Whether not all that takes() took is in the pipe yet."""
+    """Whether data that takes() accepted is not all in the pipe yet."""
     return fd in _writers and _writers[fd].is_alive()

@@ -1,8 +1,7 @@
 """Child processes of Windows: a fresh Python each, bound to a job object in place of fork(2).
 
-A job ends all that is in it when its last handle is closed, which is when the process that made it
-dies, and it bounds the memory of each. Sources: winnt.h; Microsoft's
-documentation, "Job Objects".
+A job ends its processes when its last handle is closed, which is when the process that created it
+dies, and it bounds the memory of each. Sources: winnt.h; Microsoft's documentation, "Job Objects".
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ EXTENDED_LIMITS = 9
 # No console, so no Ctrl-C or Ctrl-Break of ours, and a group of its own.
 ALONE = 0x08000000 | 0x00000200
 STARTED_BYTES = 96 << 20
-"""Of a fresh Python with what it has to import: no work of the child's."""
+"""Memory of a fresh Python with its imports: no work of the child's."""
 _jobs: List[int] = []
 
 
@@ -57,8 +56,8 @@ class _Limits(ctypes.Structure):
 
 
 def keep_private() -> None:
-    """What this process starts ends with it, where Windows lets it have a job: without one only
-    the end of children when this process is killed is lost. Windows writes no core and shows its
+    """Has the processes that this one starts end with it, where Windows lets it have a job: without
+    one, children outlive this process only if it is killed. Windows writes no core and shows its
     memory to no other user."""
     with contextlib.suppress(OSError):
         _bind()
@@ -68,34 +67,34 @@ def _bind(memory_bytes: int = 0) -> None:
     """Puts this process into a job of its own. Errors: OSError, with Windows' own number."""
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
     kernel.CreateJobObjectW.restype = kernel.GetCurrentProcess.restype = wintypes.HANDLE
-    job = _made(kernel.CreateJobObjectW(None, None))
+    job = _checked(kernel.CreateJobObjectW(None, None))
     limits = _Limits(flags=KILL_ON_JOB_CLOSE)
     if memory_bytes:
         limits.flags |= PROCESS_MEMORY
         limits.process_memory = memory_bytes
-    told = (ctypes.byref(limits), ctypes.sizeof(limits))
-    _made(kernel.SetInformationJobObject(wintypes.HANDLE(job), EXTENDED_LIMITS, *told))
+    arguments = (ctypes.byref(limits), ctypes.sizeof(limits))
+    _checked(kernel.SetInformationJobObject(wintypes.HANDLE(job), EXTENDED_LIMITS, *arguments))
     this = wintypes.HANDLE(kernel.GetCurrentProcess())
-    _made(kernel.AssignProcessToJobObject(wintypes.HANDLE(job), this))
+    _checked(kernel.AssignProcessToJobObject(wintypes.HANDLE(job), this))
     _jobs.append(job)
 
 
-def _made(told: Optional[int]) -> int:
-    if not told:
+def _checked(handle: Optional[int]) -> int:
+    if not handle:
         raise ctypes.WinError(ctypes.get_last_error())
-    return told
+    return handle
 
 
 def overwrite_variable(name: bytes) -> None:
-    """No other user can read the block that a process began with."""
+    """Does nothing: no other user can read a process's environment."""
 
 
 def end_with_parent(parent_pid: int, by: int = 0) -> None:
-    """The parent's job does that."""
+    """Does nothing: the parent's job ends this process."""
 
 
 def apart(by: int = 0) -> Dict[str, Any]:
-    """How subprocess starts a program that gets no Ctrl-C of ours; it ends with us by our job."""
+    """Returns subprocess's arguments for a program without our Ctrl-C; our job ends it."""
     return {"creationflags": ALONE}
 
 
@@ -115,11 +114,11 @@ class Child:
     terminate = kill
 
     def has_ended(self) -> bool:
-        """Whether it has."""
+        """Whether it has ended."""
         return self.process.poll() is not None
 
     def wait(self) -> str:
-        """Waits for its end, which has to be near; how it ended."""
+        """Waits for its end, which has to be near; returns how it ended."""
         code = self.process.wait()
         return f"code {code}" if code else "no message"
 
@@ -141,17 +140,17 @@ def spawn(work: Work) -> Child:
     )
     assert process.stdin is not None and process.stdout is not None
     function = work.func
-    wanted = [function.__module__, function.__qualname__, work.args]
+    call = [function.__module__, function.__qualname__, work.args]
     control_fd = os.dup(process.stdin.fileno())
     events_fd = os.dup(process.stdout.fileno())
     process.stdin.close()
     process.stdout.close()
-    os.write(control_fd, json.dumps(wanted).encode() + b"\n")
+    os.write(control_fd, json.dumps(call).encode() + b"\n")
     return Child(process.pid, events_fd, control_fd, process)
 
 
 def child() -> None:
-    """What a spawned Python runs: the work that its first line of input names."""
+    """Runs, in a spawned Python, the work that its first line of input names."""
     control_fd, events_fd = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):

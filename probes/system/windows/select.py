@@ -1,4 +1,4 @@
-"""select(2) for pipes too, which Windows has for sockets alone: it looks again and again."""
+"""select(2) for pipes too, which Windows has for sockets alone: it polls them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def select(
     others: Sequence[Any],
     seconds: Optional[float] = None,
 ) -> Found:
-    """Sockets, and descriptors of pipes."""
+    """Waits for sockets and descriptors of pipes, as select.select() does."""
     if not any(map(_is_pipe, (*readers, *writers))):
         return _select.select(readers, writers, others, seconds)
     sockets = [[each for each in part if not _is_pipe(each)] for part in (readers, writers)]
     until = None if seconds is None else time.monotonic() + seconds
     while True:
-        found = [each for each in readers if _is_pipe(each) and _has_data(each)]
-        ready = [each for each in writers if _is_pipe(each) and not _is_full(each)]
+        full_pipes = [each for each in readers if _is_pipe(each) and _has_data(each)]
+        free_pipes = [each for each in writers if _is_pipe(each) and not _is_full(each)]
         if any(sockets):
             readable, writable, _ = _select.select(*sockets, [], 0)
-            found, ready = found + readable, ready + writable
-        left = LOOK_SECONDS if until is None else until - time.monotonic()
-        if found or ready or left <= 0:
-            return found, ready, []
-        time.sleep(min(LOOK_SECONDS, left))
+            full_pipes, free_pipes = full_pipes + readable, free_pipes + writable
+        wait_seconds = LOOK_SECONDS if until is None else until - time.monotonic()
+        if full_pipes or free_pipes or wait_seconds <= 0:
+            return full_pipes, free_pipes, []
+        time.sleep(min(LOOK_SECONDS, wait_seconds))
 
 
 def _is_pipe(each: Any) -> bool:
@@ -52,7 +52,7 @@ def _number(pipe: Any) -> int:
 
 
 def _is_full(pipe: Any) -> bool:
-    """As far as it is known: whether what was written last waits for its reader."""
+    """Whether the last write to a pipe, where known, still waits for its reader."""
     return pipes.is_writing(_number(pipe))
 
 

@@ -15,15 +15,15 @@ from probes.system.windows import select
 
 
 class DefaultSelector(_SelectSelector):
-    """Of sockets or of pipes; it is told their numbers alone, so it is asked what they are."""
+    """Selector of sockets or of pipes; _select() gets only numbers and looks up their files."""
 
     def _select(self, readers: Any, writers: Any, _: Any, timeout: Optional[float] = None) -> Any:
-        if not readers and not writers:  # which its own select refuses
+        if not readers and not writers:  # Windows' select refuses empty lists
             time.sleep(timeout or 0)
             return [], [], []
-        known = {key.fd: key.fileobj for key in self.get_map().values()}
-        objects = [[known[fd] for fd in each] for each in (readers, writers)]
+        files = {key.fd: key.fileobj for key in self.get_map().values()}
+        objects = [[files[fd] for fd in each] for each in (readers, writers)]
         # A connection that failed is among the third.
         readable, writable, failed = select.select(*objects, objects[1], timeout)
-        numbers = {id(known[fd]): fd for fd in known}
+        numbers = {id(files[fd]): fd for fd in files}
         return [[numbers[id(each)] for each in part] for part in (readable, writable + failed, [])]

@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional
 
 SIGHUP = _signal.SIGBREAK
 SIGKILL = _signal.SIGTERM
-"""To another process any signal ends it at once (TerminateProcess)."""
+"""Any signal to another process ends it at once (TerminateProcess)."""
 SIGALRM = 14
 ITIMER_REAL = 0
 _alarm: Callable[[int, Any], Any] = lambda number, frame: None  # noqa: E731
@@ -21,16 +21,16 @@ _timer: Optional[threading.Timer] = None
 
 
 def signal(number: int, handler: Any) -> Any:
-    """SIGALRM is setitimer's alone."""
+    """Sets a handler; SIGALRM's is called by setitimer() alone."""
     global _alarm  # noqa: PLW0603 - as the process's own table
     if number != SIGALRM:
         return _signal.signal(number, handler)
-    before, _alarm = _alarm, handler
-    return before
+    old_handler, _alarm = _alarm, handler
+    return old_handler
 
 
 def setitimer(which: int, seconds: float, again_seconds: float = 0.0) -> None:
-    """Calls SIGALRM's handler after so long, each time so much later; 0: no more."""
+    """Calls SIGALRM's handler after some seconds, then each again_seconds; 0: never again."""
     global _timer  # noqa: PLW0603
     if _timer is not None:
         _timer.cancel()

@@ -13,8 +13,8 @@ from typing import Dict
 from probes.system import tools
 
 POWERSHELL = ("powershell", "-NoProfile", "-NonInteractive", "-Command")
-# Get-SmbConnection prints nothing without an administrator's rights. No module of a user's own
-# folder is loaded.
+# Get-SmbConnection prints nothing without an administrator's rights. Modules in a user's own folder
+# are not loaded.
 SCRIPT = """
 $env:PSModulePath = $PSHOME + '\\Modules'
 [Console]::OutputEncoding = [Text.Encoding]::UTF8
@@ -29,17 +29,17 @@ VALUES = ((PROFILE, "NetworkThrottlingIndex"), (TCP, "TcpWindowSize"), (TCP, "Tc
 
 
 def printed(seconds: float) -> str:
-    """What the cmdlets print, each as a list; empty: no PowerShell, or none that ends in time."""
+    """Returns the cmdlets' output, each a list; empty: no PowerShell, or it took too long."""
     script = "; ".join(SCRIPT.strip().splitlines())
     return tools.printed((*POWERSHELL, script), seconds)
 
 
 def registry() -> Dict[str, str]:
-    """Values of the machine that are numbers; what is not set is left out."""
-    found = {}
+    """Returns the machine's values that are set and are numbers."""
+    values = {}
     rights = winreg.KEY_READ | winreg.KEY_WOW64_64KEY
     for key, name in VALUES:
         with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, key, 0, rights) as opened:
             value, kind = winreg.QueryValueEx(opened, name)
-            found[name] = str(value) if kind == winreg.REG_DWORD else ""
-    return {name: value for name, value in found.items() if value}
+            values[name] = str(value) if kind == winreg.REG_DWORD else ""
+    return {name: value for name, value in values.items() if value}

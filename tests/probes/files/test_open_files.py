@@ -22,7 +22,7 @@ from probes.files.open_files import (
     parse_fdinfo,
     regular_files,
 )
-from probes.system.proc import Moved
+from probes.system.proc import ProcessIo
 from probes.watch import running_copies
 
 FDINFO = "pos:\t1048576\nflags:\t0{}\nmnt_id:\t29\nino:\t131\n"
@@ -192,5 +192,5 @@ def test_a_sum_that_falls_is_told_as_it_was(monkeypatch):
     """Another process took an ended one's number."""
     tally = Tally((os.getpid(),))
     before = tally.moved()
-    monkeypatch.setattr(open_files.reader(), "moved", lambda pid: Moved(0, 0, 0, 0))
+    monkeypatch.setattr(open_files.reader(), "process_io", lambda pid: ProcessIo(0, 0, 0, 0))
     assert before is not None and tally.moved() == before

@@ -17,7 +17,7 @@ import pytest
 
 from probes.core.stage import Unavailable
 from probes.system import proc, psutil_counters, reader
-from probes.system.proc import TICK_SECONDS, CoreTimes, DeviceCounts, Moved
+from probes.system.proc import TICK_SECONDS, CoreTimes, DeviceCounts, ProcessIo
 from tests.living import until
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -90,7 +90,7 @@ def test_a_process_is_told_whatever_its_name_holds(name):
 
 
 def test_what_a_process_moved_is_told_or_nothing():
-    assert proc.parse_io(IO) == Moved(94371840, 93888048, 94371841, 4096)
+    assert proc.parse_io(IO) == ProcessIo(94371840, 93888048, 94371841, 4096)
     assert proc.parse_io("") is None
     assert proc.parse_io("rchar: many\nwchar: 5\n") is None
 
@@ -128,7 +128,7 @@ def between(before, told, after, slack=1e-6):
 def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
     with working(tmp_path / "file") as worker:
         readers = (proc, psutil_counters, proc)
-        psutil_counters._known.clear()
+        psutil_counters._processes.clear()
         one, told, other = ([each.processes() for _ in "12"][-1] for each in readers)
         known = set(one) & set(other)
         assert known - set(told) == set() and {worker.pid, os.getpid(), 1} <= known
@@ -143,7 +143,7 @@ def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
             assert now == before or before != after
             assert between(*((each.cpu_seconds, each.reaped_seconds) for each in stats))
         for tell in (
-            lambda each: each.moved(worker.pid),
+            lambda each: each.process_io(worker.pid),
             lambda each: each.traffic("lo"),
             lambda each: [v for _, k in sorted(each.devices().items()) for v in vars(k).values()],
         ):
@@ -205,7 +205,7 @@ def test_a_number_that_was_given_again_is_another_process(monkeypatch):
             return False
 
     last = proc.processes()[os.getpid()]._replace(name="ended", started_ticks=1, cpu_seconds=-1.0)
-    monkeypatch.setitem(psutil_counters._known, os.getpid(), (Ended(), last))
+    monkeypatch.setitem(psutil_counters._processes, os.getpid(), (Ended(), last))
     told = psutil_counters.processes()[os.getpid()]
     now = proc.processes()[os.getpid()]
     assert (told.name, told.started_ticks) == (now.name, now.started_ticks)
