@@ -157,7 +157,7 @@ def connection_details(one: Connection | None, other: Connection | None) -> Deta
     sender, receiver = (one.sender if one else None), (other.receiver if other else None)
     server = next((each.process for each in (one, other) if each and each.process), None)
     known = {
-        **limits.told(sender or {}, receiver or {}, congestion_control),
+        **limits.step_details(sender or {}, receiver or {}, congestion_control),
         "sender_seen": one is not None,
         "receiver_seen": other is not None,
         "send_buffer_bytes": one.send_buffer_bytes if one else None,

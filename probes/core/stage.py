@@ -144,7 +144,7 @@ class Known:
     """SMB dialect of the run's own session; empty: there is no session."""
     seed: str
     budget_seconds: float
-    only_stage: bool
+    is_only: bool
     """Whether the run makes nothing but this stage."""
     agent: bool
     """Whether there is an agent on the server too."""
@@ -164,7 +164,7 @@ class Known:
     @property
     def thorough(self) -> bool:
         """Whether there is time for steps that explain a copy less directly."""
-        return self.only_stage or self.budget_seconds >= 2 * USUAL_BUDGET_SECONDS
+        return self.is_only or self.budget_seconds >= 2 * USUAL_BUDGET_SECONDS
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Moved]:
         tuple(samples),
         sender,
         receiver,
-        limits.told(sender.pop("seen"), receiver.pop("seen"), name),
+        limits.step_details(sender.pop("seen"), receiver.pop("seen"), name),
         name,
         sender.pop("rtt_unloaded_seconds", None),
     )

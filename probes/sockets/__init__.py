@@ -1,4 +1,4 @@
-"""TCP connections as the kernel tells of them, and who limits one.
+"""TCP connections as the kernel reports them, and which end limits one.
 
 It imports core and system. Begin with sock_diag.py, then limits.py.
 """

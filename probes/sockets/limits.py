@@ -1,8 +1,8 @@
-"""Who limits a TCP transfer, from looks at its two sockets; pure.
+"""Limiting end or buffer of a TCP transfer, from looks at its two sockets; pure.
 
-What counts is where the bytes wait. Unread at the receiver: its application is slow. A send queue
-that is not full: the sending application is. A full one of which all is in flight: the send buffer
-is too small. All that the peer's window lets through in flight: that is too small. A full queue
+The place where bytes wait decides. Unread at the receiver: its application is slow. A send queue
+that is not full: the sending application is. A full queue that is all in flight: the send buffer is
+too small. In flight as much as the peer's window allows: that window is too small. A full queue
 with unsent bytes: the path. The kernel's chronographs (tcp_chrono_start in net/ipv4/tcp_output.c)
 help, and mislead alone: the one for the window runs only while that blocks a transmission, the one
 for the buffer hardly ever, and busy_seconds while anything is unacknowledged.
@@ -18,37 +18,35 @@ from probes.core.records import Details
 from probes.sockets.tcp_info import Figures
 
 LEAST_GLIMPSES = 5
-"""Fewer tell nothing of who limits."""
+"""Least number of looks from which a limit is inferred."""
 UNREAD_BYTES = 16 << 10
 UNREAD_RATIO = 0.25
-"""Of a receive buffer that is smaller than UNREAD_BYTES would ask for."""
+"""Unread share of a small receive buffer that counts as UNREAD_BYTES of a large one."""
 UNSENT_BYTES = 64 << 10
-"""One write of an application: what a sender that keeps up has at least waiting."""
+"""Least bytes that wait at a sender that keeps up: one write of an application."""
 LIMITED_RATIO = 0.2
-"""Of the time; the chronographs count in jiffies of 1 to 10 ms."""
+"""Share of the time; the chronographs count in jiffies of 1 to 10 ms."""
 FULL_RATIO = 0.5
-"""Of the looks: it is the usual state."""
+"""Share of the looks from which on it is the usual state."""
 WINDOW_FULL_RATIO = 0.3
-"""The same of the peer's window: a sender that paces itself, as BBR does, is often just below it;
-one that something else holds is never there."""
+"""Share of the looks for the peer's window: a sender that paces itself, as BBR does, is often just
+below the window; a sender with another limit never reaches it."""
 BLOCKS_RATIO, WAKES_RATIO = 0.93, 0.62
-"""Of the send buffer: a writer waits from the moment that its queue has filled it until that is
-back at two thirds (sk_stream_write_space), and fills it again; it is seen anywhere between. What
-never comes near the first is the queue of a writer that does not wait."""
+"""Queue over send buffer: a writer waits from the moment that its queue fills the buffer until it
+is back at two thirds (sk_stream_write_space); looks find it anywhere between. The queue of a writer
+that does not wait never comes near the first."""
 PAYLOAD_RATIO = 0.92
-"""Payload over what it takes of the buffer, where that is not known; measured with frames of
-1500 bytes."""
+"""Payload over its part of the buffer, where that is unknown; measured with 1500-byte frames."""
 FLYING_RATIO = 0.25
-"""Unsent bytes over those in flight below which all is under way: a buffer that the kernel sizes
-has as much unsent as in flight."""
+"""Unsent bytes over those in flight below which all counts as in flight: a buffer that the kernel
+sizes has as much unsent as in flight."""
 OPEN_RATIO = 0.15
-"""Of the looks, and as much of the time: less, and the peer's window does not hold the sender."""
+"""Share of the looks, and of the time, below which the peer's window does not limit the sender."""
 STANDING_SEGMENTS = 32
 STANDING_SECONDS = 0.001
 WINDOW_STANDING_RATIO, BUFFER_STANDING_RATIO = 1.3, 2.0
-"""A loaded RTT so far above the least one, with so much in flight, is a queue on the path. A writer
-with a small buffer sends in bursts, which wait for themselves there though the path is idle then.
-"""
+"""Loaded over least RTT above which, with so much in flight, a queue stands on the path. A writer
+with a small buffer sends in bursts, which queue on the path though it is idle otherwise."""
 _COUNTED = (
     ("retransmitted_segments", "retransmitted_segments"),
     ("sent_bytes", "sent_bytes"),
@@ -56,7 +54,7 @@ _COUNTED = (
     ("rto_time_seconds", "rto_seconds"),
     ("duplicates_reported", "spurious_segments"),
 )
-"""Counters of tcp_info whose growth is told, and its names."""
+"""Counters of tcp_info whose growth is reported, and the names of that."""
 
 
 @dataclass(frozen=True)
@@ -65,89 +63,88 @@ class Glimpse:
 
     elapsed_seconds: float
     figures: Figures
-    """tcp_info.read: the queues and buffers may be missing."""
+    """Figures of tcp_info.read(); queues and buffers may be missing."""
     unread_bytes: Optional[int]
     unsent_bytes: Optional[int]
 
 
 def of_sender(glimpses: Sequence[Glimpse]) -> Details:
-    """What the sender's socket tells of a span of time; what is not known is absent.
+    """Returns the figures of the sender's socket in a span of time; unknown ones are absent.
 
-    busy_ratio and those ending in limited_ratio are shares of the span (busy includes the others),
-    those of full shares of the looks; send_queue_full: the writer waits. The segments
-    and bytes sent and retransmitted and rto_seconds are what came to be in the span. high is the
-    highest look.
+    busy_ratio and keys with limited_ratio are shares of the span (busy includes the others), keys
+    with full_ratio shares of the looks; send_queue_full: the writer waits. Segments and bytes sent
+    and retransmitted, and rto_seconds, are growth in the span. high is the highest look.
     """
-    told: Details = {"glimpses": len(glimpses)}
+    details: Details = {"glimpses": len(glimpses)}
     if not glimpses:
-        return told
-    seen = [read(each) for each in glimpses]
+        return details
+    looks = [read(each) for each in glimpses]
     seconds = glimpses[-1].elapsed_seconds - glimpses[0].elapsed_seconds
     for name in ("busy", "receive_window_limited", "send_buffer_limited"):
-        grown = _grown(f"{name}_seconds", seen)
+        grown = _grown(f"{name}_seconds", looks)
         if grown is not None and seconds > 0:
-            told[f"{name}_ratio"] = min(1.0, grown / seconds)
+            details[f"{name}_ratio"] = min(1.0, grown / seconds)
     for name, key in _COUNTED:
-        grown = _grown(name, seen)
+        grown = _grown(name, looks)
         if grown is not None:
-            told[key] = grown
+            details[key] = grown
     for name in ("unsent_bytes", "congestion_window_bytes"):
-        _spread(told, name, seen)
+        _spread(details, name, looks)
     for name in ("in_flight_bytes", "rtt_seconds", "peer_window_bytes"):
-        _spread(told, name, seen, high=True)
+        _spread(details, name, looks, high=True)
     for name in ("min_rtt_seconds", "segment_bytes", "path_mtu_bytes", "send_buffer_bytes"):
-        if name in seen[-1]:
-            told[name] = seen[-1][name]
-    queue = _each("queue_of_buffer", seen)
+        if name in looks[-1]:
+            details[name] = looks[-1][name]
+    queue = _each("queue_of_buffer", looks)
     waits = bool(queue) and max(queue) >= BLOCKS_RATIO
-    _share(told, "send_queue_full_ratio", [waits and each >= WAKES_RATIO for each in queue])
-    _share(told, "peer_window_full_ratio", _each("peer_window_full", seen))
-    lost = loss_ratio(told)
+    _share(details, "send_queue_full_ratio", [waits and each >= WAKES_RATIO for each in queue])
+    _share(details, "peer_window_full_ratio", _each("peer_window_full", looks))
+    lost = loss_ratio(details)
     if lost is not None:
-        told["loss_ratio"] = lost
-    return told
+        details["loss_ratio"] = lost
+    return details
 
 
-def loss_ratio(told: Details) -> Optional[float]:
-    """Lost over sent bytes, of what of_sender told; None: not known.
+def loss_ratio(details: Details) -> Optional[float]:
+    """Returns lost over sent bytes, by of_sender()'s details; None: not known.
 
-    What the receiver had twice (RFC 2883) was late or reordered, and not lost.
+    Segments that the receiver got twice (RFC 2883) were late or reordered, and not lost.
     """
-    if not told.get("sent_bytes") or "retransmitted_bytes" not in told:
+    if not details.get("sent_bytes") or "retransmitted_bytes" not in details:
         return None
-    needless = told.get("spurious_segments", 0) * told.get("segment_bytes", 0)
-    return float(max(0, told["retransmitted_bytes"] - needless) / told["sent_bytes"])
+    needless = details.get("spurious_segments", 0) * details.get("segment_bytes", 0)
+    return float(max(0, details["retransmitted_bytes"] - needless) / details["sent_bytes"])
 
 
 def of_receiver(glimpses: Sequence[Glimpse]) -> Details:
-    """What the receiver's socket tells of a span of time; what is not known is absent."""
-    told: Details = {}
-    seen = [read(each) for each in glimpses]
-    unread = _each("unread_bytes", seen)
-    _spread(told, "unread_bytes", seen)
+    """Returns the figures of the receiver's socket in a span of time; unknown ones are absent."""
+    details: Details = {}
+    looks = [read(each) for each in glimpses]
+    unread = _each("unread_bytes", looks)
+    _spread(details, "unread_bytes", looks)
     if unread:
-        told["full_ratio"] = sum(each >= UNREAD_BYTES for each in unread) / len(unread)
-        told["receiver_glimpses"] = len(unread)
-        grown = _grown("out_of_order_segments", seen)
+        details["full_ratio"] = sum(each >= UNREAD_BYTES for each in unread) / len(unread)
+        details["receiver_glimpses"] = len(unread)
+        grown = _grown("out_of_order_segments", looks)
         if grown is not None:
-            told["out_of_order_segments"] = grown
-    told.update(moved(glimpses, "received_bytes"))
-    _spread(told, "own_window_bytes", seen)
-    buffers = _each("receive_buffer_bytes", seen)
+            details["out_of_order_segments"] = grown
+    details.update(silence_of(glimpses, "received_bytes"))
+    _spread(details, "own_window_bytes", looks)
+    buffers = _each("receive_buffer_bytes", looks)
     if buffers:
-        told["receive_buffer_bytes"] = buffers[-1]
-    return told
+        details["receive_buffer_bytes"] = buffers[-1]
+    return details
 
 
-def moved(glimpses: Sequence[Glimpse], counter: str) -> Details:
-    """movement.of_counter of a figure that counts bytes."""
+def silence_of(glimpses: Sequence[Glimpse], counter: str) -> Details:
+    """Returns of_counter() of a figure that counts bytes."""
     return of_counter([(each.elapsed_seconds, each.figures.get(counter)) for each in glimpses])
 
 
 def who_limits(sender: Details, receiver: Details) -> str:
-    """network, receiver, sender, send-buffer, receive-window or unknown.
+    """Returns network, receiver, sender, send-buffer, receive-window or unknown.
 
-    An end that was not seen is an empty Details; what the other cannot tell alone is unknown.
+    An end without looks is an empty Details; unknown: the other end's do not suffice.
     """
     if sender.get("glimpses", LEAST_GLIMPSES) < LEAST_GLIMPSES or "busy_ratio" not in sender:
         sender = {}
@@ -159,7 +156,7 @@ def who_limits(sender: Details, receiver: Details) -> str:
         return "unknown"
     if _window_holds(sender, WINDOW_FULL_RATIO, LIMITED_RATIO):
         if not _queue_stands(sender, WINDOW_STANDING_RATIO):
-            # Of a peer that was not seen, its application may be what keeps the window shut.
+            # The application of a peer without looks may be the reason for the full window.
             return "receive-window" if "unread_bytes_median" in receiver else "unknown"
     elif _buffer_is_full(sender) and not _queue_stands(sender, BUFFER_STANDING_RATIO):
         return "send-buffer"
@@ -167,8 +164,8 @@ def who_limits(sender: Details, receiver: Details) -> str:
     return "unknown" if waits is None else "network" if waits else "sender"
 
 
-def told(sender: Details, receiver: Details, congestion_control: Optional[str]) -> Details:
-    """What stands in a step's details."""
+def step_details(sender: Details, receiver: Details, congestion_control: Optional[str]) -> Details:
+    """Returns a step's details: the limit and both ends' figures."""
     by = who_limits(sender, receiver)
     return {"by": by, "congestion_control": congestion_control, **sender, **receiver}
 
@@ -180,19 +177,19 @@ def _much_is_unread(receiver: Details) -> bool:
 
 
 def _path_holds(sender: Details) -> bool:
-    """Whether the sender is kept waiting, and not by the peer's window: at a high rate a good deal
-    is unread at any moment, though the receiver keeps up."""
+    """Whether the sender waits, and not for the peer's window: at a high rate much is unread at any
+    moment, though the receiver keeps up."""
     return bool(_writer_waits(sender)) and not _window_holds(sender, OPEN_RATIO, OPEN_RATIO)
 
 
 def _queue_stands(sender: Details, ratio: float) -> bool:
     """Whether more is in flight than fits on the path: no window is too small then."""
     try:
-        least, usual = sender["min_rtt_seconds"], sender["rtt_seconds_median"]
+        min_rtt, rtt = sender["min_rtt_seconds"], sender["rtt_seconds_median"]
         segments = sender["in_flight_bytes_median"] / sender["segment_bytes"]
     except KeyError:
         return False
-    stands = usual > ratio * least and usual - least > STANDING_SECONDS
+    stands = rtt > ratio * min_rtt and rtt - min_rtt > STANDING_SECONDS
     return bool(stands and segments >= STANDING_SEGMENTS)
 
 
@@ -203,7 +200,7 @@ def _window_holds(sender: Details, full_ratio: float, limited_ratio: float) -> b
 
 
 def _buffer_is_full(sender: Details) -> bool:
-    """Whether the writer waits though all that it has written is under way."""
+    """Whether the writer waits though all that it has written is in flight."""
     if sender.get("send_queue_full_ratio", 1.0) < FULL_RATIO:
         return False
     if sender.get("send_buffer_limited_ratio", 0.0) > LIMITED_RATIO:
@@ -228,75 +225,75 @@ def _writer_waits(sender: Details) -> Optional[bool]:
 
 
 def read(glimpse: Glimpse) -> Figures:
-    """The figures of one look, and what follows from them; what is not known is absent."""
-    known = dict(glimpse.figures)
+    """Returns the figures of one look, with derived ones; unknown ones are absent."""
+    figures = dict(glimpse.figures)
     for name in ("unread_bytes", "unsent_bytes"):
         value = getattr(glimpse, name)
         if value is not None:
-            known[name] = value
-    segment = known.get("segment_bytes")
-    if {"sent_bytes", "retransmitted_bytes", "acknowledged_bytes"} <= set(known):
-        sent = known["sent_bytes"] - known["retransmitted_bytes"]
-        known["in_flight_bytes"] = max(0, sent - known["acknowledged_bytes"])
-    elif segment is not None and "unacknowledged_segments" in known:
-        known["in_flight_bytes"] = known["unacknowledged_segments"] * segment
-    if segment is not None and "congestion_window_segments" in known:
-        known["congestion_window_bytes"] = known["congestion_window_segments"] * segment
-    flying, queue = known.get("in_flight_bytes"), known.get("send_queue_bytes")
-    if flying is not None and segment is not None and "peer_window_bytes" in known:
+            figures[name] = value
+    segment = figures.get("segment_bytes")
+    if {"sent_bytes", "retransmitted_bytes", "acknowledged_bytes"} <= set(figures):
+        sent = figures["sent_bytes"] - figures["retransmitted_bytes"]
+        figures["in_flight_bytes"] = max(0, sent - figures["acknowledged_bytes"])
+    elif segment is not None and "unacknowledged_segments" in figures:
+        figures["in_flight_bytes"] = figures["unacknowledged_segments"] * segment
+    if segment is not None and "congestion_window_segments" in figures:
+        figures["congestion_window_bytes"] = figures["congestion_window_segments"] * segment
+    flying, queue = figures.get("in_flight_bytes"), figures.get("send_queue_bytes")
+    if flying is not None and segment is not None and "peer_window_bytes" in figures:
         # it has no room for one more segment
-        known["peer_window_full"] = flying + segment > known["peer_window_bytes"]
-    if queue is None and flying is not None and "unsent_bytes" in known:
-        queue = (flying + known["unsent_bytes"]) / PAYLOAD_RATIO
-    if queue is not None and known.get("send_buffer_bytes"):
-        known["queue_of_buffer"] = queue / known["send_buffer_bytes"]
-    return known
+        figures["peer_window_full"] = flying + segment > figures["peer_window_bytes"]
+    if queue is None and flying is not None and "unsent_bytes" in figures:
+        queue = (flying + figures["unsent_bytes"]) / PAYLOAD_RATIO
+    if queue is not None and figures.get("send_buffer_bytes"):
+        figures["queue_of_buffer"] = queue / figures["send_buffer_bytes"]
+    return figures
 
 
-def _each(name: str, seen: Sequence[Figures]) -> List[float]:
-    return [figures[name] for figures in seen if name in figures]
+def _each(name: str, looks: Sequence[Figures]) -> List[float]:
+    return [figures[name] for figures in looks if name in figures]
 
 
-def _grown(name: str, seen: Sequence[Figures]) -> Optional[float]:
-    if not seen or name not in seen[0] or name not in seen[-1]:
+def _grown(name: str, looks: Sequence[Figures]) -> Optional[float]:
+    if not looks or name not in looks[0] or name not in looks[-1]:
         return None
-    return seen[-1][name] - seen[0][name]
+    return looks[-1][name] - looks[0][name]
 
 
-def _spread(told: Details, name: str, seen: Sequence[Figures], high: bool = False) -> None:
-    values = _each(name, seen)
+def _spread(details: Details, name: str, looks: Sequence[Figures], high: bool = False) -> None:
+    values = _each(name, looks)
     if values:
-        told[f"{name}_median"] = statistics.median(values)
+        details[f"{name}_median"] = statistics.median(values)
         if high:
-            told[f"{name}_high"] = max(values)
+            details[f"{name}_high"] = max(values)
 
 
-def _share(told: Details, name: str, values: Sequence[float]) -> None:
+def _share(details: Details, name: str, values: Sequence[float]) -> None:
     if values:
-        told[name] = sum(values) / len(values)
+        details[name] = sum(values) / len(values)
 
 
 LEAST_DISTANCES = 4
-"""Fewer tell nothing of how even they are."""
+"""Least number of distances between bursts from which a period is inferred."""
 SILENCE_SECONDS = 0.04
-"""Between two replies: of a period of 100 ms, a quota of half a core leaves more than that."""
+"""Least gap between two replies: a quota of half a core in 100 ms causes longer ones."""
 
 
 def of_counter(looks: Sequence[Tuple[float, Optional[float]]]) -> Details:
-    """What a counter of bytes tells, from looks: when (seconds), and the counter then.
+    """Returns the silence in looks at a counter of bytes: (seconds, count) each.
 
     silent_ratio: share of the time between looks in which it stood still; absent: not known.
     """
-    known = [(when, count) for when, count in looks if count is not None]
-    if len(known) < 2 or known[-1][0] <= known[0][0]:
+    points = [(when, count) for when, count in looks if count is not None]
+    if len(points) < 2 or points[-1][0] <= points[0][0]:
         return {}
-    pairs = list(zip(known, known[1:]))
-    silent = sum(now - before for (before, less), (now, more) in pairs if more <= less)
-    return {"silent_ratio": silent / (known[-1][0] - known[0][0])}
+    pairs = list(zip(points, points[1:]))
+    silent = sum(end - start for (start, old), (end, new) in pairs if new <= old)
+    return {"silent_ratio": silent / (points[-1][0] - points[0][0])}
 
 
 def of_moments(moments: Sequence[float]) -> Details:
-    """What the moments tell at which something arrived, in seconds; empty: too few.
+    """Returns silence and bursts in the moments of arrivals, in seconds; empty: too few.
 
     silent_ratio: share of the time in gaps of SILENCE_SECONDS and more. bursts: how many such gaps
     ended; burst_count_median: arrivals in one. burst_seconds_median, with _low and _high
@@ -305,15 +302,15 @@ def of_moments(moments: Sequence[float]) -> Details:
     if len(moments) < 2 or moments[-1] <= moments[0]:
         return {}
     silent, starts = 0.0, []
-    for index, (before, now) in enumerate(zip(moments, moments[1:])):
-        if now - before >= SILENCE_SECONDS:
-            silent += now - before
+    for index, (previous, now) in enumerate(zip(moments, moments[1:])):
+        if now - previous >= SILENCE_SECONDS:
+            silent += now - previous
             starts.append(index + 1)
-    told: Details = {"silent_ratio": silent / (moments[-1] - moments[0]), "bursts": len(starts)}
+    details: Details = {"silent_ratio": silent / (moments[-1] - moments[0]), "bursts": len(starts)}
     pairs = list(zip(starts, starts[1:]))
     apart: List[float] = [moments[later] - moments[earlier] for earlier, later in pairs]
     if len(apart) >= LEAST_DISTANCES:
         low, middle, high = statistics.quantiles(apart, n=4)
-        told.update(burst_seconds_median=middle, burst_seconds_low=low, burst_seconds_high=high)
-        told["burst_count_median"] = statistics.median(last - first for first, last in pairs)
-    return told
+        details.update(burst_seconds_median=middle, burst_seconds_low=low, burst_seconds_high=high)
+        details["burst_count_median"] = statistics.median(last - first for first, last in pairs)
+    return details

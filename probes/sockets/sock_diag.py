@@ -1,6 +1,6 @@
-"""TCP connections of any process of this network namespace, as the kernel tells of them.
+"""TCP connections of any process of this network namespace, as the kernel reports them.
 
-One search finds the connections; each is then asked for by itself, so that a host with many
+One search finds the connections; later requests are for single ones, so that a host with many
 sockets is not listed over and over. Needs no privileges. Source: sock_diag(7).
 """
 
@@ -21,7 +21,7 @@ from probes.system.rtnetlink import ATTRIBUTE, HEADER, attributes, messages
 
 SOCK_DIAG_BY_FAMILY = 20
 ERROR, DONE = 2, 3
-"""Types of netlink messages: what is told of one socket, an error, the end."""
+"""Types of netlink messages: one socket, an error, the end."""
 ANY = bytes(40) + b"\xff" * 8
 """A socket's identity without addresses, ports, interface and cookie."""
 
@@ -36,7 +36,7 @@ _BYTECODE = 1
 _INFO, _CONGESTION, _MEMORY = 2, 4, 7
 _EXTENSIONS = sum(1 << (each - 1) for each in (_INFO, _CONGESTION, _MEMORY))
 _OPEN_STATES = sum(1 << each for each in (1, 4, 5, 8))
-"""Those in which payload may still move: ESTABLISHED, FIN_WAIT1, FIN_WAIT2 and CLOSE_WAIT."""
+"""States in which payload may still move: ESTABLISHED, FIN_WAIT1, FIN_WAIT2 and CLOSE_WAIT."""
 _OP = struct.Struct("=BBH")
 _JUMP, _LOCAL, _REMOTE = 1, 7, 8
 """inet_diag_bc_op codes INET_DIAG_BC_JMP, S_COND, D_COND: as old as the interface itself."""
@@ -45,37 +45,37 @@ Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
 
 class Memory(NamedTuple):
-    """What a socket may hold at most (SK_MEMINFO_RCVBUF, SK_MEMINFO_SNDBUF), and holds, bytes."""
+    """Limits of a socket's buffers (SK_MEMINFO_RCVBUF, SK_MEMINFO_SNDBUF) and their use, bytes."""
 
     receive_buffer_bytes: int
     send_buffer_bytes: int
     queued_bytes: Optional[int] = None
-    """What of its send buffer is in use (SK_MEMINFO_WMEM_QUEUED)."""
+    """Used part of the send buffer (SK_MEMINFO_WMEM_QUEUED)."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One look at one connection; None where the kernel does not tell."""
+class SocketState:
+    """State of one connection at one look; None where the kernel does not report it."""
 
     family: int
     identity: bytes
     """Addresses, ports, interface and the kernel's cookie: it is never given to another socket."""
     inode: int
-    """What /proc/PID/fd of its owner names; 0: none holds it any more."""
+    """Inode as in /proc/PID/fd of its owner; 0: no process has it open any more."""
     unread_bytes: int
-    """Received, acknowledged and not yet read by the application."""
+    """Bytes received, acknowledged and not yet read by the application."""
     unacknowledged_bytes: int
-    """Written by the application and not yet acknowledged by the peer, sent or not."""
+    """Bytes written by the application and not yet acknowledged by the peer, sent or not."""
     info: bytes
     """tcp_info, for tcp_info.decode; empty where the kernel adds none."""
     congestion_control: Optional[str]
     memory: Optional[Memory]
     raw: bytes = field(repr=False)
-    """All of it as the kernel told it: what parse() takes."""
+    """The kernel's message, the argument of parse()."""
 
     @property
-    def own(self) -> Tuple[str, int]:
-        """Address and port at this host; an IPv4 address in an IPv6 socket is told as IPv4."""
+    def local(self) -> Tuple[str, int]:
+        """Address and port at this host; an IPv4 address in an IPv6 socket is given as IPv4."""
         return self._end(0, 4)
 
     @property
@@ -92,7 +92,7 @@ class Seen:
 
 
 def plain_address(text: str) -> Optional[Address]:
-    """An IP address without zone, IPv4 where it is mapped into IPv6; None: it is none."""
+    """Returns an IP address without zone, IPv4 where it is mapped into IPv6; None: it is none."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -100,35 +100,35 @@ def plain_address(text: str) -> Optional[Address]:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def ask_for(sequence: int, family: int, identity: bytes = ANY, wanted: bytes = b"") -> bytes:
-    """What the kernel is asked: for the one connection of an identity, or for all those wanted.
+def ask_for(sequence: int, family: int, identity: bytes = ANY, program: bytes = b"") -> bytes:
+    """Returns a request to the kernel: for the connection of an identity, or for a selection.
 
-    wanted: a selection(). The answer repeats the sequence number.
+    program: program of selection(). The answer repeats the sequence number.
     """
     body = _REQUEST.pack(family, socket.IPPROTO_TCP, _EXTENSIONS, 0, _OPEN_STATES) + identity
-    if wanted:
-        body += ATTRIBUTE.pack(ATTRIBUTE.size + len(wanted), _BYTECODE) + wanted
+    if program:
+        body += ATTRIBUTE.pack(ATTRIBUTE.size + len(program), _BYTECODE) + program
     size = HEADER.size + len(body)
-    flags = _ALL if wanted else _ONE
+    flags = _ALL if program else _ONE
     return HEADER.pack(size, SOCK_DIAG_BY_FAMILY, flags, sequence, 0) + body
 
 
-def sequence_of(asked: bytes) -> int:
-    """The sequence number of a question."""
-    return int(HEADER.unpack_from(asked)[3])
+def sequence_of(question: bytes) -> int:
+    """Returns the sequence number of a request."""
+    return int(HEADER.unpack_from(question)[3])
 
 
 def selection(ports: Tuple[int, ...], address: Optional[Address], serving: bool) -> bytes:
-    """The kernel's filter program: the address at the other end, and one of the ports.
+    """Returns the kernel's filter program: the address at the other end, and one of the ports.
 
-    Source: net/ipv4/inet_diag.c, inet_diag_bc_run: an op is followed by that at its offset `yes`
-    or `no`; who arrives right at the end is taken, whoever jumps beyond it is not.
+    Source: net/ipv4/inet_diag.c, inet_diag_bc_run: after an op follows the one at its offset `yes`
+    or `no`; a socket that arrives exactly at the end is selected, one that jumps beyond is not.
     """
     end = _LOCAL if serving else _REMOTE
     alternatives = [_condition(end, None, port) for port in ports]
     program = b""
     for alternative in reversed(alternatives):
-        # What fails goes on behind the jump, or beyond the end; what holds jumps to the end.
+        # A failed condition goes on behind the jump, or beyond the end; a true one to the end.
         if not program:
             program = _op(end, alternative, len(alternative) + 8)
             continue
@@ -145,7 +145,7 @@ def _op(code: int, condition: bytes, otherwise: int) -> bytes:
 
 
 def _condition(code: int, address: Optional[Address], port: int) -> bytes:
-    """struct inet_diag_hostcond: family (0: either), length of the prefix, port (-1: any)."""
+    """Packs inet_diag_hostcond: family (0: either), length of the prefix, port (-1: any)."""
     if address is None:
         return struct.pack("=BBxxi", socket.AF_UNSPEC, 0, port)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
@@ -157,30 +157,30 @@ def is_open(payload: bytes) -> bool:
     return bool(_OPEN_STATES >> payload[1] & 1) if len(payload) >= _MESSAGE.size else False
 
 
-def parse(payload: bytes) -> Optional[Seen]:
-    """One inet_diag_msg with its attributes; None: not whole, or no open TCP connection."""
+def parse(payload: bytes) -> Optional[SocketState]:
+    """Parses an inet_diag_msg with its attributes; None: truncated, or no open TCP connection."""
     if not is_open(payload):
         return None
     family, _, _, _, identity, _, unread, unacknowledged, _, inode = _MESSAGE.unpack_from(payload)
     if family not in (socket.AF_INET, socket.AF_INET6):
         return None
-    told = attributes(payload[_MESSAGE.size :])
-    name = told.get(_CONGESTION)
-    return Seen(
+    values = attributes(payload[_MESSAGE.size :])
+    name = values.get(_CONGESTION)
+    return SocketState(
         family=family,
         identity=identity,
         inode=inode,
         unread_bytes=unread,
         unacknowledged_bytes=unacknowledged,
-        info=told.get(_INFO, b""),
+        info=values.get(_INFO, b""),
         congestion_control=name.split(b"\0")[0].decode("ascii", "replace") if name else None,
-        memory=_memory(told.get(_MEMORY, b"")),
+        memory=_memory(values.get(_MEMORY, b"")),
         raw=payload,
     )
 
 
 def _memory(memory: bytes) -> Optional[Memory]:
-    """Of the words of sk_get_meminfo (include/uapi/linux/sock_diag.h), as far as they go."""
+    """Parses the words of sk_get_meminfo (include/uapi/linux/sock_diag.h), all that there are."""
     if len(memory) >= 24:
         return Memory(*struct.unpack_from("=4xI4xI4xI", memory))
     return Memory(*struct.unpack_from("=4xI4xI", memory)) if len(memory) >= 16 else None
@@ -194,9 +194,9 @@ MOST_FOUND = 64
 
 
 class Sockets:
-    """A netlink socket that asks about TCP sockets.
+    """A netlink socket for requests about TCP sockets.
 
-    Raises Unavailable where the system or its rules do not tell of sockets.
+    Raises Unavailable where the system does not report sockets or forbids it.
     """
 
     def __init__(self) -> None:
@@ -217,48 +217,47 @@ class Sockets:
         self._netlink.close()
 
     def find(
-        self, ports: Tuple[int, ...], peer_address: str, serving: bool, most: int = 0
-    ) -> List[Seen]:
-        """The connections with one of the ports at this end (serving) or at the other.
+        self, ports: Tuple[int, ...], peer_address: str, serving: bool, limit: int = 0
+    ) -> List[SocketState]:
+        """Returns the connections with one of the ports at this end (serving) or at the other.
 
-        peer_address: of the other end; empty, or no IP address: any. The kernel picks, so that
-        the others cost nothing but its own pass over its table. A port of -1 is any. At most `most`
-        of either IP version, MOST_FOUND without it; where there are more, which of them is left to
-        the kernel.
+        peer_address: address of the other end; empty, or no IP address: any. A port of -1 is any.
+        The kernel selects, so that others cost only its pass over its table. At most `limit` of
+        either IP version (MOST_FOUND where it is 0), in the kernel's order.
         """
         address = plain_address(peer_address) if peer_address else None
-        wanted = selection(ports, address, serving)
-        found: List[Seen] = []
+        program = selection(ports, address, serving)
+        states: List[SocketState] = []
         for family in (socket.AF_INET, socket.AF_INET6):
             if family == socket.AF_INET and address is not None and address.version == 6:
                 continue
             if family == socket.AF_INET6 and not serving and getattr(address, "version", 6) == 4:
-                continue  # who connects to an IPv4 address takes an IPv4 socket
+                continue  # a client's socket to an IPv4 address is an IPv4 socket
             raw: List[bytes] = []
-            # The kernel is heard to its end: the rest would be taken for the next answer.
-            for each in self._search(self._asked(family, ANY, wanted)):
-                if len(raw) < (most or MOST_FOUND):
+            # Read to the end of the answer: the rest would be taken for the next one.
+            for each in self._search(self._request(family, ANY, program)):
+                if len(raw) < (limit or MOST_FOUND):
                     raw.append(each)
-            found += [seen for seen in map(parse, raw) if seen is not None]
-        return found
+            states += [state for state in map(parse, raw) if state is not None]
+        return states
 
-    def look(self, seen: Seen) -> Optional[Seen]:
-        """The same connection now; None: it is gone."""
-        raw = self.look_raw(self.question(seen))
+    def look(self, state: SocketState) -> Optional[SocketState]:
+        """Returns the state of a connection now; None: it no longer exists."""
+        raw = self.look_raw(self.question(state))
         return None if raw is None else parse(raw)
 
-    def question(self, seen: Seen) -> bytes:
-        """What look_raw() asks of one connection."""
-        return self._asked(seen.family, seen.identity)
+    def question(self, state: SocketState) -> bytes:
+        """Returns the request for one connection, for look_raw()."""
+        return self._request(state.family, state.identity)
 
-    def _asked(self, family: int, identity: bytes, wanted: bytes = b"") -> bytes:
+    def _request(self, family: int, identity: bytes, program: bytes = b"") -> bytes:
         self._sequence += 1
-        return ask_for(self._sequence, family, identity, wanted)
+        return ask_for(self._sequence, family, identity, program)
 
     def look_raw(self, question: bytes) -> Optional[bytes]:
-        """What parse() takes, of one connection; None: it is gone.
+        """Returns the message for parse() of one connection; None: it no longer exists.
 
-        For whoever looks often: a question may be asked again and again. Costs some microseconds.
+        A question may be used again and again. Costs some microseconds.
         """
         try:
             self._netlink.send(question)
@@ -289,7 +288,7 @@ class Sockets:
 
 
 def _raise_error(payload: bytes, expected: Tuple[int, ...] = ()) -> None:
-    """Raises what an NLMSG_ERROR tells (netlink(7)), unless it was to be expected."""
+    """Raises the error of an NLMSG_ERROR (netlink(7)), unless it is an expected one."""
     number = -struct.unpack_from("=i", payload)[0] if len(payload) >= 4 else errno.EIO
     if number not in expected:
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""What the kernel knows of a TCP connection: tcp_info decoded by length, and the socket's queues.
+"""The kernel's figures of a TCP connection: tcp_info decoded by length, and the socket's queues.
 
 Source: include/uapi/linux/tcp.h, struct tcp_info; tcp_get_info in net/ipv4/tcp.c;
 include/uapi/linux/sockios.h. Times are the kernel's: microseconds, except where it says jiffies or
@@ -54,7 +54,7 @@ _FIELDS = (
     ("own_window_bytes", 232, "I", 1, None),
     ("rto_time_seconds", 244, "I", _MILLI, None),
 )
-"""Name, offset, struct code, divisor, and the value by which the kernel says that it does not know.
+"""Name, offset, struct code, divisor, and the value that stands for "unknown".
 
 A kernel that returns less does not know the rest. busy_seconds includes both limited times and is
 counted in jiffies; backoffs are those of the timer that runs.
@@ -63,16 +63,16 @@ counted in jiffies; backoffs are those of the timer that runs.
 _TIMESTAMPS_AT, _TIMESTAMPS = 5, 1
 """The byte of the connection's options, and the bit of this one."""
 _MEMORY = (("receive_buffer_bytes", 1), ("send_buffer_bytes", 3), ("send_queue_bytes", 5))
-"""Name and index in the SK_MEMINFO array; what a queue takes of its buffer, overhead included."""
+"""Name and index in the SK_MEMINFO array; a queue's bytes of its buffer include overhead."""
 _SO_MEMINFO = 55
 _SIOCINQ, _SIOCOUTQNSD = 0x541B, 0x894B
 
 
 def decode(raw: bytes, little_endian: bool = sys.byteorder == "little") -> Figures:
-    """The figures in what getsockopt(TCP_INFO) returned; only those that it is long enough for.
+    """Returns the figures in an answer of getsockopt(TCP_INFO), as many as its length has.
 
-    What the kernel does not know is absent and not 0; of a listening socket only the state is
-    returned. timestamps is 0 or 1 (RFC 7323).
+    Unknown figures are absent and not 0; of a listening socket only the state is returned.
+    timestamps is 0 or 1 (RFC 7323).
     """
     figures: Figures = {}
     order = "<" if little_endian else ">"
@@ -89,7 +89,7 @@ def decode(raw: bytes, little_endian: bool = sys.byteorder == "little") -> Figur
 
 
 def decode_memory(raw: bytes) -> Figures:
-    """The buffers and what fills them, of SO_MEMINFO or sock_diag's SKMEMINFO attribute.
+    """Returns the buffers and their use, of SO_MEMINFO or sock_diag's SKMEMINFO attribute.
 
     Source: include/uapi/linux/sock_diag.h. A writer waits from the moment that its queue exceeds
     the buffer until the queue is back at two thirds of it (sk_stream_write_space).
@@ -102,7 +102,7 @@ def decode_memory(raw: bytes) -> Figures:
 
 
 def raw_memory(connection: socket.socket) -> bytes:
-    """The connection's SK_MEMINFO now, for decode_memory; empty where the system has none."""
+    """Reads the connection's SK_MEMINFO for decode_memory(); empty where the system has none."""
     if LINUX_OPTIONS:
         # Before Linux 4.12 there is no such option, and the figures go without.
         with contextlib.suppress(OSError):
@@ -111,16 +111,16 @@ def raw_memory(connection: socket.socket) -> bytes:
 
 
 def raw(connection: socket.socket) -> bytes:
-    """The connection's struct tcp_info now, for decode; empty where the system has none."""
+    """Reads the connection's struct tcp_info for decode(); empty where the system has none."""
     if not LINUX_OPTIONS:
         return b""
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
 
 
 def read(connection: socket.socket) -> Figures:
-    """The connection's tcp_info and buffers now; nothing where the system has none."""
-    told = raw(connection)
-    return {**decode(told), **decode_memory(raw_memory(connection))} if told else {}
+    """Reads the connection's tcp_info and buffers; nothing where the system has none."""
+    info = raw(connection)
+    return {**decode(info), **decode_memory(raw_memory(connection))} if info else {}
 
 
 def _queue(connection: socket.socket, request: int) -> Optional[int]:
@@ -133,17 +133,17 @@ def _queue(connection: socket.socket, request: int) -> Optional[int]:
 
 
 def unread_bytes(connection: socket.socket) -> Optional[int]:
-    """Received and not yet read by the application (SIOCINQ)."""
+    """Returns the bytes received and not yet read by the application (SIOCINQ)."""
     return _queue(connection, _SIOCINQ)
 
 
 def unsent_bytes(connection: socket.socket) -> Optional[int]:
-    """Written by the application and not yet sent (SIOCOUTQNSD)."""
+    """Returns the bytes written by the application and not yet sent (SIOCOUTQNSD)."""
     return _queue(connection, _SIOCOUTQNSD)
 
 
 def congestion_control(connection: socket.socket) -> Optional[str]:
-    """Name of the connection's congestion control."""
+    """Returns the name of the connection's congestion control."""
     if not hasattr(socket, "TCP_CONGESTION"):
         return None
     name = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
@@ -152,29 +152,29 @@ def congestion_control(connection: socket.socket) -> Optional[str]:
 
 WINDOWS = sys.platform == "win32"
 WHOLE = 0 if WINDOWS else socket.MSG_WAITALL
-"""What has a blocking receive fill its buffer, where it may be left early as well."""
+"""Flag that has a blocking receive fill its buffer, up to a timeout; 0: not with a timeout."""
 SILENT = (BlockingIOError, TimeoutError)
-"""What a call raises that wait_at_most ends."""
+"""Errors of a call that wait_at_most() ends."""
 RECEIVING = (socket.SO_RCVTIMEO,)
 BOTH = (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO)
 _LARGEST_BYTES = 64
 
 
 def wait_at_most(connection: socket.socket, seconds: float, calls: Tuple[int, ...] = BOTH) -> None:
-    """Calls (RECEIVING, or BOTH those and sending) raise one of SILENT after so many seconds.
+    """Has calls (RECEIVING, or BOTH: sending too) raise one of SILENT after some seconds.
 
-    The socket stays blocking, so that WHOLE means something. Errors: ValueError where it is
-    no time at all, which the kernel would take for none set.
+    The socket stays blocking, so that WHOLE has an effect. Errors: ValueError for no time at all,
+    which the kernel would take for no limit.
     """
     if not seconds > 0:
         raise ValueError(f"no time to wait: {seconds} s")
     if WINDOWS:
-        # There a socket is not to be used again after its own time-out (winsock, SO_RCVTIMEO).
+        # On Windows a socket is unusable after its own time-out (winsock, SO_RCVTIMEO).
         connection.settimeout(seconds)
         return
     for option in calls:
-        # Its size depends on the width of time_t that the option's number stands for, and not on
-        # that of a long (asm-generic/socket.h: SO_RCVTIMEO_OLD, SO_RCVTIMEO_NEW): the kernel knows.
+        # The kernel reports the size: it depends on the time_t of the option's number, not on long
+        # (asm-generic/socket.h: SO_RCVTIMEO_OLD, SO_RCVTIMEO_NEW).
         size = len(connection.getsockopt(socket.SOL_SOCKET, option, _LARGEST_BYTES))
         connection.setsockopt(socket.SOL_SOCKET, option, timeval(seconds, size))
 
@@ -182,7 +182,7 @@ def wait_at_most(connection: socket.socket, seconds: float, calls: Tuple[int, ..
 def keep_alive(
     connection: socket.socket, idle_seconds: int, again_seconds: int, tries: int, silent_ms: int
 ) -> None:
-    """Has a connection's loss noticed, as far as the system has a setting for each part of it."""
+    """Has the kernel notice a lost connection, by those of its settings that the system has."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     values = {
         "TCP_KEEPIDLE": idle_seconds,
@@ -192,7 +192,7 @@ def keep_alive(
         "TCP_USER_TIMEOUT": silent_ms,
     }
     for name, value in values.items():
-        # Where a library knows a name that its system does not, it has the others.
+        # Python may have a name that the system lacks; the other settings still work.
         with contextlib.suppress(OSError):
             if hasattr(socket, name):
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
@@ -201,13 +201,13 @@ def keep_alive(
 def send_parts(
     connection: socket.socket, parts: Sequence[Union[bytes, bytearray, memoryview]]
 ) -> int:
-    """Sends them in one call; how many bytes of them."""
+    """Sends parts in one call; returns how many bytes were sent."""
     if WINDOWS:
         return connection.send(b"".join(parts))
     return connection.sendmsg(parts)
 
 
 def timeval(seconds: float, size_bytes: int) -> bytes:
-    """A struct timeval of 8 or 16 bytes; pure."""
-    whole, micro = divmod(max(1, round(seconds * 1e6)), 1_000_000)
-    return struct.pack({8: "@ii", 16: "@qq"}[size_bytes], whole, micro)
+    """Returns a struct timeval of 8 or 16 bytes; pure."""
+    full_seconds, micro = divmod(max(1, round(seconds * 1e6)), 1_000_000)
+    return struct.pack({8: "@ii", 16: "@qq"}[size_bytes], full_seconds, micro)

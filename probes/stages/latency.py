@@ -57,7 +57,7 @@ class Setting:
 
 def turns(known: Known) -> Iterator[Turn]:
     """Messages from the client to the server's agent."""
-    most = (MOST_TIMES_ALONE if known.only_stage else MOST_TIMES) * USUAL_SECONDS
+    most = (MOST_TIMES_ALONE if known.is_only else MOST_TIMES) * USUAL_SECONDS
     usual = max(USUAL_SECONDS, min(ROUND_TRIPS * known.connect_seconds, most))
     yield Turn(STAGE.name, Setting(address=known.address), usual, peer="agent")
 

@@ -112,7 +112,7 @@ def fitted(setting: Setting, known: Known) -> Setting:
     A direction that already carries a standard link's payload is left out, unless the stage is all
     that was asked for.
     """
-    if known.link and not known.only_stage:
+    if known.link and not known.is_only:
         raise Unavailable(f"TCP fills the {known.link} link without a larger window")
     trip = known.rtt_seconds or USUAL_RTT_SECONDS
     wanted = max(LEAST_CELL_SECONDS, ROUND_TRIPS * trip)

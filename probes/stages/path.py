@@ -76,7 +76,7 @@ def turns(known: Known) -> Iterator[Turn]:
 
     A short run leaves out the load: the copies need its time.
     """
-    load = known.only_stage or known.budget_seconds >= STAGE.least_budget_seconds
+    load = known.is_only or known.budget_seconds >= STAGE.least_budget_seconds
     yield Turn(
         STAGE.name,
         Setting(known.address, known.port, load=load),

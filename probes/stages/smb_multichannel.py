@@ -62,7 +62,7 @@ respond = no_agent
 
 def turns(known: Known) -> Iterator[Turn]:
     """Pulls; pushes too where nothing else was asked for. SMB3 alone has channels."""
-    for verb in ("pull", "push") if known.only_stage else ("pull",):
+    for verb in ("pull", "push") if known.is_only else ("pull",):
         if known.dialect.startswith("3"):
             yield Turn(
                 f"channels {verb} {known.dialect}",

@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from probes.core.copy_trace import SocketLook
 from probes.core.records import Details
 from probes.sockets import limits, tcp_info
-from probes.sockets.sock_diag import Seen, parse
+from probes.sockets.sock_diag import SocketState, parse
 from probes.watch.look_rows import socket_row, thinned
 
 MOST_LOOKS = 2000  # even: see Track.take
@@ -61,7 +61,7 @@ class Look(NamedTuple):
 class Track:
     """One connection while it is watched, in bounded memory."""
 
-    seen: Seen
+    seen: SocketState
     """When it was last found by a search."""
     question: bytes = b""
     """What asks the kernel for it."""
@@ -79,7 +79,7 @@ class Track:
     """Who holds the socket, once that was looked for."""
     gone: bool = False
 
-    def find(self, now: float, seen: Seen) -> None:
+    def find(self, now: float, seen: SocketState) -> None:
         """Takes what a search found of it: a look, and whether it moves anything."""
         before, counted = self.seen.info[_COUNTERS], seen.info[_COUNTERS]
         if not self.looks or before != counted or seen.unread_bytes or seen.unacknowledged_bytes:
@@ -136,7 +136,7 @@ class Track:
         held = [each for _, each in read] or [self.seen]
         memories = [each.memory for each in held if each.memory is not None]
         return Connection(
-            own="{} {}".format(*self.seen.own),
+            own="{} {}".format(*self.seen.local),
             peer="{} {}".format(*self.seen.peer),
             sent_bytes=sent,
             received_bytes=received,
@@ -158,7 +158,7 @@ def _figures(look: Look) -> tcp_info.Figures:
     return tcp_info.decode(seen.info) if seen is not None else {}
 
 
-def _glimpse(clock_seconds: float, seen: Seen) -> limits.Glimpse:
+def _glimpse(clock_seconds: float, seen: SocketState) -> limits.Glimpse:
     figures = tcp_info.decode(seen.info)
     if seen.memory is not None:
         held = seen.memory._asdict().items()

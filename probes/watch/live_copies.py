@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Optional, Tuple
 
 from probes.core.stage import Refused
-from probes.sockets.sock_diag import Seen, Sockets, parse
+from probes.sockets.sock_diag import Sockets, SocketState, parse
 from probes.system.waiting import select
 from probes.watch import running_copies
 from probes.watch.connection_track import Track
@@ -151,11 +151,13 @@ class _Live:
     unwatched: int = 0
     """Connections that move and are not watched, or not yet."""
 
-    def search(self, now: float, seen: List[Seen]) -> None:
+    def search(self, now: float, seen: List[SocketState]) -> None:
         """Takes the connections as they are now, of which one that moves may be a new copy."""
-        asked = {(each.own, each.peer) for each in seen}
+        asked = {(each.local, each.peer) for each in seen}
         # Of both ends of a connection on this host the one that asks is told.
-        twice = {e.identity for e in seen if (e.peer, e.own) in asked and running_copies.serves(e)}
+        twice = {
+            e.identity for e in seen if (e.peer, e.local) in asked and running_copies.serves(e)
+        }
         known = {each.identity: each for each in seen if each.identity not in twice}
         counts = {identity: counted(each) for identity, each in known.items()}
         grown = {
@@ -194,9 +196,9 @@ class _Live:
         turn = sorted(self.copies.values(), key=lambda each: each.reported_at)[:MOST_REPORTED]
         return tuple(each.snapshot(now, each in turn) for each in self.copies.values())
 
-    def _begun(self, seen: Seen, grown: Tuple[int, ...], rate: float) -> Optional[_Copy]:
+    def _begun(self, seen: SocketState, grown: Tuple[int, ...], rate: float) -> Optional[_Copy]:
         """None: the connection has ended meanwhile."""
-        pid, (own, peer) = self.wanted.pid, (seen.own, seen.peer)
+        pid, (own, peer) = self.wanted.pid, (seen.local, seen.peer)
         running = running_copies.find(pid, "", *own, *peer, look_seconds=FIND_SECONDS)
         link = running.link
         ends = link and (link.own_address, link.own_port, link.peer_address, link.peer_port)

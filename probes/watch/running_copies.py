@@ -17,7 +17,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.files import open_files
 from probes.files.open_files import OpenFile, Place, listeners
 from probes.sockets import tcp_info
-from probes.sockets.sock_diag import Seen, Sockets, plain_address
+from probes.sockets.sock_diag import Sockets, SocketState, plain_address
 from probes.system import processes
 from probes.system.platform import os
 from probes.system.proc import ProcessIo
@@ -136,7 +136,7 @@ def find(
     return replace(told, connections=max(1, len(grown)), share_ratio=share_ratio)
 
 
-def counted(seen: Seen) -> Tuple[int, int]:
+def counted(seen: SocketState) -> Tuple[int, int]:
     """Payload that a connection has sent (and the peer acknowledged) and received, bytes."""
     figures = tcp_info.decode(seen.info)
     return int(figures.get("acknowledged_bytes", 0)), int(figures.get("received_bytes", 0))
@@ -193,7 +193,7 @@ def _remotes(family: _Family) -> List[Place]:
 
 def candidates(
     sockets: Sockets, wanted: Wanted, family: _Family, remotes: List[Place]
-) -> List[Seen]:
+) -> List[SocketState]:
     """The connections that may be the copy's, as they are now."""
     if wanted.own[1]:
         return _exactly(sockets, wanted)
@@ -221,21 +221,21 @@ def candidates(
     return asked + [each for each in served if each.identity not in known]
 
 
-def _exactly(sockets: Sockets, wanted: Wanted) -> List[Seen]:
+def _exactly(sockets: Sockets, wanted: Wanted) -> List[SocketState]:
     """The other end of a connection; where addresses are translated between, all at that port."""
     found = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
-    exact = [each for each in found if (each.own, each.peer) == (wanted.own, wanted.peer)]
+    exact = [each for each in found if (each.local, each.peer) == (wanted.own, wanted.peer)]
     own, peer = wanted.own[1], wanted.peer[1]
-    near = [each for each in found if own == each.own[1] or peer == each.peer[1]]
+    near = [each for each in found if own == each.local[1] or peer == each.peer[1]]
     return exact or near
 
 
 def _busiest(
-    first: Dict[bytes, Seen], last: List[Seen], family: _Family, exactly: bool
-) -> Optional[Seen]:
+    first: Dict[bytes, SocketState], last: List[SocketState], family: _Family, exactly: bool
+) -> Optional[SocketState]:
     """The connection that moved most; None: none moved enough to carry a copy."""
 
-    def grown(each: Seen) -> int:
+    def grown(each: SocketState) -> int:
         was = first.get(each.identity)
         return sum(counted(each)) - (sum(counted(was)) if was is not None else 0)
 
@@ -245,13 +245,16 @@ def _busiest(
     if exactly or not serves(best):
         return best
     # Of both ends of one connection on this host the one that asks is told.
-    ends = best.peer, best.own
-    asks = (each for each in last if (each.own, each.peer) == ends and each.identity in first)
+    ends = best.peer, best.local
+    asks = (each for each in last if (each.local, each.peer) == ends and each.identity in first)
     return next(asks, best)
 
 
 def _grown_beside(
-    seen: Optional[Seen], first: Dict[bytes, Seen], last: List[Seen], pids: Tuple[int, ...]
+    seen: Optional[SocketState],
+    first: Dict[bytes, SocketState],
+    last: List[SocketState],
+    pids: Tuple[int, ...],
 ) -> List[int]:
     """What each connection of the processes with that server moved, of those that carry a copy."""
     found = [
@@ -286,24 +289,24 @@ def busiest_server(before: Dict[int, float], after: Dict[int, float]) -> Tuple[i
     return (best,) if alone else ()
 
 
-def carries_most(seen: Seen, before: List[Seen], after: List[Seen]) -> bool:
+def carries_most(seen: SocketState, before: List[SocketState], after: List[SocketState]) -> bool:
     """Whether a connection moved nearly all of what the file server's connections moved."""
     was = {each.identity: sum(counted(each)) for each in before}
     grown = {each.identity: sum(counted(each)) - was.get(each.identity, 0) for each in after}
     return grown.get(seen.identity, 0) > OWN_RATIO * sum(grown.values())
 
 
-def serves(seen: Seen) -> bool:
+def serves(seen: SocketState) -> bool:
     """Whether this end is the server's: its port is SMB's, or somebody listens there."""
-    own, peer = seen.own, seen.peer
+    own, peer = seen.local, seen.peer
     if (own[1] in FILE_PORTS) != (peer[1] in FILE_PORTS):
         return own[1] in FILE_PORTS
     return bool(listeners(own[0], own[1]))
 
 
 def _told(
-    seen: Optional[Seen],
-    first: Dict[bytes, Seen],
+    seen: Optional[SocketState],
+    first: Dict[bytes, SocketState],
     wanted: Wanted,
     family: _Family,
     server: Tuple[int, ...],
@@ -324,7 +327,7 @@ def _told(
     now = open_files.moved(family.pids)
     link = None
     if seen is not None:
-        link = Link(*seen.own, *seen.peer, serving=serving, kernel=kernel)
+        link = Link(*seen.local, *seen.peer, serving=serving, kernel=kernel)
     return Running(
         link=link,
         pids=tuple(pids),
@@ -336,8 +339,8 @@ def _told(
 
 
 def _grown(
-    seen: Optional[Seen],
-    first: Dict[bytes, Seen],
+    seen: Optional[SocketState],
+    first: Dict[bytes, SocketState],
     before: Optional[ProcessIo],
     after: Optional[ProcessIo],
 ) -> Dict[str, int]:

@@ -247,7 +247,7 @@ class Watch:
             self.search_all = len(found) < MOST_WATCHED
             found = found if self.search_all else []
         for seen in found:
-            if setting.ends and (seen.own[1], seen.peer[1]) != tuple(setting.ends):
+            if setting.ends and (seen.local[1], seen.peer[1]) != tuple(setting.ends):
                 continue
             if seen.identity not in self.tracks:
                 self._make_room()

@@ -154,7 +154,7 @@ class Turns:
             dialect=str(self.files.share.facts.get("dialect") or ""),
             seed=self.world.seed,
             budget_seconds=self.world.options.budget_seconds,
-            only_stage=self.world.alone(stage.name),
+            is_only=self.world.alone(stage.name),
             agent=self.world.server is not None,
             connect_seconds=self.world.connect_seconds,
         )

@@ -216,7 +216,7 @@ def test_what_is_not_known_is_absent_and_not_zero():
 
 def test_a_step_carries_the_verdict_with_the_figures_of_both_ends():
     sender, receiver = limits.of_sender(looks()), limits.of_receiver(looks())
-    told = limits.told(sender, receiver, "cubic")
+    told = limits.step_details(sender, receiver, "cubic")
     assert (told["by"], told["congestion_control"]) == ("network", "cubic")
     assert sender.items() <= told.items() and receiver.items() <= told.items()
 

@@ -17,8 +17,8 @@ from probes.sockets import sock_diag, tcp_info
 from probes.sockets.sock_diag import (
     SOCK_DIAG_BY_FAMILY,
     Memory,
-    Seen,
     Sockets,
+    SocketState,
     ask_for,
     messages,
     parse,
@@ -70,7 +70,7 @@ def test_both_ends_of_a_connection_are_found_each_by_its_side(connect, sockets, 
         (False, pair.client, pair.server),
     ):
         (seen,) = sockets.find((pair.port,), address, serving)
-        assert seen.own == own.getsockname()[:2]
+        assert seen.local == own.getsockname()[:2]
         assert seen.peer == other.getsockname()[:2]
         assert seen.inode == os.fstat(own.fileno()).st_ino
 
@@ -80,7 +80,7 @@ def test_ipv4_in_an_ipv6_socket_is_found_by_its_ipv4_address(connect, sockets):
         pair = connect("127.0.0.1", both)
         assert pair.server.family == socket.AF_INET6
         (seen,) = sockets.find((pair.port,), "127.0.0.1", True)
-        assert seen.own == ("127.0.0.1", pair.port)
+        assert seen.local == ("127.0.0.1", pair.port)
         later = sockets.look(seen)
         assert later is not None and later.identity == seen.identity
 
@@ -137,7 +137,7 @@ def test_a_connection_that_is_gone_is_none_even_where_its_ports_are_used_again(s
         assert sockets.look(seen) is None
         with socket.create_connection(where, 5, own), listener.accept()[0]:
             (again,) = sockets.find((where[1],), "127.0.0.1", False)
-            assert (again.own, again.peer) == (seen.own, seen.peer)
+            assert (again.local, again.peer) == (seen.local, seen.peer)
             assert again.identity != seen.identity
             assert sockets.look(seen) is None
 
@@ -171,7 +171,7 @@ def answers(name: str) -> list[bytes]:
     return [bytes.fromhex(part.replace("\n", "")) for part in parts if part.strip()]
 
 
-def told(name: str) -> list[Seen | None]:
+def told(name: str) -> list[SocketState | None]:
     sequence = struct.unpack_from("=I", answers(name)[0], 8)[0]
     each = [pair for answer in answers(name) for pair in messages(answer, sequence)]
     return [parse(payload) for kind, payload in each if kind == SOCK_DIAG_BY_FAMILY]
@@ -180,7 +180,7 @@ def told(name: str) -> list[Seen | None]:
 def test_a_recorded_answer_is_read_to_the_byte():
     (seen,) = told("search_ipv4")
     assert seen is not None
-    assert (seen.own, seen.peer) == (("127.0.0.1", 46842), ("127.0.0.1", 37577))
+    assert (seen.local, seen.peer) == (("127.0.0.1", 46842), ("127.0.0.1", 37577))
     assert (seen.unread_bytes, seen.unacknowledged_bytes, seen.inode) == (1000, 0, 3281886)
     assert seen.congestion_control == "bbr"
     # the program asked for 8192, which the kernel doubles
@@ -200,7 +200,7 @@ def test_a_garbled_answer_is_read_without_harm():
             seen = parse(payload)
             if seen is not None:
                 tcp_info.decode(seen.info)
-                assert seen.own and seen.peer
+                assert seen.local and seen.peer
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ def test_a_number_that_was_given_again_is_another_process(monkeypatch):
 @pytest.mark.parametrize("each", [proc, psutil_counters])
 def test_a_process_that_is_gone_moves_nothing_and_has_no_threads(each):
     with pytest.raises(ProcessLookupError):
-        each.moved(NOBODY)
+        each.process_io(NOBODY)
     assert each.threads(NOBODY) == []
     assert each.traffic("gone0") is None
 

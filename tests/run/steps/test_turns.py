@@ -30,9 +30,7 @@ from tests.run.steps import sessions
 BETWEEN = ("latency", "sweep", "matrix", "udp")
 OVER_SMB = ("smb-matrix", "smb-tax", "small-files")
 AGENT = {"agent": "exec:env"}
-KNOWN = Known(
-    "127.0.0.1", 445, "3.1.1", "00", 60.0, only_stage=False, agent=True, connect_seconds=0.0
-)
+KNOWN = Known("127.0.0.1", 445, "3.1.1", "00", 60.0, is_only=False, agent=True, connect_seconds=0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +137,7 @@ def test_a_link_that_tcp_fills_needs_no_matrix_unless_it_is_all_that_was_asked_f
     full = replace(KNOWN, bytes_per_second=117.6e6, rtt_seconds=0.0004, link="1 Gbit/s")
     with pytest.raises(Unavailable, match="TCP fills the 1 Gbit/s link"):
         matrix.fitted(matrix.Setting("push"), full)
-    assert matrix.fitted(matrix.Setting("push"), replace(full, only_stage=True)).windows[0] == 0
+    assert matrix.fitted(matrix.Setting("push"), replace(full, is_only=True)).windows[0] == 0
     assert turns.link_that_fits(session_of().world, 117.6e6) == "1 Gbit/s"
 
 
@@ -173,16 +171,12 @@ def test_a_short_run_leaves_them_out_and_says_so() -> None:
     ("module", "more", "labels"),
     [
         (sweep, {}, ["tcp push"]),
-        (
-            sweep,
-            {"only_stage": True},
-            ["loopback client", "loopback server", "tcp push", "tcp pull"],
-        ),
+        (sweep, {"is_only": True}, ["loopback client", "loopback server", "tcp push", "tcp pull"]),
         (sweep, {"budget_seconds": 300.0, "agent": False}, ["loopback client"]),
         (matrix, {}, ["push"]),
         (matrix, {"budget_seconds": 120.0}, ["push", "pull"]),
         (smb_matrix, {}, ["pull 3.1.1"]),
-        (smb_matrix, {"only_stage": True}, ["pull 3.1.1", "push 3.1.1"]),
+        (smb_matrix, {"is_only": True}, ["pull 3.1.1", "push 3.1.1"]),
     ],
 )
 def test_what_there_is_time_for_is_made_both_ways(module: Any, more: Any, labels: Any) -> None:
@@ -228,7 +222,7 @@ def test_the_path_is_measured_without_a_rate_and_survives_the_file(share: Any, a
 def test_a_short_look_at_the_path_leaves_the_load_out() -> None:
     (turn,) = path.turns(replace(KNOWN, budget_seconds=20.0))
     assert not turn.setting.load
-    (turn,) = path.turns(replace(KNOWN, budget_seconds=20.0, only_stage=True))
+    (turn,) = path.turns(replace(KNOWN, budget_seconds=20.0, is_only=True))
     assert turn.setting.load
 
 
