@@ -1,4 +1,4 @@
-"""One block device as a layer: what the kernel knows of it.
+"""One block device as a layer: its facts from the kernel.
 
 Sources: Documentation/ABI/stable/sysfs-block, Documentation/admin-guide/md.rst and bcache.rst,
 drivers/md/dm-sysfs.c (uuid), drivers/block/loop.c. A disk's own health by smartctl (smartmontools 7
@@ -20,48 +20,48 @@ from probes.system.platform import os
 from probes.system.proc import is_visible, names, word
 
 SECTOR_BYTES = 512
-"""Of all sizes and starts in /sys, whatever the disk's own sector is."""
+"""Unit of all sizes and starts in /sys, whatever the disk's own sector is."""
 DM_KINDS = (("LVM-", "lvm"), ("CRYPT-", "dm-crypt"))
-"""Beginnings of a dm device's uuid, by who made it."""
+"""Beginnings of a dm device's uuid, and the kinds of device."""
 DM_TARGETS = (("mpath-", "multipath"), ("VDO-", "vdo"), ("DMRAID-", "dmraid"))
 POOLS = {"-tpool": "thin", "-vpool": "vdo"}
-"""End of the dm/uuid of what lies under a thin or deduplicated LVM volume (lvm2)."""
+"""End of the dm/uuid of the pool under a thin or deduplicated LVM volume (lvm2)."""
 REMOTE = re.compile(r"(nbd|rbd|drbd)\d+")
 """Disks that lie on another host."""
 
 
 def layer(name: str, sys_folder: Path) -> Details | None:
-    """What is known of a block device; None: there is no such device, or /sys is not there."""
+    """Returns the facts of a block device; None: there is no such device, or no /sys."""
     folder = sys_folder / "class/block" / name
     if not name or "/" in name or not is_visible(folder):
         return None
     kind = kind_of(name, folder)
-    found: Details = {"name": name, "kind": kind}
+    details: Details = {"name": name, "kind": kind}
     for key, file, parse in (*_SIZE, *_FILES.get(kind, ()), *(_QUEUE if kind != PART else ())):
         text = word(folder / file)
         value = None if text is None else parse(text)
         if value is not None:
-            found[key] = value
+            details[key] = value
     if kind in ("md", "bcache", "lvm", "dm-crypt", "dm"):
-        found["members"] = sorted(names(folder / "slaves"))
+        details["members"] = sorted(names(folder / "slaves"))
     if kind in ("lvm", "dm-crypt", "dm"):
-        slaves = (folder / "slaves" / each / "dm/uuid" for each in found["members"])
+        slaves = (folder / "slaves" / each / "dm/uuid" for each in details["members"])
         for each in slaves:
             pool = POOLS.get((word(each) or "")[-6:])
             if pool:
-                found["target"] = pool
+                details["target"] = pool
     if kind == "loop":
-        found.update(_backing_file(folder))
+        details.update(_backing_file(folder))
     if kind == "disk":
-        found.update(bus.disk_facts(folder))
+        details.update(bus.disk_facts(folder))
         remote = REMOTE.fullmatch(name)
         if remote:
-            found["transport"] = remote[1]
-    return found
+            details["transport"] = remote[1]
+    return details
 
 
 def below(name: str, sys_folder: Path) -> List[str]:
-    """Names of the devices right below: a partition's disk, the members of a RAID; sorted."""
+    """Returns the names of the devices right below (a partition's disk, RAID members), sorted."""
     folder = sys_folder / "class/block" / name
     if is_visible(folder / "partition"):
         return [folder.resolve().parent.name]
@@ -69,7 +69,7 @@ def below(name: str, sys_folder: Path) -> List[str]:
 
 
 def kind_of(name: str, folder: Path) -> str:
-    """One of the layers' kinds; what is nothing else is a disk."""
+    """Returns the kind of layer of a device; "disk" where it is no other."""
     if is_visible(folder / "partition"):
         return PART
     if is_visible(folder / "dm"):
@@ -82,8 +82,8 @@ def kind_of(name: str, folder: Path) -> str:
     return "disk"
 
 
-def chosen(text: str) -> str | None:
-    """The word in brackets: mq-deadline of `none [mq-deadline] bfq`; without any, a lone word."""
+def bracketed_word(text: str) -> str | None:
+    """Returns the word in brackets: mq-deadline of `none [mq-deadline] bfq`; else a lone word."""
     match = re.search(r"\[([^\]]+)\]", text)
     if match:
         return match[1]
@@ -94,8 +94,8 @@ def _times(unit: int) -> Callable[[str], int | None]:
     return lambda text: int(text) * unit if text.isdecimal() else None
 
 
-def _beginning(text: str, known: Tuple[Tuple[str, str], ...]) -> str | None:
-    return next((name for begin, name in known if text.startswith(begin)), None)
+def _beginning(text: str, kinds: Tuple[Tuple[str, str], ...]) -> str | None:
+    return next((name for begin, name in kinds if text.startswith(begin)), None)
 
 
 def _backing_file(folder: Path) -> Details:
@@ -107,12 +107,12 @@ def _backing_file(folder: Path) -> Details:
 
 
 Facts = Tuple[Tuple[str, str, Callable[[str], object]], ...]
-"""Of each: its key, its file, and what its word means; None: that is not known."""
+"""Key, file, and parser of the file's word for each fact; a parsed None is unknown."""
 PART = "partition"
 _SIZE: Facts = (("bytes", "size", _times(SECTOR_BYTES)),)
 _QUEUE: Facts = (
     ("rotational", "queue/rotational", lambda text: text == "1"),
-    ("scheduler", "queue/scheduler", chosen),
+    ("scheduler", "queue/scheduler", bracketed_word),
     ("read_ahead_bytes", "queue/read_ahead_kb", _times(1024)),
     ("write_cache", "queue/write_cache", str),
 )
@@ -134,11 +134,11 @@ _FILES: Dict[str, Facts] = {
 ANSWER_SECONDS = 5.0
 OPTIONS = ("--json", "-H", "-n", "standby")
 NOT_ASKED_BITS = 0b011
-"""The command line was wrong, or the device was not opened (or sleeps)."""
+"""Exit status bits: the command line was wrong, or the device was not opened (or sleeps)."""
 
 
 def read_smart(name: str) -> Details:
-    """Health of a whole disk by its kernel name: `passed`, whether SMART predicts no failure.
+    """Returns the health of a disk by its kernel name: `passed`, SMART predicts no failure.
 
     Empty: no smartctl, no right, no answer, or the disk sleeps.
     """
@@ -149,20 +149,20 @@ def read_smart(name: str) -> Details:
 
 
 def parse_smart(text: str) -> Details:
-    """The same of what `smartctl --json -H -n standby` printed; never raises."""
+    """Returns the health in the output of `smartctl --json -H -n standby`; never raises."""
     try:
-        told = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(told, dict):
+    if not isinstance(answer, dict):
         return {}
-    status, passed = _in(told, "smartctl", "exit_status"), _in(told, "smart_status", "passed")
+    status, passed = _in(answer, "smartctl", "exit_status"), _in(answer, "smart_status", "passed")
     if type(status) is not int or status & NOT_ASKED_BITS or not isinstance(passed, bool):
         return {}
     return {"passed": passed}
 
 
-def _in(told: Any, *keys: str) -> Any:
+def _in(value: Any, *keys: str) -> Any:
     for key in keys:
-        told = told.get(key) if isinstance(told, dict) else None
-    return told
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -1,4 +1,4 @@
-"""Reads what a folder lies on: file system, mount, block device, room; makes a private one."""
+"""File system, mount, block device and room under a folder; creation of private folders."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ class MountEntry(NamedTuple):
     filesystem: str
     source: str
     options: str
-    """The mount's own, then the file system's."""
+    """Options of the mount, then of the file system."""
     root: str = "/"
-    """The folder of the file system that the mount shows; another than / under a bind mount."""
+    """Folder of the file system that the mount shows; not / under a bind mount."""
 
     @property
     def remote(self) -> bool:
-        """Whether another system, or a FUSE daemon, holds the data: its page cache is not ours."""
+        """Whether another system, or a FUSE daemon, stores the data and caches it elsewhere."""
         return self.filesystem in REMOTE_FILESYSTEMS or self.filesystem.startswith("fuse.")
 
     @property
-    def told(self) -> Dict[str, str]:
+    def option_values(self) -> Dict[str, str]:
         """Values of the options by name."""
         return _options(self.options)
 
 
 def make_private(path: str) -> None:
-    """Makes a folder and those above it that are missing, for this user alone under any umask."""
+    """Creates a folder and missing ones above it, for this user alone under any umask."""
     umask = os.umask(0o077)
     try:
         os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103 - any bytes
@@ -54,7 +54,7 @@ def make_private(path: str) -> None:
 
 
 def parse_mountinfo(mountinfo: str) -> list[MountEntry]:
-    """The mounts of /proc/PID/mountinfo (proc(5)); lines that are none are left out."""
+    """Returns the mounts of /proc/PID/mountinfo (proc(5)), without malformed lines."""
     entries = []
     for line in mountinfo.splitlines():
         mount, _, rest = line.partition(" - ")
@@ -77,7 +77,7 @@ def parse_mountinfo(mountinfo: str) -> list[MountEntry]:
 
 
 def mount_of(path: str, entries: list[MountEntry]) -> MountEntry | None:
-    """The mount that shows an absolute, resolved path: the longest, of equal ones the last."""
+    """Returns the mount that shows an absolute, resolved path: the longest, the last of equals."""
     best = None
     for entry in entries:
         prefix = entry.point.rstrip("/") + "/"
@@ -89,9 +89,9 @@ def mount_of(path: str, entries: list[MountEntry]) -> MountEntry | None:
 
 
 def device_of(entry: MountEntry, sys_folder: Path = SYS) -> str | None:
-    """Kernel name of the block device below a mount; None: no block device.
+    """Returns the kernel name of the block device below a mount; None: no block device.
 
-    btrfs and others show an anonymous device number: there the source's node is asked.
+    btrfs and others show an anonymous device number: there the source's node is read.
     """
     numbers = [entry.device_number]
     if entry.device_number.startswith("0:") and entry.source.startswith("/dev/"):
@@ -108,24 +108,24 @@ def device_of(entry: MountEntry, sys_folder: Path = SYS) -> str | None:
 
 
 def rotational_of(device: str) -> bool | None:
-    """Whether the kernel takes the device (or the disk that it is a part of) for a spinning one."""
+    """Whether the device, or the disk it is a partition of, spins by the kernel's account."""
     node = Path("/sys/class/block") / device
     if not node.exists():
         return None
     queues = (node / "queue", node.resolve().parent / "queue")
-    told = [each for each in (word(queue / "rotational") for queue in queues) if each is not None]
-    return told[0] == "1" if told else None
+    flags = [each for each in (word(queue / "rotational") for queue in queues) if each is not None]
+    return flags[0] == "1" if flags else None
 
 
 def folder_facts(path: str) -> FolderFacts:
-    """Facts of an existing folder; what the system does not tell is None."""
+    """Returns the facts of an existing folder; None where the system does not report one."""
     resolved = os.path.realpath(path)
     entry = _mount_of(resolved)
     device = device_of(entry) if entry else None
     total_bytes = free_bytes = None
-    # a folder that went away keeps its other facts
+    # a folder that has vanished keeps its other facts
     with contextlib.suppress(OSError):
-        free_bytes, total_bytes = free_space.told(resolved)
+        free_bytes, total_bytes = free_space.space_of(resolved)
     return FolderFacts(
         path=path,
         filesystem=entry.filesystem if entry else None,
@@ -138,7 +138,7 @@ def folder_facts(path: str) -> FolderFacts:
 
 
 def stack(path: str) -> list[str]:
-    """The folder's file system and the devices below it, top first: ["ext4", "dm-0", "sda2"]."""
+    """Returns a folder's file system and devices below, top first: ["ext4", "dm-0", "sda2"]."""
     entry = _mount_of(os.path.realpath(path))
     if entry is None:
         return []
@@ -157,7 +157,7 @@ def stack(path: str) -> list[str]:
 
 
 def mounts() -> list[MountEntry]:
-    """All mounts that this process sees; empty: /proc is not there."""
+    """Returns all mounts that this process sees; empty: there is no /proc."""
     return parse_mountinfo(_mountinfo())
 
 
@@ -173,7 +173,7 @@ def _mount_of(resolved: str) -> MountEntry | None:
 
 
 def _named_in_diskstats(number: str) -> str | None:
-    """A device's name where /sys is not there or shows nothing of it."""
+    """Returns a device's name where /sys lacks it."""
     for line in text("/proc/diskstats").splitlines():
         fields = line.split()
         if len(fields) > 2 and ":".join(fields[:2]) == number:
@@ -182,7 +182,7 @@ def _named_in_diskstats(number: str) -> str | None:
 
 
 def _unescaped(field: str) -> str:
-    """Octal escapes of mountinfo (\\040 is a blank) undone."""
+    """Returns a field without mountinfo's octal escapes (\\040 is a blank)."""
     return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
 
 
@@ -191,7 +191,7 @@ REMOTE_FILESYSTEMS = frozenset(
     (*SMB_FILESYSTEMS, "nfs", "nfs4", "9p", "virtiofs", "afs", "ceph", "coda", "davfs", "fuse")
     + ("glusterfs", "gfs2", "lustre", "beegfs", "ncpfs", "ocfs2", "orangefs", "vboxsf", "vmhgfs")
 )
-"""Beside every fuse.NAME. fuseblk is none of them: a FUSE file system on a block device."""
+"""Remote file systems beside every fuse.NAME; fuseblk is local, on a block device."""
 DIALECT_OF_VERSION = {
     "1.0": "smb1",
     "2.0": "2.0.2",
@@ -212,7 +212,7 @@ GVFS_SHARE = re.compile(r"smb-share:(.*)\Z")
 
 @dataclass(frozen=True)
 class Mount:
-    """A folder's mount. What it does not tell is None."""
+    """Mount of a folder; None where it does not report a value."""
 
     path: str
     """The folder, absolute and without links."""
@@ -221,17 +221,17 @@ class Mount:
     source: str
     options: str
     remote: bool
-    """As MountEntry.remote."""
+    """See MountEntry.remote."""
     server: Optional[str]
     """Name or address, as the mount's source has it."""
     address: Optional[str]
     """The server's IP address, where the kernel shows it."""
     share: Optional[str]
-    """Of SMB: the share's name."""
+    """Name of an SMB share."""
     folder: str
-    """Of SMB: the folder on the share, backslashes; empty: its root."""
+    """Folder on an SMB share, backslashes; empty: its root."""
     dialect: Optional[str]
-    """As this product names it: smb1, 2.0.2 ... 3.1.1."""
+    """SMB dialect by this product's names: smb1, 2.0.2 ... 3.1.1."""
     signing: Optional[str]
     encryption: Optional[str]
 
@@ -243,19 +243,19 @@ class _Place(NamedTuple):
 
 
 def read_mount(folder: Folder) -> Optional[Mount]:
-    """The mount under an existing folder; None: the system shows none (no /proc).
+    """Returns the mount under an existing folder; None: the system shows none (no /proc).
 
-    May wait for a mount that does not answer: the caller keeps a deadline.
+    May wait for a mount that does not answer: the caller needs a deadline.
     """
     return parse(_mountinfo(), os.path.realpath(folder))
 
 
 def parse(mountinfo: str, path: str) -> Optional[Mount]:
-    """The mount that shows an absolute path without links, from the text of mountinfo (proc(5))."""
+    """Returns the mount that shows an absolute path without links, by the text of mountinfo."""
     entry = mount_of(path, parse_mountinfo(mountinfo))
     if entry is None:
         return None
-    options = entry.told
+    options = entry.option_values
     smb = entry.filesystem in SMB_FILESYSTEMS
     signs = "sign" in options or SIGNED_AUTHENTICATION.match(options.get("sec", ""))
     place = _remote_place(entry, options, path)
@@ -287,7 +287,7 @@ def _without_secrets(options: str) -> str:
 
 
 def _remote_place(entry: MountEntry, options: Dict[str, str], path: str) -> _Place:
-    """Server, share and folder that a mount's source names."""
+    """Returns server, share and folder from a mount's source."""
     below = _parts(path)[len(_parts(entry.point)) :]
     if entry.filesystem in SMB_FILESYSTEMS:
         return _smb_place(entry, below)
@@ -302,30 +302,30 @@ def _remote_place(entry: MountEntry, options: Dict[str, str], path: str) -> _Pla
 
 def _smb_place(entry: MountEntry, below: List[str]) -> _Place:
     source = entry.source.replace("\\", "/")
-    named = _parts(source) if source.startswith("//") else []
-    if len(named) < 2:
+    parts = _parts(source) if source.startswith("//") else []
+    if len(parts) < 2:
         return _Place(None, None, "")
-    server, share, *prefix = named
+    server, share, *prefix = parts
     root = _parts(entry.root)
-    # A prefix that the kernel found by walking stands in the root as well (cifs_get_root).
+    # The kernel may have put a prefix path into the root as well (cifs_get_root).
     if root[: len(prefix)] != prefix:
         root = prefix + root
     return _Place(server, share, "\\".join(root + below))
 
 
 def _gvfs_place(below: List[str]) -> _Place:
-    """smb-share:server=nas,share=media,user=anna/folder, as gvfsd-fuse names what it shows."""
-    found = GVFS_SHARE.match(below[0]) if below else None
-    told = _options(found[1]) if found else {}
-    if "server" not in told or "share" not in told:
+    """Parses gvfsd-fuse's names: smb-share:server=nas,share=media,user=anna/folder."""
+    match = GVFS_SHARE.match(below[0]) if below else None
+    options = _options(match[1]) if match else {}
+    if "server" not in options or "share" not in options:
         return _Place(None, None, "")
-    return _Place(unquote(told["server"]), unquote(told["share"]), "\\".join(below[1:]))
+    return _Place(unquote(options["server"]), unquote(options["share"]), "\\".join(below[1:]))
 
 
 def _host_before_colon(source: str) -> Optional[str]:
-    """Host of host:/export, user@host:dir and [address]:/export."""
-    found = re.match(r"(?:[^@/]*@)?(?:\[([^]]+)\]|([^:/]+)):", source)
-    return (found[1] or found[2]) if found else None
+    """Returns the host of host:/export, user@host:dir and [address]:/export."""
+    match = re.match(r"(?:[^@/]*@)?(?:\[([^]]+)\]|([^:/]+)):", source)
+    return (match[1] or match[2]) if match else None
 
 
 def _parts(path: str) -> List[str]:

@@ -1,7 +1,7 @@
-"""What this user's runs have created and not yet removed: a small file each, written before it is.
+"""Journal of what this user's runs have created and not yet removed: a small file for each.
 
-A run keeps its entries locked (flock(2)): the kernel lets go when it dies, in whatever container
-it lived. What is not locked was left by a killed run, and the next one removes it.
+An entry is written before its object is created, and locked by its run (flock(2)): the kernel
+unlocks it when the run dies, in any container. The next run removes objects of unlocked entries.
 """
 
 from __future__ import annotations
@@ -26,66 +26,66 @@ from probes.system.proc import text
 from probes.system.waiting import fcntl
 
 SHARE = "share"
-"""Kind, beside RUN and TREE, of a folder on a share: who logs in there next removes it."""
+"""Kind, beside RUN and TREE, of a folder on a share: the next login there removes it."""
 NAME = re.compile(r"[0-9a-f]{16}")
 LONGEST = 64 << 10
 MOST_ENTRIES = 1000
 ATTEMPTS = 9
 LONGEST_SECONDS = 3600.0
-"""Of a run whose entry does not say how long it may take."""
+"""Longest time of a run whose entry does not say it."""
 NUMBERS = frozenset(("dev", "ino", "leader", "started", "pid_space", "seconds"))
 """Facts that an entry may have."""
 REMOVE_SECONDS = 2.0
 SWEEP_SECONDS = 3.0
-"""Then a sweep begins no further removal: a mount may hang in each."""
+"""Time after which a sweep begins no further removal: each may hang in a mount."""
 UNMOUNTED = "its file system is not mounted"
 KEPT_SECONDS = 90 * 86400.0
-"""Of what nobody came back to, as a share that is no more; `cleanup` still finds it by its name."""
+"""Age at which an entry is dropped, as of a share that is gone; `cleanup` finds it by its name."""
 
 
 class Entry:
-    """One created thing. Without a folder that can be written to it remembers nothing."""
+    """Entry of one created object; without a writable folder it has no file."""
 
     def __init__(self, runs: Optional[int], name: str = "", fd: int = -1) -> None:
         self._runs, self._name, self._fd = runs, name, fd
 
     @property
-    def kept(self) -> bool:
-        """Whether it remembers anything."""
+    def has_file(self) -> bool:
+        """Whether it has a file, and so survives this process."""
         return self._runs is not None
 
     def write(self, facts: Facts) -> None:
-        """Adds facts, on the disk when this returns."""
+        """Adds facts; they are on the disk when this returns."""
         if self._runs is not None:
-            # A disk that is full by now: an empty folder goes, a full one is told by `cleanup`.
+            # The disk may be full: an empty folder is removed, a full one listed by `cleanup`.
             with contextlib.suppress(OSError):
                 _write_line(self._fd, facts)
 
-    def close(self, gone: bool) -> None:
-        """gone: it is forgotten; else whoever comes next finds it."""
+    def close(self, is_removed: bool) -> None:
+        """Deletes the entry of an object that is removed; else the next run finds it."""
         if self._runs is None:
             return
-        if gone:
+        if is_removed:
             # somebody emptied the journal meanwhile
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._name, dir_fd=self._runs)
         os.close(self._fd)
         os.close(self._runs)
         self._runs = None
-        if gone:
+        if is_removed:
             tidy()
 
 
-def enter(kind: str, folder: str, name: str, **more: object) -> Entry:
-    """Notes down what is about to be created: on the disk when this returns.
+def enter(kind: str, folder: str, name: str, **facts: object) -> Entry:
+    """Writes the entry of an object about to be created; it is on the disk when this returns.
 
-    folder: the real path of the folder that it will lie in, or //host:port/share.
+    folder: the real path of the object's folder, or //host:port/share.
     """
-    place = {"kind": kind, "folder": folder, "name": name, **more}
+    place = {"kind": kind, "folder": folder, "name": name, **facts}
     owner = {"host": socket.gethostname(), "boot": _boot(), "pid": os.getpid()}
     began = {"pid_started": removal.started_ticks(os.getpid()), "time": int(time.time())}
     for _ in range(ATTEMPTS):
-        runs = made()
+        runs = open_folder()
         if runs is None:  # a home and a /var/tmp that are read-only
             break
         try:
@@ -102,10 +102,10 @@ def enter(kind: str, folder: str, name: str, **more: object) -> Entry:
     return Entry(None)
 
 
-def left(*kinds: str) -> Iterator[Tuple[Facts, Entry]]:
-    """What killed runs left, of these kinds; each is locked until the next is asked for.
+def orphans(*kinds: str) -> Iterator[Tuple[Facts, Entry]]:
+    """Yields the entries of killed runs, of these kinds; each is locked until the next one.
 
-    Whoever has removed it closes the entry as gone.
+    The caller closes the entry as removed after it has removed the object.
     """
     for facts, entry in _unlocked():
         if facts["kind"] in kinds and time.time() - facts["time"] < KEPT_SECONDS:
@@ -113,77 +113,77 @@ def left(*kinds: str) -> Iterator[Tuple[Facts, Entry]]:
 
 
 def _unlocked() -> Iterator[Tuple[Facts, Entry]]:
-    """The entries that no living run has."""
+    """Yields the entries that no living run has."""
     for runs, name in itertools.islice(_entries(), MOST_ENTRIES):
-        fd = _taken(runs, name)
+        fd = _open_locked(runs, name)
         if fd is None:
             continue
         entry = Entry(os.dup(runs), name, fd)
         try:
             yield _read(fd), entry
         finally:
-            entry.close(gone=False)
+            entry.close(is_removed=False)
 
 
 def living() -> Set[str]:
-    """Names of what runs have created that are still at work."""
-    found = set()
+    """Returns the names of objects of runs that are still at work."""
+    names = set()
     for runs, name in _entries():
         with contextlib.suppress(OSError):  # its run has just ended, or it is no entry
             fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=runs)
             with descriptor(fd):
-                if not _locked(fd):
-                    found.add(str(_read(fd).get("name", "")))
-    return found
+                if not _lock(fd):
+                    names.add(str(_read(fd).get("name", "")))
+    return names
 
 
 def sweep() -> List[Tuple[str, str]]:
-    """Removes what killed runs left on this host: each path, and why it stays or ""."""
-    found, until = [], time.monotonic() + SWEEP_SECONDS
+    """Removes what killed runs left on this host; returns each path, and why it stays or ""."""
+    removals, deadline = [], time.monotonic() + SWEEP_SECONDS
     for facts, entry in _unlocked():
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             break
         if time.time() - facts["time"] > KEPT_SECONDS:
-            entry.close(gone=True)
+            entry.close(is_removed=True)
         elif facts["kind"] in (removal.RUN, removal.TREE):
             why = remove(facts)
-            entry.close(gone=not why)
-            found.append((path_of(facts), why))
-    return found
+            entry.close(is_removed=not why)
+            removals.append((path_of(facts), why))
+    return removals
 
 
 def has_ended(facts: Facts) -> bool:
-    """Whether the run of an unlocked entry is no more.
+    """Whether the run of an unlocked entry has ended.
 
-    Where the journal's disk serves several hosts, as NFS does, one may not see another's lock.
+    Where several hosts share the journal's disk (NFS), one may not see another's lock.
     """
     longest = facts.get("seconds", LONGEST_SECONDS)
     return _of_this_boot(facts) or bool(time.time() - facts["time"] > longest)
 
 
 def path_of(facts: Facts) -> str:
-    """Where it is."""
+    """Returns the path of an entry's object."""
     return os.path.join(facts["folder"], facts["name"])  # noqa: PTH118 - may be no UTF-8
 
 
 def remove(facts: Facts) -> str:
-    """Removes one from this host: empty, or why it stays."""
-    return _answer(facts, lambda: _removed(facts)) or ""
+    """Removes an entry's object from this host; returns "" or why it stays."""
+    return _answer(facts, lambda: _remove_here(facts)) or ""
 
 
 def look(facts: Facts) -> Optional[str]:
-    """Changes nothing: empty if it is there, why this host cannot tell; None: it is gone."""
+    """Looks for an object: "" if it exists, or why this host cannot say; None: it is gone."""
 
-    def seen() -> Optional[str]:
+    def check() -> Optional[str]:
         if os.path.lexists(path_of(facts)):  # noqa: PTH110 - any bytes
             return ""
         return None if _is_mounted(facts) else UNMOUNTED
 
-    return _answer(facts, seen)
+    return _answer(facts, check)
 
 
 def _answer(facts: Facts, work: Callable[[], Optional[str]]) -> Optional[str]:
-    """What work() says, or why it cannot."""
+    """Returns the result of work(), or why it fails."""
     if facts["host"] != socket.gethostname() and not _of_this_boot(facts):
         return f"it is on {facts['host']}"
     try:
@@ -194,10 +194,10 @@ def _answer(facts: Facts, work: Callable[[], Optional[str]]) -> Optional[str]:
         return (error.strerror or str(error)).lower()
 
 
-def _removed(facts: Facts) -> str:
+def _remove_here(facts: Facts) -> str:
     same = _of_this_boot(facts)
-    # Devices are numbered anew at each boot, and no process lives on; in another PID namespace
-    # the number is somebody else's.
+    # Devices get new numbers at each boot, and no process survives it; in another PID namespace
+    # the number is another process's.
     drop: Tuple[str, ...] = () if same else ("dev",)
     if not same or facts.get("pid_space") != removal.pid_space():
         drop += ("leader",)
@@ -216,61 +216,61 @@ def _removed(facts: Facts) -> str:
 
 
 def _is_mounted(facts: Facts) -> bool:
-    """Whether the file system that it was made on is the one that is there now."""
+    """Whether the file system on which it was created is mounted now."""
     path = facts["folder"]
     while not os.path.exists(path):  # noqa: PTH110 - any bytes
         path = os.path.dirname(path)  # noqa: PTH120 - any bytes
-    told = os.stat(path)  # noqa: PTH116 - any bytes
-    if path == facts["folder"] and told.st_ino != facts["folder_ino"]:
+    status = os.stat(path)  # noqa: PTH116 - any bytes
+    if path == facts["folder"] and status.st_ino != facts["folder_ino"]:
         return False  # as in another mount namespace
     if not _of_this_boot(facts):
         return bool(path == facts["folder"])
-    return bool(told.st_dev == facts["folder_dev"])
+    return bool(status.st_dev == facts["folder_dev"])
 
 
 def _of_this_boot(facts: Facts) -> bool:
-    """Whether it was noted since this kernel started; False also where that is not known."""
+    """Whether the entry is of this boot; False also where that is not known."""
     return facts["boot"] != "" and bool(facts["boot"] == _boot())
 
 
-def _taken(runs: int, name: str) -> Optional[int]:
-    """A locked descriptor of an entry that nobody else has; None: its run lives, or it is gone."""
+def _open_locked(runs: int, name: str) -> Optional[int]:
+    """Returns a locked descriptor of an abandoned entry; None: its run lives, or it is gone."""
     try:
         fd = os.open(name, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=runs)
-    except OSError:  # gone meanwhile, or none of ours
+    except OSError:  # removed meanwhile, or not ours
         return None
-    # A file system without locks tells nobody's death.
+    # On a file system without locks nobody's death shows.
     with contextlib.suppress(OSError):
-        if _locked(fd):
+        if _lock(fd):
             return fd
     os.close(fd)
     return None
 
 
-def _locked(fd: int) -> bool:
-    """Takes the lock of a file that still has its name; False: somebody else has it."""
+def _lock(fd: int) -> bool:
+    """Locks a file that still has its name; False: somebody else has the lock."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    told = os.fstat(fd)
-    return bool(told.st_nlink) and stat.S_ISREG(told.st_mode)
+    status = os.fstat(fd)
+    return bool(status.st_nlink) and stat.S_ISREG(status.st_mode)
 
 
 def _new_file(runs: int) -> Tuple[str, int]:
-    """Name and locked descriptor. Errors: OSError, also where this file system has no locks."""
+    """Creates a locked file; returns name and descriptor. Errors: OSError, also without locks."""
     for _ in range(ATTEMPTS):
         name = secrets.token_hex(8)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         fd = os.open(name, flags, 0o600, dir_fd=runs)
         try:
-            if _locked(fd):
+            if _lock(fd):
                 return name, fd
         except OSError:
             os.unlink(name, dir_fd=runs)
             os.close(fd)
             raise
-        os.close(fd)  # a sweep took the empty file for one that was left
+        os.close(fd)  # a sweep took the empty file for an abandoned one
     raise OSError(errno.EBUSY, "the journal is busy")
 
 
@@ -280,23 +280,23 @@ def _write_line(fd: int, facts: Facts) -> None:
 
 
 def _read(fd: int) -> Facts:
-    """The facts of an entry; with the kind "", and none but its time, of what is none of ours."""
+    """Returns the facts of an entry; only its time and the kind "" where it is not ours."""
     facts: Facts = {}
     written, changed = os.pread(fd, LONGEST, 0), os.fstat(fd).st_mtime
     if b"\n" not in written:
         return {"kind": "", "time": 0}  # killed before it had created anything
-    # Its last line may be a half; and what is deeper than Python goes is no entry of ours.
+    # Its last line may be truncated; and JSON nested too deep for Python is not ours.
     with contextlib.suppress(ValueError, RecursionError):
         for line in written.splitlines():
-            more = json.loads(line)
-            if not isinstance(more, dict):
+            line_facts = json.loads(line)
+            if not isinstance(line_facts, dict):
                 break
-            facts.update(more)
+            facts.update(line_facts)
     return facts if _is_sound(facts) else {"kind": "", "time": changed}
 
 
 def _is_sound(facts: Facts) -> bool:
-    """Whether each fact is there and of its type."""
+    """Whether each fact exists and has its type."""
     on_share = facts.get("kind") == SHARE
     needed = {"time"} if on_share else {"time", "folder_dev", "folder_ino"}
     if "leader" in facts:
@@ -312,7 +312,7 @@ def _is_sound(facts: Facts) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Whether it can be part of a path."""
+    """Whether a value can be part of a path."""
     try:
         return isinstance(value, str) and b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
@@ -324,11 +324,11 @@ def _boot() -> str:
 
 
 FALLBACK = "/var/tmp/copy-bottleneck-{}"
-"""For a user whose home cannot be written to; {}: the user's number."""
+"""Folder for a user without a writable home; {}: the user's number."""
 
 
-def made() -> Optional[int]:
-    """Descriptor of the folder of entries, made where it is missing; None: there can be none."""
+def open_folder() -> Optional[int]:
+    """Opens the folder of entries, or creates it; None: there can be none."""
     for path in _paths():
         with contextlib.suppress(OSError):  # read-only, or another user's: the next one
             folders.make_private(path)
@@ -339,7 +339,7 @@ def made() -> Optional[int]:
 
 
 def tidy() -> None:
-    """Removes the folders of entries, and the one of ours around them, where they are empty."""
+    """Removes the folders of entries, and our folder around them, where they are empty."""
     for path in _paths():
         with contextlib.suppress(OSError):  # there are more entries, or a report
             os.rmdir(path)  # noqa: PTH106 - any bytes
@@ -348,7 +348,7 @@ def tidy() -> None:
 
 
 def _entries() -> Iterator[Tuple[int, str]]:
-    """The folder's descriptor and the name of each entry that is there, until the next one."""
+    """Yields the folder's descriptor, valid until the next entry, and the name of each entry."""
     for path in _paths():
         try:
             runs = _own_folder(path)
@@ -362,7 +362,7 @@ def _entries() -> Iterator[Tuple[int, str]]:
 
 
 def _paths() -> Tuple[str, ...]:
-    """Where the folder of entries may lie, the best first."""
+    """Returns the possible paths of the folder of entries, the best first."""
     state = os.environ.get("XDG_STATE_HOME", "")
     if not _is_ours(state):
         home = os.environ.get("HOME", "")
@@ -376,7 +376,7 @@ def _paths() -> Tuple[str, ...]:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether it, or what it would be made in, is this user's: root keeps out of others' homes."""
+    """Whether a path, or its nearest existing folder, is this user's: root avoids others' homes."""
     if not os.path.isabs(path):  # noqa: PTH117 - any bytes
         return False
     while not os.path.lexists(path):  # noqa: PTH110 - any bytes
@@ -388,10 +388,10 @@ def _is_ours(path: str) -> bool:
 
 
 def _own_folder(path: str) -> Optional[int]:
-    """Descriptor of a folder of entries; None: others may write to it. Errors: OSError."""
+    """Opens a folder of entries; None: others may write to it. Errors: OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    told = os.fstat(fd)
-    if told.st_uid == os.geteuid() and not told.st_mode & 0o077:
+    status = os.fstat(fd)
+    if status.st_uid == os.geteuid() and not status.st_mode & 0o077:
         return fd
     os.close(fd)
     return None

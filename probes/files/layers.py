@@ -1,7 +1,6 @@
 """The stack under a folder, layer by layer: file system, RAID, encryption, partition, disk, bus.
 
-Nothing here moves a byte on a disk: it is read from mountinfo and /sys (SMART alone asks the
-disk, and only where the caller wants it).
+All is read from mountinfo and /sys, without disk I/O (only SMART asks the disk, on request).
 """
 
 from __future__ import annotations
@@ -16,32 +15,41 @@ from probes.system.platform import os
 from probes.system.proc import is_visible
 
 MOST_LAYERS = 32
-"""A RAID of many disks has as many; more tell nothing that these do not."""
+"""Limit of layers, reached by a RAID of many disks; further ones add nothing."""
 MEMORY_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 NETWORK_FILESYSTEMS = (
-    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "afs", "lustre", "beegfs"),
-    *("glusterfs", "ncpfs", "orangefs", "pvfs2"),
-)
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "virtiofs",
+    "ceph",
+    "afs",
+    "lustre",
+    "beegfs",
+) + ("glusterfs", "ncpfs", "orangefs", "pvfs2")
 
 
 def layers(path: str, ask_smart: bool = False) -> List[Details]:
-    """What a folder lies on, top first; empty where the system tells nothing.
+    """Returns the layers below a folder, top first; empty where the system reports none.
 
     Each layer has `name` and `kind` (filesystem, partition, disk, loop, lvm, dm-crypt, dm, md,
-    bcache, zram, network, fuse, memory) and what is known of it; a key that is not known is
-    absent. The layers below a loop device's file or an overlay's upper folder follow it.
+    bcache, zram, network, fuse, memory) and further facts; unknown ones are absent. The layers
+    below a loop device's file or an overlay's upper folder follow it.
     ask_smart: also `smart` of each disk, by smartctl (up to 5 s each; never wakes a disk).
     """
-    return _asked(Walk(folders.mounts()).folder(path), ask_smart)
+    return _with_smart(Walk(folders.mounts()).folder(path), ask_smart)
 
 
 def device_layers(name: str, ask_smart: bool = False) -> List[Details]:
-    """The same of a block device, by its kernel name (sda1) or its node; links are followed."""
-    return _asked(Walk(folders.mounts()).device(kernel_name(name)), ask_smart)
+    """Returns the layers of a block device, by kernel name (sda1) or node; follows links."""
+    return _with_smart(Walk(folders.mounts()).device(kernel_name(name)), ask_smart)
 
 
 def kernel_name(device: str) -> str:
-    """A block device's kernel name, of its node however that is called; a name stays as it is."""
+    """Returns the kernel name of a block device's node; a kernel name is returned unchanged."""
     if "/" not in device:
         return device
     try:
@@ -54,31 +62,31 @@ def kernel_name(device: str) -> str:
         return ""
 
 
-def _asked(found: List[Details], ask_smart: bool) -> List[Details]:
-    for layer in found:
-        told = block.read_smart(layer["name"]) if ask_smart and layer["kind"] == "disk" else {}
-        if told:
-            layer["smart"] = told
-    return found
+def _with_smart(stack: List[Details], ask_smart: bool) -> List[Details]:
+    for layer in stack:
+        smart = block.read_smart(layer["name"]) if ask_smart and layer["kind"] == "disk" else {}
+        if smart:
+            layer["smart"] = smart
+    return stack
 
 
 class Walk:
-    """One way down a stack; knows where it has been, so that a circle ends.
+    """One way down a stack, which visits no place twice.
 
-    mounts: those to look folders up in; sys_folder: what is /sys on a host.
+    mounts: the mounts of folders; sys_folder: /sys, or a recorded copy.
     """
 
     def __init__(self, mounts: Sequence[folders.MountEntry], sys_folder: Path = folders.SYS):
         self._mounts = list(mounts)
         self._sys = sys_folder
-        self._found: List[Details] = []
-        self._seen: Set[str] = set()
+        self._layers: List[Details] = []
+        self._visited: Set[str] = set()
 
     def folder(self, path: str) -> List[Details]:
-        """The mount that shows the folder, and what is below."""
+        """Returns the layers with the mount that shows the folder, and those below."""
         entry = folders.mount_of(os.path.realpath(path), self._mounts)
         if entry is None or not self._enter(f"mount {entry.point}"):
-            return self._found
+            return self._layers
         device = folders.device_of(entry, self._sys)
         layer = filesystem_layer(entry)
         below = [] if device is None else [device]
@@ -86,54 +94,54 @@ class Walk:
             below = _btrfs_members(device, self._sys) or below
             if len(below) > 1:
                 layer["members"] = below
-        self._found.append(layer)
+        self._layers.append(layer)
         for name in below:
             self.device(name)
-        upper = entry.told.get("upperdir") if entry.filesystem == "overlay" else None
+        upper = entry.option_values.get("upperdir") if entry.filesystem == "overlay" else None
         if upper is not None and is_visible(Path(upper)):
             self.folder(upper)
-        return self._found
+        return self._layers
 
     def device(self, name: str) -> List[Details]:
-        """A block device, and what is below."""
+        """Returns the layers with a block device, and those below."""
         layer = block.layer(name, self._sys) if self._enter(name) else None
         if layer is None:
-            return self._found
-        self._found.append(layer)
+            return self._layers
+        self._layers.append(layer)
         for each in block.below(name, self._sys):
             self.device(each)
         backing = layer.get("backing_file")
         if backing and is_visible(Path(backing)):
             self.folder(backing)
-        return self._found
+        return self._layers
 
     def _enter(self, place: str) -> bool:
-        if place in self._seen or len(self._found) >= MOST_LAYERS:
+        if place in self._visited or len(self._layers) >= MOST_LAYERS:
             return False
-        self._seen.add(place)
+        self._visited.add(place)
         return True
 
 
 def filesystem_layer(entry: folders.MountEntry) -> Details:
-    """A mount as a layer; `host` is the server of a network file system (no user, no path)."""
+    """Returns a mount as a layer; `host`: a network file system's server (no user, no path)."""
     filesystem = entry.filesystem
-    found: Details = {"name": filesystem, "kind": "filesystem", "filesystem": filesystem}
+    details: Details = {"name": filesystem, "kind": "filesystem", "filesystem": filesystem}
     if filesystem in MEMORY_FILESYSTEMS:
-        found["kind"] = "memory"
+        details["kind"] = "memory"
     elif filesystem in NETWORK_FILESYSTEMS:
-        found["kind"] = "network"
+        details["kind"] = "network"
         host = source_host(entry.source)
         if host:
-            found["host"] = host
+            details["host"] = host
     elif filesystem in ("fuse", "fuseblk") or filesystem.startswith("fuse."):
-        found["kind"] = "fuse"
+        details["kind"] = "fuse"
     if entry.options:
-        found["mount_options"] = entry.options
-    return found
+        details["mount_options"] = entry.options
+    return details
 
 
 def source_host(source: str) -> str:
-    """The server in a mount's source: `nas` of nas:/media and of //nas/media; empty: none."""
+    """Returns the server of a mount's source: `nas` of nas:/media and //nas/media; empty: none."""
     if source.startswith("//"):
         return source[2:].partition("/")[0]
     host, colon, _ = source.partition(":/")
@@ -141,7 +149,7 @@ def source_host(source: str) -> str:
 
 
 def _btrfs_members(device: str, sys_folder: Path) -> List[str]:
-    """All devices of the btrfs that one device belongs to (/sys/fs/btrfs/UUID/devices)."""
+    """Returns all devices of a device's btrfs (/sys/fs/btrfs/UUID/devices)."""
     for each in sorted(sys_folder.glob(f"fs/btrfs/*/devices/{device}")):
         return sorted(member.name for member in each.parent.iterdir())
     return []
@@ -149,14 +157,14 @@ def _btrfs_members(device: str, sys_folder: Path) -> List[str]:
 
 USB_2_BITS_PER_SECOND = 480_000_000
 ATTACHED = ("sata", "sas")
-"""Where write_cache is the disk's own: RAID cards, hypervisors and USB bridges tell another."""
+"""Transports with the disk's own write_cache; RAID cards and USB bridges report their own."""
 NARROW_RATIO = 0.9
-"""Of what it could; closer than that is rounding."""
+"""Share of the highest rate below which a link is narrow; above it is rounding."""
 RESYNCS = ("resync", "recover", "check", "repair", "reshape")
 
 
 def costly(layers: Sequence[Details]) -> Iterator[HostSetting]:
-    """What costs, of `layers(folder)`: as records.HostSetting, top first; never raises."""
+    """Yields the settings of `layers(folder)` that cost throughput, top first; never raises."""
     for layer in layers:
         for option, value, why, remedy in _of(layer):
             yield HostSetting(option, value, why, remedy)
@@ -194,10 +202,10 @@ def _of_raid(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     action = layer.get("sync_action")
     if action in RESYNCS:
         rate = _amount(layer, "sync_bytes_per_second")
-        at = f" at {rate / 1e6:.0f} MB/s" if rate else ""
+        rate_text = f" at {rate / 1e6:.0f} MB/s" if rate else ""
         why = "it keeps all disks of the RAID busy"
         remedy = "measure again when it has finished (see /proc/mdstat)"
-        yield f"{level} {name}", f"{action}{at}", why, remedy
+        yield f"{level} {name}", f"{action}{rate_text}", why, remedy
 
 
 def _of_disk(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
@@ -222,8 +230,8 @@ def _of_link(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
         yield f"USB of {name}", f"{usb / 1e6:.0f} Mbit/s", why, remedy
     rate, able = _amount(layer, "link_bits_per_second"), _amount(layer, "link_able_bits_per_second")
     if rate and able and rate < NARROW_RATIO * able:
-        most = f"{rate / 1e7:.0f} MB/s"
-        why = f"it carries at most {most}; disk and port support {able / 1e9:.1f} Gbit/s"
+        rate_text = f"{rate / 1e7:.0f} MB/s"
+        why = f"it carries at most {rate_text}; disk and port support {able / 1e9:.1f} Gbit/s"
         remedy = "check cable and backplane (the kernel log shows the errors)"
         yield f"SATA link of {name}", f"{rate / 1e9:.1f} Gbit/s", why, remedy
     pcie = layer.get("pcie")

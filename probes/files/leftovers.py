@@ -1,9 +1,9 @@
-"""What a killed run left on this host: what the journal names, and what has a run folder's name.
+"""Leftovers of killed runs on this host: those in the journal, and folders with a run's name.
 
-The journal is sure: it knows the very folder. Names alone prove nothing: a folder is ours only
-where all that lies in it is what a run puts there, and begins as a run's files do. What is young,
-in use or not wholly ours stays, and the reason is told; so does what lies on another host's disk,
-as this host sees neither who uses it there nor the clock that its age goes by.
+The journal is reliable: it identifies the folder. A name alone proves nothing: a folder is ours
+only where it contains nothing but a run's files, which begin as those do. A folder that is young,
+in use or not fully ours stays, and the reason is given; so does one on another host's disk, as this
+host sees neither its users there nor the clock of its age.
 """
 
 from __future__ import annotations
@@ -30,47 +30,47 @@ MOST_FOUND = 1000
 MOST_ENTRIES = 200_000
 FOLDER_SECONDS = 20.0
 SURE_SECONDS = 3600.0
-"""What is younger goes only where every process can be seen: one that is hidden may use it."""
+"""Age below which a leftover is removed only where no process is hidden: one may use it."""
 UNPROVEN = "no file in it begins as a run's do; if an older version left it, delete it by hand"
 THERE = "use bottleneck cleanup"
-"""Said of what lies on a share, which is looked at over SMB."""
+"""Remedy for a leftover on a share, which is examined over SMB."""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """Something that the journal names, or that has the name of what a run leaves."""
+    """Object in the journal, or with the name of a run's folder."""
 
     path: str
     why_left: str
-    """Why it is not ours to remove, or not now; empty: it may be removed."""
+    """Reason for which it stays, at least for now; empty: it may be removed."""
     files: int = 0
     size_bytes: int = 0
     age_seconds: float = 0.0
-    """Since anything in it was last changed; in the journal: since its run created it."""
+    """Age since its last change; of one in the journal, since its creation."""
     noted: bool = False
     """Whether the journal names it."""
 
 
 @dataclass(frozen=True)
 class OnShare:
-    """What to look for on a share (probes.smb.leftovers), and what to remove of it."""
+    """Search for leftovers on a share (probes.smb.leftovers), and the names to remove."""
 
     older_seconds: Number
     remove: Tuple[Text, ...] = ()
-    """Names that an earlier look gave: nothing else is looked at then."""
+    """Names from an earlier search: only they are examined then."""
 
 
 class Foreign(Exception):
-    """Something in a folder that no run puts there; the text names it."""
+    """A folder contains something that is not from a run; the text names it."""
 
 
 def find(folders: List[Folder], older_seconds: Number) -> List[Leftover]:
-    """What the journal names, and what lies directly in the folders, by path.
+    """Returns the leftovers in the journal and directly in the folders, by path.
 
-    older_seconds: what was changed since and is not in the journal is left alone. A folder that is
-    not there holds nothing; one that cannot be read is told as such.
+    older_seconds: a younger one that is not in the journal stays. A missing folder contains
+    nothing; an unreadable one is a Leftover with the reason.
     """
-    found: Dict[str, Leftover] = {}
+    by_path: Dict[str, Leftover] = {}
     users = _Users()
     for place in dict.fromkeys(os.path.realpath(each) for each in folders):
 
@@ -78,34 +78,34 @@ def find(folders: List[Folder], older_seconds: Number) -> List[Leftover]:
             return list(_in_folder(place, older_seconds, users))
 
         try:
-            seen = answered(place, time.monotonic() + FOLDER_SECONDS, look)
+            leftovers = answered(place, time.monotonic() + FOLDER_SECONDS, look)
         except NoAnswer as error:
-            seen = [Leftover(place, str(error))]
-        found.update({each.path: each for each in seen})
-    # What the journal is not sure of may be known by its name and what lies in it.
-    for each in _noted():
-        if each.path not in found or not each.why_left:
-            found[each.path] = each
-    return sorted(found.values(), key=lambda each: each.path)[:MOST_FOUND]
+            leftovers = [Leftover(place, str(error))]
+        by_path.update({each.path: each for each in leftovers})
+    # An object that the journal cannot identify may be identified by its name and content.
+    for each in _list_noted():
+        if each.path not in by_path or not each.why_left:
+            by_path[each.path] = each
+    return sorted(by_path.values(), key=lambda each: each.path)[:MOST_FOUND]
 
 
 def remove(path: LeftoverPath, older_seconds: Number) -> str:
-    """Looks at it again and removes it; empty, or why it or a part of it is still there."""
-    why = _noted_removed(path)
+    """Examines a leftover again and removes it; returns "", or why it or a part of it stays."""
+    why = _remove_noted(path)
     place, name = os.path.split(path)
     if why == "" or (why and not _is_there(path)):
         return why
     if not RUN.fullmatch(name):
         return why or "its name is not that of a leftover"
-    return _named_removed(place, name, older_seconds)
+    return _remove_by_name(place, name, older_seconds)
 
 
-def _noted_removed(path: str) -> Optional[str]:
-    """By the journal: empty, or why it stays; None: it does not name it."""
-    for facts, entry in journal.left(removal.RUN, removal.TREE):
+def _remove_noted(path: str) -> Optional[str]:
+    """Removes it by the journal; returns "", or why it stays; None: it has no entry."""
+    for facts, entry in journal.orphans(removal.RUN, removal.TREE):
         if journal.path_of(facts) == path:
             why = journal.remove(facts)
-            entry.close(gone=not why)
+            entry.close(is_removed=not why)
             return why
     return None
 
@@ -118,18 +118,18 @@ def _is_there(path: str) -> bool:
         return False
 
 
-def _named_removed(place: str, name: str, older_seconds: float) -> str:
-    """By its name, if all that is in it is a run's; empty, or why it stays."""
+def _remove_by_name(place: str, name: str, older_seconds: float) -> str:
+    """Removes it by its name, if all of its content is a run's; returns "", or why it stays."""
     try:
         parent = removal.opened(place)
     except FileNotFoundError:
         return ""
     try:
-        told = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        seen = _seen(parent, os.path.realpath(place), name, older_seconds, _Users())
-        if seen.why_left:
-            return seen.why_left
-        facts = {"kind": removal.RUN, "name": name, "dev": told.st_dev, "ino": told.st_ino}
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        leftover = _examine(parent, os.path.realpath(place), name, older_seconds, _Users())
+        if leftover.why_left:
+            return leftover.why_left
+        facts = {"kind": removal.RUN, "name": name, "dev": status.st_dev, "ino": status.st_ino}
         became = removal.remove(parent, facts)
         return "it was replaced meanwhile" if became == removal.OTHER else ""
     except FileNotFoundError:
@@ -140,8 +140,8 @@ def _named_removed(place: str, name: str, older_seconds: float) -> str:
         os.close(parent)
 
 
-def _noted() -> Iterator[Leftover]:
-    for facts, _ in journal.left(removal.RUN, removal.TREE, journal.SHARE):
+def _list_noted() -> Iterator[Leftover]:
+    for facts, _ in journal.orphans(removal.RUN, removal.TREE, journal.SHARE):
         if facts["kind"] == journal.SHARE:
             place = journal.path_of(facts).replace("\\", "/").rpartition("/")[0]
             why: Optional[str] = f"it is on a share: {THERE} {place}"
@@ -163,24 +163,24 @@ def _in_folder(place: str, older_seconds: float, users: _Users) -> Iterator[Left
     try:
         for name in filter(RUN.fullmatch, os.listdir(parent)):
             with contextlib.suppress(FileNotFoundError):  # gone meanwhile
-                yield _seen(parent, place, name, older_seconds, users)
+                yield _examine(parent, place, name, older_seconds, users)
     except OSError as error:
         yield Leftover(place, _words(error))
     finally:
         os.close(parent)
 
 
-def _seen(parent: int, place: str, name: str, older_seconds: float, users: _Users) -> Leftover:
-    """One candidate, wholly looked through; nothing is changed.
+def _examine(parent: int, place: str, name: str, older_seconds: float, users: _Users) -> Leftover:
+    """Examines all of one candidate, without changes.
 
-    Errors: FileNotFoundError, where it is gone; another OSError, where it cannot even be asked for.
+    Errors: FileNotFoundError, where it is gone; another OSError, where stat(2) fails.
     """
     path = os.path.join(place, name)  # noqa: PTH118 - a name that is no UTF-8 stays as it is
-    told = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    files, size, changed = 0, 0, max(told.st_mtime, told.st_ctime)
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    files, size, changed = 0, 0, max(status.st_mtime, status.st_ctime)
     why = ""
     try:
-        for each in _files(parent, name, told):
+        for each in _files(parent, name, status):
             files, size = files + 1, size + each.st_size
             changed = max(changed, each.st_mtime, each.st_ctime)
         why = users.of(path) or _on_other_host(place)
@@ -204,66 +204,66 @@ def _seen(parent: int, place: str, name: str, older_seconds: float, users: _User
     return Leftover(path, why, files, size, age)
 
 
-def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]:
-    """The files in it. Raises Foreign where it, or anything in it, is not what a run makes."""
-    # A file server writes it for whoever logged in; root alone removes it then.
-    if told.st_uid != os.geteuid() and os.geteuid() != 0:
+def _files(parent: int, name: str, status: os.stat_result) -> List[os.stat_result]:
+    """Returns the files in a folder. Raises Foreign where anything in it is not a run's."""
+    # A file server writes as the user that logged in; only root can remove the folder then.
+    if status.st_uid != os.geteuid() and os.geteuid() != 0:
         raise Foreign("it belongs to another user")
-    if not stat.S_ISDIR(told.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise Foreign(f"{name!r} is not a folder")
-    if told.st_dev != os.fstat(parent).st_dev:
+    if status.st_dev != os.fstat(parent).st_dev:
         raise Foreign(f"a file system is mounted at {name!r}")
-    found = []
+    statuses = []
     with descriptor(removal.opened(name, parent)) as folder:
         names = sorted(os.listdir(folder), key=payload.first)
         run_names = removal.run_files(name)
         for each in names:
-            found.append(os.stat(each, dir_fd=folder, follow_symlinks=False))
-            if not removal.is_run_file(folder, each, found[-1], run_names):
+            statuses.append(os.stat(each, dir_fd=folder, follow_symlinks=False))
+            if not removal.is_run_file(folder, each, statuses[-1], run_names):
                 raise Foreign(f"it contains {each!r}, which is not from a run")
-            if not stat.S_ISREG(found[-1].st_mode):
+            if not stat.S_ISREG(statuses[-1].st_mode):
                 raise Foreign(f"{each!r} is not a regular file")
-            if found[-1].st_nlink > 1:
+            if statuses[-1].st_nlink > 1:
                 raise Foreign(f"{each!r} has another hard link")
-            if len(found) > MOST_ENTRIES:
+            if len(statuses) > MOST_ENTRIES:
                 raise Foreign(f"it contains more than {MOST_ENTRIES} entries")
         if not payload.proves(removal.head(folder, each)[0] for each in names):
             raise Foreign(UNPROVEN)
-    return found
+    return statuses
 
 
 def _on_other_host(place: str) -> str:
-    """Why what lies in a folder has no age that this host knows; empty: it has one."""
-    told = folders.read_mount(place)
-    if told is None or not told.remote:
+    """Returns why this host cannot know the age of a folder's content; empty: it can."""
+    mount = folders.read_mount(place)
+    if mount is None or not mount.remote:
         return ""
-    why = f"it is on another host ({told.filesystem}), with other users and another clock"
-    if told.server is None or told.share is None:
+    why = f"it is on another host ({mount.filesystem}), with other users and another clock"
+    if mount.server is None or mount.share is None:
         return f"{why}: run this there"
-    folder = "".join("/" + each for each in told.folder.split("\\") if each)
-    return f"{why}: {THERE} //{told.server}/{told.share}{folder}"
+    folder = "".join("/" + each for each in mount.folder.split("\\") if each)
+    return f"{why}: {THERE} //{mount.server}/{mount.share}{folder}"
 
 
 class _Users:
-    """The processes of this host and what each has open, read once where it is wanted at all."""
+    """The processes of this host and their open files, read once and only on demand."""
 
     @functools.cached_property
-    def _seen(self) -> Dict[int, ProcessStat]:
+    def _processes(self) -> Dict[int, ProcessStat]:
         return reader().processes()
 
     @functools.cached_property
     def _open(self) -> Dict[int, List[bytes]]:
-        return {pid: _open_paths(pid) for pid in self._seen if pid != os.getpid()}
+        return {pid: _open_paths(pid) for pid in self._processes if pid != os.getpid()}
 
     @property
     def all_are_seen(self) -> bool:
-        """Whether no process is hidden, and of none what it has open."""
-        return os.geteuid() == 0 and processes.sees_all(self._seen)
+        """Whether no process is hidden, nor any process's open files."""
+        return os.geteuid() == 0 and processes.sees_all(self._processes)
 
     def of(self, path: str) -> str:
-        """Why a folder is in use; empty: it is not.
+        """Returns why a folder is in use; empty: it is not.
 
-        Its name is random: who has a folder of that name open means it, by whatever path.
+        Its name is random: an open folder of that name is it, by whatever path.
         """
         if os.path.basename(path) in journal.living():  # noqa: PTH119
             return "its run is still active"
@@ -271,25 +271,25 @@ class _Users:
         try:
             for pid, paths in self._open.items():
                 if any(name + b"/" in each + b"/" for each in paths):
-                    return f"process {pid} ({self._seen[pid].name}) has it open"
+                    return f"process {pid} ({self._processes[pid].name}) has it open"
         except OSError:
             return "this host does not show which process uses it"
         return ""
 
 
 def _open_paths(pid: int) -> List[bytes]:
-    """Where a process that we may look at works, and what it has open.
+    """Returns the current folder and open files of a process that we may look at.
 
-    What it closed meanwhile is left out; whether we may look at all is for sees_all() to tell.
+    Files that it closes meanwhile are missing; sees_all() says whether we may look at all.
     """
     links = [f"/proc/{pid}/cwd"]
     with contextlib.suppress(OSError):
         links += [f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd")]
-    found = []
+    paths = []
     for link in links:
         with contextlib.suppress(OSError):
-            found.append(os.readlink(link.encode()))  # noqa: PTH115 - as bytes
-    return found
+            paths.append(os.readlink(link.encode()))  # noqa: PTH115 - as bytes
+    return paths
 
 
 def _words(error: OSError) -> str:

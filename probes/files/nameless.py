@@ -1,6 +1,6 @@
 """Files without a name: the kernel removes them at their last close, kill -9 included.
 
-And where a run's temporary folders lie: TMPDIR takes the place of /tmp and of /var/tmp alike
+Also the place of a run's temporary folders: TMPDIR replaces both /tmp and /var/tmp
 (file-hierarchy(7)).
 """
 
@@ -19,11 +19,11 @@ from probes.core.stage import Refused
 from probes.system.platform import os
 
 WITHOUT_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
-"""What vfat, NFS, FUSE and kernels before 3.11 answer to O_TMPFILE."""
+"""Errors of vfat, NFS, FUSE and kernels before 3.11 for O_TMPFILE."""
 
 
 def create(folder: str) -> int:
-    """Descriptor (O_RDWR, mode 0600) of a new, empty, nameless file in folder.
+    """Creates an empty, nameless file in folder; returns its descriptor (O_RDWR, mode 0600).
 
     O_TMPFILE where the file system knows it; else a random name, created exclusively and unlinked
     at once. An existing file is never opened. Raises OSError of the folder: missing, not
@@ -40,10 +40,10 @@ def create(folder: str) -> int:
 
 
 def writable_folder(folder: Folder) -> str:
-    """Where on a folder's file system this user may make nameless files: there, or elsewhere.
+    """Returns a folder on the folder's file system in which this user may create nameless files.
 
-    A folder above it, this user's home or one for temporary files: no name appears in those.
-    Raises Refused ("permission") where it may in none.
+    Itself, a folder above it, this user's home or one for temporary files: no name appears in
+    those. Raises Refused ("permission") where there is none.
     """
     with suppress(OSError):
         os.close(create(folder))
@@ -78,5 +78,5 @@ ON_DISK = "/var/tmp"
 
 
 def on_disk() -> str:
-    """For what has to lie on a disk, where /tmp may be memory: /var/tmp, or what TMPDIR names."""
+    """Returns a temporary folder on a disk, where /tmp may be memory: TMPDIR or /var/tmp."""
     return tempfile.gettempdir() if os.environ.get("TMPDIR") else ON_DISK

@@ -1,6 +1,6 @@
 """A folder with a name that a run creates on this host, and removes.
 
-In order, we remove it. Of a run that was killed the next one does, from the journal, or `cleanup`.
+That of a killed run is removed by the next run, from the journal, or by `cleanup`.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ PAUSE_SECONDS = 0.02
 
 
 class OwnFolder:
-    """One that is about to be created, or there, or gone again."""
+    """Folder of a run, before its creation, during its life and after its removal."""
 
     def __init__(self, kind: str, folder: str, name: str) -> None:
-        """kind: RUN, TREE; folder: an existing one. Errors: OSError of that."""
+        """Takes a kind (RUN, TREE), an existing folder for it, and a name. Errors: OSError."""
         self._facts: removal.Facts = {"kind": kind, "name": name}
         place = os.path.realpath(folder)
         self._parent = removal.opened(place)
         self._pin: Optional[int] = None
         self._there = False
-        told = os.fstat(self._parent)
-        # That others' leftovers cannot be removed is no reason to measure nothing.
+        status = os.fstat(self._parent)
+        # Leftovers that cannot be removed are no reason to measure nothing.
         with suppress(OSError):
             journal.sweep()
         self._entry = journal.enter(
-            kind, place, name, folder_dev=told.st_dev, folder_ino=told.st_ino
+            kind, place, name, folder_dev=status.st_dev, folder_ino=status.st_ino
         )
 
     @property
     def is_noted(self) -> bool:
-        """Whether the next run would find what this one leaves where it is killed."""
-        return self._entry.kept
+        """Whether the next run would find the folder if this one is killed."""
+        return self._entry.has_file
 
     def create(self) -> None:
-        """Makes it, closed to others. Errors: OSError, of what is no folder of ours then."""
-        # From here on, as nobody knows what a call did that never comes back.
+        """Creates it, closed to others. Errors: OSError; then there is no folder of ours."""
+        # Before the call: one that never returns may have created it.
         self._there = True
         try:
             os.mkdir(self._facts["name"], 0o700, dir_fd=self._parent)
@@ -58,36 +58,36 @@ class OwnFolder:
         self.adopt()
 
     def adopt(self) -> None:
-        """Takes an existing one as made for this run: by somebody else, as a file server."""
+        """Adopts an existing folder that another, as a file server, created for this run."""
         self._there = True
         self._pin = removal.opened(self._facts["name"], self._parent)
-        told = os.fstat(self._pin)
-        self._tell({"dev": told.st_dev, "ino": told.st_ino})
+        status = os.fstat(self._pin)
+        self._tell({"dev": status.st_dev, "ino": status.st_ino})
 
     def new_file(self, name: str) -> int:
-        """Descriptor of a new file in it, to read and write. Errors: OSError."""
+        """Creates a file in it; returns its descriptor, to read and write. Errors: OSError."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         return os.open(name, flags, 0o600, dir_fd=self.pin)
 
     @property
     def pin(self) -> int:
-        """Descriptor of it once it is there, whatever has its name by now."""
+        """Descriptor of the created folder, whatever has its name by now."""
         assert self._pin is not None
         return self._pin
 
     def empty(self) -> None:
-        """Removes what lies in it, whatever has its name by now. Errors: OSError."""
+        """Removes its content, whatever has its name by now. Errors: OSError."""
         removal.empty(self.pin, self._facts, self._facts["dev"])
 
     def ends_first(self, leader: int) -> None:
-        """Names a process group, by its leader, that has to end before the folder can go."""
+        """Sets a process group, by its leader, that has to end before the folder is removed."""
         started = removal.started_ticks(leader)
         if started is not None:
             space = removal.pid_space()
             self._tell({"leader": leader, "started": started, "pid_space": space})
 
     def remove(self, seconds: float = 0.0) -> None:
-        """Removes it; tries again for so long. Errors: OSError, of what stays."""
+        """Removes it; retries for some seconds. Errors: OSError of the part that stays."""
         until = time.monotonic() + seconds
         while self._there:
             try:
@@ -99,14 +99,14 @@ class OwnFolder:
                     raise
                 time.sleep(PAUSE_SECONDS)
 
-    def gone(self) -> None:
-        """Says that somebody else removes it, or that it never was."""
+    def disown(self) -> None:
+        """Leaves its removal to another, or records that it was never created."""
         self._there = False
 
     def close(self) -> None:
-        """Leaves what is still there to the journal."""
-        self._entry.close(gone=not self._there)
-        # A removal that hangs in a mount still has them: their numbers may be nothing else's.
+        """Closes it; leaves a folder that still exists to the journal."""
+        self._entry.close(is_removed=not self._there)
+        # A removal that hangs in a mount still uses them: the numbers must not be used again.
         for fd in (self._pin, self._parent):
             if fd is not None and not self._there:
                 os.close(fd)
@@ -118,18 +118,18 @@ class OwnFolder:
 
 @contextmanager
 def own_folder(kind: str, folder: str, name: str) -> Iterator[OwnFolder]:
-    """One that does not outlive the block, or us."""
-    made = OwnFolder(kind, folder, name)
+    """Yields a folder that does not outlive the block, or this process."""
+    new_folder = OwnFolder(kind, folder, name)
     try:
-        yield made
+        yield new_folder
     finally:
-        made.close()
+        new_folder.close()
 
 
 T = TypeVar("T")
 
 ANSWER_SECONDS = 10.0
-"""What a step before or after a copy may take in a mount."""
+"""Limit of a step before or after a copy in a mount."""
 REMOVE_SECONDS = 4.0
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM)
@@ -143,12 +143,12 @@ KNOWN_ERRORS = (
     errno.ENOENT,
     errno.ENOTDIR,
 )
-"""What refused() has a sentence for."""
+"""Errors for which refused() has a message."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Whose folder, and what is put into it."""
+    """Folder on a mounted share, and the source file in it."""
 
     folder: Folder
     """The mounted share, or a folder on it."""
@@ -156,19 +156,19 @@ class Setting:
     """Hex id of the run."""
     size_bytes: Size
     seconds: Seconds
-    """The source file ends early when writing it has taken so long."""
+    """Time after which writing the source file ends early."""
     seed: Text
-    """Of the payload, hex."""
+    """Seed of the payload, hex."""
     parts: Count = 1
     """See free_space.fitting."""
 
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
-    """Creates bottleneck-RUN in the folder, with a source file of payload, and keeps both.
+    """Creates bottleneck-RUN in the folder, with a source file of payload, for the block.
 
-    Yields its path as folder, and facts: size_bytes (what fits and could be written in time),
-    seconds (of that writing), free_bytes and total_bytes (0: the mount does not tell). Errors:
+    Yields its path as folder, and facts: size_bytes (as fits and was written in time), seconds (of
+    that writing), free_bytes and total_bytes (0: not reported by the mount). Errors:
     Refused ("usage", "permission", "space", "unreachable"), Unavailable (no room for 4 MiB);
     OSError where something may be left.
     """
@@ -176,19 +176,19 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     check_name(name)
     with ExitStack() as stack:
         with speaking_of(setting.folder):
-            made = waited(setting.folder, lambda: OwnFolder(removal.RUN, setting.folder, name))
-            stack.callback(made.close)
-            free, total = waited(setting.folder, lambda: free_space.told(setting.folder))
+            folder = waited(setting.folder, lambda: OwnFolder(removal.RUN, setting.folder, name))
+            stack.callback(folder.close)
+            free, total = waited(setting.folder, lambda: free_space.space_of(setting.folder))
             size_bytes = free_space.fitting_in(
                 setting.size_bytes, setting.folder, free, total, setting.parts
             )
             path = os.path.join(setting.folder, name)  # noqa: PTH118
             opened: list[int] = []
-            stack.callback(_removed, path, made, opened)
-            waited(setting.folder, made.create)
-            opened.append(waited(setting.folder, lambda: made.new_file(source_name(name))))
+            stack.callback(_remove, path, folder, opened)
+            waited(setting.folder, folder.create)
+            opened.append(waited(setting.folder, lambda: folder.new_file(source_name(name))))
             began = time.monotonic()
-            written = _filled(opened[0], setting, size_bytes)
+            written = _fill(opened[0], setting, size_bytes)
             seconds = time.monotonic() - began
         facts = {
             "size_bytes": written,
@@ -201,7 +201,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
 
 @contextmanager
 def speaking_of(folder: str) -> Iterator[None]:
-    """A block whose OSErrors and silences in that folder become what a user has to mend."""
+    """Turns the block's OSErrors and timeouts in a folder into messages with a remedy."""
     try:
         yield
     except NoAnswer as error:
@@ -214,7 +214,7 @@ REMOUNT = "umount it, then mount it again"
 
 
 def refused(folder: str, error: OSError) -> Exception:
-    """What a user has to mend in a folder, one line; other errors with the folder's name."""
+    """Returns an error in a folder with its remedy, one line; others with the folder's name."""
     code, words = error.errno, (error.strerror or str(error)).lower()
     if code in NO_ROOM:
         return Refused("space", f"{folder}: {words}; free some space or use a smaller --size")
@@ -234,11 +234,11 @@ def refused(folder: str, error: OSError) -> Exception:
 
 
 def waited(folder: str, work: Callable[[], T]) -> T:
-    """What work() returns or raises, where the folder's mount answers in time; else NoAnswer."""
+    """Returns the result of work(), where the folder's mount answers in time; else NoAnswer."""
     return answered(folder, time.monotonic() + ANSWER_SECONDS, work)
 
 
-def _filled(fd: int, setting: Setting, size_bytes: int) -> int:
+def _fill(fd: int, setting: Setting, size_bytes: int) -> int:
     now = time.monotonic()
 
     def fill() -> int:
@@ -247,18 +247,18 @@ def _filled(fd: int, setting: Setting, size_bytes: int) -> int:
     return answered(setting.folder, now + setting.seconds + ANSWER_SECONDS, fill)
 
 
-def _removed(path: str, made: OwnFolder, opened: list[int]) -> None:
-    """Removes the folder; what then may be left is in the journal."""
+def _remove(path: str, folder: OwnFolder, opened: list[int]) -> None:
+    """Removes the folder; the journal has what may remain."""
 
     def work() -> None:
         for fd in opened:
-            # What was not sent yet would be sent first, and its thread may still write.
+            # Unsent data would be sent first, and its thread may still write.
             with contextlib.suppress(OSError):
                 os.ftruncate(fd, 0)
             # First: NFS and FUSE only hide an open file, and its folder would stay.
             with contextlib.suppress(OSError):
                 os.close(fd)
-        made.remove(REMOVE_SECONDS / 2)
+        folder.remove(REMOVE_SECONDS / 2)
 
     try:
         answered(path, time.monotonic() + REMOVE_SECONDS, work)

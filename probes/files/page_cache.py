@@ -1,6 +1,6 @@
-"""Putting a file into the page cache or out of it, and proving which.
+"""Puts a file into the page cache or out of it, and proves it.
 
-posix_fadvise(DONTNEED) works for any reader of a file, but drops clean pages alone: fsync comes
+posix_fadvise(DONTNEED) works for any reader of a file, but drops only clean pages: fsync comes
 first. On tmpfs nothing can be dropped: the page cache is the file, and state() says so.
 """
 
@@ -27,7 +27,7 @@ FOLIO_BYTES = 4 << 20
 """A multiple of every size that the page cache's folios have, and they are aligned to it."""
 DOUBT_RATIO = 0.001
 STRAY_RATIO = 0.01
-"""Where reading ahead may have left a few pages of a file that was already open."""
+"""Tolerated share where read-ahead may have cached a few pages of an open file."""
 EVICT_TRIES = 3
 EVICT_PAUSE_SECONDS = 0.01
 EVICT_SECONDS = 2.0
@@ -40,12 +40,12 @@ show. statfs(2)."""
 
 @dataclass(frozen=True)
 class CacheState:
-    """How much of a file the page cache holds."""
+    """Share of a file in the page cache."""
 
     cached_ratio: float
     """Cached pages over the pages of the file."""
     dirty_bytes: int | None
-    """Dirty or under write-back; None: the kernel is too old to tell (mincore)."""
+    """Bytes dirty or under write-back; None: the kernel is too old (mincore)."""
 
 
 class _Range(ctypes.Structure):
@@ -60,17 +60,17 @@ class _Counts(ctypes.Structure):
 
 
 LIBC: Any = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
-"""For calls that Python has none of."""
+"""C library, for calls that Python lacks."""
 
 
 def evict(fd: int, first_bytes: int = 0) -> None:
-    """Write the file's dirty pages and drop its first bytes from the page cache; 0: all of it.
+    """Writes the file's dirty pages and drops its first bytes from the page cache; 0: all of it.
 
     Waits up to 2 s for pages that are still being read ahead. No error where it has no effect
-    (tmpfs, a system without posix_fadvise): state() tells.
+    (tmpfs, a system without posix_fadvise): state() shows it.
     """
     size_bytes = first_bytes or os.fstat(fd).st_size
-    # A large folio that reaches over the end would be kept whole (mm/truncate.c).
+    # A large folio that extends beyond the end would stay in full (mm/truncate.c).
     reach = -(-first_bytes // FOLIO_BYTES) * FOLIO_BYTES
     until = time.monotonic() + EVICT_SECONDS
     without_effect = 0
@@ -80,18 +80,18 @@ def evict(fd: int, first_bytes: int = 0) -> None:
             os.fsync(fd)
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(fd, 0, reach, os.POSIX_FADV_DONTNEED)
-        told = state(fd, size_bytes)
-        if told is None or told.cached_ratio == 0 or time.monotonic() >= until:
+        cache = state(fd, size_bytes)
+        if cache is None or cache.cached_ratio == 0 or time.monotonic() >= until:
             return
-        without_effect = without_effect + 1 if told.cached_ratio == 1 else 0
+        without_effect = without_effect + 1 if cache.cached_ratio == 1 else 0
         time.sleep(EVICT_PAUSE_SECONDS)
 
 
 def pass_by(fd: int) -> bool:
-    """Has the descriptor's reads and writes pass the page cache; False: it still has its way.
+    """Has the descriptor's reads and writes bypass the page cache; False: not possible.
 
-    They are of whole pages then, at page starts in memory. Source: O_DIRECT of open(2), F_NOCACHE
-    of macOS' fcntl(2), FILE_FLAG_NO_BUFFERING of Windows.
+    They have to be of full pages then, at page starts in memory. Source: O_DIRECT of open(2),
+    F_NOCACHE of macOS' fcntl(2), FILE_FLAG_NO_BUFFERING of Windows.
     """
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
@@ -109,7 +109,7 @@ def pass_by(fd: int) -> bool:
 
 
 def warm(fd: int, size_bytes: int) -> None:
-    """Read the first size_bytes of the file through the page cache."""
+    """Reads the first size_bytes of the file through the page cache."""
     buffer = bytearray(STEP_BYTES)
     view = memoryview(buffer)
     offset = 0
@@ -121,28 +121,28 @@ def warm(fd: int, size_bytes: int) -> None:
 
 
 def bring(fd: int, size_bytes: int, cached: bool) -> None:
-    """A file of that size into the page cache, or out of it."""
+    """Puts a file of that size into the page cache, or out of it."""
     if cached:
         warm(fd, size_bytes)
     else:
         evict(fd, size_bytes)
 
 
-def found(fd: int, size_bytes: int, cached: bool) -> Details:
-    """What the cache holds of a file to be copied, and whether that is what was wanted."""
-    told = state(fd, size_bytes)
+def describe_cache(fd: int, size_bytes: int, cached: bool) -> Details:
+    """Returns the cached share of a file to be copied, and whether it is as requested."""
+    cache = state(fd, size_bytes)
     return {
-        "proven": proven(told, cached, STRAY_RATIO),
-        "cached_ratio_before": None if told is None else told.cached_ratio,
+        "proven": proven(cache, cached, STRAY_RATIO),
+        "cached_ratio_before": None if cache is None else cache.cached_ratio,
     }
 
 
 def state(fd: int, size_bytes: int) -> CacheState | None:
-    """Cached and dirty part of the first size_bytes; None where the kernel cannot or may not tell.
+    """Returns the cached and dirty part of the first size_bytes; None: not reported.
 
     cachestat(2) needs Linux 6.5 and, unless root, ownership of the file or the right to write it.
-    On older kernels mincore(2), which tells the truth to owner and root alone. None too on file
-    systems that cache elsewhere.
+    On older kernels mincore(2), which is exact for owner and root alone. None too on file systems
+    that cache elsewhere.
     """
     pages = -(-size_bytes // PAGE_BYTES)
     if pages == 0:
@@ -161,25 +161,25 @@ def state(fd: int, size_bytes: int) -> CacheState | None:
     return None
 
 
-def proven(told: CacheState | None, cached: bool, doubt_ratio: float = DOUBT_RATIO) -> bool:
-    """Whether what the cache held was what was wanted: all of the file, or none of it.
+def proven(cache: CacheState | None, cached: bool, doubt_ratio: float = DOUBT_RATIO) -> bool:
+    """Whether the cache had as requested all of the file, or none of it.
 
-    doubt_ratio: how much of it may be on the other side all the same.
+    doubt_ratio: tolerated share of the file in the other state.
     """
-    if told is None:
+    if cache is None:
         return False
-    ratio = told.cached_ratio
+    ratio = cache.cached_ratio
     return ratio >= 1 - doubt_ratio if cached else ratio <= doubt_ratio
 
 
 def _filesystem_number(fd: int) -> int | None:
-    """f_type of fstatfs(2), its first word; None: cannot be told."""
-    told = (ctypes.c_long * 64)()
-    return told[0] & 0xFFFFFFFF if LIBC.fstatfs(fd, told) == 0 else None
+    """Returns f_type of fstatfs(2), its first word; None: unknown."""
+    words = (ctypes.c_long * 64)()
+    return words[0] & 0xFFFFFFFF if LIBC.fstatfs(fd, words) == 0 else None
 
 
 def _resident_pages(fd: int, size_bytes: int) -> int | None:
-    """Pages of the file in memory by mincore(2); None where it cannot be mapped."""
+    """Returns the pages of the file in memory by mincore(2); None: it cannot be mapped."""
     shared, readable = 1, 1
     LIBC.mmap.restype = ctypes.c_void_p
     resident = 0

@@ -10,7 +10,7 @@ from probes.files.removal import MAGIC
 MARK_BYTES = 64
 """Length of mark()."""
 MOST_HEADS = 3
-"""So many files of a folder may be cut off before its end; of more, one has to have it."""
+"""Number of files that may all end before MAGIC is complete; of more, one has to have it."""
 PERIOD_BYTES = 4 * 1024 * 1024 + 4096 + 64
 """No power of two: the same block comes back at the same alignment after 65601 blocks only."""
 
@@ -18,7 +18,7 @@ LONGEST_BLOCK_BYTES = 8 * 1024 * 1024
 
 
 def ring(seed: bytes) -> memoryview:
-    """Payload of PERIOD_BYTES, MAGIC and SHAKE-128 of seed, repeated: any block is one slice.
+    """Returns payload of PERIOD_BYTES, MAGIC and SHAKE-128 of seed, repeated: a block is a slice.
 
     12 MiB in memory, 30 ms of one core. Source: FIPS 202.
     """
@@ -30,13 +30,13 @@ def ring(seed: bytes) -> memoryview:
 def mark(seed: bytes) -> bytes:
     """Returns the first MARK_BYTES of a run's payload: a file that begins with them is the run's.
 
-    Nobody without the seed writes them, but whoever may write to the file copies them.
+    They need the seed to be computed, but anybody who can read the file can copy them.
     """
     return MAGIC + hashlib.shake_128(seed).digest(MARK_BYTES - len(MAGIC))
 
 
 def block(ring: memoryview, offset: int, size: int) -> memoryview:
-    """The size bytes that belong at offset of the file, without copying; size <= 8 MiB."""
+    """Returns the size bytes that belong at offset of the file, no copy; size <= 8 MiB."""
     if size > LONGEST_BLOCK_BYTES:
         raise ValueError(f"a block has at most {LONGEST_BLOCK_BYTES} bytes, not {size}")
     start = offset % PERIOD_BYTES
@@ -44,13 +44,13 @@ def block(ring: memoryview, offset: int, size: int) -> memoryview:
 
 
 def matches(ring: memoryview, offset: int, view: memoryview) -> bool:
-    """Whether view holds what belongs at offset of the file; len(view) <= 8 MiB."""
+    """Whether view has the payload of that offset of the file; len(view) <= 8 MiB."""
     if len(view) > LONGEST_BLOCK_BYTES:
         raise ValueError(f"a block has at most {LONGEST_BLOCK_BYTES} bytes, not {len(view)}")
-    whole = ring.obj
-    assert isinstance(whole, bytes)
+    content = ring.obj
+    assert isinstance(content, bytes)
     # bytes.startswith is a memcmp on any buffer; == of two memoryviews goes byte by byte
-    return whole.startswith(view, offset % PERIOD_BYTES)
+    return content.startswith(view, offset % PERIOD_BYTES)
 
 
 def first(name: str) -> Tuple[bool, str]:

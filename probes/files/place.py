@@ -1,4 +1,4 @@
-"""Where on its disk a file lies, by the extents that its file system tells (FIEMAP)."""
+"""Place of a file on its disk, by the extents that its file system reports (FIEMAP)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probes.system.platform import os
 
 MOST_SPANS = 32
 SHORT_GAP_BYTES = 1 << 20
-"""A disc lets so much pass under its head in less time than it takes to go elsewhere."""
+"""Gap that passes under a disc's head in less time than a seek takes."""
 
 ADDRESSED = frozenset(("ext2", "ext3", "ext4", "xfs", "f2fs", "ntfs3", "gfs2", "ocfs2", "nilfs2"))
 """File systems whose extents are addresses on the one device below; those of btrfs are not."""
@@ -23,45 +23,44 @@ _SYS = Path("/sys")
 
 
 class Volume(NamedTuple):
-    """The block device that a file system lies on."""
+    """Block device of a file system."""
 
     name: str
-    """Kernel's."""
+    """Kernel name."""
     size_bytes: int
     whole_name: str
-    """The disk that it is a partition of; empty: it is none."""
+    """Disk that it is a partition of; empty: it is no partition."""
     whole_bytes: int
     start_bytes: int
-    """Where the partition begins on that disk."""
+    """Start of the partition on that disk."""
 
 
 def place(fd: int, flush: bool = False) -> Optional[Details]:
-    """Where an open file's data lie on the device under its file system.
+    """Returns the place of an open file's data on the device under its file system.
 
-    flush: write what is dirty first, so that it has a place; for files of our own alone.
+    flush: write dirty data first, so that it has a place; only for files of our own.
 
     Keys: device, device_bytes (None: no block device below), size_bytes of the file, bytes of it
     that have a place there, unwritten_bytes (read as zeros without the disk; None: not all looked
-    at), fragments (separate pieces), short_gaps (how many of them follow within 1 MiB after the
-    one before), short_gaps_bytes (what lies between those), complete (False: all this is of its
-    first 200,000 extents), located: whether the positions are real; then from_ratio, to_ratio,
-    centre_ratio of the device, 0 its first byte, the outer edge of a spinning disc; spans: at most
-    the 32 longest pieces in the file's order; and whole, the same of the disk where the device is
-    a partition.
-    None where the file system tells no extents.
+    at), fragments (separate pieces), short_gaps (number of pieces within 1 MiB after the previous
+    one), short_gaps_bytes (sum of those gaps), complete (False: all this is of its first 200,000
+    extents), located: whether the positions are real; then from_ratio, to_ratio, centre_ratio of
+    the device, 0 its first byte, the outer edge of a spinning disc; spans: at most the 32 longest
+    pieces in the file's order; and whole, these ratios of the disk where the device is a partition.
+    None: the file system reports no extents.
     """
-    told = read_extents(fd, flush)
-    if told is None:
+    file_map = read_extents(fd, flush)
+    if file_map is None:
         return None
     status = os.fstat(fd)
     filesystem, name = under(status.st_dev)
     volume = _volume(name) if name else None
     real = filesystem in ADDRESSED and name is not None and not _is_scattered(name)
-    return describe(told, status.st_size, volume, real)
+    return describe(file_map, status.st_size, volume, real)
 
 
 def under(device_number: int) -> Tuple[Optional[str], Optional[str]]:
-    """File system and kernel name of the block device of a file, by its st_dev; None: not known."""
+    """Returns file system and kernel name of a file's block device, by st_dev; None: unknown."""
     number = f"{os.major(device_number)}:{os.minor(device_number)}"
     for entry in folders.mounts():
         if entry.device_number == number:
@@ -69,25 +68,25 @@ def under(device_number: int) -> Tuple[Optional[str], Optional[str]]:
     return None, None
 
 
-def describe(told: FileMap, size_bytes: int, volume: Optional[Volume], real: bool) -> Details:
-    """The record of place() from what was read; pure.
+def describe(file_map: FileMap, size_bytes: int, volume: Optional[Volume], real: bool) -> Details:
+    """Returns the record of place() from a file's extents; pure.
 
     real: the extents' addresses are places on the volume.
     """
-    found = pieces(told.extents, size_bytes)
-    ends = [each.physical_bytes + each.length_bytes for each in found]
+    parts = pieces(file_map.extents, size_bytes)
+    ends = [each.physical_bytes + each.length_bytes for each in parts]
     # an address behind the device's end belongs to something else
-    located = real and volume is not None and bool(found) and max(ends) <= volume.size_bytes
-    unwritten = unwritten_bytes(told.extents, size_bytes) if told.complete else None
+    located = real and volume is not None and bool(parts) and max(ends) <= volume.size_bytes
+    unwritten = unwritten_bytes(file_map.extents, size_bytes) if file_map.complete else None
     record: Details = {
         "device": volume.name if volume else None,
         "device_bytes": volume.size_bytes if volume else None,
         "size_bytes": size_bytes,
-        "bytes": sum(each.length_bytes for each in found),
+        "bytes": sum(each.length_bytes for each in parts),
         "unwritten_bytes": unwritten,
-        "fragments": len(found),
-        **_short_gaps(found),
-        "complete": told.complete,
+        "fragments": len(parts),
+        **_short_gaps(parts),
+        "complete": file_map.complete,
         "located": located,
         "from_ratio": None,
         "to_ratio": None,
@@ -96,24 +95,24 @@ def describe(told: FileMap, size_bytes: int, volume: Optional[Volume], real: boo
     }
     if volume is None or not located:
         return record
-    record.update(_ratios(found, 0, volume.size_bytes), spans=_spans(found, volume.size_bytes))
+    record.update(_ratios(parts, 0, volume.size_bytes), spans=_spans(parts, volume.size_bytes))
     if volume.whole_name:
         record["whole"] = {
             "device": volume.whole_name,
             "device_bytes": volume.whole_bytes,
-            **_ratios(found, volume.start_bytes, volume.whole_bytes),
+            **_ratios(parts, volume.start_bytes, volume.whole_bytes),
         }
     return record
 
 
-def _ratios(found: List[Extent], start_bytes: int, device_bytes: int) -> Details:
-    """The span and the centre, by bytes, of a file's pieces."""
-    total = sum(each.length_bytes for each in found)
+def _ratios(parts: List[Extent], start_bytes: int, device_bytes: int) -> Details:
+    """Returns the span and the centre, by bytes, of a file's pieces."""
+    total = sum(each.length_bytes for each in parts)
     middle = sum(
-        (each.physical_bytes + each.length_bytes / 2) * each.length_bytes for each in found
+        (each.physical_bytes + each.length_bytes / 2) * each.length_bytes for each in parts
     )
-    first = min(each.physical_bytes for each in found)
-    end = max(each.physical_bytes + each.length_bytes for each in found)
+    first = min(each.physical_bytes for each in parts)
+    end = max(each.physical_bytes + each.length_bytes for each in parts)
     return {
         "from_ratio": (start_bytes + first) / device_bytes,
         "to_ratio": (start_bytes + end) / device_bytes,
@@ -121,18 +120,18 @@ def _ratios(found: List[Extent], start_bytes: int, device_bytes: int) -> Details
     }
 
 
-def _short_gaps(found: List[Extent]) -> Details:
-    """How many pieces follow shortly after the one before, and what lies between."""
+def _short_gaps(parts: List[Extent]) -> Details:
+    """Returns the number of short gaps between pieces, and their bytes."""
     gaps = [
-        after.physical_bytes - before.physical_bytes - before.length_bytes
-        for before, after in zip(found, found[1:])
+        following.physical_bytes - previous.physical_bytes - previous.length_bytes
+        for previous, following in zip(parts, parts[1:])
     ]
     short = [each for each in gaps if 0 <= each <= SHORT_GAP_BYTES]
     return {"short_gaps": len(short), "short_gaps_bytes": sum(short)}
 
 
-def _spans(found: List[Extent], device_bytes: int) -> List[Details]:
-    longest = sorted(found, key=lambda each: each.length_bytes, reverse=True)[:MOST_SPANS]
+def _spans(parts: List[Extent], device_bytes: int) -> List[Details]:
+    longest = sorted(parts, key=lambda each: each.length_bytes, reverse=True)[:MOST_SPANS]
     return [
         {
             "from_ratio": each.physical_bytes / device_bytes,
@@ -155,7 +154,7 @@ def _volume(name: str) -> Optional[Volume]:
 
 
 def _is_scattered(name: str) -> bool:
-    """Whether a device gives out blocks as they are written: addresses on it are no places."""
+    """Whether a device allocates blocks as they are written: addresses on it are no places."""
     return (block.layer(name, _SYS) or {}).get("target") in ("thin", "vdo")
 
 
@@ -172,24 +171,24 @@ PLACELESS = UNKNOWN | DELAYED | INLINE | TAIL
 """Data that is not in blocks of its own (yet): its physical address means nothing."""
 
 PAGE_EXTENTS = 1024
-"""Asked for at once: 56 KiB."""
+"""Extents of one request: 56 KiB."""
 MOST_EXTENTS = 200_000
-"""A file in more pieces than this is in pieces; what lies behind is not looked at."""
+"""Limit of extents that are read; a file with more is fragmented anyway."""
 
 WITHOUT_FIEMAP = (errno.EOPNOTSUPP, errno.ENOTTY, errno.ENOSYS, errno.EINVAL, errno.EPERM)
-"""What tmpfs, FUSE, NFS, CIFS and FAT answer."""
+"""Errors of tmpfs, FUSE, NFS, CIFS and FAT for FIEMAP."""
 
 
 class Extent(NamedTuple):
-    """A run of a file's bytes that lie one behind the other."""
+    """Contiguous range of a file's bytes on the device."""
 
     logical_bytes: int
-    """Where it begins in the file."""
+    """Offset in the file."""
     physical_bytes: int
-    """Where it begins on the file system's device; meaningless where it is not placed."""
+    """Offset on the file system's device; meaningless where it is not placed."""
     length_bytes: int
     unwritten: bool
-    """Reserved, never written: read as zeros, without the disk."""
+    """Whether it is reserved and never written: read as zeros, without the disk."""
     placed: bool
     """Whether it has an address: neither inline nor still waiting to be written."""
 
@@ -202,35 +201,35 @@ class FileMap(NamedTuple):
     """False: there are more than MOST_EXTENTS."""
 
 
-def read_extents(fd: int, flush: bool = False, most: int = MOST_EXTENTS) -> Optional[FileMap]:
-    """The extents of an open file; None where the file system tells none.
+def read_extents(fd: int, flush: bool = False, limit: int = MOST_EXTENTS) -> Optional[FileMap]:
+    """Reads the extents of an open file; None: the file system reports none.
 
-    flush: have what is dirty written first, so that it has a place; only for files of our own.
+    flush: write dirty data first, so that it has a place; only for files of our own.
     Needs no privilege. Source: Documentation/filesystems/fiemap.rst.
     """
     if not sys.platform.startswith("linux"):
         return None
-    found: List[Extent] = []
+    extents: List[Extent] = []
     start = 0
-    while len(found) < most:
+    while len(extents) < limit:
         try:
             page, last = parse_extents(_fiemap(fd, start, FLAG_SYNC if flush else 0))
         except OSError as error:
             if error.errno in WITHOUT_FIEMAP:
                 return None
             raise
-        found += page
+        extents += page
         end = page[-1].logical_bytes + page[-1].length_bytes if page else start
         if last or end <= start:
-            return FileMap(tuple(found[:most]), len(found) <= most)
+            return FileMap(tuple(extents[:limit]), len(extents) <= limit)
         start = end
-    return FileMap(tuple(found[:most]), False)
+    return FileMap(tuple(extents[:limit]), False)
 
 
 def parse_extents(answer: bytes) -> tuple[list[Extent], bool]:
-    """The extents of one answer, and whether the file's last is among them (or there is none).
+    """Parses one answer; returns its extents, and whether the file has no further ones.
 
-    answer: struct fiemap with its extents. Errors: ValueError where it is cut off.
+    answer: struct fiemap with its extents. Errors: ValueError where it is truncated.
     """
     if len(answer) < _HEADER.size:
         raise ValueError("the extent map is cut off")
@@ -238,37 +237,37 @@ def parse_extents(answer: bytes) -> tuple[list[Extent], bool]:
     table = memoryview(answer)[_HEADER.size :][: mapped * _EXTENT.size]
     if len(table) < mapped * _EXTENT.size:
         raise ValueError("the extent map is cut off")
-    found = []
+    extents = []
     last = mapped == 0
     for logical, physical, length, flags in _EXTENT.iter_unpack(table):
-        found.append(
+        extents.append(
             Extent(logical, physical, length, bool(flags & UNWRITTEN), not flags & PLACELESS)
         )
         last = last or bool(flags & LAST)
-    return found, last
+    return extents, last
 
 
 def pieces(extents: Iterable[Extent], size_bytes: int) -> list[Extent]:
-    """What a reader of the file takes from the device, joined where it lies side by side; pure.
+    """Returns the extents that a reader takes from the device, adjacent ones joined; pure.
 
-    Neither holes nor unwritten extents nor those without a place; cut at the file's end. Between
-    two pieces the disk has to go elsewhere.
+    Without holes, unwritten extents and those without a place; cut at the file's end. Between two
+    pieces the disk has to seek.
     """
-    found: list[Extent] = []
+    parts: list[Extent] = []
     for each in extents:
         length = min(each.length_bytes, size_bytes - each.logical_bytes)
         if length <= 0 or each.unwritten or not each.placed:
             continue
-        before = found[-1] if found else None
-        if before and before.physical_bytes + before.length_bytes == each.physical_bytes:
-            found[-1] = before._replace(length_bytes=before.length_bytes + length)
+        previous = parts[-1] if parts else None
+        if previous and previous.physical_bytes + previous.length_bytes == each.physical_bytes:
+            parts[-1] = previous._replace(length_bytes=previous.length_bytes + length)
         else:
-            found.append(each._replace(length_bytes=length))
-    return found
+            parts.append(each._replace(length_bytes=length))
+    return parts
 
 
 def unwritten_bytes(extents: Iterable[Extent], size_bytes: int) -> int:
-    """Bytes of the file that were never written: holes and reserved blocks, read as zeros; pure."""
+    """Returns the file's bytes that were never written: holes and reserved blocks; pure."""
     written = sum(
         max(0, min(each.length_bytes, size_bytes - each.logical_bytes))
         for each in extents

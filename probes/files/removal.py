@@ -1,4 +1,4 @@
-"""Removes a folder that a run created: by its name, if it is that very folder, through descriptors.
+"""Removes a folder that a run created: by its name and identity, through descriptors.
 
 No path is walked and no link followed: each step goes from an open folder to a name in it.
 """
@@ -13,27 +13,27 @@ from probes.system.platform import os
 from probes.system.waiting import signal
 
 RUN, TREE = "run", "tree"
-"""Kinds of folder: one on a share, of which only a run's files go; one closed to others, all of
-which goes."""
+"""Kinds of folder: on a share, where only a run's files are removed; closed to others, where all of
+it is removed."""
 MAGIC = b"\x89bottleneck run\n"
 """First bytes of every payload."""
 OLD_FILE = re.compile(
     r"source|\.?pushed-[0-9a-f]{16}(\.[0-9A-Za-z_-]{1,16})?|small-[0-9a-f]{16}-[0-9]{1,6}"
 )
-"""Name of a run's file before names had the run's id; such a one has to begin with MAGIC to go."""
+"""Names of a run's files before they had the run's id; removed if they begin with MAGIC."""
 GONE, MISSING, OTHER = "gone", "missing", "other"
-"""What became of it: removed; nothing has its name; something else has it, and is left alone."""
+"""Results: removed; nothing has its name; another object has its name and stays."""
 
 Facts = Dict[str, Any]
-"""name and kind; once it is made ino and dev (which may miss after another boot); leader and
-started, of a process group that goes first."""
+"""name and kind; after its creation ino and dev (absent after another boot); leader and started, of
+a process group that has to end first."""
 
 
 def run_files(folder: str) -> re.Pattern[str]:
     """Returns the pattern of the names of a run's files in its folder bottleneck-RUN.
 
-    Each has RUN in it, 128 random bits: a file of that name in another folder is nobody's. Programs
-    that copy write to a name that they make of it (rsync(1): .NAME.XXXXXX).
+    Each contains RUN, 128 random bits: a file of that name in another folder is nobody's. Programs
+    that copy write to a name derived from it (rsync(1): .NAME.XXXXXX).
     """
     run, unique = re.escape(folder.rpartition("-")[2]), "[0-9a-f]{16}"
     pushed = rf"\.?pushed-{run}-{unique}(\.[0-9A-Za-z_-]{{1,16}})?"
@@ -41,16 +41,16 @@ def run_files(folder: str) -> re.Pattern[str]:
 
 
 def opened(name: str, parent: Optional[int] = None) -> int:
-    """Descriptor of a folder; of a name in an open one it is no link."""
+    """Opens a folder; follows no link where it is a name in an open folder."""
     flags = os.O_RDONLY | os.O_DIRECTORY | (0 if parent is None else os.O_NOFOLLOW)
     return os.open(name, flags, dir_fd=parent)
 
 
 def remove(parent: int, facts: Facts) -> str:
-    """Removes the folder of that name and identity, with what its kind says: GONE, MISSING, OTHER.
+    """Removes the folder of that name and identity; returns GONE, MISSING or OTHER.
 
-    One whose identity nobody told has nothing of ours in it yet, and goes if it is empty. Errors:
-    OSError, of what could not be removed; NotADirectoryError is OTHER.
+    A folder of unknown identity has no content of ours yet, and is removed if it is empty. Errors:
+    OSError of the part that could not be removed; NotADirectoryError is OTHER.
     """
     name = facts["name"]
     try:
@@ -62,19 +62,19 @@ def remove(parent: int, facts: Facts) -> str:
             raise
         return OTHER
     try:
-        told = os.fstat(folder)
+        status = os.fstat(folder)
         if "ino" in facts:
-            if told.st_ino != facts["ino"] or facts.get("dev", told.st_dev) != told.st_dev:
+            if status.st_ino != facts["ino"] or facts.get("dev", status.st_dev) != status.st_dev:
                 return OTHER
-            if "dev" not in facts and told.st_uid != os.geteuid():
-                return OTHER  # less sure, and so no more than our own
-            empty(folder, facts, told.st_dev)
+            if "dev" not in facts and status.st_uid != os.geteuid():
+                return OTHER  # less certain, and so only our own
+            empty(folder, facts, status.st_dev)
     finally:
-        # Before the folder goes: a file server keeps one that was listed and is still open.
+        # Before rmdir: a file server does not remove a folder that was listed and is still open.
         os.close(folder)
     try:
         now = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if not os.path.samestat(now, told):
+        if not os.path.samestat(now, status):
             return OTHER
         os.rmdir(name, dir_fd=parent)
     except FileNotFoundError:
@@ -97,15 +97,15 @@ def empty(folder: int, facts: Facts, device: int) -> None:
 
 
 def _without_files(folder: int, run_folder: str, device: int) -> List[str]:
-    """Removes a run's files, or all where run_folder is empty; returns the folders that go, too."""
+    """Removes a run's files, or all where run_folder is empty; returns the folders to remove."""
     inner, run_names = [], run_files(run_folder)
     for name in os.listdir(folder):
         try:
-            told = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if stat.S_ISDIR(told.st_mode):
-                if not run_folder and told.st_dev == device:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                if not run_folder and status.st_dev == device:
                     inner.append(name)
-            elif not run_folder or is_run_file(folder, name, told, run_names):
+            elif not run_folder or is_run_file(folder, name, status, run_names):
                 os.unlink(name, dir_fd=folder)
         except FileNotFoundError:  # a step that gave up on a slow disk removes its file itself
             continue
@@ -113,9 +113,9 @@ def _without_files(folder: int, run_folder: str, device: int) -> List[str]:
 
 
 def _without_folder(top: int, name: str, device: int) -> List[str]:
-    """Removes a folder in the top one, whose own folders are moved up; their new names.
+    """Removes a folder in the top one; moves its folders up and returns their new names.
 
-    Whoever fills a share nests as deep as he likes: no level may cost a descriptor or a frame.
+    Others may nest as deep as they like: no level may cost a descriptor or a frame.
     """
     lifted = []
     inner = opened(name, top)
@@ -132,25 +132,25 @@ def _without_folder(top: int, name: str, device: int) -> List[str]:
     return lifted
 
 
-def is_run_file(folder: int, name: str, about: os.stat_result, run_names: re.Pattern[str]) -> bool:
-    """Whether a run made the file: by its name, or by MAGIC, as an older version's begins.
+def is_run_file(folder: int, name: str, info: os.stat_result, run_names: re.Pattern[str]) -> bool:
+    """Whether a run wrote the file: by its name, or by MAGIC, with which an older version's begin.
 
-    A link of our name goes by itself; what it leads to stays.
+    A link of our name is removed itself; its target stays.
     """
     if run_names.fullmatch(name):
-        return stat.S_ISREG(about.st_mode) or stat.S_ISLNK(about.st_mode)
-    if not OLD_FILE.fullmatch(name) or not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        return stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)
+    if not OLD_FILE.fullmatch(name) or not stat.S_ISREG(info.st_mode) or info.st_nlink > 1:
         return False
     try:
         first_bytes, opened_file = head(folder, name)
     except OSError:  # another user's
         return False
-    return first_bytes == MAGIC and os.path.samestat(opened_file, about)
+    return first_bytes == MAGIC and os.path.samestat(opened_file, info)
 
 
 def head(folder: int, name: str) -> Tuple[bytes, os.stat_result]:
     """Reads as many first bytes of a file in an open folder as MAGIC has; with its stat(2)."""
-    # O_NONBLOCK: a FIFO that took its place must not hold us
+    # O_NONBLOCK: a FIFO in its place must not block us
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
         return os.pread(fd, len(MAGIC), 0), os.fstat(fd)
@@ -159,7 +159,7 @@ def head(folder: int, name: str) -> Tuple[bytes, os.stat_result]:
 
 
 def started_ticks(pid: int) -> Optional[int]:
-    """When a process began, in ticks since the boot (proc(5)); None: there is none."""
+    """Returns a process's start, in ticks since the boot (proc(5)); None: there is none."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
             return int(file.read().rpartition(")")[2].split()[19])
@@ -168,7 +168,7 @@ def started_ticks(pid: int) -> Optional[int]:
 
 
 def pid_space() -> int:
-    """Of which process numbers are told (pid_namespaces(7)); 0: not known."""
+    """Returns the number of our PID namespace (pid_namespaces(7)); 0: not known."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
     except OSError:
@@ -176,7 +176,7 @@ def pid_space() -> int:
 
 
 def end_group(facts: Facts) -> None:
-    """SIGKILL to the process group, if its leader is that very process."""
+    """Kills the process group, if its leader is that very process."""
     if "leader" not in facts or started_ticks(facts["leader"]) != facts["started"]:
         return
     try:

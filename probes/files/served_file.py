@@ -1,6 +1,6 @@
 """A run's file on a share as the host that serves it sees it: made durable, resized, compared.
 
-For copies that the other host starts: its program may neither flush nor look at what arrived.
+For copies that the other host starts: its program may neither flush nor look at the result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMPARE_BYTES = 4 << 20
 
 
 def flush(path: Folder, file_name: Text) -> float:
-    """Returns when the file's content is on the disk: the seconds that it took.
+    """Flushes the file to the disk; returns the seconds that it took.
 
     path: a run's folder as locate() found it; file_name: that of a run's file. Errors: ValueError,
     OSError.
@@ -42,11 +42,11 @@ def resize(
     limit_seconds: Seconds,
     create: bool = False,
 ) -> int:
-    """Makes the file size_bytes long: cut, or continued with the payload for so many seconds.
+    """Makes the file size_bytes long: cuts it, or writes payload for up to limit_seconds.
 
-    create: it is a new one, which this process's user owns. Returns the size that it has then;
-    it is flushed. Errors: ValueError, also for a file that does not begin with the run's mark;
-    OSError; Unavailable where the file system has no room.
+    create: it is a new file, which this process's user owns. Flushes it and returns its size.
+    Errors: ValueError, also for a file that does not begin with the run's mark; OSError;
+    Unavailable where the file system has no room.
     """
     exclusive = os.O_CREAT | os.O_EXCL if create else 0
     with _opened(path, file_name, os.O_RDWR | exclusive) as fd:
@@ -54,14 +54,14 @@ def resize(
         present = os.fstat(fd).st_size
         if not create and os.pread(fd, len(mark), 0) != mark:
             raise ValueError(f"{file_name} was replaced by a file that is not of this run")
-        wanted = size_bytes
-        if wanted > present:
-            wanted = present + free_space.fitting(wanted - present, path)
-            until = time.monotonic() + limit_seconds
-            return source_file.fill(fd, wanted, bytes.fromhex(seed), until, present)
-        os.ftruncate(fd, wanted)
+        target = size_bytes
+        if target > present:
+            target = present + free_space.fitting(target - present, path)
+            deadline = time.monotonic() + limit_seconds
+            return source_file.fill(fd, target, bytes.fromhex(seed), deadline, present)
+        os.ftruncate(fd, target)
         os.fsync(fd)
-        return wanted
+        return target
 
 
 def intact(path: Folder, file_name: Text, size_bytes: Size, seed: Text) -> bool:
@@ -79,7 +79,7 @@ def holds_payload(fd: int, size_bytes: int, seed: bytes) -> bool:
 def intact_part(
     ring: memoryview, fd: int, size_bytes: int, until: float = float("inf")
 ) -> tuple[bool, int]:
-    """Whether the file holds the payload, and how much of it was looked at: the end, then all."""
+    """Returns whether the file has the payload, and the bytes checked: the end, then all."""
     buffer = memoryview(bytearray(COMPARE_BYTES))
     last = max(0, size_bytes - 1) // COMPARE_BYTES * COMPARE_BYTES
     checked = 0
@@ -100,15 +100,15 @@ def intact_part(
 
 
 def start_write_back(fd: int) -> None:
-    """Has the kernel begin to write what is dirty, as it does in a long copy; does not wait."""
+    """Has the kernel begin to write dirty data, as in a long copy; does not wait."""
     source_file.sync_range(fd, 0, 0, source_file.SYNC_WRITE)
 
 
 def remove(path: Folder, file_name: Text = "") -> None:
     """Deletes one of the run's files in its folder, or all but the source; the folder stays.
 
-    What another user owns stays too: the server of the share removes it. Errors: ValueError for
-    any other name, OSError where there is no such folder.
+    Another user's file stays too: the server of the share removes it. Errors: ValueError for any
+    other name, OSError where there is no such folder.
     """
     run_folder = os.path.basename(path)  # noqa: PTH119
     check_name(run_folder)
@@ -127,12 +127,12 @@ def _opened(path: str, name: str, flags: int) -> Iterator[int]:
     if not removal.run_files(run_folder).fullmatch(name):
         raise ValueError("not the name of a run's file")
     with descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as folder:
-        # O_NONBLOCK: a planted FIFO must not hold us
+        # O_NONBLOCK: a planted FIFO must not block us
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=folder)
     with descriptor(fd):
-        told = os.fstat(fd)
+        status = os.fstat(fd)
         # a second name would make it somebody else's file as well
-        if not stat.S_ISREG(told.st_mode) or told.st_nlink > 1:
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise ValueError(f"{name} in the run's folder is not a regular file of its own")
         yield fd
 
@@ -151,7 +151,7 @@ def new_name(run_folder: str) -> str:
 
 
 def check_name(folder_name: str) -> None:
-    """Refuses what is not the name of a run's folder."""
+    """Checks the name of a run's folder. Errors: ValueError."""
     if not RUN_FOLDER.fullmatch(folder_name):
         raise ValueError("not the name of a run's folder")
 
@@ -161,11 +161,11 @@ def set_cache(
 ) -> Details:
     """Evicts or warms the first bytes of the source in the run's folder, and proves it.
 
-    What lies behind them is left as it is: it need not be read from a slow disk again.
+    The rest is not touched: it need not be read from a slow disk again.
     path: as locate() found it. requested: cached, uncached. first_bytes: 0 is the whole file.
     file_name: another file of the run there; empty: the source.
-    Returns side, requested, proven, cached_ratio_before (None: cannot be told). Errors: ValueError
-    for a path that is not a run's folder or a source that is not a regular file; OSError.
+    Returns side, requested, proven, cached_ratio_before (None: unknown). Errors: ValueError for a
+    path that is not a run's folder or a source that is not a regular file; OSError.
     """
     if requested not in ("cached", "uncached"):
         raise ValueError(f"a file cannot be made {requested}")

@@ -1,7 +1,7 @@
-"""The run's own file on a host, held for as long as copies and disk stages read it.
+"""The run's own file on a host, which exists for as long as copies and disk stages read it.
 
-Without a name: whatever ends this process also removes the file. Really written and flushed, so
-that no stage reads blocks that were only reserved.
+It has no name: the end of this process also removes the file. It is written and flushed, so that no
+stage reads blocks that were only reserved.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ SYNC_WRITE, SYNC_WRITTEN = 2, 1 | 2 | 4
 
 @dataclass(frozen=True)
 class Setting:
-    """What to hold."""
+    """Source file to create."""
 
     folder: Folder
     size_bytes: Size
     seconds: Seconds
-    """The file ends early when writing it has taken so long."""
+    """Time after which writing the file ends early."""
     seed: Text
-    """Of the payload, hex."""
+    """Seed of the payload, hex."""
     parts: Count = 1
     """See free_space.fitting."""
 
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
-    """A nameless file with the run's payload; gone when left.
+    """Creates a nameless file with the run's payload for the time of the block.
 
-    Yields its path through /proc and facts: size_bytes (what fits and could be written in time,
-    whole steps of 4 MiB), seconds. Errors: Refused ("usage", "permission", "space"); Unavailable
-    where less than 4 MiB may be used.
+    Yields its path through /proc and facts: size_bytes (as fits and was written in time, in full
+    steps of 4 MiB), seconds. Errors: Refused ("usage", "permission", "space"); Unavailable where
+    less than 4 MiB may be used.
     """
     fd = open_new(setting.folder)
     try:
@@ -59,7 +59,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         if not written:
             raise _full(setting.folder)
         facts = {"size_bytes": written, "seconds": time.monotonic() - began}
-        with _shown(fd) as path:
+        with _visible_path(fd) as path:
             yield Endpoint(path=path, facts=facts)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -70,10 +70,10 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
 
 
 @contextmanager
-def _shown(fd: int) -> Iterator[str]:
-    """A path by which other processes of this user open the file.
+def _visible_path(fd: int) -> Iterator[str]:
+    """Yields a path by which other processes of this user open the file.
 
-    It is that of a program which only holds it: ours is closed to them (keep_private).
+    It belongs to a program that only has it open: our own is closed to them (keep_private).
     """
     if sys.platform == "win32":
         yield os.name_of(fd)
@@ -91,7 +91,7 @@ def _shown(fd: int) -> Iterator[str]:
 
 
 def open_new(folder: str) -> int:
-    """A fresh nameless file in the folder; Refused with the remedy where that cannot be."""
+    """Creates a nameless file in the folder; raises Refused with the remedy."""
     host = socket.gethostname()
     try:
         return nameless.create(folder)
@@ -111,10 +111,10 @@ def open_new(folder: str) -> int:
 def fill(fd: int, size_bytes: int, seed: bytes, deadline: float, start: int = 0) -> int:
     """Writes payload from the file's start until size or deadline (monotonic); returns the size.
 
-    start: so many bytes are there already. Ends early too where somebody else took the room.
+    start: bytes that exist already. Ends early too where somebody else took the room.
 
-    Write-back keeps up with the writing, so that the last flush finds little to do: of a slow
-    disk at most two steps are outstanding.
+    Write-back keeps up with the writing, so that the last flush has little to do: on a slow disk at
+    most two steps are outstanding.
     """
     ring = payload.ring(seed)
     offset = start
@@ -138,7 +138,7 @@ def fill(fd: int, size_bytes: int, seed: bytes, deadline: float, start: int = 0)
 
 
 def _fitting_now(fd: int, offset: int, size_bytes: int) -> int:
-    """The size that the file may still come to, whole steps where that is less."""
+    """Returns the size that the file may reach, in full steps where that is less."""
     room = free_space.room_bytes(fd)
     if room is None or size_bytes - offset <= room:
         return size_bytes
@@ -152,7 +152,7 @@ def _write_all(fd: int, block: memoryview, offset: int) -> None:
 
 
 def sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
-    """sync_file_range(2); False where the system or the file system has none."""
+    """Returns calls sync_file_range(2); False where the system or the file system has none."""
     if not hasattr(LIBC, "sync_file_range"):
         return False
     span = (ctypes.c_int64(offset), ctypes.c_int64(size))

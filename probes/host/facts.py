@@ -296,7 +296,7 @@ def _place(path: str, served: bool) -> Place:
 
 def _looked_at(path: str, served: bool) -> Place:
     try:
-        free, total = free_space.told(path)
+        free, total = free_space.space_of(path)
         facts = folders.folder_facts(path)
     except OSError as error:
         return Place(path, (error.strerror or str(error)).lower())

@@ -183,7 +183,7 @@ class _Reserve:
             raise Refused("space", self._ended)
 
     def _look(self) -> None:
-        free, total = free_space.told(self._made.pin)
+        free, total = free_space.space_of(self._made.pin)
         fallen = max(0, self._free_bytes - free)
         self._looks += 1
         # What comes until the next look, if it comes as fast as since the last fall: some file
@@ -228,7 +228,7 @@ def _guarded(path: str) -> Iterator[None]:
         made.adopt()
         yield
         # Whatever is left by now the session removes, which is left after this.
-        made.gone()
+        made.disown()
 
 
 @contextmanager

@@ -71,7 +71,7 @@ class FolderSink:
             self._fd = nameless.create(folder)
         except OSError as error:
             raise _refused(folder, error) from error
-        self._room = free_space.Watch(folder, free_space.told(self._fd)[0])
+        self._room = free_space.Watch(folder, free_space.space_of(self._fd)[0])
 
     def take(self, offset: int, view: memoryview) -> None:
         """Writes what arrived; starts write-back every WRITEBACK_BYTES, as a long copy does.
@@ -175,7 +175,7 @@ class FolderSource:
 
     def cache(self) -> Details:
         """What the page cache holds of the file right now, and whether that is what was wanted."""
-        return page_cache.found(self._fd, self._size_bytes, bool(self._cached))
+        return page_cache.describe_cache(self._fd, self._size_bytes, bool(self._cached))
 
     def give(self, offset: int, size: int) -> memoryview:
         """The file's bytes there, valid until the next call."""

@@ -120,7 +120,7 @@ def _files_in_bin(
 def _noted(peer: Endpoint) -> Iterator[tuple[str, journal.Entry]]:
     """Names of runs that have ended, of which this host's journal has a folder in this one."""
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
-    for facts, entry in journal.left(journal.SHARE):
+    for facts, entry in journal.orphans(journal.SHARE):
         name = facts["name"].rpartition("\\")[2]
         here = (facts["folder"], facts["name"]) == (place, joined(peer.folder, name))
         if here and journal.has_ended(facts):
@@ -131,7 +131,7 @@ def _forget(peer: Endpoint, there: set[str]) -> None:
     """What lay in this folder and does no more, whoever removed it, is no longer in the journal."""
     for name, entry in _noted(peer):
         if name not in there:
-            entry.close(gone=True)
+            entry.close(is_removed=True)
 
 
 def _seen(

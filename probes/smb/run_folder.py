@@ -157,7 +157,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
                 if bin_folder:
                     recycle_bin.clear(session, peer.folder, setting.run, root_before)
         finally:
-            entry.close(gone=is_gone or not _is_there(session, path))
+            entry.close(is_removed=is_gone or not _is_there(session, path))
 
 
 def _facts(session: Session, folder: Handle) -> Details:
@@ -229,14 +229,14 @@ def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> jou
         return journal.Entry(None)
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
     until = time.monotonic() + LEFT_SECONDS
-    for facts, left in journal.left(journal.SHARE):
+    for facts, left in journal.orphans(journal.SHARE):
         if facts["folder"] == place and journal.has_ended(facts) and time.monotonic() < until:
             # Whatever is wrong with it is no reason to measure nothing: the next one tries again.
             with suppress(Refused, Unavailable, Broken):
                 folder, _, name = facts["name"].rpartition("\\")
                 is_gone = _removed(session, facts["name"])
                 recycle_bin.clear(session, folder, name.rpartition("-")[2])
-                left.close(gone=is_gone)
+                left.close(is_removed=is_gone)
     return journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
 
 

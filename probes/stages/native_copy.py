@@ -232,7 +232,7 @@ def _copied(
         with started(program, path, sink.path, (source, *sink.opened)) as copying:
             copying.ready()
             into = setting.target_folder if pushes else setting.folder
-            free, _ = waited(setting.target_folder, lambda: free_space.told(into))
+            free, _ = waited(setting.target_folder, lambda: free_space.space_of(into))
             room = free_space.Watch(into, free)
             yield Sample(0.0, 0)
             with program_watch.watched(copying.processes, thread_calls.OTHER) as looks:
@@ -320,4 +320,4 @@ def _shortened(path: str, size_bytes: int, ring: memoryview, named: bool) -> int
 
 def _cached(fd: int, size_bytes: int, wanted: bool) -> Details:
     page_cache.bring(fd, size_bytes, wanted)
-    return page_cache.found(fd, size_bytes, wanted)
+    return page_cache.describe_cache(fd, size_bytes, wanted)

@@ -88,7 +88,7 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
         cached = requested(setting.copy) == "cached"
         page_cache.bring(fd, setting.size_bytes, cached)
         with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
-            found = page_cache.found(fd, setting.size_bytes, cached)
+            found = page_cache.describe_cache(fd, setting.size_bytes, cached)
             cache = {"side": "server", "requested": requested(setting.copy), **found}
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)

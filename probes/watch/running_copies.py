@@ -181,7 +181,7 @@ def _family(pid: int) -> _Family:
         except OSError:
             continue  # a child that ended meanwhile
         family.files[each] = open_files.regular_files(each)
-    family.moved = open_files.moved(family.pids)
+    family.moved = open_files.total_io(family.pids)
     return family
 
 
@@ -324,7 +324,7 @@ def _told(
     pids = list(dict.fromkeys((*family.pids, *holding)))
     if kernel:
         pids += [pid for pid, each in known.items() if each.kernel and each.name == KERNEL_CLIENT]
-    now = open_files.moved(family.pids)
+    now = open_files.total_io(family.pids)
     link = None
     if seen is not None:
         link = Link(*seen.local, *seen.peer, serving=serving, kernel=kernel)

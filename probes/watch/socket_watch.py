@@ -201,7 +201,7 @@ class Watch:
         moved = proc.written_and_flushed(device) if device else None
         self.counts.append(CounterSnapshot(time.monotonic(), moved, proc.waiting_cores()))
         del self.counts[:-MOST_LOOKS]
-        bytes_moved = self.tally.moved()
+        bytes_moved = self.tally.total_io()
         if bytes_moved is not None:
             self.moved.append((time.monotonic(), bytes_moved))
             del self.moved[:-MOST_LOOKS]

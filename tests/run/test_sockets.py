@@ -94,7 +94,7 @@ def test_ends_that_do_not_fit_are_not_put_together() -> None:
 
 def test_ends_whose_addresses_are_translated_are_told_by_their_bytes() -> None:
     """As behind a container's published port."""
-    behind = replace(AT_SERVER, local="172.17.0.2 445", peer="172.17.0.1 41000")
+    behind = replace(AT_SERVER, own="172.17.0.2 445", peer="172.17.0.1 41000")
     told = pull({"client": [AT_CLIENT], "server": [behind]})
     assert told["sender_seen"] and told["receiver_seen"]
     two = pull({"client": [AT_CLIENT], "server": [behind, replace(behind, peer="172.17.0.1 9")]})

@@ -20,7 +20,7 @@ from probes.files import block, layers
     ],
 )
 def test_the_chosen_word_is_in_brackets_or_alone(text, word):
-    assert block.chosen(text) == word
+    assert block.bracketed_word(text) == word
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_an_entry_is_on_the_disk_before_its_folder_is_made(tmp_path, runs, monke
 
 
 def test_the_end_of_another_run_takes_no_folder_from_under_an_entry(runs, monkeypatch):
-    found = journal.made
+    found = journal.open_folder
     ends = iter((runs.rmdir,))
 
     def while_another_ends():
@@ -79,15 +79,15 @@ def test_the_end_of_another_run_takes_no_folder_from_under_an_entry(runs, monkey
         next(ends, int)()
         return fd
 
-    monkeypatch.setattr(journal, "made", while_another_ends)
-    journal.enter(removal.RUN, "/", NAME).close(gone=False)
+    monkeypatch.setattr(journal, "open_folder", while_another_ends)
+    journal.enter(removal.RUN, "/", NAME).close(is_removed=False)
     assert len(os.listdir(runs)) == 1
 
 
 def test_a_report_beside_the_entries_stays(runs):
     runs.mkdir(0o700, parents=True)
     (runs.parent / "last.json").touch()
-    journal.enter(removal.RUN, "/", NAME).close(gone=True)
+    journal.enter(removal.RUN, "/", NAME).close(is_removed=True)
     assert os.listdir(runs.parent) == ["last.json"]
 
 
@@ -96,7 +96,7 @@ def test_folders_above_the_entries_are_this_users_alone_under_any_umask(runs, mo
     runs.parents[2].chmod(0o755)
     before = os.umask(umask)
     try:
-        journal.enter(removal.RUN, "/", NAME).close(gone=False)
+        journal.enter(removal.RUN, "/", NAME).close(is_removed=False)
     finally:
         os.umask(before)
     folders = (runs, runs.parent, runs.parents[1])
@@ -192,13 +192,13 @@ def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path, monkeypa
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
-    journal.enter(removal.RUN, "/", NAME).close(gone=False)
+    journal.enter(removal.RUN, "/", NAME).close(is_removed=False)
     assert os.listdir(tmp_path) == [f"fallback-{os.geteuid()}"]
 
 
 @pytest.mark.parametrize("text", ["", '{"kind": "ru'])
 def test_half_an_entry_is_forgotten(runs, text):
-    journal.enter(removal.RUN, "/", NAME).close(gone=False)
+    journal.enter(removal.RUN, "/", NAME).close(is_removed=False)
     (entry,) = runs.iterdir()
     entry.write_text(text)
     assert journal.sweep() == []
@@ -217,10 +217,10 @@ STRANGE = (
 
 @pytest.mark.parametrize("text", STRANGE)
 def test_what_it_does_not_understand_it_leaves_alone_until_it_is_old(runs, text, monkeypatch):
-    journal.enter(removal.RUN, "/", NAME).close(gone=False)
+    journal.enter(removal.RUN, "/", NAME).close(is_removed=False)
     (entry,) = runs.iterdir()
     entry.write_text(text)
-    assert list(journal.left(removal.RUN, journal.SHARE)) == journal.sweep() == []
+    assert list(journal.orphans(removal.RUN, journal.SHARE)) == journal.sweep() == []
     with entry.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         journal.living()
@@ -297,7 +297,7 @@ def test_a_folder_that_others_may_write_to_is_no_journal(tmp_path, runs, planted
     else:
         runs.mkdir()
         runs.chmod(0o777)
-    journal.enter(removal.RUN, "/", NAME).close(gone=False)
+    journal.enter(removal.RUN, "/", NAME).close(is_removed=False)
     assert os.listdir(runs) == []
     fallback = tmp_path / f"fallback-{os.geteuid()}"
     assert len(os.listdir(fallback)) == 1 and fallback.stat().st_mode & 0o777 == 0o700

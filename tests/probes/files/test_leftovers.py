@@ -202,7 +202,7 @@ def test_what_the_journal_names_is_found_wherever_it_lies(tmp_path, kind):
     facts = {"folder_dev": around.st_dev, "folder_ino": around.st_ino}
     entry = journal.enter(kind, str(tmp_path), path.name, **facts, dev=told.st_dev, ino=told.st_ino)
     assert leftovers.find([], 3600) == []
-    entry.close(gone=False)
+    entry.close(is_removed=False)
     (only,) = leftovers.find([], 3600)
     assert (only.path, only.why_left, only.noted) == (str(path), "", True)
     assert leftovers.remove(str(path), 3600) == ""
@@ -213,7 +213,7 @@ def test_what_the_journal_is_not_sure_of_goes_by_its_name(tmp_path):
     """As after another boot, where a file server made the folder for another user."""
     path, around = made(tmp_path), tmp_path.stat()
     facts = {"folder_dev": around.st_dev, "folder_ino": around.st_ino, "dev": 1, "ino": 1}
-    journal.enter(removal.RUN, str(tmp_path), RUN, **facts).close(gone=False)
+    journal.enter(removal.RUN, str(tmp_path), RUN, **facts).close(is_removed=False)
     assert "a run may use it" in leftovers.remove(str(path), 3600)
     assert leftovers.remove(str(path), 0) == ""
     assert not path.exists() and leftovers.find([], 0) == []
@@ -222,7 +222,7 @@ def test_what_the_journal_is_not_sure_of_goes_by_its_name(tmp_path):
 @pytest.mark.parametrize("below", ["", "a\\b"])
 def test_what_lies_on_a_share_is_named_with_the_share_and_its_folder(below):
     name = f"{below}\\{RUN}" if below else RUN
-    journal.enter(journal.SHARE, "//nas:445/media", name).close(gone=False)
+    journal.enter(journal.SHARE, "//nas:445/media", name).close(is_removed=False)
     (only,) = leftovers.find([], 3600)
     place = "//nas:445/media/a/b" if below else "//nas:445/media"
     assert only.why_left.endswith(f"use bottleneck cleanup {place}")
@@ -240,12 +240,12 @@ def test_what_is_young_stays_where_a_process_may_be_hidden(tmp_path, monkeypatch
 
 def test_root_alone_sees_them_all_and_not_in_a_container(monkeypatch):
     users = leftovers._Users()
-    users._seen = {2: ProcessStat(2, "kthreadd", 0, True, 0, 0, 1, 0)}
+    users._processes = {2: ProcessStat(2, "kthreadd", 0, True, 0, 0, 1, 0)}
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert ALL_ARE_SEEN.fget(users)
-    users._seen = {2: ProcessStat(2, "sh", 1, False, 0, 0, 1, 0)}
+    users._processes = {2: ProcessStat(2, "sh", 1, False, 0, 0, 1, 0)}
     assert not ALL_ARE_SEEN.fget(users)
-    users._seen = {2: ProcessStat(2, "kthreadd", 0, True, 0, 0, 1, 0)}
+    users._processes = {2: ProcessStat(2, "kthreadd", 0, True, 0, 0, 1, 0)}
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert not ALL_ARE_SEEN.fget(users)
 

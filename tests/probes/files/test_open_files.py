@@ -18,9 +18,9 @@ from probes.files.open_files import (
     busiest,
     holders,
     inodes,
-    moved,
     parse_fdinfo,
     regular_files,
+    total_io,
 )
 from probes.system.proc import ProcessIo
 from probes.watch import running_copies
@@ -151,7 +151,7 @@ def test_files_of_unknown_size_are_told_apart_by_their_places():
 
 
 def test_of_processes_that_are_gone_nothing_is_known():
-    assert moved([NOBODY]) is None and moved([]) is None
+    assert total_io([NOBODY]) is None and total_io([]) is None
 
 
 def write(path: Path) -> subprocess.Popen[bytes]:
@@ -170,20 +170,20 @@ def write(path: Path) -> subprocess.Popen[bytes]:
 def test_what_a_process_moved_stays_counted_when_it_ends(tmp_path):
     one, other = write(tmp_path / "one"), write(tmp_path / "other")
     tally = Tally((one.pid, other.pid))
-    before = tally.moved()
+    before = tally.total_io()
     one.communicate()
-    assert before is not None and tally.moved() == before
+    assert before is not None and tally.total_io() == before
     other.communicate()
-    assert tally.moved() == before and moved((one.pid, other.pid)) is None
+    assert tally.total_io() == before and total_io((one.pid, other.pid)) is None
 
 
 def test_a_child_that_its_watched_parent_waited_for_is_counted_once(tmp_path):
     """The kernel adds its account to the parent's."""
     child = write(tmp_path / "one")
     tally = Tally((os.getpid(), child.pid))
-    before = tally.moved()
+    before = tally.total_io()
     child.communicate()
-    after = tally.moved()
+    after = tally.total_io()
     assert before is not None and after is not None
     assert before.written_bytes <= after.written_bytes < before.written_bytes + (1 << 20)
 
@@ -191,6 +191,6 @@ def test_a_child_that_its_watched_parent_waited_for_is_counted_once(tmp_path):
 def test_a_sum_that_falls_is_told_as_it_was(monkeypatch):
     """Another process took an ended one's number."""
     tally = Tally((os.getpid(),))
-    before = tally.moved()
+    before = tally.total_io()
     monkeypatch.setattr(open_files.reader(), "process_io", lambda pid: ProcessIo(0, 0, 0, 0))
-    assert before is not None and tally.moved() == before
+    assert before is not None and tally.total_io() == before

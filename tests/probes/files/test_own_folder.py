@@ -112,20 +112,20 @@ def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
 
 def test_room_that_a_mount_does_not_tell_is_not_none(tmp_path, monkeypatch):
     """smbnetfs says 0 of 0 bytes."""
-    monkeypatch.setattr(own_folder.free_space, "told", lambda folder: (0, 0))
+    monkeypatch.setattr(own_folder.free_space, "space_of", lambda folder: (0, 0))
     with hold(setting(tmp_path), Endpoint()) as held:
         assert held.facts["size_bytes"] == 5 * MIB
 
 
 def test_no_room_makes_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_folder.free_space, "told", lambda folder: (410 * MIB, 4096 * MIB))
+    monkeypatch.setattr(own_folder.free_space, "space_of", lambda folder: (410 * MIB, 4096 * MIB))
     with pytest.raises(Unavailable, match="410 MiB are free"), hold(setting(tmp_path), Endpoint()):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_folder.free_space, "told", lambda folder: (416 * MIB, 4096 * MIB))
+    monkeypatch.setattr(own_folder.free_space, "space_of", lambda folder: (416 * MIB, 4096 * MIB))
     with hold(setting(tmp_path, size_bytes=50 * MIB), Endpoint()) as held:
         assert held.facts["size_bytes"] == 6 * MIB
 

@@ -192,6 +192,6 @@ def test_a_map_of_many_pages_is_whole_or_says_that_it_is_not(ext4_disk, monkeypa
     told = place.read_extents(fd, flush=True)
     assert (len(told.extents), told.complete) == (50, True)
     assert [each.logical_bytes for each in told.extents] == [number * 8192 for number in range(50)]
-    told = place.read_extents(fd, most=20)
+    told = place.read_extents(fd, limit=20)
     assert (len(told.extents), told.complete) == (20, False)
     os.close(fd)

@@ -46,20 +46,20 @@ def test_files_lie_a_share_apart_and_only_they_stay(ext4_disk, walks, late):
     """Where the time is over they lie side by side."""
     with opened(ext4_disk[0], 4) as fds:
         share = spread.share_bytes(fds[0], 4)
-        free, _ = free_space.told(fds[0])
+        free, _ = free_space.space_of(fds[0])
         seconds = iter([0.0, *[9.0 if late else 0.0] * 100])
         assert spread.across(fds, 8 * MIB, walks, clock=lambda: next(seconds)) == fds
         found = sorted(starts(fds))
         apart = [later - earlier for earlier, later in zip(found, found[1:], strict=False)]
         assert (max(apart) < 64) if late else (min(apart) > share // MIB // 2)
         assert [os.fstat(fd).st_size for fd in fds] == [8 * MIB] * 4
-        assert free - free_space.told(fds[0])[0] == pytest.approx(4 * 8 * MIB, abs=MIB)
+        assert free - free_space.space_of(fds[0])[0] == pytest.approx(4 * 8 * MIB, abs=MIB)
 
 
 @pytest.mark.parametrize("walks", [False, True])
 def test_what_does_not_fit_beside_the_tenth_that_stays_free_is_left_out(ext4_disk, walks):
     with opened(ext4_disk[0], 9) as fds:
-        free, total = free_space.told(fds[0])
+        free, total = free_space.space_of(fds[0])
         most = int((free - 0.1 * total) // (500 * MIB))
         assert spread.across(fds, 500 * MIB, walks) == fds[:most]
         assert [os.fstat(fd).st_size for fd in fds[most:]] == [0] * (9 - most)
@@ -96,12 +96,12 @@ def test_a_tenth_stays_free_and_the_rest_is_lent_for_less_than_a_second(tmp_path
         subprocess.run(["mount", device, point], check=True)
         try:
             with opened(point, 9) as fds:
-                free, total = free_space.told(fds[0])
+                free, total = free_space.space_of(fds[0])
                 looks, over = [], threading.Event()
 
                 def look():
                     while not over.wait(0.001):
-                        looks.append((time.monotonic(), free_space.told(fds[0])[0]))
+                        looks.append((time.monotonic(), free_space.space_of(fds[0])[0]))
 
                 thread = threading.Thread(target=look)
                 thread.start()
@@ -121,7 +121,7 @@ def test_a_tenth_stays_free_and_the_rest_is_lent_for_less_than_a_second(tmp_path
 @pytest.mark.parametrize("walks", [[], ["walks"]])
 def test_killed_at_any_moment_nothing_is_left(ext4_disk, walks):
     point = ext4_disk[0]
-    free = free_space.told(point)
+    free = free_space.space_of(point)
     for number in range(20):
         with subprocess.Popen(
             [sys.executable, "-c", PLACES, point, *walks], stdout=subprocess.PIPE, text=True
@@ -130,4 +130,4 @@ def test_killed_at_any_moment_nothing_is_left(ext4_disk, walks):
             time.sleep(0.003 * number)
             child.send_signal(signal.SIGKILL)
         assert os.listdir(point) == ["lost+found"]
-        assert free_space.told(point) == free
+        assert free_space.space_of(point) == free

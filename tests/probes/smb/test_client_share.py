@@ -230,7 +230,7 @@ def test_it_ends_before_what_comes_at_one_pace_takes_from_the_reserve(
 ) -> None:
     mib, free = 1 << 20, 5000
     total = 20_000 * mib
-    monkeypatch.setattr(free_space, "told", lambda place: (free * mib, total))
+    monkeypatch.setattr(free_space, "space_of", lambda place: (free * mib, total))
     with samba.vanishing_folder("bottleneck-", tmp_path) as (_, made):
         kept = client_share._Reserve(made, str(tmp_path))
         kept._look()
@@ -302,7 +302,7 @@ def test_what_a_file_system_tells_at_once_of_seconds_ends_no_share(
     """As ZFS and btrfs do. Told of one look alone it is the pace at which the disk gets full."""
     gib, free = 1 << 30, [10] * 250 + [6] + [4]
     told = iter(free)
-    monkeypatch.setattr(free_space, "told", lambda place: (next(told) * gib, 20 * gib))
+    monkeypatch.setattr(free_space, "space_of", lambda place: (next(told) * gib, 20 * gib))
     with samba.vanishing_folder("bottleneck-", tmp_path) as (_, made):
         kept = client_share._Reserve(made, str(tmp_path))
         for _ in free[:-1]:

@@ -55,11 +55,11 @@ def test_what_somebody_else_removed_is_noted_no_longer(
     gone, elsewhere = NAMES[0], f"other\\{NAMES[0]}"
     for name in (gone, NAMES[1], elsewhere):
         noted = journal.enter(journal.SHARE, f"//{peer.host}:{peer.port}/{peer.share}", name)
-        noted.close(gone=False)
+        noted.close(is_removed=False)
     (folder / gone / source_name(gone)).unlink()
     (folder / gone).rmdir()
     facts(peer)
-    assert {told["name"] for told, _ in journal.left(journal.SHARE)} == {NAMES[1], elsewhere}
+    assert {told["name"] for told, _ in journal.orphans(journal.SHARE)} == {NAMES[1], elsewhere}
 
 
 def test_what_is_told_has_a_bound_and_says_so(
@@ -92,7 +92,7 @@ def test_what_no_run_wrote_is_removed_only_where_the_journal_names_it(
     for name, content in zip(NAMES[:3], (b"mine" * 100, b"old" * 100, b""), strict=True):
         (folder / name / source_name(name)).write_bytes(content)
     place = f"//{peer.host}:{peer.port}/{peer.share}"
-    journal.enter(journal.SHARE, place, NAMES[1]).close(gone=False)
+    journal.enter(journal.SHARE, place, NAMES[1]).close(is_removed=False)
     told = facts(peer, *NAMES)
     assert sorted(told["removed"]) == NAMES[1:]
     assert [each["path"] for each in told["found"]] == NAMES[:1]

@@ -132,7 +132,7 @@ def test_the_next_run_empties_a_bin_of_what_a_killed_one_left(share: Any) -> Non
         (place / f"source-{RUN}").write_bytes(payload.mark(b"seed") * 100)
         (place.parent / "thesis").write_text("precious")
         name = f"//{peer.host}:{peer.port}/{peer.share}"
-        journal.enter(journal.SHARE, name, place.name, seconds=60).close(gone=False)
+        journal.enter(journal.SHARE, name, place.name, seconds=60).close(is_removed=False)
         with run_folder.hold(run_folder.Setting(RUN[::-1], seed=SEED), peer):
             assert not place.exists()
         assert kept(folder) == [("thesis", 8)]

@@ -184,7 +184,7 @@ def test_the_folder_of_another_host_s_run_stays_for_as_long_as_that_may_take(
             place = f"//{peer.host}:{peer.port}/{peer.share}"
             entry = journal.enter(journal.SHARE, place, FOLDER, seconds=60)
             entry.write({"boot": "another", "time": now - age})
-            entry.close(gone=False)
+            entry.close(is_removed=False)
             with hold(Setting(run="47"), peer):
                 assert (folder / FOLDER).exists() == stays
 

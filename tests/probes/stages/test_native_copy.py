@@ -266,7 +266,7 @@ def test_a_server_that_stops_ends_the_copy_at_its_deadline(
 ):
     """The mount's daemon waits for the server, and what copies waits for the daemon."""
     size = 256 * MIB if copy.startswith("pull") else 64 * MIB
-    monkeypatch.setattr(own_folder, "_filled", _sparse)
+    monkeypatch.setattr(own_folder, "_fill", _sparse)
     peer = held(stack, troubled_mount.folder, size)
     wanted = setting(copy, client, troubled_mount.folder, size, 2.0)
     try:
