@@ -211,7 +211,7 @@ def _public(word: Word) -> tuple[str, ...]:
     if not scheme:
         from probes.programs import copy_program
 
-        text = copy_program.shown(command or [""])
+        text = copy_program.public_words(command or [""])
     elif (not command or command[0] in REACHING) and not any(
         mark in each.lower() for each in command for mark in _SECRET
     ):

@@ -1,4 +1,4 @@
-"""The system's own program that copies a file, started and watched while another looks on."""
+"""Start and progress of the system's own program that copies a file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LONGEST_WORDS_BYTES = 4096
 LONGEST_COMMAND = 4096
 MOST_PROCESSES = 64
 SOURCE, TARGET = "{source}", "{target}"
-"""In the words of a user's command: the file that is copied, and the new one."""
+"""Placeholders in a user's command: the file that is copied, and the new one."""
 OURS = "BOTTLENECK_"
-"""Of the environment: a password may be in it, and is nobody else's."""
+"""Beginning of our own variables, which the program does not get: one may hold a password."""
 _OPEN = re.compile(r"-[A-Za-z]{1,4}|--[a-z-]+|([io]f=)?\{(source|target)\}")
 """Words of a user's command that are shown; any other may hold a secret."""
 _BETWEEN = re.compile(r"[\s=:@,;'\"]+")
@@ -52,77 +52,77 @@ except OSError as error:
 
 @dataclass(frozen=True)
 class Program:
-    """What copies, and how the report names it."""
+    """Program that copies, with its name in the report."""
 
     name: str
     arguments: Tuple[str, ...]
-    """Waits for a line on its stdin, after writing one; source and destination follow."""
+    """Command that writes a line, then waits for one on stdin; source and destination follow."""
     braced: bool = False
-    """A user's: {source} and {target} stand in its words, and it may start others."""
+    """Whether it is a user's command: with {source} and {target}, and it may start others."""
     hidden: Tuple[str, ...] = ()
-    """Words that are not repeated where it complains."""
+    """Words that are masked in its error messages."""
 
     def words(self, source: str, destination: str) -> List[str]:
-        """All of them, for one copy."""
+        """Returns the command line of one copy."""
         if not self.braced:
             return [*self.arguments, source, destination]
         ends = {SOURCE: source, TARGET: destination}
-        return [_BRACES.sub(lambda found: ends[found[0]], each) for each in self.arguments]
+        return [_BRACES.sub(lambda match: ends[match[0]], each) for each in self.arguments]
 
 
 class CopyBroke(Exception):
-    """The program said no, or did not end in time; the text is its own last line, or ours."""
+    """The program failed, or did not end in time; the text is its own last line, or ours."""
 
 
 def find(same_filesystem: bool) -> Program:
-    """cp where the system has one, else Python's shutil.copyfile.
+    """Returns cp where the system has one, else Python's shutil.copyfile.
 
     same_filesystem: both folders lie on it. GNU's cp would then only share the blocks or have them
-    copied by the server, and nothing would be measured: it is told not to (cp(1), --reflink).
+    copied by the server, and nothing would be measured: --reflink=never prevents it (cp(1)).
     """
     path = tools.find("cp")
     if path is None:
         python = f"{sys.version_info[0]}.{sys.version_info[1]}"
         arguments = (sys.executable, "-I", "-c", _GATED_PYTHON)
         return Program(f"shutil.copyfile of Python {python}", arguments)
-    told = tools.printed((path, "--version"), tools.ANSWER_SECONDS, complaints=True)
-    maker, version = parse_maker(told), tools.parse_version(told) or ""
+    text = tools.printed((path, "--version"), tools.ANSWER_SECONDS, complaints=True)
+    maker, version = parse_maker(text), tools.parse_version(text) or ""
     options = ["--reflink=never"] if same_filesystem and maker.endswith("coreutils") else []
     gate = ("/bin/sh", "-c", _GATED_PROGRAM, "cp", path, *options)
     return Program(" ".join(filter(None, ("cp", *options, f"({maker}) {version}"))), gate)
 
 
 def of_user(words: Sequence[str]) -> Program:
-    """A user's command, by its words. Errors: ValueError, none, or one that cannot be started."""
+    """Returns the program of a user's command. Errors: ValueError, it cannot be used."""
     text = " ".join(words)
     if "\0" in text or len(text) > LONGEST_COMMAND:
         raise ValueError(f"the command is longer than {LONGEST_COMMAND} characters, or has a NUL")
     if SOURCE not in text or TARGET not in text:
         raise ValueError(f"the command lacks {SOURCE} or {TARGET}")
     gate = ("/bin/sh", "-c", _GATED_PROGRAM, "copy", *words)
-    return Program(shown(words), gate, braced=True, hidden=tuple(words[1:]))
+    return Program(public_words(words), gate, braced=True, hidden=tuple(words[1:]))
 
 
-def shown(words: Sequence[str]) -> str:
-    """A user's command without what may be a secret: its program's name, flags and braces."""
+def public_words(words: Sequence[str]) -> str:
+    """Returns a command without possible secrets: its program's name, flags and braces."""
     rest = (each if _OPEN.fullmatch(each) else "..." for each in words[1:])
     program = os.path.basename(words[0].partition("=")[0])  # noqa: PTH119
     return " ".join((program, *rest))
 
 
 def _mask(words: Sequence[str], text: str) -> str:
-    """The text with dots for whatever of a command's words may be a secret, whole or in part."""
+    """Returns the text with dots for words of a command, and parts of them, that may be secret."""
     parts = {part for each in words for part in (each, *_BETWEEN.split(each))}
     hidden = sorted((e for e in parts if len(e) > 2 and not _OPEN.fullmatch(e)), key=len)
     return re.sub("|".join(map(re.escape, reversed(hidden))), "...", text) if hidden else text
 
 
 def parse_maker(text: str) -> str:
-    """Who made a cp, by what its --version prints: "cp (GNU coreutils) 9.1" has GNU coreutils."""
+    """Returns the maker of a cp by its --version: "cp (GNU coreutils) 9.1" has GNU coreutils."""
     if "BusyBox" in text:
         return "BusyBox"
-    before, opening, behind = text.partition("\n")[0].partition("(")
-    if before.strip() in ("cp", "cp.coreutils") and opening and ")" in behind:
+    name, opening, behind = text.partition("\n")[0].partition("(")
+    if name.strip() in ("cp", "cp.coreutils") and opening and ")" in behind:
         return behind.partition(")")[0]
     return "uutils coreutils" if "uutils" in text else "unknown"
 
@@ -131,7 +131,7 @@ def parse_maker(text: str) -> str:
 def started(
     program: Program, source: str, destination: str, descriptors: Tuple[int, ...]
 ) -> Iterator[Copying]:
-    """One copy at its gate; ended with everything it started when the block is left.
+    """Starts one copy up to its gate; kills it and what it started at the end of the block.
 
     descriptors: inherited by the program, which may name them as /proc/self/fd/N.
     """
@@ -149,7 +149,7 @@ def started(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=descriptors,
-        # Its complaint is read: in no other language than C's.
+        # Its error message is parsed, in the C locale's language.
         env={**environment, "LC_ALL": "C"},
         preexec_fn=enter,
     )
@@ -161,7 +161,7 @@ def started(
         for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
             with contextlib.suppress(OSError):
                 stream.close()
-        # What hangs in the kernel is left to it: it ends when the mount answers.
+        # A process that hangs in the kernel ends when the mount answers.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(KILL_SECONDS)
 
@@ -175,21 +175,21 @@ class Copying:
         self._began_bytes, self._words = 0, b""
 
     def kill(self) -> None:
-        """Ends it, and what a user's command has started beside it."""
+        """Kills it, and with a user's command the processes that it started."""
         end = os.killpg if self._braced else os.kill
         if self._process.poll() is None:
             with contextlib.suppress(OSError):
                 end(self._process.pid, signal.SIGKILL)
 
     def ready(self) -> None:
-        """Returns when the program stands at its gate. Errors: CopyBroke."""
+        """Waits until the program is at its gate. Errors: CopyBroke."""
         assert self._process.stdout is not None
         stream = self._process.stdout
         if not select.select([stream], [], [], START_SECONDS)[0] or stream.read(1) != _READY:
             raise CopyBroke(f"{self._name} did not start")
 
     def begin(self) -> float:
-        """Opens the gate; the moment by time.monotonic()."""
+        """Opens the gate; returns the moment by time.monotonic()."""
         self._began_bytes = self._written_bytes() or 0
         assert self._process.stdin is not None
         now = time.monotonic()
@@ -197,30 +197,30 @@ class Copying:
         self._process.stdin.flush()
         return now
 
-    def progress(self, until: float, every_seconds: float) -> Iterator[int]:
-        """Bytes written so far, now and then, until the program has ended well.
+    def progress(self, deadline: float, every_seconds: float) -> Iterator[int]:
+        """Yields the bytes written so far, at intervals, until the program has ended well.
 
-        By the kernel's account of the process: looking at the file would be one more call into the
-        mount. Nothing where the system keeps none. Errors: CopyBroke.
+        They are the kernel's counts of the process, as a look at the file would be another call
+        into the mount. Nothing where the system has none. Errors: CopyBroke.
         """
         assert self._process.stderr is not None
         stream, heard = self._process.stderr.fileno(), True
         while True:
-            left = until - time.monotonic()
-            if left <= 0:
+            rest = deadline - time.monotonic()
+            if rest <= 0:
                 raise CopyBroke(self._end())
-            wait = min(left, every_seconds)
+            wait = min(rest, every_seconds)
             if heard and select.select([stream], [], [], wait)[0]:
-                said = os.read(stream, LONGEST_WORDS_BYTES)
-                self._words = (self._words + said)[-LONGEST_WORDS_BYTES:]
-                heard = bool(said)
+                words = os.read(stream, LONGEST_WORDS_BYTES)
+                self._words = (self._words + words)[-LONGEST_WORDS_BYTES:]
+                heard = bool(words)
                 continue
-            if not heard:  # it ends now, or lives on without
+            if not heard:  # it ends now, or runs on without stderr
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(wait)
             code = self._process.poll()
             if code is not None:
-                break  # what it left running may have its stderr still
+                break  # processes that it started may still have its stderr
             written = self._written_bytes()
             if written is not None:
                 yield written - self._began_bytes
@@ -229,11 +229,11 @@ class Copying:
                 os.killpg(self._process.pid, signal.SIGKILL)
         if code:
             ended, line = f"it ended with {code}", self._last_line()
-            told = f"{ended}: {line or 'no message'}" if self._braced else line or ended
-            raise CopyBroke(told + (UNSTEADY_REMEDY if UNSTEADY in line else ""))
+            message = f"{ended}: {line or 'no message'}" if self._braced else line or ended
+            raise CopyBroke(message + (UNSTEADY_REMEDY if UNSTEADY in line else ""))
 
     def _end(self) -> str:
-        """Kills what did not end in time, and says whether that did it."""
+        """Kills a program that did not end in time; returns the error's text."""
         self.kill()
         until = time.monotonic() + KILL_SECONDS
         while self._process.poll() is None and time.monotonic() < until:
@@ -248,24 +248,24 @@ class Copying:
         return "".join(each if each.isprintable() else "?" for each in line)
 
     def processes(self) -> List[int]:
-        """The program's, and of a user's command what it has started."""
+        """Returns the program's pid, and with a user's command those of its children."""
         return _family(self._process.pid) if self._braced else [self._process.pid]
 
     def _written_bytes(self) -> Optional[int]:
-        found = []
+        counts = []
         for pid in self.processes():
             with contextlib.suppress(OSError, Unavailable):
-                told = reader().process_io(pid)
-                found.append(told.written_bytes if told else None)
-        # Of several, one hands on what another has read: their sum would count it twice.
-        return max((each for each in found if each is not None), default=None)
+                io = reader().process_io(pid)
+                counts.append(io.written_bytes if io else None)
+        # One of several may pass on another's data: their sum would count it twice.
+        return max((each for each in counts if each is not None), default=None)
 
 
 def _family(leader: int) -> List[int]:
-    """A process with what it has started (proc(5), children); where that is not told, alone."""
-    found = [leader]
-    for pid in found:
+    """Returns a process and, where the kernel lists them, its descendants (proc(5), children)."""
+    pids = [leader]
+    for pid in pids:
         with contextlib.suppress(OSError, ValueError):
             text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
-            found += [int(each) for each in text.split()][: MOST_PROCESSES - len(found)]
-    return found
+            pids += [int(each) for each in text.split()][: MOST_PROCESSES - len(pids)]
+    return pids

@@ -1,10 +1,10 @@
-"""Which values of smb.conf and of a host's own TCP cost throughput, when, why, and what to do.
+"""Values of smb.conf and of a host's own TCP that cost throughput, with reasons and remedies.
 
 Sources: smb.conf(5) and the vfs_*(8) pages of
 Samba 4.17; for aio, sendfile and recvfile its source3/smbd/smb2_read.c, smb2_write.c and aio.c.
 Documentation/networking/ip-sysctl.rst; xnu's bsd/netinet/tcp_sysctls.c and tcp_subr.c, the defaults
 of macOS 13. Microsoft's article 948066 and "Performance tuning network adapters" (Windows ignores
-TcpWindowSize). No Mac and no Windows was at hand: what is told of one is labelled untested.
+TcpWindowSize). No Mac and no Windows was at hand: settings of those are labelled untested.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ log level | level-3 | all | from level 3 on, smbd writes log lines for each requ
 deadtime | 1..15 | small-files | a client that is idle for so few minutes without an open file has
     to log in again | = 10080
 """
-"""Option, when it costs, what it matters for, why, remedy (`= X`: that is its default).
+"""Option, costly values, the copies it matters for, why, remedy (`= X`: that is its default).
 
-When: one of several words, a span of numbers, what has to come first in its list, or one of
-CONDITIONS. A line that begins with blanks goes on with the one before, in all tables."""
+Costly values: one of several words, a span of numbers, all but a first word of a list, or one of
+CONDITIONS. A line that begins with blanks continues the previous one, in all tables."""
 MODULES = """
 acl_tdb | small-files | keeps ACLs in a database, and reads and checks them at each open
 acl_xattr | small-files | keeps ACLs in extended attributes, and reads and checks them at each open
@@ -141,7 +141,7 @@ worm | small-files | checks the age of each file before a write
 xattr_tdb | small-files | keeps extended attributes in a database
 zfsacl | small-files | reads and checks ZFS's ACLs at each open
 """
-"""What VFS modules matter for and do to each request; one that is not here is not judged."""
+"""VFS modules, the copies they matter for and their work for each request; others are ignored."""
 TCP_OF_LINUX = """
 net.ipv4.tcp_window_scaling | 0 | limits the TCP window of each connection to 64 KiB
     | set it to 1
@@ -179,13 +179,13 @@ Tcp1323Opts | 0 2 | turns window scaling off, which limits the TCP window of eac
     KiB | remove it and restart Windows
 """
 SMALL_BYTES = 1 << 20
-"""A window that one gigabit a second fills at a round trip of 8 ms."""
+"""Window that limits a copy at 1 Gbit/s from a round trip of 8 ms on."""
 ANSWER_SECONDS = 10.0
 SYSCTL = ("sysctl", "net.inet.tcp", "kern.ipc.maxsockbuf")
 
 
 def tcp_settings(client: Values) -> Tuple[HostSetting, ...]:
-    """This host's own TCP settings that cost throughput; client: smb_client.read's, on Windows."""
+    """Returns this host's TCP settings that cost throughput; client: values of smb_client.read."""
     if sys.platform == "win32":
         return costly_host(TCP_OF_WINDOWS, client, tested=False)
     if sys.platform == "darwin":
@@ -195,7 +195,7 @@ def tcp_settings(client: Values) -> Tuple[HostSetting, ...]:
 
 
 def costly_host(table: str, values: Values, tested: bool = True) -> Tuple[HostSetting, ...]:
-    """Those of a table's settings that cost throughput; values by name, empty: unknown."""
+    """Returns a table's settings that cost throughput; values by name, empty: unknown."""
     return tuple(
         HostSetting(name, values[name], why, remedy, tested)
         for name, when, why, remedy in _rows(table)
@@ -204,12 +204,12 @@ def costly_host(table: str, values: Values, tested: bool = True) -> Tuple[HostSe
 
 
 def sysctl(name: str) -> str:
-    """A setting of Linux by its name; empty: it has none."""
+    """Reads a sysctl of Linux by its name; empty: there is none."""
     return " ".join(text("/proc/sys/" + name.replace(".", "/")).split())
 
 
 def parse_sysctl(printed: str) -> Dict[str, str]:
-    """What macOS's sysctl prints as `name: value`."""
+    """Parses the `name: value` lines of macOS's sysctl."""
     pairs = (line.partition(":") for line in printed.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
@@ -221,15 +221,15 @@ class Costly:
     option: str
     value: str
     share: Optional[str]
-    """The share whose section sets it; None: it holds for all shares."""
+    """Share whose section sets it; None: it holds for all shares."""
     matters_for: str
-    """all, read, write, small-files, smb1, durability."""
+    """Copies that it matters for: all, read, write, small-files, smb1, durability."""
     why: str
     remedy: str
 
 
 def parse(printed: str) -> Dict[str, Section]:
-    """Sections, by name as printed, of what `testparm -s` prints; [global] is "global"."""
+    """Returns the sections in the output of `testparm -s`, by name; [global] is "global"."""
     sections: Dict[str, Section] = {}
     current: Section = {}
     for line in map(str.strip, printed.splitlines()):
@@ -242,25 +242,25 @@ def parse(printed: str) -> Dict[str, Section]:
 
 
 def costly(sections: Mapping[str, Section], share: str = "") -> List[Costly]:
-    """What costs throughput in [global] and in the share's section.
+    """Returns the settings in [global] and in the share's section that cost throughput.
 
-    share: a share's name in any case; one without a section of its own may be [homes]'s. "" looks
-    at all of them.
+    share: a share's name in any case; without a section of its own it may be [homes]'s. "": all
+    shares.
     """
     everywhere = sections.get("global", {})
     shares = {name: section for name, section in sections.items() if name != "global"}
     if share:
-        known = {name.lower(): name for name in shares}
-        name = known.get(share.lower(), known.get("homes"))
+        spellings = {name.lower(): name for name in shares}
+        name = spellings.get(share.lower(), spellings.get("homes"))
         shares = {name: shares[name]} if name else {}
     in_all = list(_of(everywhere))
-    found = [] if share and shares else list(in_all)
+    settings = [] if share and shares else list(in_all)
     for name, section in shares.items():
         for each in _of({**everywhere, **section}):
-            told = each if each in in_all else replace(each, share=name)
-            if told not in found:
-                found.append(told)
-    return found
+            setting = each if each in in_all else replace(each, share=name)
+            if setting not in settings:
+                settings.append(setting)
+    return settings
 
 
 def _of(values: Values) -> Iterator[Costly]:
@@ -269,9 +269,9 @@ def _of(values: Values) -> Iterator[Costly]:
         if value is not None and _costs(when, value, values):
             usual = f"set `{option} {remedy}` (the default)" if remedy.startswith("= ") else remedy
             yield Costly(option, value, None, matters_for, why, usual)
-    known = {name: row for name, *row in _rows(MODULES)}
+    modules = {name: row for name, *row in _rows(MODULES)}
     for module in values.get("vfs objects", "").replace(",", " ").split():
-        row = known.get(module.partition(":")[0].rpartition("/")[2])
+        row = modules.get(module.partition(":")[0].rpartition("/")[2])
         if row is not None:
             remedy = "remove it from `vfs objects` if it is not needed, and measure again"
             yield Costly("vfs objects", module, None, row[0], row[1], remedy)
@@ -298,8 +298,8 @@ SPELLINGS = {"yes": "yes true 1 on", "no": "no false 0 off"}
 
 
 def _nagle(value: str, _: Values) -> bool:
-    told = re.search(r"\bTCP_NODELAY\b(\s*=\s*(\d+))?", value, re.IGNORECASE)
-    return told is None or told[2] == "0"
+    match = re.search(r"\bTCP_NODELAY\b(\s*=\s*(\d+))?", value, re.IGNORECASE)
+    return match is None or match[2] == "0"
 
 
 def _third_is_small(value: str, _: Values) -> bool:
@@ -317,7 +317,7 @@ CONDITIONS: Dict[str, Callable[[str, Values], bool]] = {
     "yes-and-strict-sync": lambda value, values: (
         _costs("yes", value, values) and not _costs("no", values.get("strict sync", ""), values)
     ),
-    # with asynchronous reads smbd never comes to it
+    # with asynchronous reads smbd never uses it
     "yes-and-no-aio": lambda value, values: (
         _costs("yes", value, values) and values.get("aio read size") == "0"
     ),

@@ -1,9 +1,9 @@
-"""fio, the system's own, behind one narrow door: jobs on descriptors that are open, one by one.
+"""The system's fio, restricted to jobs on open descriptors, one after the other.
 
-The jobs are an argument vector made here; fio gets no file name but
-/proc/self/fd/N and no right to create one. It runs as threads of one process, in a group of its
-own, dies with its starter (PR_SET_PDEATHSIG) and is killed at an absolute deadline. Its report
-goes to a memory file: on stdout fio puts notes in front of it.
+The jobs are an argument vector built here; fio gets no file name but /proc/self/fd/N and no right
+to create one. It runs as threads of one process, in a group of its own, dies with its starter
+(PR_SET_PDEATHSIG) and is killed at an absolute deadline. Its report goes to a memory file: on
+stdout fio puts notes in front of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from probes.system.waiting import signal
 __all__ = ["BLOCK_BYTES", "DEPTH", "FioFailed", "Job", "Result", "parse", "running", "version"]
 
 OLDEST = (3, 0)
-"""Nanosecond latencies and bw_bytes came with it."""
+"""First version with nanosecond latencies and bw_bytes."""
 
 STAT_BLOCK_BYTES = 512
 """Unit of st_blocks (stat(2))."""
@@ -42,15 +42,15 @@ REPORT_LIMIT_BYTES = 16 << 20
 
 
 def version() -> str:
-    """fio's version. Errors: Unavailable where it is missing or too old, with the remedy."""
+    """Returns fio's version. Errors: Unavailable with the remedy where it is missing or too old."""
     _program()
-    told = tools.version("fio")
-    if told is None:
+    text = tools.version("fio")
+    if text is None:
         raise Unavailable(f"fio on {socket.gethostname()} does not start (apt reinstall fio)")
-    numbers = tuple(int(word) for word in re.findall(r"\d+", told)[:2])
+    numbers = tuple(int(word) for word in re.findall(r"\d+", text)[:2])
     if numbers < OLDEST:
-        raise Unavailable(f"fio on {socket.gethostname()} is {told}; 3.0 or newer is needed")
-    return told
+        raise Unavailable(f"fio on {socket.gethostname()} is {text}; 3.0 or newer is needed")
+    return text
 
 
 def _program() -> str:
@@ -63,7 +63,7 @@ def _program() -> str:
 
 
 def arguments(*jobs: Job) -> list[str]:
-    """fio's options for jobs that run one after the other; one thread each."""
+    """Returns fio's options for jobs that run one after the other; one thread each."""
     common = [
         "--thread",
         "--output-format=json",
@@ -78,7 +78,7 @@ def arguments(*jobs: Job) -> list[str]:
 
 
 def _job(number: int, job: Job) -> list[str]:
-    chosen = [
+    options = [
         f"--name={name_of(number)}",
         "--filename=" + ":".join(f"/proc/self/fd/{fd}" for fd in (job.fd, *job.more_fds)),
         f"--rw={job.verb}",
@@ -88,27 +88,27 @@ def _job(number: int, job: Job) -> list[str]:
         f"--runtime={max(1, round(job.seconds * 1000))}ms",
     ]
     if number:
-        chosen.append("--stonewall")
+        options.append("--stonewall")
     if job.looping:
-        chosen.append("--time_based")
-    chosen.append(f"--direct={int(job.direct)}")
-    chosen += (
+        options.append("--time_based")
+    options.append(f"--direct={int(job.direct)}")
+    options += (
         ["--ioengine=libaio", f"--iodepth={job.depth}"] if job.direct else ["--ioengine=psync"]
     )
     if job.verb.startswith("rand"):
-        chosen += ["--randrepeat=0", "--norandommap", "--file_service_type=random"]
+        options += ["--randrepeat=0", "--norandommap", "--file_service_type=random"]
     if job.part == "write":
-        chosen += ["--refill_buffers", "--fallocate=none"]
-        chosen.append("--end_fsync=1")
+        options += ["--refill_buffers", "--fallocate=none"]
+        options.append("--end_fsync=1")
         if not job.direct:
-            # else all of it would be flushed at the end, long after the time is over
-            chosen.append("--fdatasync=8")
-    return chosen
+            # otherwise fio would flush all of it at the end, long after the time is over
+            options.append("--fdatasync=8")
+    return options
 
 
 @contextlib.contextmanager
 def running(jobs: Sequence[Job], deadline: float) -> Iterator[Run]:
-    """A started fio with its jobs; killed at the deadline (monotonic) or when the block is left."""
+    """Starts fio with its jobs; kills it at the deadline (monotonic) or at the block's end."""
     path = _program()
     for job in jobs:
         if job.part == "write" and any(map(_is_device, (job.fd, *job.more_fds))):
@@ -137,7 +137,7 @@ def running(jobs: Sequence[Job], deadline: float) -> Iterator[Run]:
 
 @dataclass
 class Run:
-    """One fio at work; report and errors are descriptors of what it writes."""
+    """One running fio; report and errors are descriptors of its output files."""
 
     jobs: Sequence[Job]
     process: subprocess.Popen[bytes]
@@ -151,22 +151,22 @@ class Run:
     base: int = 0
 
     def wait_for_io(self) -> None:
-        """Returns when the first I/O has been made, or when fio has ended."""
+        """Waits for the first I/O, or for the end of fio."""
         threads_since = None
         while self._alive():
             now = time.monotonic()
-            moved = self._counted()
+            count = self._counted()
             if threads_since is None and self._threads() < 2:
-                self.base = moved
+                self.base = count
             elif threads_since is None:
                 threads_since = now
-            elif moved > self.base or now - threads_since > QUIET_START_SECONDS:
+            elif count > self.base or now - threads_since > QUIET_START_SECONDS:
                 self.began = now
                 return
             time.sleep(POLL_SECONDS / 2)
 
     def progress(self, every_seconds: float) -> Iterator[Sample]:
-        """The kernel's counts of a single job until fio ends; none where it counts no such I/O."""
+        """Yields the kernel's counts of a single job until fio ends; none of uncounted I/O."""
         next_at = self.began + every_seconds
         while self._alive():
             time.sleep(POLL_SECONDS)
@@ -174,15 +174,15 @@ class Run:
             if now < next_at or self.began == 0.0:
                 continue
             next_at += every_seconds
-            moved = self._counted() - self.base
+            count = self._counted() - self.base
             if self.jobs[0].direct:
-                # direct I/O is counted when it is sent off
-                moved -= self.jobs[0].depth * self.jobs[0].block_bytes
-            if moved > 0:
-                yield Sample(now - self.began, moved)
+                # direct I/O is counted when it is submitted
+                count -= self.jobs[0].depth * self.jobs[0].block_bytes
+            if count > 0:
+                yield Sample(now - self.began, count)
 
     def results(self) -> list[Result]:
-        """fio's report of each job, in their order, once it has ended. Errors: FioFailed."""
+        """Waits for fio's end; returns each job's result, in their order. Errors: FioFailed."""
         while self._alive():
             time.sleep(POLL_SECONDS)
         text = os.pread(self.report, REPORT_LIMIT_BYTES, 0).decode("utf-8", "replace")
@@ -199,7 +199,7 @@ class Run:
         files = [each.fd for each in self.jobs if each.part == "write"]
         wrote = sum(os.fstat(fd).st_blocks for fd in files) * STAT_BLOCK_BYTES
         for fd in files:
-            # somebody else may fill the disk meanwhile; who leaves the block kills fio
+            # others may fill the disk meanwhile; the end of the block kills fio
             self.room.look_at(fd, wrote)
         return True
 
@@ -210,16 +210,16 @@ class Run:
             return 0
 
     def _counted(self) -> int:
-        """Bytes that fio moved so far, by the kernel's account of it; 0: not readable."""
+        """Returns the bytes that fio moved so far, by the kernel's counts; 0: not readable."""
         try:
-            told = reader().process_io(self.process.pid)
+            io = reader().process_io(self.process.pid)
         except (OSError, Unavailable):
-            told = None
-        if told is None:
+            io = None
+        if io is None:
             return 0
         if self.jobs[0].part == "write":
-            return told.disk_written_bytes if self.jobs[0].direct else told.written_bytes
-        return told.disk_read_bytes if self.jobs[0].direct else told.read_bytes
+            return io.disk_written_bytes if self.jobs[0].direct else io.written_bytes
+        return io.disk_read_bytes if self.jobs[0].direct else io.read_bytes
 
 
 def _is_device(fd: int) -> bool:
@@ -227,7 +227,7 @@ def _is_device(fd: int) -> bool:
 
 
 def _enter(parent: int) -> None:
-    """In the forked child, before fio: a group of its own, and death with the parent."""
+    """Gives the forked child, before fio, a group of its own, and death with the parent."""
     os.setpgid(0, 0)
     end_with_parent(parent)
 

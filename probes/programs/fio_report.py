@@ -1,6 +1,6 @@
-"""What fio is asked to do, and what its report says of it; pure.
+"""Jobs for fio, and the parser of its report; pure.
 
-The names of jobs are ours: a report that tells of others is no report of ours.
+The names of jobs are ours: a report of others is refused.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Iterator, Sequence, Tuple
 
 BLOCK_BYTES = 1024 * 1024
 DEPTH = 4
-"""Requests in flight of direct I/O."""
+"""Requests in flight with direct I/O."""
 LARGEST = 2**63
 """No honest count of bytes or nanoseconds is above it."""
 LARGEST_ERRNO = 4095
-"""Linux has no larger one (MAX_ERRNO)."""
+"""Largest errno of Linux (MAX_ERRNO)."""
 NAME = "bottleneck"
-"""Of a call's first job; of the others it is followed by their number."""
+"""Name of a call's first job; the others' have their number behind it."""
 SECTOR_BYTES = 512
 LARGEST_BLOCK_BYTES = 16 << 20
 
@@ -32,18 +32,18 @@ class FioFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Job:
-    """Work on a file or a device that is open already; sequential but for rand..."""
+    """Work on an open file or device; sequential but for rand..."""
 
     fd: int
     verb: str
-    """read, write, and the same at random: randread, randwrite."""
+    """read, write, randread or randwrite."""
     size_bytes: int
-    """Of the file, or of the part from offset_bytes on."""
+    """Size of the file, or of its part from offset_bytes on."""
     seconds: float
     direct: bool
     offset_bytes: int = 0
     looping: bool = False
-    """Begin anew at the end of the file until the time is over."""
+    """Whether it restarts at the end of the file until the time is over."""
     block_bytes: int = BLOCK_BYTES
     depth: int = DEPTH
     """Requests in flight where it is direct."""
@@ -52,24 +52,24 @@ class Job:
 
     @property
     def part(self) -> str:
-        """Where fio's report tells of it: read or write."""
+        """Part of fio's report about it: read or write."""
         return self.verb[4:] if self.verb.startswith("rand") else self.verb
 
 
 @dataclass(frozen=True)
 class Result:
-    """What fio reported of a job."""
+    """Result of a job in fio's report."""
 
     moved_bytes: int
     elapsed_seconds: float
-    """Until the last flush, for writes."""
+    """Time of the job, with the last flush of writes."""
     latency_median_seconds: float | None
     latency_p99_seconds: float | None
     latency_most_seconds: float | None = None
-    """Of the slowest request, from its sending off on."""
+    """Latency of the slowest request, from its submission on."""
     ios: int = 0
     acknowledged_bytes_per_second: float | None = None
-    """Before the last flush: what was in flight over the mean time of a request (Little's law)."""
+    """Rate before the last flush: bytes in flight over the mean latency (Little's law)."""
 
     @property
     def bytes_per_second(self) -> float:
@@ -78,31 +78,31 @@ class Result:
 
 
 def parse(text: str, jobs: Sequence[Job], return_code: int, notes: str = "") -> list[Result]:
-    """What fio's report says of its jobs, in their order.
+    """Returns the results of the jobs in fio's report, in their order.
 
-    text: what fio wrote, with whatever stands around the report. notes: what it said beside it,
-    for the reason. Errors: FioFailed where fio crashed, reported an error, or moved nothing.
+    text: fio's output, with anything around the report. notes: its messages, for the reason of an
+    error. Errors: FioFailed where fio crashed, reported an error, or moved nothing.
     """
     if return_code < 0:
         raise FioFailed(f"fio was ended by {_signal_name(-return_code)}")
     reports = [each for each in _objects(text) if isinstance(each.get("jobs"), list)]
     reason = _first_line(notes) or _first_line(text.partition("{")[0])
-    said = f": {reason}" if reason else ""
+    suffix = f": {reason}" if reason else ""
     if not reports:
-        raise FioFailed(f"fio ended with code {return_code} and no complete report{said}")
-    told = reports[-1]["jobs"]
-    names = [each.get("jobname") if isinstance(each, dict) else None for each in told]
+        raise FioFailed(f"fio ended with code {return_code} and no complete report{suffix}")
+    results = reports[-1]["jobs"]
+    names = [each.get("jobname") if isinstance(each, dict) else None for each in results]
     if names != [name_of(number) for number in range(len(jobs))]:
-        raise FioFailed(f"fio reported other jobs than those that it was given{said}")
-    pairs = list(zip(told, jobs))
-    # which job could not says more than that the call as a whole did not end well
+        raise FioFailed(f"fio reported other jobs than those that it was given{suffix}")
+    pairs = list(zip(results, jobs))
+    # the job that failed says more than the return code of the call
     for pair in pairs:
-        _refuse_error(*pair, said)
-    return [_result(*pair, return_code, said) for pair in pairs]
+        _refuse_error(*pair, suffix)
+    return [_result(*pair, return_code, suffix) for pair in pairs]
 
 
 def check_block(size_bytes: int) -> int:
-    """The size of a request, where it is one. Errors: ValueError with one plain line."""
+    """Returns the size of a request if it is valid. Errors: ValueError with one plain line."""
     if size_bytes % SECTOR_BYTES:
         raise ValueError(f"a block of {size_bytes} bytes is no multiple of {SECTOR_BYTES} bytes")
     if not 0 < size_bytes <= LARGEST_BLOCK_BYTES:
@@ -114,31 +114,31 @@ def name_of(number: int) -> str:
     return f"{NAME}-{number}" if number else NAME
 
 
-def _refuse_error(told: dict[str, Any], job: Job, said: str) -> None:
-    error = told.get("error")
+def _refuse_error(report: dict[str, Any], job: Job, suffix: str) -> None:
+    error = report.get("error")
     if isinstance(error, bool) or error != 0:
         why = "no error code"
         if isinstance(error, int) and 0 < error <= LARGEST_ERRNO:
             why = os.strerror(error)
-        at = f" from byte {job.offset_bytes} on" if job.offset_bytes else ""
-        raise FioFailed(f"fio could not {job.part}{at}: {why}{said}")
+        start = f" from byte {job.offset_bytes} on" if job.offset_bytes else ""
+        raise FioFailed(f"fio could not {job.part}{start}: {why}{suffix}")
 
 
-def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Result:
-    part = told.get(job.part)
+def _result(report: dict[str, Any], job: Job, return_code: int, suffix: str) -> Result:
+    part = report.get(job.part)
     if return_code != 0 or not isinstance(part, dict):
-        raise FioFailed(f"fio ended with code {return_code}{said}")
+        raise FioFailed(f"fio ended with code {return_code}{suffix}")
 
     def count(key: str) -> int:
         return int(_number(part, key) or 0)
 
-    moved, milliseconds = count("io_bytes"), count("runtime")
-    if not moved or not milliseconds:
-        raise FioFailed(f"fio ended well but moved nothing{said}")
+    size_bytes, milliseconds = count("io_bytes"), count("runtime")
+    if not size_bytes or not milliseconds:
+        raise FioFailed(f"fio ended well but moved nothing{suffix}")
     in_flight = job.block_bytes * (job.depth if job.direct else 1)
     mean = _latency_seconds(part, "lat_ns", "mean")
     return Result(
-        moved_bytes=moved,
+        moved_bytes=size_bytes,
         elapsed_seconds=milliseconds / 1000,
         latency_median_seconds=_latency_seconds(part, "clat_ns", "percentile", "50.000000"),
         latency_p99_seconds=_latency_seconds(part, "clat_ns", "percentile", "99.000000"),
@@ -149,11 +149,11 @@ def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Resu
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every complete JSON object that begins a line."""
+    """Yields every complete JSON object that begins a line."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
-    for found in re.finditer(r"^\{", text, re.MULTILINE):
+    for match in re.finditer(r"^\{", text, re.MULTILINE):
         with contextlib.suppress(ValueError, RecursionError):
-            yield decoder.raw_decode(text, found.start())[0]
+            yield decoder.raw_decode(text, match.start())[0]
 
 
 def _refuse(name: str) -> None:
@@ -168,7 +168,7 @@ def _number(part: dict[str, Any], name: str) -> float | None:
 
 
 def _latency_seconds(part: Any, *keys: str) -> float | None:
-    """A latency, by its place in the report; fio counts in nanoseconds."""
+    """Returns the latency at a place of the report, where fio has nanoseconds."""
     *parents, name = keys
     for key in parents:
         part = part.get(key)
@@ -186,7 +186,7 @@ def _signal_name(number: int) -> str:
 
 
 def _first_line(text: str) -> str:
-    """The first line that says something, at most 200 characters of it, without control codes."""
+    """Returns the first non-blank line, up to 200 characters, without control codes."""
     for line in text.splitlines():
         plain = "".join(each for each in line if each.isprintable()).strip()
         if plain:

@@ -1,7 +1,7 @@
-"""iperf3, the system's own client, behind one narrow door: the tcp stage's transfer by it.
+"""The tcp stage's transfer by the system's iperf3 client.
 
-Its report is JSON (-J), written at its end; every word of it is the other side's say as well, and
-is read with care. Source: iperf3(1), src/iperf_api.c.
+Its report is JSON (-J), written at its end; the other side influences all of it, and each value is
+checked. Source: iperf3(1), src/iperf_api.c.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from probes.system.child import end_with_parent
 PORT = 5201
 REPORT_LIMIT_BYTES = 8 << 20
 CONNECT_SECONDS = 3.0
-"""For the connection; and for the report of a client that is stopped."""
+"""Limit of connecting, and of the report of a client that is stopped."""
 GRACE_SECONDS = 8.0
-"""What it may take beside the transfer: the connection, and the exchange of the results."""
+"""Time beside the transfer: the connection, and the exchange of the results."""
 BUSY_SECONDS = 5.0
 BUSY_PAUSE_SECONDS = 0.3
-"""A server takes one client at a time, and a moment to be rid of the last."""
+"""Pause before a retry: a server serves one client at a time."""
 WARM_UP_SECONDS = 0.3
 LEAST_TIME_RATIO = 0.9
-"""Of the sender's time: less the receiver's cannot be, whose clock starts and ends later."""
+"""Least receiver's time over the sender's: its clock starts and ends later."""
 _BUSY, _STOPPED = "the server is busy", "interrupt"
 """First words of the error of a server, and of a client that a signal stopped."""
 SILENT = "accepted the connection and did not answer"
 
 
 class Interrupted(RuntimeError):
-    """A transfer that had begun and did not complete; intervals: what it moved until then."""
+    """A transfer began and did not complete; intervals: the samples until then."""
 
     def __init__(self, text: str, intervals: Tuple[Sample, ...]) -> None:
         super().__init__(text)
@@ -49,79 +49,79 @@ class Interrupted(RuntimeError):
 
 @dataclass(frozen=True)
 class Setting:
-    """One transfer; seconds is its whole time, and iperf3 knows whole seconds alone."""
+    """One transfer; seconds is its total time, which iperf3 takes in full seconds."""
 
     verb: Text = "push"
     streams: Count = 1
     buffer_bytes: Count = 128 << 10
     seconds: Seconds = 2.0
     peer: Text = ""
-    """As the user named it."""
+    """The server's name as the user wrote it."""
     window_bytes: Count = 0
     bytes_per_second: Number = 0.0
-    """Of all streams together; 0 of both: as it comes."""
+    """Rate of all streams together; 0: unlimited, as is a window of 0."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What iperf3 reported."""
+    """Result in iperf3's report."""
 
     moved_bytes: int
-    """By the receiver's count."""
+    """Payload by the receiver's count."""
     elapsed_seconds: float
     intervals: tuple[Sample, ...]
-    """Of the client: of a push what it sent, of a pull what it received."""
+    """Samples of the client: sent in a push, received in a pull."""
     retransmitted_segments: int | None
     rtt_seconds: float | None
     """Mean of the sender's estimate; None: the client received."""
     congestion_control: str | None
-    """Of the sender."""
+    """Congestion control of the sender."""
     version: str | None
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
-    """Moves payload; the samples come after the transfer, for iperf3 reports at its end.
+    """Moves payload; yields the samples after the transfer, as iperf3 reports at its end.
 
-    peer: host and port of the iperf3 server. Returns the details of the tcp stage, as far as
-    iperf3 knows them. Raises as run.
+    peer: host and port of the iperf3 server. Returns the details of the tcp stage that iperf3
+    knows. Raises as run().
     """
     yield Sample(0.0, 0)
     try:
-        found = run(setting, replace(peer, port=peer.port or PORT))
+        result = run(setting, replace(peer, port=peer.port or PORT))
     except Interrupted as error:
         yield from error.intervals
         raise
-    for each in found.intervals:
-        if each.elapsed_seconds < found.elapsed_seconds and each.moved_bytes <= found.moved_bytes:
+    for each in result.intervals:
+        if each.elapsed_seconds < result.elapsed_seconds and each.moved_bytes <= result.moved_bytes:
             yield each
-    yield Last(found.elapsed_seconds, found.moved_bytes)
+    yield Last(result.elapsed_seconds, result.moved_bytes)
     limits: Details = {"by": "unknown"}
-    settled = [each for each in found.intervals if each.elapsed_seconds >= WARM_UP_SECONDS]
-    if found.retransmitted_segments is not None:
-        limits["retransmitted_segments"] = found.retransmitted_segments
-    if found.rtt_seconds is not None:
-        limits["rtt_seconds_median"] = found.rtt_seconds
+    settled = [each for each in result.intervals if each.elapsed_seconds >= WARM_UP_SECONDS]
+    if result.retransmitted_segments is not None:
+        limits["retransmitted_segments"] = result.retransmitted_segments
+    if result.rtt_seconds is not None:
+        limits["rtt_seconds_median"] = result.rtt_seconds
     return {
-        "engine": found.version or "iperf3",
+        "engine": result.version or "iperf3",
         "limits": limits,
-        "congestion_control": found.congestion_control,
+        "congestion_control": result.congestion_control,
         "window_rates_bytes_per_second": window_rates(settled, last=-1),
     }
 
 
 def arguments(setting: Setting, peer: Endpoint) -> list[str]:
-    """iperf3's options for a transfer; nothing of them is text of a user's but host and port."""
-    chosen = ["--client", peer.host, "--port", str(peer.port), "--json"]
-    chosen += ["--time", str(max(1, math.ceil(setting.seconds))), "--interval", "0.1"]
-    chosen += ["--parallel", str(setting.streams), "--length", str(setting.buffer_bytes)]
+    """Returns iperf3's options for a transfer; only host and port are a user's text."""
+    options = ["--client", peer.host, "--port", str(peer.port), "--json"]
+    options += ["--time", str(max(1, math.ceil(setting.seconds))), "--interval", "0.1"]
+    options += ["--parallel", str(setting.streams), "--length", str(setting.buffer_bytes)]
     if setting.window_bytes:
-        chosen += ["--window", str(setting.window_bytes)]
+        options += ["--window", str(setting.window_bytes)]
     if setting.bytes_per_second:
         # of each stream, in bits
         each = max(1, round(8 * setting.bytes_per_second / setting.streams))
-        chosen += ["--bitrate", str(each)]
-    chosen += ["--connect-timeout", str(round(CONNECT_SECONDS * 1000))]
-    return [*chosen, "--reverse"] if setting.verb == "pull" else chosen
+        options += ["--bitrate", str(each)]
+    options += ["--connect-timeout", str(round(CONNECT_SECONDS * 1000))]
+    return [*options, "--reverse"] if setting.verb == "pull" else options
 
 
 def run(setting: Setting, peer: Endpoint) -> Result:
@@ -138,7 +138,7 @@ def run(setting: Setting, peer: Endpoint) -> Result:
     patience = time.monotonic() + BUSY_SECONDS
     while True:
         text, notes = _ended(program, setting, peer, limit_seconds)
-        error = told_error(text)
+        error = parse_error(text)
         if error is None:
             return parse(text, setting.verb, notes)
         if not error.startswith(_BUSY):
@@ -157,8 +157,8 @@ def failure(peer: Endpoint, text: str, error: str, limit_seconds: float) -> Exce
     except (ValueError, KeyError, TypeError, RecursionError):
         streams, intervals = [], ()
     if streams:
-        how = "did not end in time and was stopped" if is_late else f"was interrupted ({error})"
-        return Interrupted(f"{name}: the transfer {how}", intervals)
+        ending = "did not end in time and was stopped" if is_late else f"was interrupted ({error})"
+        return Interrupted(f"{name}: the transfer {ending}", intervals)
     if is_late:
         return Unavailable(f"{name}: {SILENT} in {limit_seconds:g} s; is it an iperf3 server?")
     return Unavailable(f"{name}: {error}; check that `iperf3 -s` runs there")
@@ -172,7 +172,7 @@ def _ended(program: str, setting: Setting, peer: Endpoint, limit_seconds: float)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
-        # In our process group, which the agent ends as a whole; and gone when we are killed.
+        # In our process group, which the agent ends; and killed when we are killed.
         preexec_fn=lambda: end_with_parent(parent),
     )
     try:
@@ -189,13 +189,13 @@ def _ended(program: str, setting: Setting, peer: Endpoint, limit_seconds: float)
     return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
 
-def told_error(text: str) -> str | None:
-    """The error that a report names, in one line; None: it names none."""
+def parse_error(text: str) -> str | None:
+    """Returns the error in a report, in one line; None: there is none."""
     try:
-        told = json.loads(text)
+        report = json.loads(text)
     except ValueError:
         return None
-    error = told.get("error") if isinstance(told, dict) else None
+    error = report.get("error") if isinstance(report, dict) else None
     if not isinstance(error, str):
         return None
     plain = "".join(each if each.isprintable() else " " for each in error)[:200].strip()
@@ -203,48 +203,48 @@ def told_error(text: str) -> str | None:
 
 
 def parse(text: str, verb: str, notes: str = "") -> Result:
-    """What a report says of the one transfer. Errors: RuntimeError where it makes no sense."""
+    """Parses the report of one transfer. Errors: RuntimeError where it makes no sense."""
     try:
-        told = json.loads(text, parse_constant=_refuse)
-        end = told["end"]
+        report = json.loads(text, parse_constant=_refuse)
+        end = report["end"]
         received = end["sum_received"]
-        moved, seconds = _amount(received["bytes"]), _amount(received["seconds"])
-        intervals = tuple(_intervals(told.get("intervals", [])))
+        size_bytes, seconds = _amount(received["bytes"]), _amount(received["seconds"])
+        intervals = tuple(_intervals(report.get("intervals", [])))
     except (ValueError, KeyError, TypeError, RecursionError):
-        said = " ".join(notes.split())[:200]
-        raise RuntimeError(f"iperf3 gave no complete report{': ' + said if said else ''}") from None
-    if not moved or not seconds:
+        note = " ".join(notes.split())[:200]
+        raise RuntimeError(f"iperf3 gave no complete report{': ' + note if note else ''}") from None
+    if not size_bytes or not seconds:
         raise RuntimeError("iperf3 ended well but nothing arrived at its receiver")
     sent = end.get("sum_sent")
-    if verb == "push" and not _is_possible(sent, moved, seconds):
+    if verb == "push" and not _is_possible(sent, size_bytes, seconds):
         raise RuntimeError("iperf3's server claims to have received what was not sent")
     return Result(
-        moved_bytes=int(moved),
+        moved_bytes=int(size_bytes),
         elapsed_seconds=seconds,
         intervals=intervals,
-        retransmitted_segments=_whole(sent, "retransmits"),
+        retransmitted_segments=_count(sent, "retransmits"),
         rtt_seconds=_mean_rtt(end.get("streams")) if verb == "push" else None,
         congestion_control=_word(end, "sender_tcp_congestion"),
-        version=_word(told.get("start"), "version"),
+        version=_word(report.get("start"), "version"),
     )
 
 
-def _is_possible(sent: Any, moved: float, seconds: float) -> bool:
-    """Whether a server's count of a push agrees with what this end sent, and how long it did."""
+def _is_possible(sent: Any, size_bytes: float, seconds: float) -> bool:
+    """Whether a server's count of a push fits the bytes that this end sent, and the time."""
     try:
-        most, lasted = _amount(sent["bytes"]), _amount(sent["seconds"])
+        sent_bytes, sent_seconds = _amount(sent["bytes"]), _amount(sent["seconds"])
     except (KeyError, TypeError, ValueError):
         return False
-    return moved <= most and seconds >= LEAST_TIME_RATIO * lasted
+    return size_bytes <= sent_bytes and seconds >= LEAST_TIME_RATIO * sent_seconds
 
 
-def _intervals(told: Any) -> list[Sample]:
-    found: list[Sample] = []
-    moved = 0
-    for each in told:
-        moved += int(_amount(each["sum"]["bytes"]))
-        found.append(Sample(_amount(each["sum"]["end"]), moved))
-    return found
+def _intervals(values: Any) -> list[Sample]:
+    samples: list[Sample] = []
+    total = 0
+    for each in values:
+        total += int(_amount(each["sum"]["bytes"]))
+        samples.append(Sample(_amount(each["sum"]["end"]), total))
+    return samples
 
 
 def _amount(value: Any) -> float:
@@ -253,7 +253,7 @@ def _amount(value: Any) -> float:
     return value
 
 
-def _whole(part: Any, name: str) -> int | None:
+def _count(part: Any, name: str) -> int | None:
     value = part.get(name) if isinstance(part, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
@@ -264,14 +264,14 @@ def _word(part: Any, name: str) -> str | None:
 
 
 def _mean_rtt(streams: Any) -> float | None:
-    """Of all streams, seconds; iperf3 counts microseconds."""
-    each = [
-        told
+    """Returns the mean RTT of all streams, seconds; iperf3 reports microseconds."""
+    rtts = [
+        rtt
         for stream in (streams if isinstance(streams, list) else ())
         if isinstance(stream, dict)
-        and (told := _whole(stream.get("sender"), "mean_rtt")) is not None
+        and (rtt := _count(stream.get("sender"), "mean_rtt")) is not None
     ]
-    return sum(each) / len(each) / 1e6 if each and all(each) else None
+    return sum(rtts) / len(rtts) / 1e6 if rtts and all(rtts) else None
 
 
 def _refuse(name: str) -> None:

@@ -1,4 +1,4 @@
-"""A private Samba server for a demonstration or a trial, gone without trace when it is closed.
+"""A private Samba server for a demonstration or a trial, removed without trace at its end.
 
 Runs on Python 3.9 with the standard library alone. No root needed: smbd serves a high port as
 whoever starts it, and the one SMB user is mapped to that account.
@@ -29,14 +29,14 @@ from probes.system.child import end_with_parent
 from probes.system.tools import others_can_change
 
 START_SECONDS = 20.0
-"""How long smbd may take until it listens."""
+"""Limit of smbd's time until it listens."""
 STOP_SECONDS = 3.0
-"""How long smbd may take to end before it is killed."""
+"""Limit of smbd's time to end before it is killed."""
 
 
 @dataclass(frozen=True)
 class Samba:
-    """A server that listens, and how to log in to its share."""
+    """A listening server, with the login to its share."""
 
     host: str
     port: int
@@ -56,7 +56,7 @@ class Samba:
 
 
 def find_smbd() -> Optional[str]:
-    """Path of the smbd program, or None; looks in the system folders that PATH may lack too."""
+    """Returns the path of smbd, or None; searches system folders that PATH may lack too."""
     return tools.find("smbd")
 
 
@@ -72,19 +72,19 @@ def private_samba(
     options: Iterable[str] = (),
     share_options: Iterable[str] = (),
 ) -> Iterator[Samba]:
-    """Serve folder as share until closed; when the caller dies, by SIGKILL too, it ends.
+    """Serves folder as share until closed; it ends with the caller, after SIGKILL too.
 
     port 0 takes a free one. options and share_options are lines of smb.conf ("server min protocol
-    = NT1") and win over the defaults. Raises Unavailable where Samba is not installed or does not
-    come up, with the last line of its log. The thread that starts it has to outlive the server.
+    = NT1") and override the defaults. Raises Unavailable where Samba is not installed or does not
+    start, with the last line of its log. The thread that starts it has to outlive the server.
     """
     smbd, pdbedit = _programs()
     shared = _servable(folder, (share, username, password, address, *options, *share_options))
     account = _account()
-    with vanishing_folder("bottleneck-samba-") as (state, made), _reserved(address, port) as chosen:
+    with vanishing_folder("bottleneck-samba-") as (state, tree), _reserved(address, port) as number:
         configuration = state / "smb.conf"
         configuration.write_text(
-            _global_section(state, account, address, chosen, options)
+            _global_section(state, account, address, number, options)
             + _share_section(share, state / "served", share_options)
         )
         # smb.conf cannot quote: a per cent sign in the folder's own name would be substituted.
@@ -92,12 +92,12 @@ def private_samba(
         (state / "users").write_text(f'!{account} = "{username}"\n')
         _add_user(pdbedit, configuration, account, password)
         server = _start(smbd, configuration)
-        made.ends_first(server.pid)
+        tree.ends_first(server.pid)
         try:
-            _wait_until_listening(server, address, chosen, state)
+            _wait_until_listening(server, address, number, state)
             yield Samba(
                 host=address,
-                port=chosen,
+                port=number,
                 share=share,
                 username=username,
                 password=password,
@@ -118,7 +118,7 @@ def _programs() -> Tuple[str, str]:
 
 
 def _servable(folder: Union[str, os.PathLike[str]], lines: Iterable[str]) -> Path:
-    """The folder; Unavailable where there is none, or a line cannot stand in smb.conf."""
+    """Returns the folder; Unavailable where it is missing, or a line is impossible in smb.conf."""
     shared = Path(folder).resolve()
     if not shared.is_dir():
         raise Unavailable(f"folder {shared} not found")
@@ -133,57 +133,57 @@ def vanishing_folder(
     parent: Union[str, os.PathLike[str], None] = None,
     remedy: str = "set TMPDIR to another folder",
 ) -> Iterator[Tuple[Path, OwnFolder]]:
-    """A fresh folder of our own, and what holds it, which may be told of a process group in it.
+    """Creates a folder of our own; yields its path and its OwnFolder, for a process group in it.
 
-    Both go when the block is left; where this process is killed the next run removes them. parent
-    None is the system's folder for temporary files. Raises Unavailable
-    with the remedy where others could put something else in its place: a server goes by its path.
+    It is removed at the end of the block; after a kill by the next run. parent None is the system's
+    folder for temporary files. Raises Unavailable with the remedy where others could replace it: a
+    server uses its path.
     """
     # Short: the paths of smbd's sockets in it may have 107 bytes (unix(7)).
     name = prefix + secrets.token_urlsafe(6)
     path = Path(parent or tempfile.gettempdir(), name).absolute()
-    # The dot: others may make theirs beside it (/tmp). Before it is made, as it can be exchanged.
+    # The dot: others may create theirs beside it (/tmp). Checked first, as it can be replaced.
     foreign = others_can_change(f"{path.parent}/.", sticky=True)
     if foreign:
         raise Unavailable(
             f"{foreign}: other users than root and this one can change it, so no server may "
             f"use a folder below it; {remedy}"
         )
-    with own_folder(removal.TREE, str(path.parent), name) as made:
-        if not made.is_noted:
+    with own_folder(removal.TREE, str(path.parent), name) as tree:
+        if not tree.is_noted:
             raise Unavailable(
                 "what is made cannot be noted for the case that this run is killed: the home and "
                 "/var/tmp are full or read-only; free some space there"
             )
-        made.create()
+        tree.create()
         try:
-            yield path, made
+            yield path, tree
         finally:
-            # By another name too, where somebody who may has moved it.
+            # By descriptor, in case that it was renamed.
             with contextlib.suppress(OSError):
-                made.empty()
+                tree.empty()
             # The last process of the group may still be closing its files.
             with contextlib.suppress(OSError):
-                made.remove(STOP_SECONDS)
+                tree.remove(STOP_SECONDS)
 
 
 @contextmanager
 def _reserved(address: str, port: int) -> Iterator[int]:
-    """Hold a port that nobody listens on: bound, not listening, so smbd alone can share it.
+    """Reserves a port that nobody listens on: bound, not listening, so only smbd can share it.
 
     smbd sets SO_REUSEPORT: two servers of one user on one port would take turns with the clients.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     if port and listeners(address, port):
         raise Unavailable(f"port {port} on {address} is in use")
-    with socket.socket(family) as held:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    with socket.socket(family) as blocker:
+        blocker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        blocker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
-            held.bind((address, port))
+            blocker.bind((address, port))
         except OSError as error:
             raise Unavailable(f"{address} port {port}: {error.strerror or error}") from error
-        yield int(held.getsockname()[1])
+        yield int(blocker.getsockname()[1])
 
 
 def _account() -> str:
@@ -197,7 +197,7 @@ def _account() -> str:
 def _global_section(
     state: Path, account: str, address: str, port: int, options: Iterable[str]
 ) -> str:
-    """The [global] section of smb.conf; makes the state's folders."""
+    """Returns the [global] section of smb.conf; creates the state's folders."""
     folders = {
         "private dir": "private",
         "lock directory": "lock",
@@ -225,7 +225,7 @@ def _global_section(
             f"guest account = {account}",
             "map to guest = never",
             "max log size = 1000",
-            # They leave smbd's process group and would outlive it; a copy needs none of them.
+            # Helpers leave smbd's process group and would outlive it; a copy needs none of them.
             "rpc start on demand helpers = no",
             "disable spoolss = yes",
             "load printers = no",
@@ -243,7 +243,7 @@ def _share_section(share: str, shared: Path, options: Iterable[str]) -> str:
 
 
 def _add_user(pdbedit: str, configuration: Path, account: str, password: str) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [pdbedit, "-s", str(configuration), "-t", "-a", "-u", account],
         input=f"{password}\n{password}\n",
         capture_output=True,
@@ -251,9 +251,9 @@ def _add_user(pdbedit: str, configuration: Path, account: str, password: str) ->
         errors="replace",
         timeout=START_SECONDS,
     )
-    if done.returncode != 0:
+    if result.returncode != 0:
         raise Unavailable(
-            f"Samba's user could not be created: {_last_line(done.stderr or done.stdout)}"
+            f"Samba's user could not be created: {_last_line(result.stderr or result.stdout)}"
         )
 
 
@@ -262,7 +262,7 @@ def _start(smbd: str, configuration: Path) -> subprocess.Popen[bytes]:
     folder = configuration.parent
     with (folder / "output").open("ab") as output:
         return subprocess.Popen(
-            # The log's folder is given here too: before smb.conf is read smbd tries /var/log.
+            # The log's folder is an option too: before it reads smb.conf smbd tries /var/log.
             [smbd, "-s", str(configuration), "-l", str(folder), "-F", "--no-process-group"],
             stdin=subprocess.DEVNULL,  # a pipe or socket there would make it an inetd server
             stdout=output,
@@ -276,7 +276,7 @@ def _start(smbd: str, configuration: Path) -> subprocess.Popen[bytes]:
 def _wait_until_listening(
     server: subprocess.Popen[bytes], address: str, port: int, state: Path
 ) -> None:
-    """Return once this very smbd, and nobody else, listens on the port; raises Unavailable."""
+    """Waits until this very smbd, and nobody else, listens on the port; raises Unavailable."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         listening = listeners(address, port)
@@ -292,7 +292,7 @@ def _wait_until_listening(
 
 
 def _last_words(state: Path) -> str:
-    """Last line of smbd's log, or of what it printed before it had one."""
+    """Returns the last line of smbd's log, or of its output before it had one."""
     for name in ("log.smbd", "output"):
         with contextlib.suppress(OSError):
             text = (state / name).read_text(errors="replace").strip()
@@ -302,20 +302,20 @@ def _last_words(state: Path) -> str:
 
 
 def _last_line(text: str) -> str:
-    # Its last line before it aborts tells where the core lies, which nobody asked.
+    # smbd's last line before it aborts is only the path of the core dump.
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("dumping core")]
     return lines[-1] if lines else "it logged nothing"
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
-    """End smbd and all that it started; returns when none of them runs."""
+    """Ends smbd and its processes; returns when none of them runs."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + STOP_SECONDS
         with contextlib.suppress(ProcessLookupError):
             os.killpg(server.pid, sign)
         while time.monotonic() < deadline:
-            # Reaped last, so that the group's number cannot belong to anybody else meanwhile.
+            # smbd is reaped last, so that the group's number cannot be used again meanwhile.
             if not _group_runs(server.pid):
                 server.wait()
                 return

@@ -1,9 +1,9 @@
-"""What in the configuration of this host's Samba costs throughput.
+"""Settings of this host's Samba that cost throughput.
 
-Only options that cost something leave the host: no password, path or account is among them.
-testparm is run on nothing that anybody but root and this user had a say in: it opens what a
-configuration names, as its user, so that `registry shares` in the file of a stranger would have
-root make or overwrite the `registry.tdb` of that stranger's choice.
+Only those leave the host: no password, path or account is among them. testparm gets no
+configuration that anybody but root and this user could write: it opens files named there, as its
+user, so that `registry shares` in a stranger's file would have root create or overwrite a
+`registry.tdb` of that stranger's choice.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ BUILT_IN = (
     "/usr/local/samba/lib/smb.conf",
     "/usr/local/etc/smb4.conf",
 )
-"""Where Samba's builders put it; the one that is there is read."""
+"""Usual paths of Samba's configuration; the existing one is read."""
 _FILES = ("include", "configfile")
 _FOLDERS = ("statedirectory", "lockdirectory", "lockdir", "privatedir", "privatedirectory")
 """Names of smb.conf(5) without their blanks; Samba ignores blanks and case."""
 
 
 def settings(share: Text = "", address: Address = "", port: Port = SMB_PORT) -> List[Details]:
-    """Lines of the effective smb.conf that cost throughput: option, value, share, why, remedy.
+    """Returns the effective smb.conf's costly lines: option, value, share, why, remedy.
 
-    share: the share's name, "": all shares. address and port: where it is served on this host, as
-    the client reaches it. share is None in a line that holds for all shares; matters_for is all,
-    read, write, small-files, smb1 or durability. Raises Unavailable where no smbd runs here,
-    where it cannot be told which of several serves the share, where others than root and this user
-    have a say in the file, or where testparm does not answer.
+    share: the share's name, "": all shares. address and port: of its server on this host, as the
+    client reaches it. share is None in a line that holds for all shares; matters_for is all, read,
+    write, small-files, smb1 or durability. Raises Unavailable where no smbd runs here, where the
+    one of several that serves the share is unknown, where others than root and this user can change
+    the file, or where testparm does not answer.
     """
     host = socket.gethostname()
     configuration = _configuration(address, port)
     command = ("--suppress-prompt", "--verbose")
-    told = run_testparm(command, configuration, ANSWER_SECONDS)
-    sections = parse(told.stdout.decode("utf-8", "replace"))
+    output = run_testparm(command, configuration, ANSWER_SECONDS)
+    sections = parse(output.stdout.decode("utf-8", "replace"))
     if "global" not in sections:
         name = configuration or "smb.conf"
         raise Unavailable(f"{name} of {host}: no permission to read; run the agent as root there")
-    loaded = parse_loaded(told.stderr.decode("utf-8", "surrogateescape"))
+    loaded = parse_loaded(output.stderr.decode("utf-8", "surrogateescape"))
     log_level = _log_level(configuration or loaded)
     sections["global"].pop("log level", None)
     if log_level is not None:
@@ -70,33 +70,33 @@ def settings(share: Text = "", address: Address = "", port: Port = SMB_PORT) -> 
 
 
 def parse_command(words: Iterable[str]) -> Optional[str]:
-    """The configuration file that a command line of smbd names; None: its built-in one."""
-    found, takes_next = None, False
+    """Returns the configuration file in a command line of smbd; None: its built-in one."""
+    file, takes_next = None, False
     for word in words:
         if takes_next:
-            found, takes_next = word, False
+            file, takes_next = word, False
         elif word in ("-s", "--configfile"):
             takes_next = True
         elif word.startswith("--configfile="):
-            found = word.partition("=")[2]
+            file = word.partition("=")[2]
         elif word.startswith("-s") and len(word) > 2:
-            found = word[2:].lstrip("=")
-    return found
+            file = word[2:].lstrip("=")
+    return file
 
 
 def _configuration(address: str, port: int) -> Optional[str]:
-    """The file of the smbd that serves the port; None: Samba's built-in one."""
+    """Returns the configuration of the smbd that serves the port; None: Samba's built-in one."""
     host = socket.gethostname()
-    seen = {pid: each for pid, each in reader().processes().items() if each.name.startswith("smbd")}
-    # the first smbd listens and keeps its command line; those that it forked may rewrite theirs
-    pids = [pid for pid, each in seen.items() if each.parent not in seen]
+    stats = {pid: e for pid, e in reader().processes().items() if e.name.startswith("smbd")}
+    # the first smbd listens and keeps its command line; its children may rewrite theirs
+    pids = [pid for pid, each in stats.items() if each.parent not in stats]
     if not pids:
         raise Unavailable(f"no smbd runs on {host}, or none that its agent can see")
     with contextlib.suppress(OSError, ValueError):
         listening = listeners(address or "0.0.0.0", port)
         serving = [pid for pid in pids if listening & sockets(pid)]
         pids = serving or pids
-    # Anybody can call his process smbd and have it name a file.
+    # Anybody can run a process named smbd with a file of his.
     trusted = [pid for pid in pids if _is_trusted(pid)]
     if not trusted:
         raise Unavailable(
@@ -112,7 +112,7 @@ def _configuration(address: str, port: int) -> Optional[str]:
 
 
 def _is_trusted(pid: int) -> bool:
-    """Whether a process is an smbd that root or this user started, and nobody by a set-uid bit."""
+    """Whether a process is an smbd that root or this user started, not by a set-uid bit."""
     users = parse_users(text(f"/proc/{pid}/status"))
     if users not in ({0}, {os.geteuid()}):
         return False
@@ -126,16 +126,16 @@ def _is_trusted(pid: int) -> bool:
 
 
 def parse_users(text: str) -> Set[int]:
-    """All user ids of a process, by /proc/PID/status: real, effective, saved, of files."""
-    found = re.search(r"^Uid:((?:\s+\d+){4})\s*$", text, re.MULTILINE)
-    return set(map(int, found[1].split())) if found else set()
+    """Returns a process's user ids by /proc/PID/status: real, effective, saved, of files."""
+    match = re.search(r"^Uid:((?:\s+\d+){4})\s*$", text, re.MULTILINE)
+    return set(map(int, match[1].split())) if match else set()
 
 
 def _file_of(pid: int) -> Optional[str]:
-    """The configuration file of an smbd of this host's; None: Samba's built-in one."""
-    named, theirs = parse_command(_command(pid)), _namespace(pid)
-    if theirs == _namespace(os.getpid()) or named is theirs is None or _has_our_root(pid):
-        return named
+    """Returns the configuration file of an smbd; None: Samba's built-in one."""
+    file, theirs = parse_command(_command(pid)), _namespace(pid)
+    if theirs == _namespace(os.getpid()) or file is theirs is None or _has_our_root(pid):
+        return file
     host = socket.gethostname()
     if theirs is None:
         raise Unavailable(
@@ -149,8 +149,8 @@ def _file_of(pid: int) -> Optional[str]:
 
 
 def _has_our_root(pid: int) -> bool:
-    """Whether a process sees this host's files: a unit of systemd's or a network namespace has a
-    mount namespace of its own, and a container another root."""
+    """Whether a process sees this host's files: a systemd unit or a network namespace has its own
+    mount namespace, and a container another root."""
     try:
         theirs, ours = os.stat(f"/proc/{pid}/root/"), os.stat("/")  # noqa: PTH116
     except OSError:
@@ -172,10 +172,10 @@ def _namespace(pid: int) -> Optional[str]:
 
 
 def parse_loaded(text: str) -> Optional[str]:
-    """The file that testparm says it loads, on stderr."""
+    """Returns the file that testparm loads, by its stderr."""
     for line in text.splitlines():
-        before, found, path = line.partition("smb config files from ")
-        if found and before == "Load ":
+        start, separator, path = line.partition("smb config files from ")
+        if separator and start == "Load ":
             return path.strip()
     return None
 
@@ -189,17 +189,17 @@ def _log_level(configuration: Optional[str]) -> Optional[str]:
 
 
 def parse_log_level(text: str) -> Optional[str]:
-    """The log level that the text of an smb.conf sets; testparm prints its own instead."""
-    section, found = "global", None
+    """Returns the log level in the text of an smb.conf; testparm prints its own instead."""
+    section, level = "global", None
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             section = line[1:-1].strip().lower()
         name, equals, value = line.partition("=")
-        # Samba reads over case and blanks in names
+        # Samba ignores case and blanks in names
         option = "".join(name.split()).lower()
         if equals and section == "global" and option in ("loglevel", "debuglevel"):
-            found = value.strip()
-    return found
+            level = value.strip()
+    return level
 
 
 def run_testparm(
@@ -208,7 +208,7 @@ def run_testparm(
     """Has testparm load a configuration, or Samba's built-in one.
 
     Raises Unavailable where there is no testparm, where it does not end in its time, and where
-    others can change the file or what it names.
+    others can change the file or one named in it.
     """
     host = socket.gethostname()
     program = tools.find("testparm")
@@ -239,20 +239,20 @@ def run_testparm(
 
 
 def changeable_by_others(configuration: str) -> str:
-    """The first file or folder behind a configuration that others can change; empty: none."""
-    waiting, seen = [configuration], {""}
+    """Returns the first file or folder of a configuration that others can change; empty: none."""
+    waiting, visited = [configuration], {""}
     while waiting:
         path = waiting.pop()
-        if path in seen:
+        if path in visited:
             continue
-        seen.add(path)
+        visited.add(path)
         foreign = others_can_change(path, sticky=True)
-        if foreign or len(seen) > MOST_FILES:
+        if foreign or len(visited) > MOST_FILES:
             return foreign or path
         try:
             text = _read(path)
         except OSError:
-            continue  # nothing there, or not ours to read: testparm gets no further
+            continue  # missing or unreadable: testparm gets no further either
         if text is None:
             return path
         files, folders = parse_named(text)
@@ -261,7 +261,7 @@ def changeable_by_others(configuration: str) -> str:
             if foreign:
                 return foreign
         for each in files:
-            # What a variable stands for is any file of that folder.
+            # A variable may stand for any file of that folder.
             folder, name = os.path.split(each)  # noqa: PTH206
             foreign = each if "*" in folder else others_can_change(folder, sticky=True)
             if foreign:
@@ -271,7 +271,7 @@ def changeable_by_others(configuration: str) -> str:
 
 
 def parse_named(text: str) -> Tuple[List[str], List[str]]:
-    """The files and the folders that a configuration names; `*` where it has a variable."""
+    """Returns the files and the folders named in a configuration; `*` for a variable."""
     files, folders = [], []
     for name, value in _pairs(text):
         path = re.sub(r"%(\$\([^)]*\)|.)", "*", value)
@@ -283,7 +283,7 @@ def parse_named(text: str) -> Tuple[List[str], List[str]]:
 
 
 def _pairs(text: str) -> Iterator[Tuple[str, str]]:
-    """Names without blanks and values of a configuration; once more with its lines joined."""
+    """Yields a configuration's names without blanks and values; again with lines joined."""
     for lines in (text, re.sub(r"\\\r?\n", "", text)):
         for line in re.split(r"[\r\n]", lines):
             name, equals, value = line.partition("=")
@@ -292,11 +292,11 @@ def _pairs(text: str) -> Iterator[Tuple[str, str]]:
 
 
 def _read(path: str) -> Optional[str]:
-    """A configuration as it was opened; None: not a plain file of root or us, or too long."""
-    # Of one that is a pipe nobody writes, the opening must not wait.
+    """Reads a configuration; None: not a regular file of root or this user, or too long."""
+    # Opening a pipe that nobody writes must not block.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
-        told = os.fstat(file.fileno())
-        ours = stat.S_ISREG(told.st_mode) and told.st_uid in (0, os.geteuid())
-        if not ours or told.st_size > LONGEST_BYTES:
+        status = os.fstat(file.fileno())
+        ours = stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid())
+        if not ours or status.st_size > LONGEST_BYTES:
             return None
         return file.read(LONGEST_BYTES).decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Finds a run's folder on this host, where a share lies that this host serves."""
+"""Finds a run's folder on this host, which serves its share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from probes.system.platform import os
 from probes.system.proc import names
 
 WALK_DEPTH = 6
-"""Folders below a root; the time ends most walks sooner."""
+"""Levels of folders below a root; the time ends most walks sooner."""
 
 
 WALK_SECONDS = 2.0
@@ -30,14 +30,14 @@ REAL_FILESYSTEMS = frozenset(
     ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "bcachefs", "f2fs", "jfs", "vfat", "exfat")
     + ("ntfs", "ntfs3", "fuseblk", "tmpfs", "overlay", "hfsplus", "ufs")
 )
-"""Local ones that people share; network file systems are not walked."""
+"""Local file systems that people share; network file systems are not walked."""
 
 
 def locate(folder_name: Text, hint: Optional[Text]) -> Optional[str]:
-    """This host's path of the run's folder (bottleneck-<hex>); None: not found.
+    """Returns this host's path of the run's folder (bottleneck-<hex>); None: not found.
 
-    hint: the server's path of the share's folder, where the user gave one. Errors: ValueError for
-    any other name.
+    hint: the server's path of the share's folder, from the user. Errors: ValueError for any other
+    name.
     """
     check_name(folder_name)
     for candidate in _candidates(folder_name, hint):
@@ -47,7 +47,7 @@ def locate(folder_name: Text, hint: Optional[Text]) -> Optional[str]:
 
 
 def parse_testparm(text: str) -> list[str]:
-    """The paths of the shares that `testparm -s` prints; ones with variables are left out."""
+    """Returns the shares' paths in the output of `testparm -s`, without those with variables."""
     paths = re.findall(r"^\s*path\s*=\s*(/.*?)\s*$", text, re.MULTILINE)
     return [path for path in dict.fromkeys(paths) if "%" not in path]
 
@@ -55,67 +55,67 @@ def parse_testparm(text: str) -> list[str]:
 def _candidates(folder_name: str, hint: str | None) -> Iterator[str]:
     if hint:
         yield os.path.join(hint, folder_name)  # noqa: PTH118
-    yield from _held_open(folder_name)
+    yield from _opened_folders(folder_name)
     roots = _share_paths()
     for root in roots:
         yield os.path.join(root, folder_name)  # noqa: PTH118
-    yield from _walked([*roots, *_mount_points()], folder_name)
+    yield from _walk([*roots, *_mount_points()], folder_name)
 
 
-def _held_open(folder_name: str) -> Iterator[str]:
-    """What any process that we may look at holds open under that name."""
+def _opened_folders(folder_name: str) -> Iterator[str]:
+    """Yields the folders of that name that visible processes have open."""
     for pid in filter(str.isdigit, names("/proc")):
         with contextlib.suppress(OSError):  # it ended, or is another user's
             for _, target in open_files.links(int(pid)):
-                before, found, after = target.partition(f"/{folder_name}")
-                if found and (not after or after.startswith("/")):
-                    yield before + found
+                parent, match, rest = target.partition(f"/{folder_name}")
+                if match and (not rest or rest.startswith("/")):
+                    yield parent + match
 
 
 def _share_paths() -> list[str]:
     try:
-        told = samba_config.run_testparm(["-s"], None, TESTPARM_SECONDS)
+        output = samba_config.run_testparm(["-s"], None, TESTPARM_SECONDS)
     except Unavailable:
         return []
-    return parse_testparm(told.stdout.decode("utf-8", "surrogateescape"))
+    return parse_testparm(output.stdout.decode("utf-8", "surrogateescape"))
 
 
 def _mount_points() -> list[str]:
-    found = [each.point for each in folders.mounts() if each.filesystem in REAL_FILESYSTEMS]
-    return found or ["/"]
+    points = [each.point for each in folders.mounts() if each.filesystem in REAL_FILESYSTEMS]
+    return points or ["/"]
 
 
-def _walked(roots: list[str], folder_name: str) -> Iterator[str]:
-    """Level by level below each root, on its own file system, until depth or time is over."""
-    until = time.monotonic() + WALK_SECONDS
-    seen: set[tuple[int, int]] = set()
+def _walk(roots: list[str], folder_name: str) -> Iterator[str]:
+    """Yields folders of that name below each root, on its file system, within depth and time."""
+    deadline = time.monotonic() + WALK_SECONDS
+    visited: set[tuple[int, int]] = set()
     level = roots
     for _ in range(WALK_DEPTH):
         deeper: list[str] = []
         for folder in level:
-            if time.monotonic() >= until:
+            if time.monotonic() >= deadline:
                 return
-            for entry in _folders_in(folder, seen):
+            for entry in _folders_in(folder, visited):
                 if entry.name == folder_name:
                     yield entry.path
                 deeper.append(entry.path)
         level = deeper
 
 
-def _folders_in(folder: str, seen: set[tuple[int, int]]) -> list[os.DirEntry[str]]:
-    """Folders in a folder that was not looked at before; neither links nor other file systems."""
+def _folders_in(folder: str, visited: set[tuple[int, int]]) -> list[os.DirEntry[str]]:
+    """Returns the folders in an unvisited folder, without links and other file systems."""
     try:
-        told = os.stat(folder)  # noqa: PTH116
-        if (told.st_dev, told.st_ino) in seen:
+        status = os.stat(folder)  # noqa: PTH116
+        if (status.st_dev, status.st_ino) in visited:
             return []
-        seen.add((told.st_dev, told.st_ino))
+        visited.add((status.st_dev, status.st_ino))
         with os.scandir(folder) as entries:
-            found = [each for each in entries if each.is_dir(follow_symlinks=False)]
+            inner = [each for each in entries if each.is_dir(follow_symlinks=False)]
             return [
-                each for each in found if each.stat(follow_symlinks=False).st_dev == told.st_dev
+                each for each in inner if each.stat(follow_symlinks=False).st_dev == status.st_dev
             ]
     except OSError:
-        return []  # not ours to read, or gone
+        return []  # unreadable, or removed
 
 
 def _is_folder(path: str) -> bool:

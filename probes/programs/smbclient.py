@@ -1,4 +1,4 @@
-"""Samba's smbclient as an engine: one login, then one command at a time, driven through its pipes.
+"""Samba's smbclient as an engine: one login, then one command at a time, through its pipes.
 
 Runs on Python 3.9 with the standard library alone: it travels to the server. No shell, no file:
 the password goes through a pipe, names are checked and quoted.
@@ -26,7 +26,7 @@ REMEDY = "install smbclient on the server"
 LOGIN_SECONDS = 20.0
 CLOSING_SECONDS = 1.0
 IN_FLIGHT_BYTES = 16 << 20
-"""Most that it has sent and not seen acknowledged: the window of cli_push (clireadwrite.c)."""
+"""Largest amount in flight: the window of cli_push (clireadwrite.c)."""
 LONGEST_WORDS = 64 << 10
 
 PROTOCOLS = {
@@ -37,14 +37,14 @@ PROTOCOLS = {
     "3.0.2": "SMB3_02",
     "3.1.1": "SMB3_11",
 }
-"""Our names of the dialects, and those of smb.conf(5)."""
+"""Names of the dialects in smb.conf(5), by ours."""
 
 _MARK = b"Current directory is "
-"""What it says to `pwd`: it has logged in, or the command before is done."""
+"""Its answer to `pwd`, after the login or the previous command."""
 
 _FIXED_SIGNING = {"smb1": "md5", "2.0.2": "hmac-sha256", "2.1": "hmac-sha256"}
 _CHOOSES_SINCE = (4, 15)
-"""The first version that lets its user choose algorithms, and that knows AES-GMAC."""
+"""First version that lets its user choose algorithms, and that has AES-GMAC."""
 _SIGNING = {"aes-gmac": "AES-128-GMAC", "aes-cmac": "AES-128-CMAC", "hmac-sha256": "HMAC-SHA256"}
 _ENCRYPTION = ("aes-128-gcm", "aes-128-ccm", "aes-256-gcm", "aes-256-ccm")
 
@@ -63,7 +63,7 @@ _KINDS: Tuple[Tuple[str, str, str], ...] = (
         "check that the port is open between the hosts",
     ),
 )
-"""Kinds of Refused, the NT statuses that mean them, and the remedy; the first that fits."""
+"""Kinds of Refused, their NT statuses, and the remedy; the first match counts."""
 
 
 class Said(Exception):
@@ -71,24 +71,24 @@ class Said(Exception):
 
 
 def version() -> Optional[str]:
-    """Version of this host's smbclient; None: there is none."""
+    """Returns the version of this host's smbclient; None: there is none."""
     return tools.version(PROGRAM)
 
 
 def algorithms(
     dialect: str, signing: Optional[str], encryption: Optional[str], program: Optional[str]
 ) -> Tuple[List[str], Optional[str], Optional[str]]:
-    """Options that pin signing and encryption, and the names of what is then used.
+    """Returns options that set signing and encryption, and the names of the algorithms used.
 
-    signing, encryption: what the server demands of this session, None where it demands nothing.
-    program: smbclient's version. "unnamed" where that one keeps the choice to itself.
+    signing, encryption: the server's demands, or None. program: smbclient's version. "unnamed"
+    where that version does not reveal its choice.
     """
     if encryption is not None:
         signing = None
     if dialect != "3.1.1" or signing is encryption is None:
         return [], _FIXED_SIGNING.get(dialect, "aes-cmac") if signing else None, encryption
-    found = re.match(r"(\d+)\.(\d+)", program or "")
-    if found is None or (int(found[1]), int(found[2])) < _CHOOSES_SINCE:
+    match = re.match(r"(\d+)\.(\d+)", program or "")
+    if match is None or (int(match[1]), int(match[2])) < _CHOOSES_SINCE:
         return [], "aes-cmac" if signing else None, "unnamed" if encryption else None
     options = []
     if signing in _SIGNING:
@@ -108,62 +108,62 @@ class Connected:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id of smbclient."""
         return self._process.pid
 
     def send(self, command: str) -> None:
-        """Starts a command; poll() tells when it is done."""
+        """Starts a command; poll() waits for its end."""
         self._words = b""
-        with contextlib.suppress(BrokenPipeError):  # poll() finds its last words
+        with contextlib.suppress(BrokenPipeError):  # poll() reads its last message
             for line in (command, "pwd"):
                 self._lines.send(f"{line}\n".encode())
 
     def poll(self, seconds: float) -> Optional[str]:
-        """What it said to the command; None: not done after so long.
+        """Returns the command's output; None: not done after some seconds.
 
-        Raises Said where it was an error, and ConnectionError where smbclient has ended.
+        Raises Said where it is an error, and ConnectionError where smbclient has ended.
         """
         assert self._process.stderr is not None
-        fd, until = self._process.stderr.fileno(), time.monotonic() + seconds
+        fd, deadline = self._process.stderr.fileno(), time.monotonic() + seconds
         while b"\n" not in self._words.partition(_MARK)[2]:
-            if not select.select([fd], [], [], max(0.0, until - time.monotonic()))[0]:
+            if not select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 return None
-            more = os.read(fd, 1 << 16)
-            if not more:
-                raise ConnectionError(_said(self._words) or "smbclient ended without a message")
-            self._words = (self._words + more)[-LONGEST_WORDS:]
-        said = self._words.partition(_MARK)[0].decode("utf-8", "replace")
-        if "NT_STATUS_" in said:
-            raise Said(_said(self._words))
-        return said
+            chunk = os.read(fd, 1 << 16)
+            if not chunk:
+                raise ConnectionError(_message(self._words) or "smbclient ended without a message")
+            self._words = (self._words + chunk)[-LONGEST_WORDS:]
+        reply = self._words.partition(_MARK)[0].decode("utf-8", "replace")
+        if "NT_STATUS_" in reply:
+            raise Said(_message(self._words))
+        return reply
 
     def run(self, command: str, seconds: float) -> str:
-        """A command that takes next to no time. Raises as poll(), TimeoutError after seconds."""
+        """Runs a short command. Raises as poll(), TimeoutError after seconds."""
         self.send(command)
-        said = self.poll(seconds)
-        if said is None:
+        reply = self.poll(seconds)
+        if reply is None:
             raise TimeoutError(f"{self._where}: smbclient did not answer within {seconds:.0f} s")
-        return said
+        return reply
 
     def size_bytes(self, path: str, seconds: float) -> Optional[int]:
-        """Size that the server tells of a file; None: it tells none. Raises as run() but Said."""
-        # Not `ls`: it opens the folder, and shares it with nobody who may delete it.
+        """Returns a file's size from the server; None: no answer. Raises as run() but Said."""
+        # Not `ls`: it opens the folder without sharing it for deletion.
         try:
-            said = self.run(f"allinfo {quoted(path)}", seconds)
+            reply = self.run(f"allinfo {quoted(path)}", seconds)
         except Said:
             return None
-        found = re.search(r"\[::\$DATA\], (\d+) bytes", said)
-        return int(found[1]) if found else None
+        match = re.search(r"\[::\$DATA\], (\d+) bytes", reply)
+        return int(match[1]) if match else None
 
 
 def place(peer: Endpoint) -> str:
-    """A share as sentences name it: //host:port/share."""
+    """Returns a share's name in messages: //host:port/share."""
     host = f"[{peer.host}]" if ":" in peer.host else peer.host
     return f"//{host}:{peer.port or SMB_PORT}/{peer.share}"
 
 
 def quoted(name: str) -> str:
-    """A name for smbclient's command line; ValueError for one that it could take for more."""
+    """Quotes a name for smbclient's command line; ValueError for one that it could split."""
     if not name.isprintable() or '"' in name:
         raise ValueError("a name has characters that smbclient cannot take")
     return f'"{name}"'
@@ -173,23 +173,23 @@ def quoted(name: str) -> str:
 def connected(
     peer: Endpoint, dialect: str, options: Sequence[str] = (), pass_fds: Sequence[int] = ()
 ) -> Iterator[Connected]:
-    """Logs in once to peer.share in that dialect and no other; ended however the block is left.
+    """Logs in once to peer.share in that dialect and no other; ends it with the block.
 
     options: lines of smb.conf for it. pass_fds: descriptors that its commands may name as
     /proc/self/fd/N. Raises Unavailable (no smbclient here, the dialect is not offered) and
-    Refused with what the user has to mend.
+    Refused with the remedy.
     """
     program = tools.find(PROGRAM)
     if program is None:
         raise Unavailable(f"smbclient is not installed on {socket.gethostname()} ({REMEDY})")
     where = place(peer)
-    # Message by message: a line that it reads together with another one stays in its buffer,
-    # while it waits for the descriptor.
+    # One message for each line: a second line in its buffer would not wake it, as it waits for the
+    # descriptor.
     lines, its_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with lines, its_end:
         secret = _secret(peer.access or Access())
         with descriptor(secret):
-            process = _started(program, peer, dialect, options, its_end, (*pass_fds, secret))
+            process = _start(program, peer, dialect, options, its_end, (*pass_fds, secret))
         its_end.close()
         try:
             client = Connected(process, lines, where)
@@ -203,29 +203,29 @@ def connected(
 def _log_in(client: Connected, where: str, dialect: str) -> None:
     client.send("")
     try:
-        said = client.poll(LOGIN_SECONDS)
+        reply = client.poll(LOGIN_SECONDS)
     except (ConnectionError, Said) as error:
         raise refusal(where, "login", str(error), dialect) from None
-    if said is None:
+    if reply is None:
         text = f"{where}: smbclient: no login within {LOGIN_SECONDS:.0f} s; check the host"
         raise Refused("unreachable", text)
 
 
-def refusal(where: str, what: str, said: str, dialect: str = "") -> Exception:
-    """What smbclient's own line means, as the exception to raise; one line with the remedy."""
-    if "negotiation failed" in said.lower() or "INVALID_NETWORK_RESPONSE" in said:
+def refusal(where: str, step: str, line: str, dialect: str = "") -> Exception:
+    """Returns the exception for a line of smbclient's; its text is one line with the remedy."""
+    if "negotiation failed" in line.lower() or "INVALID_NETWORK_RESPONSE" in line:
         spoken = PROTOCOLS.get(dialect, dialect)
         return Unavailable(
-            f"{where} does not agree with smbclient on {spoken}, or blocks this host: {said}"
+            f"{where} does not agree with smbclient on {spoken}, or blocks this host: {line}"
         )
     for kind, statuses, remedy in _KINDS:
-        if re.search(rf"NT_STATUS_(?:{statuses})", said):
-            return Refused(kind, f"{where}: {what} by smbclient: {said}; {remedy}")
-    return ConnectionError(f"{where}: {what} by smbclient: {said}")
+        if re.search(rf"NT_STATUS_(?:{statuses})", line):
+            return Refused(kind, f"{where}: {step} by smbclient: {line}; {remedy}")
+    return ConnectionError(f"{where}: {step} by smbclient: {line}")
 
 
 def _secret(access: Access) -> int:
-    """The reading end of a pipe that holds the password."""
+    """Returns the reading end of a pipe with the password."""
     if "\n" in access.password or "\0" in access.password:
         raise Unavailable("smbclient does not support a password with a line break")
     reading, writing = os.pipe()
@@ -235,7 +235,7 @@ def _secret(access: Access) -> int:
     return reading
 
 
-def _started(
+def _start(
     program: str,
     peer: Endpoint,
     dialect: str,
@@ -247,11 +247,11 @@ def _started(
     if "%" in access.username:
         raise Unavailable("smbclient does not support a user name with %")
     if not access.username and not access.allow_guest:
-        # a Kerberos ticket stays on its host, and nobody asked for a guest's session instead
+        # a Kerberos ticket stays on its host, and a guest's session was not requested
         raise Unavailable("smbclient needs a user here; use --user NAME or --allow-guest")
     protocol = PROTOCOLS[dialect]
     command = [program, f"//{peer.host}/{peer.share}", f"--port={peer.port or SMB_PORT}"]
-    # Its own messages go to stderr: stdout would be held back until its end.
+    # Its own messages go to stderr: stdout would be buffered until its end.
     command += ["--stderr", "--configfile=/dev/null", f"--max-protocol={protocol}"]
     command += [f"--option={line}" for line in (f"client min protocol={protocol}", *options)]
     environment: Dict[str, str] = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}
@@ -270,7 +270,7 @@ def _started(
         stderr=subprocess.PIPE,
         env=environment,
         pass_fds=tuple(pass_fds),
-        # In our process group, which the agent ends as a whole; and gone when we are killed.
+        # In our process group, which the agent ends; and killed when we are killed.
         preexec_fn=lambda: end_with_parent(parent),
     )
 
@@ -285,10 +285,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def _said(words: bytes) -> str:
-    """Its line with an NT status, else its last; printable."""
+def _message(words: bytes) -> str:
+    """Returns its line with an NT status, else its last; printable."""
     text = words.partition(_MARK)[0].decode("utf-8", "replace")
     lines = [line for line in map(str.strip, text.splitlines()) if line]
-    named = [line for line in lines if "NT_STATUS_" in line]
-    line = (named or lines or [""])[0 if named else -1][:300]
+    errors = [line for line in lines if "NT_STATUS_" in line]
+    line = (errors or lines or [""])[0 if errors else -1][:300]
     return "".join(each if each.isprintable() else "?" for each in line)

@@ -55,12 +55,12 @@ def test_a_pull_knows_no_rtt_of_the_sender():
     ("name", "says"), [("busy", "the server is busy"), ("refused", "unable to connect")]
 )
 def test_an_error_is_told_in_its_own_words(name, says):
-    assert iperf3.told_error(report(name)).startswith(says)
-    assert iperf3.told_error(report("push")) is None
+    assert iperf3.parse_error(report(name)).startswith(says)
+    assert iperf3.parse_error(report("push")) is None
 
 
 def test_an_error_with_control_codes_is_one_plain_line():
-    said = iperf3.told_error(json.dumps({"error": "error - a\x1b[31m\nb" + "x" * 999}))
+    said = iperf3.parse_error(json.dumps({"error": "error - a\x1b[31m\nb" + "x" * 999}))
     assert said.isprintable()
     assert len(said) <= 200
 
@@ -149,7 +149,7 @@ def test_a_server_that_says_nothing_is_named_as_silent(monkeypatch):
 
 def failed(name):
     text = report(name)
-    return iperf3.failure(Endpoint(host="nas", port=5201), text, iperf3.told_error(text), 9.0)
+    return iperf3.failure(Endpoint(host="nas", port=5201), text, iperf3.parse_error(text), 9.0)
 
 
 def test_a_server_without_a_stream_is_not_available():

@@ -31,13 +31,13 @@ def test_a_process_that_holds_the_folder_open_shows_it(share, nowhere):
 
 
 def test_the_paths_of_smb_conf_are_tried(share, nowhere, monkeypatch):
-    monkeypatch.setattr(served_folder, "_held_open", lambda name: iter(()))
+    monkeypatch.setattr(served_folder, "_opened_folders", lambda name: iter(()))
     monkeypatch.setattr(served_folder, "_share_paths", lambda: [str(share)])
     assert served_folder.locate(LOCATE_NAME, None) == str(share / LOCATE_NAME)
 
 
 def test_a_folder_below_a_share_is_walked_to(share, nowhere, monkeypatch, tmp_path):
-    monkeypatch.setattr(served_folder, "_held_open", lambda name: iter(()))
+    monkeypatch.setattr(served_folder, "_opened_folders", lambda name: iter(()))
     monkeypatch.setattr(served_folder, "_mount_points", lambda: [str(tmp_path)])
     assert served_folder.locate(LOCATE_NAME, None) == str(share / LOCATE_NAME)
 
@@ -45,7 +45,7 @@ def test_a_folder_below_a_share_is_walked_to(share, nowhere, monkeypatch, tmp_pa
 def test_the_walk_neither_follows_links_nor_goes_deeper_than_it_says(
     tmp_path, nowhere, monkeypatch
 ):
-    monkeypatch.setattr(served_folder, "_held_open", lambda name: iter(()))
+    monkeypatch.setattr(served_folder, "_opened_folders", lambda name: iter(()))
     monkeypatch.setattr(served_folder, "_mount_points", lambda: [str(tmp_path / "top")])
     (tmp_path / "other" / LOCATE_NAME).mkdir(parents=True)
     (tmp_path / "top").mkdir()
