@@ -17,19 +17,10 @@ from probes.system.proc import is_visible
 MOST_LAYERS = 32
 """Limit of layers, reached by a RAID of many disks; further ones add nothing."""
 MEMORY_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
-NETWORK_FILESYSTEMS = (
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "9p",
-    "virtiofs",
-    "ceph",
-    "afs",
-    "lustre",
-    "beegfs",
-) + ("glusterfs", "ncpfs", "orangefs", "pvfs2")
+NETWORK_FILESYSTEMS = frozenset(
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "afs", "lustre", "beegfs")
+    + ("glusterfs", "ncpfs", "orangefs", "pvfs2")
+)
 
 
 def layers(path: str, ask_smart: bool = False) -> List[Details]:

@@ -1,4 +1,4 @@
-"""One TCP connection while a copy is watched: its looks, and what they tell of a span of time."""
+"""One TCP connection while a copy is watched: its looks, and its figures in a span of time."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from probes.sockets.sock_diag import SocketState, parse
 from probes.watch.look_rows import socket_row, thinned
 
 MOST_LOOKS = 2000  # even: see Track.take
-"""Of one connection: some hundred bytes each."""
+"""Limit of looks at one connection, some hundred bytes each."""
 LEAST_LOOKS = 5
-"""Fewer in the copy's time tell nothing of who limited it."""
+"""Least number of looks in the copy's time from which its limit is inferred."""
 IDLE_SECONDS = 1.0
-"""What moves nothing for so long is looked at by the searches alone."""
+"""Time without traffic after which only the searches look at a connection."""
 BUSY_BYTES = 64 << 10
-"""Between two searches: more than a login or a question moves."""
+"""Growth between two searches that is more than a login or a question moves."""
 _TWO_COUNTERS = struct.Struct("=QQ")
 _COUNTERS = slice(120, 136)
-"""Of tcp_info: the bytes acknowledged and received, which stand still where nothing moves."""
+"""Bytes acknowledged and received in tcp_info, which stand still where nothing moves."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """What was seen of one connection in the copy's time; None where the kernel does not tell."""
+    """Figures of one connection in the copy's time; None where the kernel does not report them."""
 
     own: str
     """Address and port at this host: "10.0.0.1 445"."""
@@ -37,20 +37,20 @@ class Connection:
     received_bytes: int
     looks: int
     sender: Optional[Details]
-    """limits.of_sender; None: too few looks."""
+    """Details of limits.of_sender(); None: too few looks."""
     receiver: Optional[Details]
-    """limits.of_receiver; None: too few looks."""
+    """Details of limits.of_receiver(); None: too few looks."""
     congestion_control: Optional[str]
     send_buffer_bytes: Optional[int]
-    """The most that it was in that time."""
+    """Largest size in that time."""
     receive_buffer_bytes: Optional[int]
     process: Optional[str]
-    """The program that serves it; None: not ours to see, the kernel itself, or not looked for."""
+    """Program that serves it; None: not visible to us, the kernel itself, or not searched."""
     rows: Tuple[SocketLook, ...] = ()
 
 
 class Look(NamedTuple):
-    """One look, as the kernel told it: it is read when it is asked for."""
+    """One look with the kernel's raw message, which is parsed on demand."""
 
     clock_seconds: float
     """time.monotonic() of this host."""
@@ -61,45 +61,45 @@ class Look(NamedTuple):
 class Track:
     """One connection while it is watched, in bounded memory."""
 
-    seen: SocketState
-    """When it was last found by a search."""
+    state: SocketState
+    """State at the last search that found it."""
     question: bytes = b""
-    """What asks the kernel for it."""
+    """Request to the kernel for it."""
     looks: List[Look] = field(default_factory=list)
     fresh: bool = False
     """Whether it began while its port was watched: its counters began at 0."""
     every: int = 1
-    """Keep every Nth look."""
+    """N where every Nth look is stored."""
     skipped: int = 0
     moved_at: float = 0.0
     busy_at: float = -1e9
     idle: bool = False
-    """Whether it had moved nothing for a while when it was last found."""
+    """Whether it had moved nothing for IDLE_SECONDS at the last search."""
     process: Optional[str] = None
-    """Who holds the socket, once that was looked for."""
-    gone: bool = False
+    """Name of the program that has the socket open, after a search for it."""
+    has_ended: bool = False
 
-    def find(self, now: float, seen: SocketState) -> None:
-        """Takes what a search found of it: a look, and whether it moves anything."""
-        before, counted = self.seen.info[_COUNTERS], seen.info[_COUNTERS]
-        if not self.looks or before != counted or seen.unread_bytes or seen.unacknowledged_bytes:
+    def find(self, now: float, state: SocketState) -> None:
+        """Takes its state in a search: a look, and whether it moves anything."""
+        old, new = self.state.info[_COUNTERS], state.info[_COUNTERS]
+        if not self.looks or old != new or state.unread_bytes or state.unacknowledged_bytes:
             self.moved_at = now
-        if len(before) == len(counted) == _TWO_COUNTERS.size:
-            grown = sum(_TWO_COUNTERS.unpack(counted)) - sum(_TWO_COUNTERS.unpack(before))
+        if len(old) == len(new) == _TWO_COUNTERS.size:
+            grown = sum(_TWO_COUNTERS.unpack(new)) - sum(_TWO_COUNTERS.unpack(old))
             self.busy_at = now if grown >= BUSY_BYTES else self.busy_at
         self.idle = now - self.moved_at > IDLE_SECONDS
-        self.seen = seen
-        self.take(now, seen.raw)
+        self.state = state
+        self.take(now, state.raw)
 
     def take(self, now: float, raw: bytes) -> None:
-        """Keeps a look; where there are too many, every second one goes."""
+        """Stores a look; drops every second one where there are too many."""
         self.skipped += 1
         if self.skipped < self.every:
             return
         self.skipped = 0
         self.looks.append(Look(now, raw))
         if len(self.looks) > MOST_LOOKS:
-            # Of an odd number the first and the last stay: what follows comes at even distances.
+            # An odd number: first and last stay, and the distances stay even.
             self.looks = self.looks[::2]
             self.every *= 2
 
@@ -108,16 +108,16 @@ class Track:
         return now - self.busy_at <= IDLE_SECONDS
 
     def moved_bytes(self, began: float, ended: float) -> Tuple[int, int]:
-        """Payload sent (and acknowledged) and received between two moments of this host's clock.
+        """Returns payload sent (and acknowledged) and received between two moments of our clock.
 
         From the last look before to the first one after, so that none of a copy's is missed.
         """
-        before = [each for each in self.looks if each.clock_seconds <= began][-1:]
-        after = [each for each in self.looks if each.clock_seconds >= ended][:1]
-        last = _figures((after or self.looks)[-1])
+        earlier = [each for each in self.looks if each.clock_seconds <= began][-1:]
+        later = [each for each in self.looks if each.clock_seconds >= ended][:1]
+        last = _figures((later or self.looks)[-1])
         first: tcp_info.Figures = {}
-        if before or not self.fresh:
-            first = _figures((before or self.looks)[0])
+        if earlier or not self.fresh:
+            first = _figures((earlier or self.looks)[0])
         sent, received = (
             max(0, int(last.get(name, 0)) - int(first.get(name, 0)))
             for name in ("acknowledged_bytes", "received_bytes")
@@ -125,25 +125,25 @@ class Track:
         return sent, received
 
     def between(self, began: float, ended: float) -> Connection:
-        """What it did between two moments of this host's clock."""
+        """Returns its figures between two moments of this host's clock."""
         inside = [each for each in self.looks if began <= each.clock_seconds <= ended]
         sent, received = self.moved_bytes(began, ended)
-        seen = [(each.clock_seconds, parse(each.raw)) for each in inside]
-        read = [(clock, each) for clock, each in seen if each is not None]
+        states = [(each.clock_seconds, parse(each.raw)) for each in inside]
+        read = [(clock, each) for clock, each in states if each is not None]
         looks = [_glimpse(*each) for each in read]
         glimpses = looks if len(read) >= LEAST_LOOKS else []
-        # A copy of some milliseconds is over between two looks, and its buffers are still there.
-        held = [each for _, each in read] or [self.seen]
-        memories = [each.memory for each in held if each.memory is not None]
+        # A copy of some milliseconds may lie between two looks; its buffers have not changed.
+        shown_states = [each for _, each in read] or [self.state]
+        memories = [each.memory for each in shown_states if each.memory is not None]
         return Connection(
-            own="{} {}".format(*self.seen.local),
-            peer="{} {}".format(*self.seen.peer),
+            own="{} {}".format(*self.state.local),
+            peer="{} {}".format(*self.state.peer),
             sent_bytes=sent,
             received_bytes=received,
             looks=len(read),
             sender=limits.of_sender(glimpses) if glimpses else None,
             receiver=limits.of_receiver(glimpses) if glimpses else None,
-            congestion_control=self.seen.congestion_control,
+            congestion_control=self.state.congestion_control,
             process=self.process,
             send_buffer_bytes=max((each.send_buffer_bytes for each in memories), default=None),
             receive_buffer_bytes=max(
@@ -154,19 +154,19 @@ class Track:
 
 
 def _figures(look: Look) -> tcp_info.Figures:
-    seen = parse(look.raw)
-    return tcp_info.decode(seen.info) if seen is not None else {}
+    state = parse(look.raw)
+    return tcp_info.decode(state.info) if state is not None else {}
 
 
-def _glimpse(clock_seconds: float, seen: SocketState) -> limits.Glimpse:
-    figures = tcp_info.decode(seen.info)
-    if seen.memory is not None:
-        held = seen.memory._asdict().items()
-        figures.update({name: value for name, value in held if value is not None})
+def _glimpse(clock_seconds: float, state: SocketState) -> limits.Glimpse:
+    figures = tcp_info.decode(state.info)
+    if state.memory is not None:
+        memory = state.memory._asdict().items()
+        figures.update({name: value for name, value in memory if value is not None})
     unsent = figures.get("unsent_bytes")
     return limits.Glimpse(
         elapsed_seconds=clock_seconds,
         figures=figures,
-        unread_bytes=seen.unread_bytes,
+        unread_bytes=state.unread_bytes,
         unsent_bytes=None if unsent is None else int(unsent),
     )

@@ -1,7 +1,7 @@
-"""Watches all copies of this host at once, and reports each second what the last ones showed.
+"""Watches all copies of this host at once, and reports the last seconds each second.
 
-Each connection that moves is a copy, with the programs that hold it. To find these costs most of
-all, so it is done once for each. Needs no privileges; moves no byte itself.
+Each connection that moves is a copy, with the programs that have it open. The search for those is
+the costliest part, and is made once for each. Needs no privileges; moves no byte itself.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from probes.watch.running_copies import LEAST_BYTES, Running, Wanted, counted
 from probes.watch.socket_watch import Observed, Watch
 
 REPORT_SECONDS, SHOWN_SECONDS = 1.0, 5.0
-"""Between two reports, and the time before each that it covers, at least."""
+"""Interval of the reports, and the least time before each that it covers."""
 SEARCH_SECONDS, FIND_SECONDS = 3.0, 0.2
-"""Between two searches for connections, and what it takes to find the programs of a new one: for
-that all others wait, so it is done for one at a time."""
+"""Interval of the searches for connections, and the time to find a new one's programs: all others
+wait for that, so it is done for one at a time."""
 QUIET_SECONDS = 4.0
-"""What moves nothing for so long is shown no more."""
+"""Time without traffic after which a copy is dropped."""
 LOOK_SECONDS, REST_RATIO = 0.12, 250
-"""Between two looks, and the least rest over the CPU time that one took."""
+"""Interval of the looks, and the least rest over the CPU time that one took."""
 MOST_COPIES, MOST_REPORTED = 16, 1
-"""Of the copies, those whose observations one report holds: all have their turn."""
+"""Limit of the copies, and of those with observations in one report, which take turns."""
 KEPT_LOOKS = 256
-"""Of a copy: it may last for days."""
+"""Looks stored of a copy, which may last for days."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class LiveCopy:
     """A copy in the last seconds."""
 
     identity: bytes
-    """Of its connection: no other one ever has it."""
+    """Identity of its connection, which no other one ever has."""
     running: Running
     bytes_per_second: float
-    """In the last second, both directions together."""
+    """Rate in the last second, both directions together."""
     observed: Optional[Observed]
-    """None: as in the report before."""
+    """Observations; None: those of the previous report still hold."""
 
 
 @dataclass
@@ -62,33 +62,33 @@ class _Copy:
     reported_at: float = 0.0
 
     def count(self, now: float) -> None:
-        """Takes what the newest look says that it moved."""
+        """Takes the traffic in the newest look."""
         look = self.track.looks[-1]
-        seen = parse(look.raw)
+        state = parse(look.raw)
         lasted = look.clock_seconds - self.counted_at
-        if self.track.gone:
+        if self.track.has_ended:
             self.rate, self.moved_at = 0.0, now - QUIET_SECONDS - 1
-        if seen is None or lasted <= 0:
+        if state is None or lasted <= 0:
             return
-        counts = counted(seen)
-        grown = tuple(max(0, after - was) for after, was in zip(counts, self.counts))
+        counts = counted(state)
+        grown = tuple(max(0, new - old) for new, old in zip(counts, self.counts))
         self.rate = sum(grown) / lasted
         self.counts, self.counted_at = counts, look.clock_seconds
-        # As much as makes a copy of a connection that is searched.
+        # The rate from which on a search takes a connection for a copy.
         if sum(grown) * SEARCH_SECONDS >= LEAST_BYTES * lasted:
             self.moved_at, self.running = now, _moving(self.running, grown)
 
-    def snapshot(self, now: float, whole: bool) -> LiveCopy:
-        found = LiveCopy(self.track.seen.identity, self.running, self.rate, None)
-        if not whole:
-            return found
+    def snapshot(self, now: float, observe: bool) -> LiveCopy:
+        copy = LiveCopy(self.track.state.identity, self.running, self.rate, None)
+        if not observe:
+            return copy
         began = max(self.began, min(now - SHOWN_SECONDS, self.reported_at))
         self.reported_at = now
-        found = replace(found, observed=self.watch.told(began, now))
+        copy = replace(copy, observed=self.watch.observed(began, now))
         for looks in (self.track.looks, self.watch.thread_looks):
             del looks[:-KEPT_LOOKS]
         self.track.every = 1
-        return found
+        return copy
 
 
 Emit = Callable[[Tuple[LiveCopy, ...], int, float], None]
@@ -97,12 +97,12 @@ Emit = Callable[[Tuple[LiveCopy, ...], int, float], None]
 def watch(emit: Emit, control_fd: int, pid: int, address: str) -> None:
     """Watches until control_fd can be read, or the process ends.
 
-    emit: takes the copies, how many more there are, and the CPU seconds that this took. pid,
-    address: which copies, as running_copies.Wanted has them.
+    emit: takes the copies, the number of further ones, and the CPU seconds that this took. pid,
+    address: see running_copies.Wanted.
 
     Raises:
         Refused: no such process, or another user's.
-        Unavailable: this system does not tell what other processes do.
+        Unavailable: this system does not show what other processes do.
     """
     family = running_copies.family_of(pid)
     with Sockets() as sockets, contextlib.ExitStack() as stack:
@@ -114,7 +114,7 @@ def watch(emit: Emit, control_fd: int, pid: int, address: str) -> None:
                 try:
                     family = running_copies.family_of(pid) if pid else family
                     live.search(
-                        time.monotonic(), running_copies.candidates(sockets, live.wanted, *family)
+                        time.monotonic(), running_copies.candidates(sockets, live.target, *family)
                     )
                 except Refused:
                     return  # the process has ended
@@ -131,8 +131,8 @@ def watch(emit: Emit, control_fd: int, pid: int, address: str) -> None:
                 each.watch.once()
             rest = REST_RATIO * (time.process_time() - used)
             pause = max(random.uniform(0.6, 1.4) * LOOK_SECONDS, rest)
-            left = max(0.0, due - time.monotonic())
-            if select.select([control_fd], [], [], min(pause, left))[0]:
+            rest_of_second = max(0.0, due - time.monotonic())
+            if select.select([control_fd], [], [], min(pause, rest_of_second))[0]:
                 return
 
 
@@ -141,7 +141,7 @@ class _Live:
     """The connections of this host and those of them that carry copies."""
 
     sockets: Sockets
-    wanted: Wanted
+    target: Wanted
     copies: Dict[bytes, _Copy] = field(default_factory=dict)
     counts: Dict[bytes, Tuple[int, int]] = field(default_factory=dict)
     """Bytes that each connection had sent and received at the last search."""
@@ -151,36 +151,36 @@ class _Live:
     unwatched: int = 0
     """Connections that move and are not watched, or not yet."""
 
-    def search(self, now: float, seen: List[SocketState]) -> None:
-        """Takes the connections as they are now, of which one that moves may be a new copy."""
-        asked = {(each.local, each.peer) for each in seen}
-        # Of both ends of a connection on this host the one that asks is told.
+    def search(self, now: float, states: List[SocketState]) -> None:
+        """Takes the connections as they are now; one that moves may be a new copy."""
+        ends = {(each.local, each.peer) for each in states}
+        # Of a connection with both ends on this host only the client's end counts.
         twice = {
-            e.identity for e in seen if (e.peer, e.local) in asked and running_copies.serves(e)
+            e.identity for e in states if (e.peer, e.local) in ends and running_copies.serves(e)
         }
-        known = {each.identity: each for each in seen if each.identity not in twice}
-        counts = {identity: counted(each) for identity, each in known.items()}
+        by_identity = {each.identity: each for each in states if each.identity not in twice}
+        counts = {identity: counted(each) for identity, each in by_identity.items()}
         grown = {
-            each: tuple(now - was for now, was in zip(counts[each], self.counts[each]))
+            each: tuple(now - old for now, old in zip(counts[each], self.counts[each]))
             for each in counts.keys() & self.counts.keys()
         }
         self.counts, self.searches = counts, self.searches + 1
         lasted, self.searched_at = now - self.searched_at, now
-        for gone in self.copies.keys() - known.keys():
-            self._drop(gone)
+        for ended in self.copies.keys() - by_identity.keys():
+            self._drop(ended)
         fresh = [e for e in grown if sum(grown[e]) >= LEAST_BYTES and e not in self.copies]
         room = len(self.copies) < MOST_COPIES
         if fresh and room:
-            most = max(fresh, key=lambda each: sum(grown[each]))
-            begun = self._begun(known[most], grown[most], sum(grown[most]) / lasted)
+            busiest = max(fresh, key=lambda each: sum(grown[each]))
+            begun = self._begun(by_identity[busiest], grown[busiest], sum(grown[busiest]) / lasted)
             if begun is not None:
-                self.copies[most] = begun
+                self.copies[busiest] = begun
         self.unwatched = sum(each not in self.copies for each in fresh)
         again = self.searches == 1 or (self.unwatched and room)
         self.search_at = now + (REPORT_SECONDS / 2 if again else SEARCH_SECONDS)
 
     def close(self) -> None:
-        """Forgets all copies."""
+        """Drops all copies."""
         for identity in list(self.copies):
             self._drop(identity)
 
@@ -188,7 +188,7 @@ class _Live:
         self.copies.pop(identity).watch.threads.close()
 
     def snapshots(self, now: float) -> Tuple[LiveCopy, ...]:
-        """The copies as they are now."""
+        """Returns the copies as they are now."""
         for identity, each in list(self.copies.items()):
             each.count(now)
             if now - each.moved_at > QUIET_SECONDS:
@@ -196,28 +196,28 @@ class _Live:
         turn = sorted(self.copies.values(), key=lambda each: each.reported_at)[:MOST_REPORTED]
         return tuple(each.snapshot(now, each in turn) for each in self.copies.values())
 
-    def _begun(self, seen: SocketState, grown: Tuple[int, ...], rate: float) -> Optional[_Copy]:
-        """None: the connection has ended meanwhile."""
-        pid, (own, peer) = self.wanted.pid, (seen.local, seen.peer)
-        running = running_copies.find(pid, "", *own, *peer, look_seconds=FIND_SECONDS)
+    def _begun(self, state: SocketState, grown: Tuple[int, ...], rate: float) -> Optional[_Copy]:
+        """Begins to watch a copy; None: the connection has ended meanwhile."""
+        pid, (local, peer) = self.target.pid, (state.local, state.peer)
+        running = running_copies.find(pid, "", *local, *peer, look_seconds=FIND_SECONDS)
         link = running.link
         ends = link and (link.own_address, link.own_port, link.peer_address, link.peer_port)
-        if ends != (*own, *peer):
+        if ends != (*local, *peer):
             return None
         running = _moving(running, grown)
-        found = Watch(running_copies.setting(running, 0.0), self.sockets)
-        track = found.tracks[seen.identity] = Track(seen, self.sockets.question(seen))
-        found.search_at = found.count_at = float("inf")
-        found.once()
+        watch = Watch(running_copies.setting(running, 0.0), self.sockets)
+        track = watch.tracks[state.identity] = Track(state, self.sockets.question(state))
+        watch.search_at = watch.count_at = float("inf")
+        watch.once()
         newest = parse(track.looks[-1].raw) if track.looks else None
         if newest is None:
-            found.threads.close()
+            watch.threads.close()
             return None
         now = time.monotonic()
-        return _Copy(running, found, track, counted(newest), now, now, now, rate)
+        return _Copy(running, watch, track, counted(newest), now, now, now, rate)
 
 
 def _moving(running: Running, grown: Tuple[int, ...]) -> Running:
-    """With what its connection moved in a second: in less a slow one may move nothing."""
+    """Returns the copy with its traffic of a second: in less a slow one may move nothing."""
     sent, received = grown
     return replace(running, moved={"sent_bytes": sent, "received_bytes": received})

@@ -12,72 +12,72 @@ from probes.watch.thread_states import RUNS, WAITS_FOR_DISK, ThreadState
 T = TypeVar("T")
 
 MOST_ROWS = 128
-"""Of a kind, of a copy: evenly spread."""
+"""Limit of a copy's rows of one kind, evenly spread."""
 AROUND_SECONDS = 0.2
-"""To either side of a look: the kernel books a wait when it ends, and a quota's are 0.1 s."""
+"""Time to either side of a look: the kernel counts a wait at its end, and a quota's are 0.1 s."""
 
 
 class ThreadSnapshot(NamedTuple):
-    """All threads at one moment of this host's clock."""
+    """State of all threads at one moment of this host's clock."""
 
     clock_seconds: float
     threads: Sequence[ThreadState]
     waits_for: Optional[str] = None
-    """As thread_calls.Calls.of_program tells of them; None: not known, or not asked for."""
+    """Result of thread_calls.Calls.of_program(); None: not known, or not requested."""
 
 
 class CounterSnapshot(NamedTuple):
-    """What is counted at one moment of this host's clock."""
+    """Counters at one moment of this host's clock."""
 
     clock_seconds: float
     device: Optional[Tuple[int, Optional[int]]]
-    """Bytes written since boot, and flushes of its cache."""
+    """Bytes written by the device since boot, and flushes of its cache."""
     cores: Dict[int, Tuple[float, float]]
-    """Seconds that each was busy, and idle with a task that waited for a disk, since boot."""
+    """Seconds since boot that each core was busy, and idle with a task waiting for a disk."""
 
 
-def thinned(rows: Sequence[T], most: int = MOST_ROWS) -> List[T]:
-    """Keeps at most so many, evenly spaced, and always the last."""
-    step = max(1, -(-len(rows) // max(1, most)))
+def thinned(rows: Sequence[T], limit: int = MOST_ROWS) -> List[T]:
+    """Returns at most `limit` of the rows, evenly spaced, and always the last."""
+    step = max(1, -(-len(rows) // max(1, limit)))
     return list(rows[::-1][::step][::-1])
 
 
 def socket_row(glimpse: Glimpse, began: float) -> SocketLook:
-    """One look at a connection."""
-    told = {**read(glimpse), "elapsed_seconds": glimpse.elapsed_seconds - began}
-    return SocketLook._make(_short(told.get(name)) for name in SocketLook._fields)
+    """Returns the row of one look at a connection."""
+    figures = {**read(glimpse), "elapsed_seconds": glimpse.elapsed_seconds - began}
+    return SocketLook._make(_short(figures.get(name)) for name in SocketLook._fields)
 
 
 def thread_rows(looks: Sequence[ThreadSnapshot], began: float, ended: float) -> List[ThreadLook]:
-    """Rows of the looks in a time span; needs at least two looks."""
+    """Returns rows of the looks in a time span; needs at least two looks."""
     around = began - AROUND_SECONDS, ended + AROUND_SECONDS
     looks = thinned([each for each in looks if around[0] <= each.clock_seconds <= around[1]])
     if len(looks) < 2:
         return []
-    growths = [_growth(before, after) for before, after in zip(looks, looks[1:])]
+    growths = [_growth(*pair) for pair in zip(looks, looks[1:])]
     times = [each.clock_seconds for each in looks]
     run = wait = 0.0
     rows: List[ThreadLook] = []
-    for at, look in enumerate(looks):
-        if at:
-            run += sum(each[0] for each in growths[at - 1].values())
-            wait += sum(each[1] for each in growths[at - 1].values())
+    for index, look in enumerate(looks):
+        if index:
+            run += sum(each[0] for each in growths[index - 1].values())
+            wait += sum(each[1] for each in growths[index - 1].values())
         if not began <= look.clock_seconds <= ended:
             continue
-        first = min(bisect.bisect_left(times, times[at] - AROUND_SECONDS), max(0, at - 1))
-        last = max(bisect.bisect_right(times, times[at] + AROUND_SECONDS) - 1, first + 1)
+        first = min(bisect.bisect_left(times, times[index] - AROUND_SECONDS), max(0, index - 1))
+        last = max(bisect.bisect_right(times, times[index] + AROUND_SECONDS) - 1, first + 1)
         lasted = max(1e-6, times[last] - times[first])
-        wanted: Dict[int, float] = {}
+        used: Dict[int, float] = {}
         for growth in growths[first:last]:
             for thread, both in growth.items():
-                wanted[thread] = wanted.get(thread, 0.0) + sum(both)
+                used[thread] = used.get(thread, 0.0) + sum(both)
         states = {each.state for each in look.threads}
         row = (
             look.clock_seconds - began,
             int(RUNS in states),
             int(WAITS_FOR_DISK in states),
-            min(1.0, max(wanted.values(), default=0.0) / lasted),
-            sum(wanted.values()) / lasted,
+            min(1.0, max(used.values(), default=0.0) / lasted),
+            sum(used.values()) / lasted,
             run,
             wait,
         )
@@ -85,46 +85,46 @@ def thread_rows(looks: Sequence[ThreadSnapshot], began: float, ended: float) -> 
     return rows
 
 
-def _growth(before: ThreadSnapshot, after: ThreadSnapshot) -> Dict[int, Tuple[float, float]]:
-    """Run and wait of each thread between two looks; of a new thread since its start."""
-    was = {each.thread: (each.run_seconds, each.wait_seconds or 0.0) for each in before.threads}
+def _growth(first: ThreadSnapshot, second: ThreadSnapshot) -> Dict[int, Tuple[float, float]]:
+    """Returns run and wait of each thread between two looks; a new thread's since its start."""
+    old = {each.thread: (each.run_seconds, each.wait_seconds or 0.0) for each in first.threads}
     grown = {}
-    for each in after.threads:
-        run, wait = was.get(each.thread, (0.0, 0.0))
+    for each in second.threads:
+        run, wait = old.get(each.thread, (0.0, 0.0))
         both = each.run_seconds - run, (each.wait_seconds or 0.0) - wait
         grown[each.thread] = max(0.0, both[0]), max(0.0, both[1])
     return grown
 
 
 def count_rows(looks: Sequence[CounterSnapshot], began: float, ended: float) -> List[CountLook]:
-    """Rows of the counters in a time span, and of the nearest ones before and after it."""
+    """Returns rows of the counters in a time span, and the nearest ones before and after it."""
     times = [each.clock_seconds for each in looks]
     first = max(0, bisect.bisect_right(times, began) - 1)
-    kept = looks[first : bisect.bisect_left(times, ended) + 1]
+    inside = looks[first : bisect.bisect_left(times, ended) + 1]
     rows: List[CountLook] = []
-    for before, look in zip([*kept[:1], *kept], kept):
-        lasted = look.clock_seconds - before.clock_seconds
-        waiting = busiest = moved = None
+    for last, look in zip([*inside[:1], *inside], inside):
+        lasted = look.clock_seconds - last.clock_seconds
+        waiting = busiest = counts = None
         if lasted > 0 and look.cores:
             pairs = [
-                (look.cores[each], before.cores[each]) for each in look.cores.keys() & before.cores
+                (look.cores[each], last.cores[each]) for each in look.cores.keys() & last.cores
             ]
-            # What a core waited for disks may run backwards (proc(5)).
+            # A core's time of waiting for disks may run backwards (proc(5)).
             waiting = max(0.0, sum(now[1] - was[1] for now, was in pairs)) / lasted
             busiest = max((now[0] - was[0] for now, was in pairs), default=0.0) / lasted
             busiest = min(1.0, max(0.0, busiest))
-        if look.device is not None and kept[0].device is not None:
-            pairs_of_counts = zip(look.device, kept[0].device)
-            moved = tuple(_since(now, was) for now, was in pairs_of_counts)
+        if look.device is not None and inside[0].device is not None:
+            pairs_of_counts = zip(look.device, inside[0].device)
+            counts = tuple(_since(now, was) for now, was in pairs_of_counts)
         # The count before the copy stands for its beginning.
         elapsed = max(0.0, look.clock_seconds - began)
-        row = (elapsed, *(moved or (None, None)), waiting, busiest)
+        row = (elapsed, *(counts or (None, None)), waiting, busiest)
         rows.append(CountLook._make(map(_short, row)))
     return rows
 
 
 def _since(now: Optional[int], was: Optional[int]) -> Optional[int]:
-    """None: not counted, or the device was made anew."""
+    """Returns the growth; None: not counted, or the device was created again."""
     return None if now is None or was is None or now < was else now - was
 
 

@@ -1,8 +1,8 @@
-"""Where the time of a program went that moves a copy: rows from the looks at its threads; pure.
+"""Time bins of a program that moves a copy, from the looks at its threads; pure.
 
-The rows are those that our own copies write of themselves (probes/smb/time_bins.py). What is seen
-at a look stands for the time around it: of the looks at which no thread ran, the share at which one
-waited for a disk, or for room in a socket. What runs is not sampled, as the scheduler counts it.
+The rows are like those of our own copies (probes/smb/time_bins.py). A look stands for the time
+around it: waits are the share of the looks without a running thread at which one waited for a disk,
+or for room in a socket. Run time is not sampled, as the scheduler counts it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from probes.watch.thread_states import RUNS
 LOOKS_OF_A_BIN = 4
 MOST_BINS = 96
 LEAST_LOOKS = 5
-"""Fewer say nothing of the time."""
+"""Least number of looks from which the time is split."""
 KNOWN_RATIO = 0.75
-"""Of the looks, those that tell what the program waits for: of fewer they may be the odd ones."""
+"""Least share of looks with a known wait; fewer may be the exceptions."""
 
 
 def bins(looks: Sequence[ThreadSnapshot], began: float, ended: float) -> List[Bin]:
-    """Bins of a time span; of the waits a look tells send, read and write, and run and wait are
-    those of the thread that used most. Empty: too few looks, or the program's waits are not known.
-    """
-    seen = [each for each in looks if began <= each.clock_seconds <= ended]
-    inside = [each for each in seen if each.waits_for is not None]
-    if len(inside) < max(LEAST_LOOKS, KNOWN_RATIO * len(seen)):
+    """Returns the bins of a time span: the looks' send, read and write waits, run and wait of the
+    busiest thread. Empty: too few looks, or the program's waits are not known."""
+    in_time = [each for each in looks if began <= each.clock_seconds <= ended]
+    inside = [each for each in in_time if each.waits_for is not None]
+    if len(inside) < max(LEAST_LOOKS, KNOWN_RATIO * len(in_time)):
         return []
     used = _used(inside, _busiest(inside))
     step = max(LOOKS_OF_A_BIN, -(-len(inside) // MOST_BINS))
@@ -52,27 +51,27 @@ def _row(elapsed: float, walls: Sequence[float], used: Tuple[float, float]) -> B
 
 
 def _busiest(looks: Sequence[ThreadSnapshot]) -> int:
-    """The thread that ran, or waited for a core, longest in that time."""
+    """Returns the thread that ran, or waited for a core, longest in that time."""
     first: Dict[int, float] = {}
     last: Dict[int, float] = {}
     for look in looks:
         for each in look.threads:
-            wanted = each.run_seconds + (each.wait_seconds or 0.0)
-            first.setdefault(each.thread, wanted)
-            last[each.thread] = wanted
+            seconds = each.run_seconds + (each.wait_seconds or 0.0)
+            first.setdefault(each.thread, seconds)
+            last[each.thread] = seconds
     return max(last, key=lambda thread: last[thread] - first[thread], default=0)
 
 
 def _used(looks: Sequence[ThreadSnapshot], thread: int) -> List[Tuple[float, float]]:
-    """CPU seconds of a thread, and its seconds in the run queue, by each look since its first."""
+    """Returns a thread's seconds on a core and in the run queue since its first look, by look."""
     first: Optional[Tuple[float, float]] = None
-    used, found = (0.0, 0.0), []
+    used, rows = (0.0, 0.0), []
     for look in looks:
         for each in look.threads:
             if each.thread == thread:
                 now = each.run_seconds, each.wait_seconds or 0.0
                 first = first or now
                 used = now[0] - first[0], now[1] - first[1]
-        # One that has not begun, or has ended, uses nothing.
-        found.append(used)
-    return found
+        # A thread that has not begun, or has ended, uses nothing.
+        rows.append(used)
+    return rows

@@ -1,6 +1,6 @@
-"""Watches a program that we started while it copies: what its threads wait for, and their CPU.
+"""Watches a program that we started while it copies: its threads' waits and CPU time.
 
-Whoever starts a program may ask which call it waits in, with Yama's ptrace_scope 1 too.
+The parent of a program may read which call it waits in, with Yama's ptrace_scope 1 too.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from probes.watch.thread_calls import Calls
 from probes.watch.thread_states import Threads
 
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
-"""Between two looks; and while a copy is young: it may be a short one."""
+"""Interval of the looks, and of the first ones: the copy may be a short one."""
 FIRST_LOOKS, MOST_LOOKS = 50, 1024
-"""Of a longer copy every second one goes."""
+"""Number of first looks; limit of looks, at which every second one is dropped."""
 JOIN_SECONDS = 2.0
 REST_RATIO = 100
-"""The least that a look is rested after, over the CPU time that it took."""
+"""Least rest after a look over the CPU time that it took."""
 LONG_RATIO = 0.5
-"""Of a copy's time, the flush: then it alone says where that went."""
+"""Share of a copy's time from which on the flush alone explains it."""
 
 
 @contextlib.contextmanager
 def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[ThreadSnapshot]]:
-    """Looks at a program's processes until the block ends; the list grows meanwhile.
+    """Looks at a program's processes until the block ends; yields the growing list of looks.
 
-    disk_verb: as thread_calls.Calls.of_program takes it.
+    disk_verb: see thread_calls.Calls.of_program().
     """
     looks: List[ThreadSnapshot] = []
     done = threading.Event()
@@ -44,7 +44,7 @@ def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[
         yield looks
     finally:
         done.set()
-        # A program that hangs in the kernel may hold up who asks for its call.
+        # A program that hangs in the kernel may block the reader of its call.
         thread.join(JOIN_SECONDS)
 
 
@@ -58,10 +58,10 @@ def _look(
     with contextlib.closing(Threads()) as threads:
         while not done.wait(pause):
             used = time.thread_time()
-            found = threads.look(pids())
-            if found:
-                waits_for = calls.of_program(found, disk_verb)
-                looks.append(ThreadSnapshot(time.monotonic(), found, waits_for))
+            states = threads.look(pids())
+            if states:
+                waits_for = calls.of_program(states, disk_verb)
+                looks.append(ThreadSnapshot(time.monotonic(), states, waits_for))
                 if len(looks) > MOST_LOOKS:
                     del looks[1::2]
             rest = REST_RATIO * (time.thread_time() - used)
@@ -70,20 +70,20 @@ def _look(
 
 
 def trace(looks: Sequence[ThreadSnapshot], window: Window, pushes: bool) -> Details:
-    """Where the time of a copy went, as probes/smb/time_bins.py tells of our own.
+    """Returns the trace of a copy, as probes/smb/time_bins.py does of our own.
 
-    Its one request is the flush at the end of a push; that of a pull is a wait for our own disk.
-    Empty: too little was seen.
+    Its only request is the flush at the end of a push; a pull's flush is a wait for our own disk.
+    Empty: too few looks.
     """
     lasted, flushed = window.closed - window.opened, window.closed - window.acknowledged
     rows = bins(looks, window.opened, window.acknowledged)
     if not rows and flushed >= LONG_RATIO * lasted:
-        rows = [IDLE._replace(elapsed_seconds=at) for at in (0.0, lasted - flushed)]
+        rows = [IDLE._replace(elapsed_seconds=elapsed) for elapsed in (0.0, lasted - flushed)]
     if not rows:
         return {}
     flush, (*_, run, wait) = 0.0 if pushes else flushed, rows[-1]
     last = IDLE._replace(elapsed_seconds=lasted, flush=flush, run_seconds=run, wait_seconds=wait)
     began = lasted - flushed
     requests = [["flush", began, lasted, lasted, 0, 0]] if pushes and flushed > 0 else []
-    found = {"clock_seconds": window.opened, "lasted_seconds": lasted}
-    return {"trace": {**found, "bins": [*rows, last], "requests": requests}}
+    times = {"clock_seconds": window.opened, "lasted_seconds": lasted}
+    return {"trace": {**times, "bins": [*rows, last], "requests": requests}}

@@ -1,7 +1,7 @@
-"""Which copy runs on this host: its connection, its processes, its files. Moves no byte itself.
+"""Search for a running copy on this host: connection, processes, files. Moves no byte itself.
 
 By process, by the host at the other end, or the busiest SMB connection. Two looks a moment apart
-tell what moves.
+show the traffic.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from probes.watch.socket_watch import Setting
 from probes.watch.thread_states import Threads
 
 SMB_DAEMONS = ("fuse.smbnetfs", "fuse.gvfsd-fuse")
-"""FUSE file systems whose daemon speaks SMB; they name no server."""
+"""FUSE file systems whose daemon speaks SMB; their mounts name no server."""
 LEAST_CPU_SECONDS = 0.005
-"""Of the file server's process that serves a copy, in the time of one look."""
+"""Least CPU time, in one look's time, of the file server's process that serves a copy."""
 FILE_PORTS = (*SMB_PORTS, 2049)
-"""Of network file systems; the last is NFS."""
+"""Ports of network file systems; the last is NFS."""
 ANY_PORT = (-1,)
 MOST_LOOKED_AT = 4096
 OWN_RATIO = 0.9
-"""Of the CPU time of all file-server processes: the copy's own took so much."""
+"""Least share of the copy's process in the CPU time of all file-server processes."""
 LEAST_BYTES = 64 << 10
-"""In one look's time: a connection that moves less carries no copy."""
+"""Least traffic of a connection that carries a copy, in one look's time."""
 KERNEL_CLIENT = "cifsd"
 """The kernel's own thread for each SMB connection of a mount (fs/smb/client/connect.c)."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which copy; what is empty may be anything."""
+    """Criteria of a copy; an empty one matches anything."""
 
     pid: int = 0
     address: str = ""
-    """Of the host at the other end."""
-    own: Tuple[str, int] = ("", 0)
-    """With peer: exactly this connection, as the other end told of it."""
+    """Address of the host at the other end."""
+    local: Tuple[str, int] = ("", 0)
+    """Our end; with peer exactly this connection, as the other end reported it."""
     peer: Tuple[str, int] = ("", 0)
 
 
@@ -65,39 +65,39 @@ class Link:
     serving: bool
     """Whether this host is the server's end."""
     kernel: bool
-    """Whether the kernel itself holds it, as that of a mount."""
+    """Whether the kernel itself has it open, as for a mount."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """What copies on this host; None and empty where it is not to be seen."""
+    """A running copy on this host; None and empty where it is not visible."""
 
     link: Optional[Link]
-    """None: no connection carries it, or none moved enough."""
+    """Its connection; None: none carries it, or none moved enough."""
     pids: Tuple[int, ...]
     program: Optional[str]
     """Name of the first of the processes."""
     reads: Optional[Place]
-    """Where the file lies that they read most of."""
+    """Place of the file that they read most of."""
     writes: Optional[Place]
     moved: Dict[str, int]
-    """While it was looked for: sent_bytes and received_bytes of the connection, read_bytes and
+    """Traffic during the search: sent_bytes and received_bytes of the connection, read_bytes and
     written_bytes of the processes."""
     connections: int = 1
-    """Of the same program to the same server, that moved data; it included."""
+    """Connections of the same program to the same server that moved data, this one included."""
     share_ratio: float = 1.0
-    """What it moved over all that they moved."""
+    """Its traffic over that of all those connections."""
 
 
 @dataclass
 class _Family:
-    """The process that was named and those that it started."""
+    """The requested process and its descendants."""
 
     pids: List[int] = field(default_factory=list)
     inodes: Dict[int, int] = field(default_factory=dict)
-    """Of sockets, and which process holds each."""
+    """Processes by the inodes of their sockets."""
     files: Dict[int, List[OpenFile]] = field(default_factory=dict)
-    moved: Optional[ProcessIo] = None
+    io: Optional[ProcessIo] = None
 
 
 def find(
@@ -109,47 +109,47 @@ def find(
     peer_port: Port,
     look_seconds: Seconds,
 ) -> Running:
-    """What copies here, by two looks so many seconds apart.
+    """Returns the copy that runs here, by two looks look_seconds apart.
 
     Raises:
         Refused: kind "unreachable", no such process; "permission", it is another user's.
-        Unavailable: the kernel does not tell of sockets.
+        Unavailable: the kernel does not report sockets.
     """
-    wanted = Wanted(pid, address, (own_address, own_port), (peer_address, peer_port))
-    family, remotes = family_of(wanted.pid)
-    # Who is not root does not see whose socket is whose.
+    target = Wanted(pid, address, (own_address, own_port), (peer_address, peer_port))
+    family, remotes = family_of(target.pid)
+    # Only root sees which process has a socket open.
     ordinary = os.geteuid() != 0
     with Sockets() as sockets:
-        first = {each.identity: each for each in candidates(sockets, wanted, family, remotes)}
+        first = {each.identity: each for each in candidates(sockets, target, family, remotes)}
         used = server_seconds() if ordinary else {}
         served = sockets.find(SMB_PORTS, "", True, MOST_LOOKED_AT) if ordinary else []
         time.sleep(look_seconds)
-        last = candidates(sockets, wanted, family, remotes)
+        last = candidates(sockets, target, family, remotes)
         now = sockets.find(SMB_PORTS, "", True, MOST_LOOKED_AT) if ordinary else []
-    seen = _busiest(first, last, family, bool(wanted.own[1]))
+    state = _busiest(first, last, family, bool(target.local[1]))
     server: Tuple[int, ...] = ()
-    if seen is not None and carries_most(seen, served, now):
+    if state is not None and carries_most(state, served, now):
         server = busiest_server(used, server_seconds())
-    told = _told(seen, first, wanted, family, server)
-    grown = _grown_beside(seen, first, last, told.pids)
+    running = _running(state, first, target, family, server)
+    grown = _grown_beside(state, first, last, running.pids)
     share_ratio = max(grown) / sum(grown) if sum(grown) else 1.0
-    return replace(told, connections=max(1, len(grown)), share_ratio=share_ratio)
+    return replace(running, connections=max(1, len(grown)), share_ratio=share_ratio)
 
 
-def counted(seen: SocketState) -> Tuple[int, int]:
-    """Payload that a connection has sent (and the peer acknowledged) and received, bytes."""
-    figures = tcp_info.decode(seen.info)
+def counted(state: SocketState) -> Tuple[int, int]:
+    """Returns the payload that a connection has sent (and the peer acknowledged) and received."""
+    figures = tcp_info.decode(state.info)
     return int(figures.get("acknowledged_bytes", 0)), int(figures.get("received_bytes", 0))
 
 
 def require_procfs() -> None:
-    """Raises Unavailable: this system does not tell of other processes."""
+    """Raises Unavailable where this system does not show other processes."""
     if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - where it may not be looked at, it is none
         raise Unavailable("this system does not show what other processes do")
 
 
 def family_of(pid: int) -> Tuple[_Family, List[Place]]:
-    """A process and those that it started, and the network file systems that they use; of 0: none.
+    """Returns a process with its descendants, and their network file systems; nothing for pid 0.
 
     Raises:
         Refused: there is none, or it is another user's.
@@ -161,11 +161,11 @@ def family_of(pid: int) -> Tuple[_Family, List[Place]]:
 
 
 def _family(pid: int) -> _Family:
-    seen = reader().processes()
-    if pid not in seen:
+    stats = reader().processes()
+    if pid not in stats:
         raise Refused("unreachable", f"process {pid}: not found on this host")
-    # Whoever watches the shell that it was started from is none of the shell's copies.
-    below = processes.descendants(seen, pid) - processes.ancestors(seen, os.getpid())
+    # This process may descend from the watched shell, and is none of its copies.
+    below = processes.descendants(stats, pid) - processes.ancestors(stats, os.getpid())
     family = _Family(pids=[pid, *sorted(below)])
     for each in family.pids:
         try:
@@ -175,30 +175,30 @@ def _family(pid: int) -> _Family:
             if each == pid:
                 raise Refused(
                     "permission",
-                    f"process {pid} ({seen[pid].name}) is another user's: watch it as that user, "
+                    f"process {pid} ({stats[pid].name}) is another user's: watch it as that user, "
                     "or as root",
                 ) from None
         except OSError:
             continue  # a child that ended meanwhile
         family.files[each] = open_files.regular_files(each)
-    family.moved = open_files.total_io(family.pids)
+    family.io = open_files.total_io(family.pids)
     return family
 
 
 def _remotes(family: _Family) -> List[Place]:
-    """Network file systems that the processes have files open on; a FUSE mount has no address."""
+    """Returns the network file systems of the processes' open files; FUSE has no address."""
     places = (open_files.place(pid, each) for pid, files in family.files.items() for each in files)
     return [place for place in places if place is not None and place.remote]
 
 
 def candidates(
-    sockets: Sockets, wanted: Wanted, family: _Family, remotes: List[Place]
+    sockets: Sockets, target: Wanted, family: _Family, remotes: List[Place]
 ) -> List[SocketState]:
-    """The connections that may be the copy's, as they are now."""
-    if wanted.own[1]:
-        return _exactly(sockets, wanted)
-    if wanted.pid:
-        found = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
+    """Returns the connections that may be the copy's, as they are now."""
+    if target.local[1]:
+        return _exactly(sockets, target)
+    if target.pid:
+        states = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
         mounted = {
             (str(plain_address(each.remote_address or "") or each.remote_address), port)
             for each in remotes
@@ -208,32 +208,32 @@ def candidates(
         by_daemon = any(each.filesystem in SMB_DAEMONS for each in remotes)
         return [
             each
-            for each in found
+            for each in states
             if each.inode in family.inodes
             or each.peer in mounted
             or by_daemon
             and each.peer[1] in SMB_PORTS
         ]
-    ports = ANY_PORT if wanted.address else SMB_PORTS
-    asked = sockets.find(ports, wanted.address, False, MOST_LOOKED_AT)
-    known = {each.identity for each in asked}
-    served = sockets.find(ports, wanted.address, True, MOST_LOOKED_AT)
-    return asked + [each for each in served if each.identity not in known]
+    ports = ANY_PORT if target.address else SMB_PORTS
+    clients = sockets.find(ports, target.address, False, MOST_LOOKED_AT)
+    identities = {each.identity for each in clients}
+    served = sockets.find(ports, target.address, True, MOST_LOOKED_AT)
+    return clients + [each for each in served if each.identity not in identities]
 
 
-def _exactly(sockets: Sockets, wanted: Wanted) -> List[SocketState]:
-    """The other end of a connection; where addresses are translated between, all at that port."""
-    found = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
-    exact = [each for each in found if (each.local, each.peer) == (wanted.own, wanted.peer)]
-    own, peer = wanted.own[1], wanted.peer[1]
-    near = [each for each in found if own == each.local[1] or peer == each.peer[1]]
-    return exact or near
+def _exactly(sockets: Sockets, target: Wanted) -> List[SocketState]:
+    """Returns the other end of a connection; with translated addresses all at one of the ports."""
+    states = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
+    exact = [each for each in states if (each.local, each.peer) == (target.local, target.peer)]
+    local, peer = target.local[1], target.peer[1]
+    half = [each for each in states if local == each.local[1] or peer == each.peer[1]]
+    return exact or half
 
 
 def _busiest(
     first: Dict[bytes, SocketState], last: List[SocketState], family: _Family, exactly: bool
 ) -> Optional[SocketState]:
-    """The connection that moved most; None: none moved enough to carry a copy."""
+    """Returns the connection that moved most; None: none moved enough to carry a copy."""
 
     def grown(each: SocketState) -> int:
         was = first.get(each.identity)
@@ -244,155 +244,155 @@ def _busiest(
         return None
     if exactly or not serves(best):
         return best
-    # Of both ends of one connection on this host the one that asks is told.
+    # Of a connection with both ends on this host the client's end counts.
     ends = best.peer, best.local
     asks = (each for each in last if (each.local, each.peer) == ends and each.identity in first)
     return next(asks, best)
 
 
 def _grown_beside(
-    seen: Optional[SocketState],
+    state: Optional[SocketState],
     first: Dict[bytes, SocketState],
     last: List[SocketState],
     pids: Tuple[int, ...],
 ) -> List[int]:
-    """What each connection of the processes with that server moved, of those that carry a copy."""
-    found = [
+    """Returns the traffic of each of the processes' connections to that server with a copy."""
+    growths = [
         sum(counted(each)) - sum(counted(first[each.identity]))
         for each in last
-        if seen is not None and each.identity in first and each.peer == seen.peer
+        if state is not None and each.identity in first and each.peer == state.peer
         if not pids or open_files.holders(each.inode, list(pids))
     ]
-    return [each for each in found if each >= LEAST_BYTES]
+    return [each for each in growths if each >= LEAST_BYTES]
 
 
 def server_seconds() -> Dict[int, float]:
-    """CPU seconds of each file-server process in our network namespace; every user may see it."""
-    seen, own = reader().processes(), open_files.network_namespace(os.getpid())
+    """Returns the CPU seconds of each file-server process in our network namespace."""
+    stats, namespace = reader().processes(), open_files.network_namespace(os.getpid())
     beside = [
         pid
-        for pid in open_files.file_servers(seen)
-        if not seen[pid].kernel and open_files.network_namespace(pid) == own
+        for pid in open_files.file_servers(stats)
+        if not stats[pid].kernel and open_files.network_namespace(pid) == namespace
     ]
     with contextlib.closing(Threads()) as threads:
         return {pid: sum(each.run_seconds for each in threads.look([pid])) for pid in beside}
 
 
-def busiest_server(before: Dict[int, float], after: Dict[int, float]) -> Tuple[int, ...]:
-    """The process that took nearly all of the file servers' CPU time between two looks.
+def busiest_server(old: Dict[int, float], new: Dict[int, float]) -> Tuple[int, ...]:
+    """Returns the process that took nearly all of the file servers' CPU time between two looks.
 
-    smbd has one for each connection. Empty: several worked, so that none can be told.
+    smbd has one for each connection. Empty: several worked, so that the copy's is unknown.
     """
-    grown = {pid: after[pid] - before[pid] for pid in before.keys() & after.keys()}
+    grown = {pid: new[pid] - old[pid] for pid in old.keys() & new.keys()}
     best = max(grown, key=lambda pid: grown[pid], default=0)
-    alone = bool(grown) and grown[best] > max(LEAST_CPU_SECONDS, OWN_RATIO * sum(grown.values()))
-    return (best,) if alone else ()
+    is_sole = bool(grown) and grown[best] > max(LEAST_CPU_SECONDS, OWN_RATIO * sum(grown.values()))
+    return (best,) if is_sole else ()
 
 
-def carries_most(seen: SocketState, before: List[SocketState], after: List[SocketState]) -> bool:
-    """Whether a connection moved nearly all of what the file server's connections moved."""
-    was = {each.identity: sum(counted(each)) for each in before}
-    grown = {each.identity: sum(counted(each)) - was.get(each.identity, 0) for each in after}
-    return grown.get(seen.identity, 0) > OWN_RATIO * sum(grown.values())
+def carries_most(state: SocketState, old: List[SocketState], new: List[SocketState]) -> bool:
+    """Whether a connection had nearly all traffic of the file server's connections."""
+    old_bytes = {each.identity: sum(counted(each)) for each in old}
+    grown = {each.identity: sum(counted(each)) - old_bytes.get(each.identity, 0) for each in new}
+    return grown.get(state.identity, 0) > OWN_RATIO * sum(grown.values())
 
 
-def serves(seen: SocketState) -> bool:
+def serves(state: SocketState) -> bool:
     """Whether this end is the server's: its port is SMB's, or somebody listens there."""
-    own, peer = seen.local, seen.peer
-    if (own[1] in FILE_PORTS) != (peer[1] in FILE_PORTS):
-        return own[1] in FILE_PORTS
-    return bool(listeners(own[0], own[1]))
+    local, peer = state.local, state.peer
+    if (local[1] in FILE_PORTS) != (peer[1] in FILE_PORTS):
+        return local[1] in FILE_PORTS
+    return bool(listeners(local[0], local[1]))
 
 
-def _told(
-    seen: Optional[SocketState],
+def _running(
+    state: Optional[SocketState],
     first: Dict[bytes, SocketState],
-    wanted: Wanted,
+    target: Wanted,
     family: _Family,
     server: Tuple[int, ...],
 ) -> Running:
-    """server: the file server's process, where the holder of its socket is not ours to see."""
-    known = reader().processes()
-    if wanted.pid and wanted.pid not in known:
-        raise Refused("unreachable", f"process {wanted.pid}: it has just ended")
-    holding = () if seen is None else open_files.holders(seen.inode, sorted(known, reverse=True))
-    kernel = seen is not None and not holding and os.geteuid() == 0
-    serving = seen is not None and serves(seen)
+    """Returns the copy; server: the file server's process, where its socket's is not visible."""
+    stats = reader().processes()
+    if target.pid and target.pid not in stats:
+        raise Refused("unreachable", f"process {target.pid}: it has just ended")
+    holding = () if state is None else open_files.holders(state.inode, sorted(stats, reverse=True))
+    kernel = state is not None and not holding and os.geteuid() == 0
+    serving = state is not None and serves(state)
     if serving and not holding and not kernel:
         holding = server
     # The daemon of a FUSE mount moves the copy's bytes too.
     pids = list(dict.fromkeys((*family.pids, *holding)))
     if kernel:
-        pids += [pid for pid, each in known.items() if each.kernel and each.name == KERNEL_CLIENT]
+        pids += [pid for pid, each in stats.items() if each.kernel and each.name == KERNEL_CLIENT]
     now = open_files.total_io(family.pids)
     link = None
-    if seen is not None:
-        link = Link(*seen.local, *seen.peer, serving=serving, kernel=kernel)
+    if state is not None:
+        link = Link(*state.local, *state.peer, serving=serving, kernel=kernel)
     return Running(
         link=link,
         pids=tuple(pids),
-        program=known[pids[0]].name.partition("[")[0] if pids and pids[0] in known else None,
+        program=stats[pids[0]].name.partition("[")[0] if pids and pids[0] in stats else None,
         reads=_place(pids, family, writes=False),
         writes=_place(pids, family, writes=True),
-        moved=_grown(seen, first, family.moved, now),
+        moved=_grown(state, first, family.io, now),
     )
 
 
 def _grown(
-    seen: Optional[SocketState],
+    state: Optional[SocketState],
     first: Dict[bytes, SocketState],
-    before: Optional[ProcessIo],
-    after: Optional[ProcessIo],
+    old: Optional[ProcessIo],
+    new: Optional[ProcessIo],
 ) -> Dict[str, int]:
     grown: Dict[str, int] = {}
-    if seen is not None:
-        sent, received = counted(seen)
-        was_sent, was_received = counted(first[seen.identity])
+    if state is not None:
+        sent, received = counted(state)
+        was_sent, was_received = counted(first[state.identity])
         grown.update(sent_bytes=sent - was_sent, received_bytes=received - was_received)
-    if before is not None and after is not None:
-        read = max(0, after.read_bytes - before.read_bytes)
-        written = max(0, after.written_bytes - before.written_bytes)
+    if old is not None and new is not None:
+        read = max(0, new.read_bytes - old.read_bytes)
+        written = max(0, new.written_bytes - old.written_bytes)
         grown.update(read_bytes=read, written_bytes=written)
     return grown
 
 
 def _place(pids: List[int], family: _Family, writes: bool) -> Optional[Place]:
-    """Where the file lies that moved most of those that the processes read, or write."""
-    found: List[Tuple[bool, int, Place]] = []
+    """Returns the place of the file that the processes read, or write, most of."""
+    places: List[Tuple[bool, int, Place]] = []
     for pid in pids:
-        before = family.files.get(pid, [])
-        file = open_files.busiest(before, open_files.regular_files(pid), writes)
+        old_files = family.files.get(pid, [])
+        file = open_files.busiest(old_files, open_files.regular_files(pid), writes)
         place = None if file is None else open_files.place(pid, file)
         if file is not None and place is not None:
-            moved = open_files.grown(before, file)
+            size_bytes = open_files.grown(old_files, file)
             # A receiver may read what it writes.
-            found.append((moved > 0 and file.writes == writes, moved, place))
-    return max(found, key=lambda each: each[:2])[2] if found else None
+            places.append((size_bytes > 0 and file.writes == writes, size_bytes, place))
+    return max(places, key=lambda each: each[:2])[2] if places else None
 
 
 def place_of(running: Running, sends: Optional[bool]) -> Optional[Place]:
-    """Where a host's file lies; sends: whether the bytes leave it, None: it copies to itself."""
+    """Returns the place of a host's file; sends: the bytes leave it, None: it copies to itself."""
     if sends is None:
         return running.writes
     return running.reads if sends else running.writes
 
 
 def sends_more(running: Running) -> Optional[bool]:
-    """Whether a host was the sender while the copy was looked for; None: no connection moved."""
+    """Whether a host was the sender during the search; None: no connection moved."""
     sent, received = (running.moved.get(name, 0) for name in ("sent_bytes", "received_bytes"))
     return None if running.link is None else sent >= received
 
 
 def setting(running: Running, seconds: float) -> Setting:
-    """What a host looks at: the copy's connection there, its programs, the disk of its file."""
+    """Returns the setting of a watch: the copy's connection, its programs, its file's disk."""
     link, place = running.link, place_of(running, sends_more(running))
     device = place.device if place is not None else None
-    told: Dict[str, Any] = {"pids": running.pids, "seconds": seconds, "device": device}
+    fields: Dict[str, Any] = {"pids": running.pids, "seconds": seconds, "device": device}
     remote = any(each is not None and each.remote for each in (running.reads, running.writes))
     if link is None:
-        return Setting((), False, **told, disk_verb=thread_calls.OTHER if remote else "")
+        return Setting((), False, **fields, disk_verb=thread_calls.OTHER if remote else "")
     verb = thread_calls.READ if sends_more(running) else thread_calls.WRITE
     verb = thread_calls.OTHER if remote else verb
     port = link.own_port if link.serving else link.peer_port
-    told.update(ends=(link.own_port, link.peer_port), disk_verb=verb)
-    return Setting((port,), link.serving, link.peer_address, **told)
+    fields.update(ends=(link.own_port, link.peer_port), disk_verb=verb)
+    return Setting((port,), link.serving, link.peer_address, **fields)

@@ -1,10 +1,10 @@
 """Observes a copy from a child process: its TCP connections, programs' threads, counters.
 
-Of a copy of ours the programs are the file server's, which it looks for; of one that others make
-those that it is told of.
+The programs of a copy of ours are the file server's, which it searches; those of a copy by others
+are in the setting.
 
-It looks 20 to 50 times a second, needs no privileges, and learns afterwards which time span was the
-copy's. After each look it pauses for REST_RATIO times the CPU time that the look took.
+It looks 20 to 50 times a second, needs no privileges, and gets the copy's time span afterwards.
+After each look it pauses for REST_RATIO times the CPU time that the look took.
 """
 
 from __future__ import annotations
@@ -37,73 +37,73 @@ class Observed:
 
     connections: Tuple[Connection, ...]
     threads: Tuple[ThreadLook, ...] = ()
-    """At the file server's, or those of `pids`; none: this host serves nothing, or its threads are
-    not to be seen."""
+    """Looks at the threads of the file server, or of `pids`; none: this host serves nothing, or
+    they are not visible."""
     counts: Tuple[CountLook, ...] = ()
     cpu_ratio: float = 0.0
-    """Of a core, that the watch itself took."""
+    """Share of a core that the watch itself took."""
     bins: Tuple[Bin, ...] = ()
-    """Where the time of `pids` went (program_time.bins)."""
+    """Time bins of `pids` (program_time.bins)."""
     moved: Tuple[ProgramLook, ...] = ()
-    """At what `pids` read and wrote."""
+    """Looks at the I/O of `pids`."""
 
 
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
-"""Between two looks; and while a copy is young: it may be a short one."""
+"""Interval of the looks, and of the first ones: the copy may be a short one."""
 FIRST_LOOKS = 50
 LEAST_LOOKS, LEAST_LOOK_SECONDS = 24, 0.15
-"""So many looks are made at this distance at the most, whatever they cost: a slow host has to be
-seen too."""
+"""Number of looks with at most this interval, whatever they cost: slow hosts need looks too."""
 REST_RATIO, LONGEST_REST_SECONDS = 115, 2.0
-"""The least that a look is rested after, over the CPU time that it took. To look for the file
-server's processes costs more, and is done OWNER_SEARCHES times at most."""
+"""Least rest after a look over the CPU time that it took. The search for the file server's
+processes costs more, and is made OWNER_SEARCHES times at most."""
 OWNER_SEARCHES = 3
 COUNT_SECONDS = 0.25
 MOST_THREAD_LOOKS = 512
-"""Of a longer copy every second one goes."""
+"""Limit of looks, at which every second one is dropped."""
 SEARCH_SECONDS = 0.06
 BUSY_SEARCH_SECONDS = 0.5
-"""While a copy is seen already: a search costs most of all that is done here."""
+"""Interval of searches with a known copy: they are the costliest part here."""
 SEARCH_SHARE = 0.005
-"""The most of a core, for searches: where the kernel's table is large they are made less often."""
+"""Largest share of a core for searches: with a large table in the kernel they are made less often.
+"""
 SLOWEST_SEARCH_SECONDS = 2.0
 MOST_WATCHED = 16
 MOST_TOLD = 4
 TOLD_SHARE = 0.1
-"""Of what the busiest connection moved: those with less carried no copy."""
+"""Least traffic of a copy's connection over the busiest one's."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Which connections."""
+    """Connections, programs and disk to watch."""
 
     ports: Tuple[Port, ...]
-    """The file server's: any of them."""
+    """Ports of the file server: any of them."""
     serving: bool
     """Whether that port is at this end: this host serves the copy."""
     peer_address: Address = ""
-    """The other host's. Where this one serves and none has it, as behind an address translation,
-    any counts."""
+    """Address of the other host. Where this one serves and none has it, as behind an address
+    translation, any counts."""
     seconds: Seconds = 60.0
-    """The watch ends by itself after this."""
+    """Time after which the watch ends by itself."""
     device: Optional[Text] = None
-    """Kernel name of the one under the folder that the copy reads or writes here."""
+    """Kernel name of the block device under the folder that the copy reads or writes here."""
     ends: Tuple[Port, ...] = ()
     """Ports of the one connection, here and at the other host; empty: any."""
     pids: Tuple[meaning.Count, ...] = ()
-    """Programs that make the copy; empty: the file server's are looked for."""
+    """Programs that make the copy; empty: the file server's are searched."""
     disk_verb: Text = ""
-    """As thread_calls.Calls.of_program takes it."""
+    """See thread_calls.Calls.of_program()."""
 
 
 def observe(
     setting: Setting, control_fd: int, window: Callable[[], Optional[Sequence[float]]]
 ) -> Observed:
-    """Watches until control_fd can be read; then window() tells which time was the copy's.
+    """Watches until control_fd can be read; then window() returns the copy's time span.
 
-    window: two readings of this host's monotonic clock; None: nobody wants to know, and nothing
-    is returned. At most MOST_TOLD connections, those first that moved most. Raises Unavailable
-    where the kernel does not tell of sockets.
+    window: two readings of this host's monotonic clock; None: no result is needed, and an empty
+    one is returned. At most MOST_TOLD connections, the busiest first. Raises Unavailable where the
+    kernel does not report sockets.
     """
     began, used = time.monotonic(), time.process_time()
     with contextlib.ExitStack() as stack:
@@ -116,49 +116,49 @@ def observe(
     copied = window()
     if copied is None:
         return Observed(())
-    return replace(watch.told(float(copied[0]), float(copied[1])), cpu_ratio=share)
+    return replace(watch.observed(float(copied[0]), float(copied[1])), cpu_ratio=share)
 
 
 @dataclass
 class Watch:
-    """All connections that fit a setting, from now on."""
+    """All connections that match a setting, from now on."""
 
     setting: Setting
     sockets: Optional[Sockets]
-    """None: no connection is looked at."""
+    """Requests about sockets; None: connections are not watched."""
     threads: Threads = field(default_factory=Threads)
     calls: Calls = field(default_factory=Calls)
     tracks: Dict[bytes, Track] = field(default_factory=dict)
     serving: Set[int] = field(default_factory=set)
-    """Processes that carry the copy: those that were named, or the file server's."""
+    """Processes that carry the copy: the setting's, or the file server's."""
     tally: Tally = field(init=False)
     thread_looks: List[ThreadSnapshot] = field(default_factory=list)
     counts: List[CounterSnapshot] = field(default_factory=list)
-    moved: List[Tuple[float, ProcessIo]] = field(default_factory=list)
+    io_looks: List[Tuple[float, ProcessIo]] = field(default_factory=list)
     began_ticks: int = field(default_factory=proc.ticks_now)
-    """When it began, as processes' beginnings are counted."""
+    """Start of the watch, by the clock of processes' starts."""
     owner_searches: int = 0
     owners_seconds: float = 0.0
-    """CPU time of the last one, which no rest makes up for."""
+    """CPU time of the last search for owners, after which there is no rest."""
     busy_looks: int = 0
-    """Those at a connection that carries a copy, searches aside."""
-    asked: Set[int] = field(default_factory=lambda: {0})
-    """Inodes whose owners were looked for; 0 is of those that nobody has accepted yet."""
+    """Number of looks with a busy connection, without searches."""
+    inodes_searched: Set[int] = field(default_factory=lambda: {0})
+    """Inodes whose owners were searched; sockets that are not accepted yet have 0."""
     searched: bool = False
-    """Whether a search was made before: what a later one finds is new."""
+    """Whether a search was made before: connections in a later one are new."""
     all_known: bool = True
-    """Whether all that searches found are watched: else what is found may be an old one."""
+    """Whether all connections in searches are watched: else one may be old and look new."""
     count_at: float = 0.0
     search_at: float = 0.0
     search_all: bool = True
-    """Whether it is worth looking for connections with other addresses than the peer's."""
+    """Whether a search for connections with other addresses than the peer's is worth it."""
 
     def __post_init__(self) -> None:
         self.serving = set(self.setting.pids)
         self.tally = Tally(tuple(self.setting.pids))
 
     def run(self, control_fd: int) -> None:
-        """Looks until the descriptor has something to say, or the time is over."""
+        """Looks until the descriptor can be read, or the time is over."""
         due = time.monotonic()
         until, looks = due + self.setting.seconds, 0
         while due < until:
@@ -168,8 +168,8 @@ class Watch:
             looks += 1
             longest = LEAST_LOOK_SECONDS if looks < LEAST_LOOKS else LONGEST_REST_SECONDS
             rest = min(longest, REST_RATIO * took)
-            # A look that came late is not made up for: the next ones would come too close.
-            # At fixed times a peer that works in steps of a few of them would be seen at one phase.
+            # A late look is not made up for: the next ones would come too close. At fixed intervals
+            # a peer that works in steps would always be seen in the same phase.
             pause = FIRST_LOOK_SECONDS if self.busy_looks < FIRST_LOOKS else LOOK_SECONDS
             due = max(due + random.uniform(0.6, 1.4) * pause, time.monotonic() + rest)
             if select.select([control_fd], [], [], max(0.0, due - time.monotonic()))[0]:
@@ -180,7 +180,7 @@ class Watch:
         self._count()
 
     def once(self) -> None:
-        """One look at the connections and the programs, and at the counters where it is time."""
+        """Looks once at the connections and the programs, and at the counters when due."""
         self.look()
         self._look_at_threads()
         if time.monotonic() >= self.count_at:
@@ -198,16 +198,16 @@ class Watch:
 
     def _count(self) -> None:
         device = self.setting.device
-        moved = proc.written_and_flushed(device) if device else None
-        self.counts.append(CounterSnapshot(time.monotonic(), moved, proc.waiting_cores()))
+        counts = proc.written_and_flushed(device) if device else None
+        self.counts.append(CounterSnapshot(time.monotonic(), counts, proc.waiting_cores()))
         del self.counts[:-MOST_LOOKS]
         bytes_moved = self.tally.total_io()
         if bytes_moved is not None:
-            self.moved.append((time.monotonic(), bytes_moved))
-            del self.moved[:-MOST_LOOKS]
+            self.io_looks.append((time.monotonic(), bytes_moved))
+            del self.io_looks[:-MOST_LOOKS]
 
     def look(self) -> None:
-        """One look at each connection that moves; at all of them where a search is due."""
+        """Looks at each connection that moves, or at all of them where a search is due."""
         now = time.monotonic()
         if self.sockets is None:
             return
@@ -219,49 +219,49 @@ class Watch:
                 BUSY_SEARCH_SECONDS if busy else SEARCH_SECONDS,
                 (time.thread_time() - used) / SEARCH_SHARE,
             )
-            found = bool(self.setting.ends and self.tracks)
+            is_tracked = bool(self.setting.ends and self.tracks)
             self.search_at = now + (
-                SLOWEST_SEARCH_SECONDS if found else min(SLOWEST_SEARCH_SECONDS, pause_seconds)
+                SLOWEST_SEARCH_SECONDS if is_tracked else min(SLOWEST_SEARCH_SECONDS, pause_seconds)
             )
             if self.setting.serving and not self.setting.pids:
                 self._name_owners(now)
             return
         self.busy_looks += any(track.busy(now) for track in self.tracks.values())
         for track in self.tracks.values():
-            if track.gone or track.idle:
+            if track.has_ended or track.idle:
                 continue
             raw = self.sockets.look_raw(track.question)
             if raw is None:
-                track.gone = True
+                track.has_ended = True
             else:
                 track.take(time.monotonic(), raw)
 
     def _search(self, now: float) -> None:
         setting, sockets = self.setting, self.sockets
         assert sockets is not None
-        found = sockets.find(setting.ports, setting.peer_address, setting.serving)
-        translated = not found and setting.serving and self.search_all
+        states = sockets.find(setting.ports, setting.peer_address, setting.serving)
+        translated = not states and setting.serving and self.search_all
         if translated:
-            found = sockets.find(setting.ports, "", setting.serving)
-            # A busy server's other clients: none of them could be told from ours.
-            self.search_all = len(found) < MOST_WATCHED
-            found = found if self.search_all else []
-        for seen in found:
-            if setting.ends and (seen.local[1], seen.peer[1]) != tuple(setting.ends):
+            states = sockets.find(setting.ports, "", setting.serving)
+            # A busy server's other clients cannot be distinguished from ours.
+            self.search_all = len(states) < MOST_WATCHED
+            states = states if self.search_all else []
+        for state in states:
+            if setting.ends and (state.local[1], state.peer[1]) != tuple(setting.ends):
                 continue
-            if seen.identity not in self.tracks:
+            if state.identity not in self.tracks:
                 self._make_room()
                 if len(self.tracks) >= MOST_WATCHED:
                     self.all_known = False
                     continue
                 fresh = self.all_known and self.searched and not translated
-                question = sockets.question(seen)
-                self.tracks[seen.identity] = Track(seen, question, fresh=fresh)
-            self.tracks[seen.identity].find(now, seen)
+                question = sockets.question(state)
+                self.tracks[state.identity] = Track(state, question, fresh=fresh)
+            self.tracks[state.identity].find(now, state)
         self.searched = True
 
     def _make_room(self) -> None:
-        """Forgets one that moves nothing where there are too many."""
+        """Drops an idle connection where there are too many."""
         if len(self.tracks) < MOST_WATCHED:
             return
         identity, track = min(self.tracks.items(), key=lambda each: each[1].moved_at)
@@ -270,67 +270,67 @@ class Watch:
             self.all_known = False
 
     def _name_owners(self, now: float) -> None:
-        """Finds the process behind each connection that is new or busy, while both exist."""
+        """Finds the process of each connection that is new or busy, while both exist."""
         began = time.thread_time()
         inodes = {
-            track.seen.inode for track in self.tracks.values() if track.fresh or track.busy(now)
-        } - self.asked
+            track.state.inode for track in self.tracks.values() if track.fresh or track.busy(now)
+        } - self.inodes_searched
         if inodes:
             names = owners(inodes)
             self.owner_searches += 1
-            self.serving = self._own(proc.processes()) or self.serving
+            self.serving = self._find_server(proc.processes()) or self.serving
             # Between accept(2) and smbd's fork(2) a connection is still the listening process's.
             if self.serving or self.owner_searches >= OWNER_SEARCHES:
-                self.asked |= inodes
+                self.inodes_searched |= inodes
             for track in self.tracks.values():
-                track.process = track.process or names.get(track.seen.inode)
+                track.process = track.process or names.get(track.state.inode)
 
         self.owners_seconds = time.thread_time() - began
 
-    def _own(self, seen: Dict[int, proc.ProcessStat]) -> Set[int]:
-        """The process that serves the copy: smbd has one for each connection, which begins with it.
+    def _find_server(self, stats: Dict[int, proc.ProcessStat]) -> Set[int]:
+        """Returns the process that serves the copy: smbd starts one for each connection.
 
-        Empty where it cannot be told from those of other connections, or is the kernel's.
+        Empty where it cannot be distinguished from those of others, or is the kernel's.
         """
-        found = serving(seen, os.getppid(), self.setting.peer_address)
-        found = {pid for pid in found if not seen[pid].kernel}
-        if len(found) > 1:
-            found = {pid for pid in found if seen[pid].started_ticks >= self.began_ticks}
-        return found if len(found) == 1 else set()
+        pids = serving(stats, os.getppid(), self.setting.peer_address)
+        pids = {pid for pid in pids if not stats[pid].kernel}
+        if len(pids) > 1:
+            pids = {pid for pid in pids if stats[pid].started_ticks >= self.began_ticks}
+        return pids if len(pids) == 1 else set()
 
-    def told(self, began: float, ended: float) -> Observed:
-        """What was seen between two moments of this host's clock."""
+    def observed(self, began: float, ended: float) -> Observed:
+        """Returns the observations between two moments of this host's clock."""
         return Observed(
             tuple(self.connections(began, ended)),
             tuple(thinned(thread_rows(self.thread_looks, began, ended))),
             tuple(thinned(count_rows(self.counts, began, ended))),
             bins=tuple(bins(self.thread_looks, began, ended)),
-            moved=tuple(thinned(_program_looks(self.moved, began, ended))),
+            moved=tuple(thinned(_program_looks(self.io_looks, began, ended))),
         )
 
     def connections(self, began: float, ended: float) -> List[Connection]:
-        """What the connections did between two moments, those first that moved most."""
-        moved = {
+        """Returns the connections' figures between two moments, the busiest first."""
+        sizes = {
             identity: sum(track.moved_bytes(began, ended))
             for identity, track in self.tracks.items()
         }
-        most = max(moved.values(), default=0)
-        told = []
-        for identity in sorted(moved, key=lambda each: -moved[each])[:MOST_TOLD]:
-            if moved[identity] > TOLD_SHARE * most:
-                told.append(self.tracks[identity].between(began, ended))
-        return told
+        largest = max(sizes.values(), default=0)
+        figures = []
+        for identity in sorted(sizes, key=lambda each: -sizes[each])[:MOST_TOLD]:
+            if sizes[identity] > TOLD_SHARE * largest:
+                figures.append(self.tracks[identity].between(began, ended))
+        return figures
 
 
 def _program_looks(
-    moved: Sequence[Tuple[float, ProcessIo]], began: float, ended: float
+    looks: Sequence[Tuple[float, ProcessIo]], began: float, ended: float
 ) -> List[ProgramLook]:
-    inside = [(at, each) for at, each in moved if began <= at <= ended]
+    inside = [(clock, each) for clock, each in looks if began <= clock <= ended]
     names = ProgramLook._fields[1:]
     return [
         ProgramLook(
-            round(at - began, 6),
+            round(clock - began, 6),
             *(getattr(each, name) - getattr(inside[0][1], name) for name in names),
         )
-        for at, each in inside
+        for clock, each in inside
     ]

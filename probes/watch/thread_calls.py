@@ -1,8 +1,8 @@
-"""Tells what a thread that does not run waits for: a file to be read or written, a socket's room.
+"""Waits of threads by their system calls: a file to be read or written, a socket's room.
 
 Needs the right to trace the process: its user's, or root's; with Yama's ptrace_scope 1 root's or
-the one of its parent. Source: proc(5), /proc/PID/task/TID/syscall; the numbers of system calls are
-those of asm/unistd_64.h and asm-generic/unistd.h.
+its parent's. Source: proc(5), /proc/PID/task/TID/syscall; the numbers of system calls are those of
+asm/unistd_64.h and asm-generic/unistd.h.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from probes.system.proc import text
 from probes.watch.thread_states import RUNS, WAITS_FOR_DISK, ThreadState
 
 READ, WRITE, SEND, OTHER = "read", "write", "send", "other"
-"""A file of a local disk is read or written; a socket has no room; anything else, such as a reply
-or a file of another host."""
+"""Waits: for a read or write of a file on a local disk; for room in a socket; for anything else,
+such as a reply or a file of another host."""
 RUNNING, REMOTE = "running", "remote"
-"""In place of a call: it does not wait; and it waits for a file of another host, which counts as
-OTHER."""
+"""No wait; and a wait for a file of another host, which counts as OTHER."""
 _CALLS: Dict[str, Tuple[FrozenSet[int], ...]] = {
     "x86_64": (
         frozenset((0, 17, 19, 295, 327)),
@@ -36,13 +35,13 @@ _CALLS: Dict[str, Tuple[FrozenSet[int], ...]] = {
         frozenset((71, 76, 285)),
     ),
 }
-"""By machine: read, pread64, readv, preadv, preadv2; write, pwrite64, writev, pwritev, pwritev2,
-fsync, fdatasync, sync_file_range; sendto, sendmsg, sendmmsg; and those that read one file and write
-another: sendfile, splice, copy_file_range."""
+"""Numbers by machine: read, pread64, readv, preadv, preadv2; write, pwrite64, writev, pwritev,
+pwritev2, fsync, fdatasync, sync_file_range; sendto, sendmsg, sendmmsg; and calls that read one file
+and write another: sendfile, splice, copy_file_range."""
 
 
 def parse(line: str, machine: str) -> Optional[Tuple[str, Optional[int]]]:
-    """Kind of call, and the descriptor of a READ or WRITE; None: no call, or an unknown one."""
+    """Returns the kind of call, and the descriptor of a READ or WRITE; None: none, or unknown."""
     words = line.split()
     if machine not in _CALLS or len(words) < 3 or not words[0].isdigit():
         return None
@@ -62,11 +61,11 @@ def parse(line: str, machine: str) -> Optional[Tuple[str, Optional[int]]]:
 
 _WRITERS = ("dirty", "writeback", "jbd2", "transaction", "log_force")
 _READERS = ("folio_wait", "wait_on_page", "filemap")
-"""Parts of the names of kernel functions, of which a thread waits in one."""
+"""Parts of the names of kernel functions in which a thread waits."""
 
 
 def by_function(name: str, disk_verb: str) -> Optional[str]:
-    """Kind of a wait for a disk by the kernel's function (/proc/PID/wchan); None: neither tells."""
+    """Returns the kind of a wait for a disk by the kernel's function (/proc/PID/wchan), or None."""
     # mm/page-writeback.c: writers wait in balance_dirty_pages() while too much is unwritten
     if any(each in name for each in _WRITERS):
         return WRITE
@@ -74,13 +73,13 @@ def by_function(name: str, disk_verb: str) -> Optional[str]:
 
 
 class Calls:
-    """Asks threads again and again; the mounts that each sees are read once."""
+    """Reader of threads' calls; reads the mounts that each sees once."""
 
     def __init__(self) -> None:
         self._mounts: Dict[int, List[folders.MountEntry]] = {}
 
     def waits_for(self, thread: int) -> Optional[str]:
-        """What a thread waits for, or RUNNING; None: it ended, or it may not be asked."""
+        """Returns the wait of a thread, or RUNNING; None: it ended, or is unreadable."""
         try:
             with open(f"/proc/{thread}/syscall", encoding="ascii") as file:  # noqa: PTH123 - at each look
                 line = file.read()
@@ -88,38 +87,38 @@ class Calls:
             return None
         if line.startswith(RUNNING):
             return RUNNING
-        told = parse(line, platform.machine())
-        if told is None or told[1] is None:
-            return None if told is None else told[0]
-        return self._of_file(thread, told[1], told[0])
+        call = parse(line, platform.machine())
+        if call is None or call[1] is None:
+            return None if call is None else call[0]
+        return self._of_file(thread, call[1], call[0])
 
     def of_program(self, threads: Sequence[ThreadState], disk_verb: str) -> Optional[str]:
-        """What the threads of a program wait for: READ or WRITE where one does, else SEND or OTHER.
+        """Returns the wait of a program's threads: READ or WRITE where one does, else SEND, OTHER.
 
-        disk_verb: READ, WRITE, OTHER: what a wait for a disk is where its call is not known; empty:
-        its kernel's function tells. None: neither does.
+        disk_verb: READ, WRITE, OTHER for a wait for a disk with an unknown call; empty: by the
+        kernel's function. None: unknown by both.
         """
-        found = set()
+        kinds = set()
         for each in threads:
             if each.state == RUNS:
                 continue
-            told = self.waits_for(each.thread)
-            if told == RUNNING:
+            kind = self.waits_for(each.thread)
+            if kind == RUNNING:
                 continue
-            if told is None and each.state == WAITS_FOR_DISK:
-                told = by_function(text(f"/proc/{each.thread}/wchan"), disk_verb)
-                if told is None:
+            if kind is None and each.state == WAITS_FOR_DISK:
+                kind = by_function(text(f"/proc/{each.thread}/wchan"), disk_verb)
+                if kind is None:
                     return None
-            if told == OTHER and each.state == WAITS_FOR_DISK and disk_verb in (READ, WRITE):
-                # It opens a file, or makes it longer: no file of another host is known to it.
-                told = disk_verb
-            found.add(told or OTHER)
-        return next((each for each in (READ, WRITE, SEND) if each in found), OTHER)
+            if kind == OTHER and each.state == WAITS_FOR_DISK and disk_verb in (READ, WRITE):
+                # It opens or extends a file, and no call shows a file of another host.
+                kind = disk_verb
+            kinds.add(kind or OTHER)
+        return next((each for each in (READ, WRITE, SEND) if each in kinds), OTHER)
 
     def _of_file(self, thread: int, descriptor: int, verb: str) -> str:
-        """The verb itself for a file of a local disk; what it stands for of a socket or a mount.
+        """Returns the verb for a file of a local disk; the kind of wait for a socket or a mount.
 
-        The file itself is not asked: one of a mount that hangs would not answer.
+        There is no stat(2) of the file: in a mount that hangs it would not return.
         """
         try:
             target = os.readlink(f"/proc/{thread}/fd/{descriptor}")  # noqa: PTH115 - socket:[7] is no path
@@ -142,5 +141,5 @@ class Calls:
 
 @functools.lru_cache(maxsize=4)
 def _parsed(mountinfo: str) -> List[folders.MountEntry]:
-    """Most threads of a program see the same mounts."""
+    """Parses mounts once for all threads that see the same ones."""
     return folders.parse_mountinfo(mountinfo)

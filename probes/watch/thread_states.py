@@ -13,11 +13,11 @@ from probes.system.platform import os
 from probes.system.proc import TICK_SECONDS, names
 
 MOST_THREADS = 256
-"""Of those that one look reads, some 5 us each."""
+"""Limit of the threads of one look, some 5 us each."""
 RUNS, WAITS_FOR_DISK = "R", "D"
 """States: running or ready to run; in an uninterruptible wait."""
 _STATE, _USER, _SYSTEM = 0, 11, 12
-"""Of the words behind a name in /proc/PID/stat."""
+"""Indexes of the words behind the name in /proc/PID/stat."""
 
 
 class ThreadState(NamedTuple):
@@ -26,32 +26,32 @@ class ThreadState(NamedTuple):
     thread: int
     state: str
     run_seconds: float
-    """Since its start."""
+    """Time on a core since its start."""
     wait_seconds: Optional[float]
-    """Ready to run and not let, since its start; None: this kernel does not count it."""
+    """Time ready to run without a core since its start; None: this kernel does not count it."""
 
 
 class Threads:
-    """Reads the threads of some processes again and again, by descriptors that it keeps."""
+    """Reader of the threads of some processes, by descriptors that stay open."""
 
     def __init__(self) -> None:
         self._files: Dict[int, Tuple[int, int]] = {}
 
     def look(self, pids: Iterable[int]) -> List[ThreadState]:
         """Reads each thread; omits those that end meanwhile or may not be read."""
-        found: List[ThreadState] = []
-        there: Set[int] = set()
+        states: List[ThreadState] = []
+        living: Set[int] = set()
         for pid in pids:
             for name in names(f"/proc/{pid}/task"):
-                if len(found) >= MOST_THREADS:
+                if len(states) >= MOST_THREADS:
                     break
-                there.add(int(name))
+                living.add(int(name))
                 state = self._read(pid, int(name))
                 if state is not None:
-                    found.append(state)
-        for thread in set(self._files) - there:
+                    states.append(state)
+        for thread in set(self._files) - living:
             self._forget(thread)
-        return found
+        return states
 
     def _read(self, pid: int, thread: int) -> Optional[ThreadState]:
         try:
@@ -84,7 +84,7 @@ class Threads:
 
 
 def parse(thread: int, stat: bytes, schedstat: bytes) -> Optional[ThreadState]:
-    """A thread by its stat and its schedstat; None: it has no state. The latter may be empty."""
+    """Parses a thread's stat and schedstat, which may be empty; None: it has no state."""
     words = stat.rpartition(b")")[2].split()
     counted = schedstat.split()
     if len(words) <= _SYSTEM:

@@ -45,7 +45,7 @@ class Host:
     def second(self) -> tuple[LiveCopy, ...]:
         """What one second tells, with a search and a look at each copy before."""
         self.clock.time += 1.0
-        wanted = self.live.wanted
+        wanted = self.live.target
         seen = running_copies.candidates(
             self.live.sockets, wanted, *running_copies.family_of(wanted.pid)
         )

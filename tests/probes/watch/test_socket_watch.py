@@ -204,7 +204,7 @@ def test_one_that_is_gone_is_not_asked_for_again(copy):
         copy.server.close()
         watch.search_at = math.inf
         watch.look()
-        assert track.gone
+        assert track.has_ended
         looks = len(track.looks)
         watch.look()
         assert len(track.looks) == looks
@@ -243,7 +243,7 @@ def test_a_servers_threads_and_counters_are_looked_at_beside_its_connection(copy
         watch.run(reading)
         watch.run(reading)
     os.close(reading)
-    told = watch.told(*ALWAYS)
+    told = watch.observed(*ALWAYS)
     assert len(told.threads) >= 2
     (connection,) = told.connections
     assert connection.rows and told.counts
@@ -268,7 +268,7 @@ def test_of_several_servers_the_one_that_began_with_the_copy_is_its(monkeypatch,
     monkeypatch.setattr(socket_watch, "serving", lambda *_: set(seen))
     with Sockets() as sockets:
         watch = Watch(Setting((445,), True, "127.0.0.1"), sockets, began_ticks=1000)
-    assert watch._own(seen) == own
+    assert watch._find_server(seen) == own
 
 
 def test_a_server_that_is_not_there_yet_is_looked_for_some_times(copy, monkeypatch):
@@ -288,7 +288,7 @@ def test_a_host_that_serves_nothing_has_no_threads_to_look_at(copy):
     with Sockets() as sockets:
         watch = Watch(Setting((copy.port,), False, "127.0.0.1"), sockets)
         watch.look()
-    assert watch.told(*ALWAYS).threads == ()
+    assert watch.observed(*ALWAYS).threads == ()
 
 
 def run_twice(watch: Watch, between: Callable[[], None]) -> None:
@@ -312,7 +312,7 @@ def test_of_a_copy_that_others_make_its_own_connection_and_its_programs_are_watc
         setting = Setting((copy.port,), False, "127.0.0.1", ends=ends, pids=(os.getpid(),))
         watch = Watch(setting, sockets, threads)
         run_twice(watch, copy.move)
-    told = watch.told(*ALWAYS)
+    told = watch.observed(*ALWAYS)
     assert [each.own for each in told.connections] == [f"127.0.0.1 {ends[0]}"]
     assert told.connections[0].received_bytes == PAYLOAD
     assert len(told.threads) > 2 and len(told.bins) > 1
@@ -323,5 +323,5 @@ def test_a_copy_between_folders_of_this_host_has_no_connection(tmp_path):
     with closing(Threads()) as threads:
         watch = Watch(Setting((), False, pids=(os.getpid(),)), None, threads)
         run_twice(watch, lambda: (tmp_path / "file").write_bytes(bytes(1 << 20)) and None)
-    told = watch.told(*ALWAYS)
+    told = watch.observed(*ALWAYS)
     assert told.connections == () and (told.moved[-1][2] or 0) >= 1 << 20 and told.threads
