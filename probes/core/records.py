@@ -173,21 +173,19 @@ def rates(outcome: Measured) -> Spread:
     long path moves large blocks. Of four or more runs the quarter that is farthest from the
     median is left out of low and high: another load came and went.
     """
-    run_rates = [run_rate(run) for run in outcome.runs]
-    listed = outcome.details.get("window_rates_bytes_per_second")
-    windows = (
-        [rate for rate in listed if _is_rate(rate)] if isinstance(listed, (list, tuple)) else []
-    )
-    spread_rates = run_rates if len(run_rates) > 1 or not windows else [run_rates[0], *windows]
+    per_run = [run_rate(run) for run in outcome.runs]
+    value = outcome.details.get("window_rates_bytes_per_second")
+    windows = [rate for rate in value if _is_rate(rate)] if isinstance(value, (list, tuple)) else []
+    around = per_run if len(per_run) > 1 or not windows else [per_run[0], *windows]
     # Loaded where it is used: each start of the program would take 4 ms for it.
     from statistics import median as median_of
 
-    median = median_of(run_rates)
-    if len(run_rates) >= LEAST_TO_TRIM:
-        spread_rates = sorted(run_rates, key=lambda rate: abs(rate - median))[
-            : len(run_rates) - len(run_rates) // 4
+    median = median_of(per_run)
+    if len(per_run) >= LEAST_TO_TRIM:
+        around = sorted(per_run, key=lambda rate: abs(rate - median))[
+            : len(per_run) - len(per_run) // 4
         ]
-    return Spread(median, min(spread_rates), max(spread_rates), len(run_rates))
+    return Spread(median, min(around), max(around), len(per_run))
 
 
 def _is_rate(value: Any) -> bool:

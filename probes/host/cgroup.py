@@ -1,8 +1,8 @@
 """Limits that control groups set on a process: CPU quota, its throttling, memory. v1 and v2.
 
 The lowest limit of a group and its ancestors counts. Where the cgroup file system is not mounted
-here (`ip netns exec` lays a fresh /sys) it is looked for through /proc/PID/root of init and of
-this process's ancestors; where it is nowhere to be seen, everything is None.
+here (`ip netns exec` mounts a fresh /sys) it is read through /proc/PID/root of init and of this
+process's ancestors; where none is visible, everything is None.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from probes.system.proc import Memory, is_visible, numbers, text, word
 UNLIMITED_BYTES = 1 << 60
 """cgroup v1 writes "no limit" as the largest page-aligned signed number."""
 ELSEWHERE = re.compile(r"^/proc/\d+/root")
-"""What stands before a path that is read in another mount namespace."""
+"""Prefix of a path that is read in another mount namespace."""
 
 
 class Mount(NamedTuple):
@@ -31,7 +31,7 @@ class Mount(NamedTuple):
     version: int
     controllers: frozenset[str]
     root: str
-    """The group that the mount shows at its top."""
+    """Group that the mount shows at its top."""
     point: str
 
 
@@ -45,10 +45,10 @@ class Membership(NamedTuple):
 
 @dataclass(frozen=True)
 class Quota:
-    """A CPU quota on a group and what it did so far; None: the group does not tell."""
+    """A CPU quota on a group and its effect so far; None: the group does not report it."""
 
     file: str
-    """That sets it, as its own host names it."""
+    """File that sets it, by its own host's path."""
     quota_cores: float
     periods: Optional[int]
     """Periods in which the group had work."""
@@ -56,30 +56,30 @@ class Quota:
 
 
 def parse_mounts(mountinfo: str) -> list[Mount]:
-    """The cgroup mounts in /proc/PID/mountinfo (proc(5))."""
-    found = []
+    """Returns the cgroup mounts in /proc/PID/mountinfo (proc(5))."""
+    mounts = []
     for each in parse_mountinfo(mountinfo):
         if each.filesystem in ("cgroup", "cgroup2"):
             version = 2 if each.filesystem == "cgroup2" else 1
             options = frozenset(each.options.split(",")) if version == 1 else frozenset[str]()
-            found.append(Mount(version, options, each.root, each.point))
-    return found
+            mounts.append(Mount(version, options, each.root, each.point))
+    return mounts
 
 
 def parse_memberships(cgroup: str) -> list[Membership]:
-    """The groups in /proc/PID/cgroup (cgroups(7))."""
-    found = []
+    """Returns the groups in /proc/PID/cgroup (cgroups(7))."""
+    groups = []
     for line in cgroup.splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if path.startswith("/"):
             version = 2 if number == "0" and not controllers else 1
-            found.append(Membership(version, frozenset(controllers.split(",")), path))
-    return found
+            groups.append(Membership(version, frozenset(controllers.split(",")), path))
+    return groups
 
 
 def folder_of(mount: Mount, membership: Membership) -> str | None:
-    """Where the mount shows the group; None: it lies outside of what the mount shows."""
+    """Returns the group's folder in the mount; None: the mount does not show the group."""
     group = PurePosixPath(membership.path)
     if ".." in group.parts or ".." in PurePosixPath(mount.root).parts:
         return None
@@ -98,8 +98,8 @@ def parse_cpu_max(text: str) -> float | None:
 
 
 def quotas(pid: int) -> list[Quota]:
-    """CPU quotas on the process's group and its ancestors, innermost first; empty: none seen."""
-    found = []
+    """Returns the CPU quotas on a process's group and its ancestors, innermost first."""
+    results = []
     for version, folder in folders(pid, "cpu"):
         cores = _quota_cores(version, folder)
         if cores is None:
@@ -107,17 +107,17 @@ def quotas(pid: int) -> list[Quota]:
         counts = numbers(text(folder / "cpu.stat"))
         name = "cpu.max" if version == 2 else "cpu.cfs_quota_us"
         file = ELSEWHERE.sub("", str(folder / name))
-        found.append(Quota(file, cores, counts.get("nr_periods"), counts.get("nr_throttled")))
-    return found
+        results.append(Quota(file, cores, counts.get("nr_periods"), counts.get("nr_throttled")))
+    return results
 
 
 def shows_quotas(pid: int) -> bool:
-    """Whether a CPU quota on the process would be seen: its groups' own files can be read."""
+    """Whether a CPU quota on the process would be visible: its groups' files can be read."""
     return any((folder / "cgroup.procs").exists() for _, folder in folders(pid, "cpu"))
 
 
 def memory_limit(pid: int) -> Memory | None:
-    """The lowest memory limit on the process and its group's use of it; None: no limit seen."""
+    """Returns the lowest memory limit on the process and its group's use; None: no limit seen."""
     lowest = None
     for version, folder in folders(pid, "memory"):
         limit_name = "memory.max" if version == 2 else "memory.limit_in_bytes"
@@ -150,7 +150,7 @@ def _quota_cores(version: int, folder: Path) -> float | None:
 
 
 def folders(pid: int, controller: str) -> Iterator[tuple[int, Path]]:
-    """The group's folder and its ancestors' within the mount, innermost first."""
+    """Yields the group's folder and its ancestors' within the mount, innermost first."""
     memberships = parse_memberships(text(Path(f"/proc/{pid}/cgroup")))
     for mount in _mounts():
         if mount.version == 1 and controller not in mount.controllers:
@@ -172,9 +172,9 @@ def folders(pid: int, controller: str) -> Iterator[tuple[int, Path]]:
 
 @functools.lru_cache(maxsize=1)
 def _mounts() -> tuple[Mount, ...]:
-    """Cgroup mounts of this process; else of init or of an ancestor in another mount namespace."""
-    here = parse_mounts(text(Path("/proc/self/mountinfo")))
-    visible = tuple(mount for mount in here if Path(mount.point).is_dir())
+    """Returns the cgroup mounts of this process, else of init or an ancestor's mount namespace."""
+    mounts = parse_mounts(text(Path("/proc/self/mountinfo")))
+    visible = tuple(mount for mount in mounts if Path(mount.point).is_dir())
     if visible:
         return visible
     for pid in (1, *_ancestors()):
@@ -202,7 +202,7 @@ V1_FILES = {
     "reads_per_second": "blkio.throttle.read_iops_device",
     "writes_per_second": "blkio.throttle.write_iops_device",
 }
-"""admin-guide/cgroup-v1/blkio-controller.rst."""
+"""Files of the limits of v1 (admin-guide/cgroup-v1/blkio-controller.rst)."""
 V2_FILE = "io.max"
 V2_KEYS = {
     "rbps": "read_bytes_per_second",
@@ -210,74 +210,74 @@ V2_KEYS = {
     "riops": "reads_per_second",
     "wiops": "writes_per_second",
 }
-"""admin-guide/cgroup-v2.rst."""
+"""Keys of the limits in V2_FILE (admin-guide/cgroup-v2.rst)."""
 LAYERS = 16
-"""More devices below one another than anyone builds."""
+"""Limit of devices below one another, more than anyone builds."""
 
 _SYS = Path("/sys")
 
 
 def io_limits(device: Optional[str], pid: int = 0) -> Optional[Details]:
-    """The lowest limits that hold for a process (0: this one) on a device and those below it.
+    """Returns the lowest limits of a process (0: this one) on a device and those below it.
 
     device: its kernel name. Keys: read_bytes_per_second, write_bytes_per_second,
     reads_per_second, writes_per_second, each only where it is limited; group: the innermost
     control group that sets one of them. None: no limit is seen.
 
-    v1 holds back buffered writes hardly ever: the kernel's own threads send them off.
+    v1 rarely limits buffered writes: the kernel's own threads submit them.
     """
     numbers = _numbers(device) if device else []
-    found: Details = {}
+    limits: Details = {}
     for version, folder in folders(pid or os.getpid(), "blkio"):
-        here = _of_group(version, folder)
+        group_limits = _of_group(version, folder)
         for number in numbers:
-            for name, value in here.get(number, {}).items():
-                found.setdefault("group", str(folder))
-                found[name] = min(value, found.get(name, value))
-    return found or None
+            for name, value in group_limits.get(number, {}).items():
+                limits.setdefault("group", str(folder))
+                limits[name] = min(value, limits.get(name, value))
+    return limits or None
 
 
 def parse_v1(text: str) -> dict[str, int]:
-    """`major:minor limit` lines of a blkio.throttle file; 0 is no limit."""
+    """Parses the `major:minor limit` lines of a blkio.throttle file; 0 is no limit."""
     return {device: limit for device, limit in numbers(text).items() if limit > 0}
 
 
 def parse_v2(text: str) -> dict[str, dict[str, int]]:
-    """Limits by device of io.max, as `8:16 rbps=2097152 wbps=max riops=max wiops=120`."""
-    found = {}
+    """Parses io.max's limits by device, as `8:16 rbps=2097152 wbps=max riops=max wiops=120`."""
+    by_device = {}
     for line in text.splitlines():
         number, *words = line.split() or [""]
         pairs = (word.partition("=") for word in words)
-        told = {
+        limits = {
             V2_KEYS[key]: int(value)
             for key, _, value in pairs
             if key in V2_KEYS and value.isdigit()
         }
-        if told:
-            found[number] = told
-    return found
+        if limits:
+            by_device[number] = limits
+    return by_device
 
 
 def _of_group(version: int, folder: Path) -> Dict[str, Dict[str, int]]:
-    """What one group sets, by device number."""
+    """Returns the limits of one group, by device number."""
     if version == 2:
         return parse_v2(word(folder / V2_FILE) or "")
-    found: Dict[str, Dict[str, int]] = {}
+    by_device: Dict[str, Dict[str, int]] = {}
     for name, file in V1_FILES.items():
         for number, value in parse_v1(word(folder / file) or "").items():
-            found.setdefault(number, {})[name] = value
-    return found
+            by_device.setdefault(number, {})[name] = value
+    return by_device
 
 
 def _numbers(device: str) -> List[str]:
-    """Device numbers of a device's whole disk and of all below: limits are set on those."""
+    """Returns the device numbers of a device's disk and all below: limits are set on those."""
     waiting: List[str] = [device]
-    found: List[str] = []
-    while waiting and len(found) < LAYERS:
+    numbers: List[str] = []
+    while waiting and len(numbers) < LAYERS:
         name = waiting.pop(0)
         waiting += block.below(name, _SYS)
         folder = _SYS / "class/block" / name
         number = None if is_visible(folder / "partition") else word(folder / "dev")
-        if number and number not in found:
-            found.append(number)
-    return found
+        if number and number not in numbers:
+            numbers.append(number)
+    return numbers

@@ -1,7 +1,7 @@
-"""What a card's driver tells: negotiation, flow control, offloads, counters.
+"""Facts from a card's driver: negotiation, flow control, offloads, counters.
 
-One ioctl (SIOCETHTOOL); all that is asked here is answered to any user. A driver that has no answer
-leaves the fact out. Source: include/uapi/linux/ethtool.h.
+One ioctl (SIOCETHTOOL), with questions that any user may ask. A fact that the driver does not
+support is absent. Source: include/uapi/linux/ethtool.h.
 """
 
 from __future__ import annotations
@@ -46,30 +46,30 @@ _LOSSES = re.compile(
 _NO_COUNTS = re.compile(
     r"duration|transition|storm|steer|prio|tc\d|queue|^\[|\d+[_.: ]|dropless|bytes"
 )
-"""Times, states, and parts of what is counted in whole elsewhere."""
+"""Times, states, and parts of other counters."""
 
 
 class Negotiated(NamedTuple):
-    """What the two ends of a cable agreed on."""
+    """Result of the negotiation between the two ends of a cable."""
 
     rate_bits_per_second: Optional[int] = None
     duplex: Optional[str] = None
     autonegotiated: Optional[bool] = None
     able_bits_per_second: Optional[int] = None
-    """The fastest mode of this end."""
+    """Fastest mode of this end."""
     partner_bits_per_second: Optional[int] = None
-    """The fastest that the other end of the cable told of; None: it told of none."""
+    """Fastest mode that the other end advertised; None: it advertised none."""
 
 
 def parse_driver(answer: bytes | None) -> tuple[str | None, str | None]:
-    """Name and place of ethtool_drvinfo."""
+    """Returns the driver's name and the card's place on its bus, of ethtool_drvinfo."""
     if answer is None or len(answer) < 132:
         return None, None
     return _text(answer[4:36]) or None, _text(answer[100:132]) or None
 
 
 def parse_negotiated(answer: bytes | None) -> Negotiated | None:
-    """ethtool_link_settings with its masks of supported, advertised and the partner's modes."""
+    """Parses ethtool_link_settings with its masks of supported, advertised, partner's modes."""
     if answer is None or len(answer) < LINK_BYTES:
         return None
     fields = LINK.unpack_from(answer)
@@ -88,31 +88,31 @@ def parse_negotiated(answer: bytes | None) -> Negotiated | None:
 
 
 def fastest(mask: bytes) -> int | None:
-    """Bits per second of the fastest mode in a mask of ethtool's words; None: of none known."""
+    """Returns bits per second of the fastest known mode in a mask of ethtool's words, or None."""
     words = struct.unpack(f"={len(mask) // 4}I", mask[: len(mask) // 4 * 4])
-    bits = {32 * at + bit for at, word in enumerate(words) for bit in range(32) if word >> bit & 1}
+    bits = {32 * i + bit for i, word in enumerate(words) for bit in range(32) if word >> bit & 1}
     rates = [megabits for megabits, modes in MODES.items() if bits & set(modes)]
     return max(rates) * 1_000_000 if rates else None
 
 
 def parse_words(answer: bytes | None, places: Dict[str, int]) -> Dict[str, int]:
-    """Numbers of a structure of 32-bit words by their places; empty: it does not reach so far."""
+    """Returns numbers at places of a structure of 32-bit words; empty: it is too short."""
     if answer is None or len(answer) < 4 * (max(places.values()) + 1):
         return {}
-    return {key: struct.unpack_from("=I", answer, 4 * at)[0] for key, at in places.items()}
+    return {key: struct.unpack_from("=I", answer, 4 * index)[0] for key, index in places.items()}
 
 
 def parse_names(answer: bytes | None) -> list[str]:
-    """ethtool_gstrings: the driver's names of its counters, in order."""
+    """Parses ethtool_gstrings: the driver's names of its counters, in order."""
     if answer is None or len(answer) < 12:
         return []
     count = min(struct.unpack_from("=I", answer, 8)[0], (len(answer) - 12) // STRING_BYTES)
     starts = range(12, 12 + count * STRING_BYTES, STRING_BYTES)
-    return [_text(answer[at : at + STRING_BYTES]) for at in starts]
+    return [_text(answer[start : start + STRING_BYTES]) for start in starts]
 
 
 def parse_counts(names: list[str], answer: bytes | None) -> dict[str, int]:
-    """ethtool_stats by the driver's names: those alone that count pause frames or lost packets."""
+    """Parses ethtool_stats by the driver's names: only pause frames and lost packets."""
     if answer is None or len(answer) < 8:
         return {}
     count = min(struct.unpack_from("=I", answer, 4)[0], (len(answer) - 8) // 8, len(names))
@@ -121,7 +121,7 @@ def parse_counts(names: list[str], answer: bytes | None) -> dict[str, int]:
 
 
 def matters(name: str) -> bool:
-    """Whether a counter counts pause frames or lost packets, in whole."""
+    """Whether a counter is a total of pause frames or lost packets."""
     return not _NO_COUNTS.search(name) and bool(_PAUSES.search(name) or _LOSSES.search(name))
 
 
@@ -130,26 +130,26 @@ def _text(raw: bytes) -> str:
 
 
 PAUSE = {"autonegotiated": 1, "receives": 2, "sends": 3}
-"""Of ethtool_pauseparam: whether flow control is negotiated, obeyed and used."""
+"""Words of ethtool_pauseparam: whether flow control is negotiated, obeyed and used."""
 SIOCETHTOOL = 0x8946
 GDRVINFO, GPAUSEPARAM = 0x03, 0x12
 GSTRINGS, GSTATS, GSSET_INFO, GLINKSETTINGS = 0x1B, 0x1D, 0x37, 0x4C
 OFFLOADS = {"tcp_segmentation": 0x1E, "generic_receive": 0x2B}
-"""ETHTOOL_GTSO, ETHTOOL_GGRO: each answers one number."""
+"""ETHTOOL_GTSO, ETHTOOL_GGRO: the answer to each is one number."""
 STATISTICS_SET = 1
 MOST_STATISTICS = 8192
 SPARE_BYTES = 64 << 10
-"""Behind the counters: old kernels write as many as the driver has by then, whatever was asked."""
+"""Space behind the counters: old kernels write as many as the driver has, not as requested."""
 MOST_MASK_WORDS = 127
 
 
 @dataclass(frozen=True)
 class Card:
-    """A card by its driver's own words; what is not told is None or absent."""
+    """Facts of a card from its driver; unknown ones are None or absent."""
 
     driver: Optional[str] = None
     bus: Optional[str] = None
-    """Where it sits, for a PCI card its address: 0000:03:00.0."""
+    """Place on its bus, for a PCI card its address: 0000:03:00.0."""
     negotiated: Negotiated = Negotiated()
     counts: Dict[str, int] = field(default_factory=dict)
     facts: Dict[str, Any] = field(default_factory=dict)
@@ -157,12 +157,12 @@ class Card:
 
 
 Ask = Callable[..., Optional[bytes]]
-"""Asks for the structure of a command, so long, and what the question says behind the command;
-None: the driver has no such answer."""
+"""Request for the structure of a command, with its length and the content behind the command; None:
+the driver does not support it."""
 
 
 def read_card(name: str) -> Card:
-    """All that the driver of an interface tells; empty on a system without ethtool's ioctl."""
+    """Reads all facts from an interface's driver; empty on a system without ethtool's ioctl."""
     with _asking(name) as ask:
         driver, bus = parse_driver(ask(GDRVINFO, 196))
         return Card(
@@ -178,14 +178,14 @@ def read_card(name: str) -> Card:
 
 
 def read_counts(name: str) -> Dict[str, int]:
-    """The driver's counters of pause frames and lost packets alone, by its own names."""
+    """Reads only the driver's counters of pause frames and lost packets, by its own names."""
     with _asking(name) as ask:
         return _counts(ask)
 
 
 @contextmanager
 def _asking(name: str) -> Iterator[Ask]:
-    """Questions about one interface over one socket; without answers where there is no ioctl."""
+    """Yields a function for requests about one interface; it returns None without the ioctl."""
     if not sys.platform.startswith("linux"):
         yield lambda *_: None
         return
@@ -212,7 +212,7 @@ def _flags(words: Dict[str, int]) -> Dict[str, bool]:
 
 
 def _negotiated(ask: Ask) -> Negotiated | None:
-    """The kernel first answers how many words a mask has, as a negative number."""
+    """Reads the negotiation; the kernel first returns a mask's words, as a negative number."""
     first = ask(GLINKSETTINGS, LINK_BYTES)
     if first is None:
         return None
@@ -224,14 +224,14 @@ def _negotiated(ask: Ask) -> Negotiated | None:
 
 
 def _offloads(ask: Ask) -> Dict[str, int]:
-    found: Dict[str, int] = {}
+    flags: Dict[str, int] = {}
     for name, command in OFFLOADS.items():
-        found.update(parse_words(ask(command, 8), {name: 1}))
-    return found
+        flags.update(parse_words(ask(command, 8), {name: 1}))
+    return flags
 
 
 def _counts(ask: Ask) -> Dict[str, int]:
-    """The counters that matter; a driver with none, or with absurdly many, tells nothing."""
+    """Reads the counters that matter; empty of a driver with none, or with absurdly many."""
     answer = ask(GSSET_INFO, 20, struct.pack("=IQ", 0, 1 << STATISTICS_SET))
     if answer is None or not struct.unpack_from("=Q", answer, 8)[0] >> STATISTICS_SET & 1:
         return {}

@@ -1,6 +1,6 @@
-"""A host before the first stage: what runs there, on what, towards whom, and what a run would use.
+"""Facts of a host before the first stage: system, programs, interface, folder.
 
-Writes nothing. Facts alone: what is missing and what that costs is judged by who asked.
+Writes nothing. The caller judges which are missing and what that costs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ CONTAINER_WORDS = ("docker", "podman", "kubepods", "containerd", "lxc", "machine
 
 
 def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
-    """Facts of this host; what the system does not tell is None.
+    """Returns the facts of this host; unknown ones are None.
 
     toward: IP address of the peer, or empty. folder: an existing folder that copies use here.
     """
@@ -73,7 +73,7 @@ def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
     return HostFacts(
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
-        distribution=_about().get("PRETTY_NAME"),
+        distribution=_os_release().get("PRETTY_NAME"),
         python=platform.python_version(),
         cores=_cores(),
         quota_cores=min((each.quota_cores for each in cgroup.quotas(pid)), default=None),
@@ -93,7 +93,7 @@ def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
 
 
 def parse_hypervisor(cpuinfo: str, vendor: str | None, product: str | None) -> str | None:
-    """The hypervisor below, by DMI's names, else by the flag that every x86 hypervisor sets."""
+    """Returns the hypervisor by DMI's names, else by the flag that every x86 hypervisor sets."""
     name = f"{vendor or ''} {product or ''}".strip().lower()
     for beginning, hypervisor in HYPERVISOR_VENDORS.items():
         if name.startswith(beginning):
@@ -104,7 +104,7 @@ def parse_hypervisor(cpuinfo: str, vendor: str | None, product: str | None) -> s
 
 
 def parse_container(cgroup_text: str, markers: list[str]) -> str | None:
-    """The container technology around us; markers: of the files and variables found."""
+    """Returns the container technology around us; markers: names from files and variables."""
     for each in (*markers, *CONTAINER_WORDS):
         if each in markers or each in cgroup_text:
             return each
@@ -112,7 +112,7 @@ def parse_container(cgroup_text: str, markers: list[str]) -> str | None:
 
 
 def _virtual() -> str | None:
-    """Container, hypervisor, or both as "docker on kvm"."""
+    """Returns container, hypervisor, or both as "docker on kvm"."""
     dmi = Path("/sys/class/dmi/id")
     below = parse_hypervisor(
         text("/proc/cpuinfo"), word(dmi / "sys_vendor"), word(dmi / "product_name")
@@ -122,9 +122,9 @@ def _virtual() -> str | None:
         markers.append("docker")
     if Path("/run/.containerenv").exists():
         markers.append("podman")
-    named = word(Path("/run/systemd/container"))
-    if named:
-        markers.insert(0, named)
+    manager = word(Path("/run/systemd/container"))
+    if manager:
+        markers.insert(0, manager)
     around = parse_container(text("/proc/self/cgroup"), markers)
     return " on ".join(each for each in (around, below) if each) or None
 
@@ -148,63 +148,63 @@ class Place:
 
     path: str
     trouble: str = ""
-    """Why no file can be made there; empty: it can."""
+    """Reason for which no file can be created there; empty: it can."""
     filesystem: Optional[str] = None
     nameless: bool = False
-    """Whether a file without a name can be made: it goes by itself, however a run ends."""
+    """Whether nameless files are possible, which vanish with the run in any case."""
     usable_bytes: Optional[int] = None
-    """What a run may write there; None: its file system does not tell."""
+    """Bytes that a run may write there; None: not reported."""
     beside: str = ""
-    """Where else on its file system this user may write, where not there; empty: there."""
+    """Other folder on its file system where this user may write instead; empty: not needed."""
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """One host; what cannot be told is None or absent."""
+    """Facts of one host for a run; unknown ones are None or absent."""
 
     name: str
     system: str
     distribution: Optional[str]
     families: Tuple[str, ...]
-    """ID and ID_LIKE of os-release(5): what decides how programs are installed."""
+    """ID and ID_LIKE of os-release(5), by which programs are installed."""
     python: str
     privileged: bool
     clock_seconds: float
-    """Since 1970, UTC, when this was asked."""
+    """Time of the reading since 1970, UTC."""
     encoding: str
-    """Of text on this host, by its locale."""
+    """Encoding of text on this host, by its locale."""
     programs: Dict[str, str] = field(default_factory=dict)
-    """Versions of those that are installed; "?": it does not say."""
+    """Versions of the installed programs; "?": unknown."""
     engines: Tuple[str, ...] = ()
-    """Of ENGINES, those that fio has."""
+    """Engines in ENGINES that fio has."""
     without_fio: bool = False
-    """fio cannot be used on such a system: the disk is read and written by this tool itself."""
+    """Whether fio cannot be used on this system, so that this tool does the disk I/O itself."""
     psutil: Optional[str] = None
-    """Its version; None: not installed for this Python."""
+    """Version of psutil; None: not installed for this Python."""
     proc: bool = False
-    """Whether /proc tells of processes and memory."""
+    """Whether /proc shows processes and memory."""
     cache: str = ""
-    """How the page cache is proven: cachestat, mincore; empty: it cannot be."""
+    """Proof of the page cache's state: cachestat, mincore; empty: none."""
     sockets: str = ""
-    """Why the kernel tells of no sockets; empty: it does."""
+    """Reason for which the kernel reports no sockets; empty: it does."""
     quotas: bool = False
-    """Whether a CPU quota on this process would be seen."""
+    """Whether a CPU quota on this process would be visible."""
     interface: Optional[str] = None
-    """The one towards the other host."""
+    """Interface towards the other host."""
     driver: Optional[str] = None
-    """Whoever answers ethtool's questions about it; None: nobody."""
+    """Its driver, by ethtool; None: no answer."""
     place: Optional[Place] = None
     smb_client: Optional[int] = None
-    """How many facts of the system's own SMB client are known; None: none are on such a system."""
+    """Number of known facts of the system's SMB client; None: not on this system."""
 
 
 def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text = "") -> Readiness:
-    """This host as a run would find it.
+    """Returns the state of this host for a run.
 
-    toward: IP address of the other host, or empty. folder: where copies would be made, or None.
+    toward: IP address of the other host, or empty. folder: the folder of the copies, or None.
     share: the name of a share that this host serves, or empty.
     """
-    about = _about()
+    release = _os_release()
     facts = interface.interface_facts(toward) if toward else None
     if folder is None and share:
         folder = _share_folder(share)
@@ -212,8 +212,8 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
     return Readiness(
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
-        distribution=about.get("PRETTY_NAME"),
-        families=_families(about),
+        distribution=release.get("PRETTY_NAME"),
+        families=_families(release),
         python=platform.python_version(),
         privileged=hasattr(os, "geteuid") and os.geteuid() == 0,
         clock_seconds=time.time(),
@@ -234,20 +234,20 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
 
 
 def parse_os_release(written: str) -> Dict[str, str]:
-    """Names and values of os-release(5), without their quotes."""
+    """Returns names and values of os-release(5), without their quotes."""
     pairs = (line.partition("=") for line in written.splitlines() if not line.startswith("#"))
     return {name.strip(): value.strip().strip("'\"") for name, equals, value in pairs if equals}
 
 
 def parse_engines(printed: str) -> Tuple[str, ...]:
-    """Those of ENGINES that `fio --enghelp` lists."""
+    """Returns the engines in ENGINES that `fio --enghelp` lists."""
     listed = {line.strip() for line in printed.splitlines()}
     return tuple(each for each in ENGINES if each in listed)
 
 
 def _programs() -> Dict[str, str]:
-    found = {each: tools.version(each) or "?" for each in PROGRAMS if tools.find(each)}
-    return {name: version[:40] for name, version in found.items()}
+    versions = {each: tools.version(each) or "?" for each in PROGRAMS if tools.find(each)}
+    return {name: version[:40] for name, version in versions.items()}
 
 
 def _psutil() -> Optional[str]:
@@ -258,15 +258,15 @@ def _psutil() -> Optional[str]:
     return str(getattr(psutil, "__version__", "?"))
 
 
-def _families(about: Dict[str, str]) -> Tuple[str, ...]:
-    """The distribution and those that it is like; of another system its name in sys.platform."""
+def _families(release: Dict[str, str]) -> Tuple[str, ...]:
+    """Returns the distribution and its like; on other systems the name in sys.platform."""
     if not sys.platform.startswith("linux"):
         return (sys.platform,)
-    return tuple([about.get("ID", ""), *about.get("ID_LIKE", "").split()])
+    return tuple([release.get("ID", ""), *release.get("ID_LIKE", "").split()])
 
 
 def _cache() -> str:
-    """The kernel's answer for no file at all: ENOSYS says that it has no cachestat."""
+    """Returns the proof of the page cache's state: ENOSYS says that there is no cachestat."""
     if not sys.platform.startswith("linux"):
         return ""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -284,7 +284,7 @@ def _sockets() -> str:
 
 
 def _place(path: str, served: bool) -> Place:
-    """A folder, asked in a thread that is left where its file system does not answer.
+    """Examines a folder in a thread, which is abandoned where the file system does not answer.
 
     served: it is a share's, whose disk is measured beside it where this user may not write there.
     """
@@ -321,17 +321,17 @@ def _looked_at(path: str, served: bool) -> Place:
 
 
 def _share_folder(share: str) -> Optional[str]:
-    """The folder of a share by smb.conf; None: there is none, or its name holds variables."""
+    """Returns the folder of a share by smb.conf; None: there is none, or it has variables."""
     if share.startswith("-"):
         return None
     options = ["-s", f"--section-name={share}", "--parameter-name=path"]
     try:
-        told = samba_config.run_testparm(options, None, TESTPARM_SECONDS)
+        output = samba_config.run_testparm(options, None, TESTPARM_SECONDS)
     except Unavailable:
         return None
-    path = told.stdout.decode("utf-8", "surrogateescape").strip()
+    path = output.stdout.decode("utf-8", "surrogateescape").strip()
     return path if path.startswith("/") and "%" not in path and "\n" not in path else None
 
 
-def _about() -> Dict[str, str]:
+def _os_release() -> Dict[str, str]:
     return parse_os_release(text("/etc/os-release") or text("/usr/lib/os-release"))

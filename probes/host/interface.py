@@ -1,8 +1,8 @@
-"""The network interface by which packets to an address leave, and what is known of it.
+"""The network interface by which packets to an address leave, and its facts.
 
-The kernel itself is asked for the route and for the interfaces (rtnetlink), so that policy routing,
-this host's own addresses and network namespaces come out right; the driver (ethtool) and /sys tell
-the rest. What cannot be read is None or absent: no fact is worth a run.
+Route and interfaces are the kernel's (rtnetlink), so that policy routing, this host's own addresses
+and network namespaces come out right; the rest is from the driver (ethtool) and /sys. An unreadable
+fact is None or absent: none is worth a run.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ MOST_PORTS = 16
 
 
 def interface_facts(toward: str) -> InterfaceFacts | None:
-    """The interface towards an IP address and all that lies below it.
+    """Returns the interface towards an IP address with all interfaces below it.
 
-    None: no route, or a system that tells neither by rtnetlink nor by psutil.
+    None: no route, or a system with neither rtnetlink nor psutil.
     """
     try:
         toward = rtnetlink.in_own_zone(toward)
@@ -36,11 +36,11 @@ def interface_facts(toward: str) -> InterfaceFacts | None:
         if rtnetlink.FAMILY is None:
             return _by_psutil(address)
         index = rtnetlink.outgoing_index(toward)
-        known = rtnetlink.read_links()
+        links = rtnetlink.read_links()
     except (OSError, ValueError):
         return None
-    link = next((each for each in known if each.index == index), None)
-    return None if link is None else _facts(link, known, address, MOST_LEVELS)
+    link = next((each for each in links if each.index == index), None)
+    return None if link is None else _facts(link, links, address, MOST_LEVELS)
 
 
 def _by_psutil(address: str) -> InterfaceFacts | None:
@@ -52,41 +52,39 @@ def _by_psutil(address: str) -> InterfaceFacts | None:
 
 
 def counts(name: str) -> dict[str, int]:
-    """Lost packets, errors of the cable and pause frames so far, of an interface and its ports.
+    """Returns the lost packets, cable errors and pause frames of an interface and its ports.
 
     By the kernel's and the driver's names, each with its interface's in front: `eth0 rx_dropped`.
-    Cheap enough for both ends of a measured window; empty where nothing is told.
+    Cheap enough for both ends of a measured window; empty where nothing is reported.
     """
     try:
-        known = rtnetlink.read_links()
+        links = rtnetlink.read_links()
     except OSError:
         return {}
-    found: dict[str, int] = {}
-    left = [each for each in known if each.name == name]
+    totals: dict[str, int] = {}
+    level = [each for each in links if each.name == name]
     for _ in range(MOST_LEVELS):
-        for link in left:
-            told = {**link.counts, **ethtool.read_counts(link.name)}
-            found.update({f"{link.name} {key}": value for key, value in told.items()})
-        left = [port for link in left for port in _ports(link, known)]
-    return found
+        for link in level:
+            card_counts = {**link.counts, **ethtool.read_counts(link.name)}
+            totals.update({f"{link.name} {key}": value for key, value in card_counts.items()})
+        level = [port for link in level for port in _ports(link, links)]
+    return totals
 
 
-def growth(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What grew between two readings of `counts`; a counter that ran backwards tells nothing."""
+def growth(start: dict[str, int], end: dict[str, int]) -> dict[str, int]:
+    """Returns the growth between two readings of counts(), without counters that ran backwards."""
     return {
-        name: value - before[name]
-        for name, value in after.items()
-        if value > before.get(name, value)
+        name: value - start[name] for name, value in end.items() if value > start.get(name, value)
     }
 
 
-def _ports(link: Link, known: list[Link]) -> list[Link]:
-    below = rtnetlink.lower(link, known)
+def _ports(link: Link, links: list[Link]) -> list[Link]:
+    below = rtnetlink.lower(link, links)
     below.sort(key=lambda each: each.kind is not None)
     return below[:MOST_PORTS]
 
 
-def _facts(link: Link, known: list[Link], address: str, levels: int) -> InterfaceFacts:
+def _facts(link: Link, links: list[Link], address: str, levels: int) -> InterfaceFacts:
     folder = _folder(link)
     card = ethtool.read_card(link.name)
     agreed = card.negotiated
@@ -106,7 +104,7 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
         driver=(_driver(folder) if folder is not None else None) or card.driver,
         virtual=_virtual(link, folder),
         kind="wifi" if radio else _kind(link, folder),
-        lower=tuple(_facts(each, known, "", levels - 1) for each in _ports(link, known))
+        lower=tuple(_facts(each, links, "", levels - 1) for each in _ports(link, links))
         if levels
         else (),
         vlan_id=link.vlan_id,
@@ -125,13 +123,13 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
 
 
 def _folder(link: Link) -> Path | None:
-    """The interface in /sys; a namespace entered without a /sys of its own shows another's."""
+    """Returns the interface's folder in /sys; None: /sys is another namespace's."""
     folder = CLASS / link.name
     return folder if word(folder / "ifindex") == str(link.index) else None
 
 
 def _virtual(link: Link, folder: Path | None) -> bool | None:
-    """Whether no device carries it; None: it cannot be seen."""
+    """Whether no device carries it; None: not visible."""
     if link.parent is not None:
         return False
     if folder is None:
@@ -154,7 +152,7 @@ def _shaping(link: Link) -> tuple[str | None, int | None]:
 
 
 def parse_rate(speed: str | None) -> int | None:
-    """Bits per second of sysfs's speed (Mbit/s); None: not told, or -1, or no link."""
+    """Returns bits per second of sysfs's speed (Mbit/s); None: absent, or -1, or no link."""
     if speed is None or not speed.isdigit() or int(speed) in (0, 0xFFFFFFFF):
         return None
     return int(speed) * 1_000_000
@@ -173,31 +171,31 @@ _BITRATE = r"^\s*%s bitrate:\s*(\d+(?:\.\d+)?)\s*MBit/s"
 _SIGNAL = re.compile(r"^\s*signal:\s*(-\d+)(?:\s*\[.*\])?\s*dBm", re.MULTILINE)
 
 Radio = Dict[str, Any]
-"""bits_per_second (to the access point), received_bits_per_second, signal_dbm; each if told."""
+"""bits_per_second (to the access point), received_bits_per_second, signal_dbm; each if known."""
 
 
 def read_radio(name: str) -> Radio:
-    """The radio link of an interface now; empty: nothing told it. Takes a second at the most."""
+    """Reads the radio link of an interface; empty: not reported. Takes a second at the most."""
     signal = parse_wireless(text(WIRELESS), name)
-    found: Radio = {} if signal is None else {"signal_dbm": signal}
-    return {**found, **parse_iw(tools.printed(("iw", "dev", name, "link"), IW_SECONDS))}
+    radio: Radio = {} if signal is None else {"signal_dbm": signal}
+    return {**radio, **parse_iw(tools.printed(("iw", "dev", name, "link"), IW_SECONDS))}
 
 
 def parse_iw(printed: str) -> Radio:
-    """What `iw dev NAME link` prints; empty: it is not connected."""
-    found: Radio = {}
+    """Parses the output of `iw dev NAME link`; empty: it is not connected."""
+    radio: Radio = {}
     for name, way in (("bits_per_second", "tx"), ("received_bits_per_second", "rx")):
         match = re.search(_BITRATE % way, printed, re.MULTILINE)
         if match:
-            found[name] = round(float(match[1]) * 1e6)
+            radio[name] = round(float(match[1]) * 1e6)
     match = _SIGNAL.search(printed)
     if match:
-        found["signal_dbm"] = int(match[1])
-    return found
+        radio["signal_dbm"] = int(match[1])
+    return radio
 
 
 def parse_wireless(table: str, name: str) -> int | None:
-    """Signal in dBm of an interface in /proc/net/wireless; None: not in it, or no dBm."""
+    """Returns the signal in dBm of an interface in /proc/net/wireless; None: absent, or no dBm."""
     for line in table.splitlines():
         interface, colon, numbers = line.partition(":")
         fields = numbers.split()

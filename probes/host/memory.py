@@ -1,6 +1,6 @@
-"""Memory of a host: what it has, how short of it it is, and how much may wait there to be written.
+"""Memory of a host: size and use, shortage, and the limit of data that wait to be written.
 
-Of this host or, where its limit is lower, of this process's control group. Sources: proc(5);
+It is this host's or, with a lower limit there, this process's control group's. Sources: proc(5);
 /proc/vmstat (mm/vmstat.c: pswpin and pswpout in pages, the dirty threshold as the kernel has it
 now), /proc/pressure (Documentation/accounting/psi.rst), /sys/class/bdi
 (Documentation/ABI/testing/sysfs-class-bdi).
@@ -25,7 +25,7 @@ _SOME = re.compile(r"^some .*\btotal=(\d+)", re.MULTILINE)
 
 
 def read_memory() -> Optional[Memory]:
-    """Memory that counts for this process: the host's, or its group's where that has less."""
+    """Returns the memory for this process: the host's, or its group's where that has less."""
     try:
         host = reader().memory()
     except Unavailable:
@@ -38,7 +38,7 @@ def read_memory() -> Optional[Memory]:
 
 @dataclass(frozen=True)
 class Pressure:
-    """One moment of a host; None: its system does not tell."""
+    """Shortage counters of a host at one moment; None: not reported by its system."""
 
     swapped_in_bytes: Optional[int] = None
     swapped_out_bytes: Optional[int] = None
@@ -47,21 +47,21 @@ class Pressure:
     memory_waiting_seconds: Optional[float] = None
     """Time in which at least one task waited for memory: swapped out, or to be made free."""
     io_waiting_seconds: Optional[float] = None
-    """The same for I/O; a writer that is held at the dirty limit is one."""
+    """Time in which at least one task waited for I/O, or was throttled at the dirty limit."""
 
 
 def read_pressure(device: str | None, proc: Path = _PROC, sys: Path = _SYS) -> Pressure:
-    """This host now; device: kernel name of what is written to, for a dirty limit of its own."""
+    """Reads the counters; device: kernel name of the one written to, for its own dirty limit."""
     pages = numbers(text(proc / "vmstat"))
     page_bytes = os.sysconf("SC_PAGE_SIZE")
-    told = {
+    values = {
         name: pages[key] * page_bytes if key in pages else None
         for name, key in (("in", "pswpin"), ("out", "pswpout"), ("limit", "nr_dirty_threshold"))
     }
-    limits = [each for each in (told["limit"], _device_limit(device, sys)) if each is not None]
+    limits = [each for each in (values["limit"], _device_limit(device, sys)) if each is not None]
     return Pressure(
-        swapped_in_bytes=told["in"],
-        swapped_out_bytes=told["out"],
+        swapped_in_bytes=values["in"],
+        swapped_out_bytes=values["out"],
         dirty_limit_bytes=min(limits, default=None),
         memory_waiting_seconds=parse_some(text(proc / "pressure/memory")),
         io_waiting_seconds=parse_some(text(proc / "pressure/io")),
@@ -69,19 +69,19 @@ def read_pressure(device: str | None, proc: Path = _PROC, sys: Path = _SYS) -> P
 
 
 def parse_some(pressure: str) -> float | None:
-    """Seconds of the line `some` of a file in /proc/pressure; None: the kernel has none."""
+    """Returns seconds of the line `some` of a file in /proc/pressure; None: there is none."""
     match = _SOME.search(pressure)
     return int(match[1]) / 1e6 if match else None
 
 
 def _device_limit(device: str | None, sys: Path) -> int | None:
-    """A dirty limit that holds for one device alone, whatever the others have."""
+    """Returns the strict dirty limit of one device, which ignores the others; or None."""
     if not device or "/" in device:
         return None
     folder = (sys / "class/block" / device).resolve()
     for each in (folder, folder.parent):  # a partition has its disk's
-        most = text(each / "bdi/max_bytes").strip()
-        if most.isdigit():
+        limit = text(each / "bdi/max_bytes").strip()
+        if limit.isdigit():
             strict = text(each / "bdi/strict_limit").strip() == "1"
-            return int(most) if strict else None
+            return int(limit) if strict else None
     return None

@@ -1,7 +1,7 @@
-"""What the system's own SMB client says of itself: its settings, and its connections to a server.
+"""Settings of the system's own SMB client, and its connections to a server.
 
-Windows: cmdlets and the registry; macOS: smbutil(1) and nsmb.conf(5). Neither was at hand. What a
-setting costs: Microsoft's "Performance tuning for file servers" and "Manage SMB Multichannel".
+Windows: cmdlets and the registry; macOS: smbutil(1) and nsmb.conf(5). Neither was at hand. Costs of
+settings: Microsoft's "Performance tuning for file servers" and "Manage SMB Multichannel".
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from probes.system.proc import text
 Record = Dict[str, str]
 
 READ_SECONDS, ANSWER_SECONDS = 6.0, 5.0
-"""Of all that is asked, names of servers included; of one program."""
+"""Limit of the whole reading, names of servers included; of one program."""
 NSMB = ("/etc/nsmb.conf", "~/Library/Preferences/nsmb.conf")
 OF_NSMB = re.compile(r"signing_required|protocol_vers_map|mc_\w+|dir_cache_\w+")
 SHARE = ("SMB_VERSION", "SMB_CURR_SIGN_ALGORITHM", "SMB_CURR_ENCRYPT_ALGORITHM")
 CHANNEL = ("ClientLinkSpeed", "ClientRSSCapable", "ClientRdmaCapable", "CurrentChannels")
 ACTIVE = re.compile(r"\s\S+\s+\((\w+) *\).*\[session active *\]\s+(\S+)\s+\d+\s")
 WIRED = re.compile(r"Client NIC:\s+name: \S+ idx: \d+, type: wired,.*state connected")
-"""Of smbutil multichannel: an interface's kind and the server's address; a wired interface."""
+"""Lines of smbutil multichannel: interface's kind and server's address; a wired interface."""
 WINDOWS = """
 EnableBandwidthThrottling | yes | copies over a path with a long RTT are throttled | = $false
 EnableLargeMtu | no | limits each read and write to 64 KiB | = $true
@@ -65,12 +65,12 @@ SMB_CURR_ENCRYPT_ALGORITHM | aes-128-ccm aes-128-gcm aes-256-ccm aes-256-gcm | e
 wifi_beside_wired | yes | copies use Wi-Fi, although a wired interface is connected
     | set `mc_prefer_wired=yes` in /etc/nsmb.conf and mount the share again
 """
-"""As costly_settings.OPTIONS; `= X`: the command that sets it to X."""
+"""Tables like costly_settings.OPTIONS; `= X`: the command that sets it to X."""
 CONFIGURATION = re.findall(r"(?m)^(\w+) .*= \S+$", WINDOWS) + ["RequireSecuritySignature"]
 
 
 def costly(values: Record) -> Iterator[HostSetting]:
-    """Those of read()'s values that cost the copies of the system's own client throughput."""
+    """Yields the settings among read()'s values that cost the system's own client throughput."""
     for each in costly_host(WINDOWS + MACOS.lstrip(), values, tested=False):
         command = rf"run `Set-SmbClientConfiguration -{each.option} \1`"
         if each.option in MACOS:
@@ -79,9 +79,9 @@ def costly(values: Record) -> Iterator[HostSetting]:
 
 
 def read(toward: str) -> Optional[Record]:
-    """Values by the system's own names; what is not known is left out. None: not such a system.
+    """Returns known values by the system's own names; None: neither Windows nor macOS.
 
-    toward: IP address of the server whose connections are meant, or empty.
+    toward: IP address of the connections' server, or empty.
     """
     if sys.platform == "win32":
         from probes.system.windows.smb_client import printed, registry
@@ -97,53 +97,53 @@ def _in_time(work: Callable[[], Record]) -> Record:
 
 
 def is_server(name: str, address: str) -> bool:
-    """Whether a name that a client has for a server is an address's."""
+    """Whether a client's name of a server has that address."""
     with suppress(OSError, UnicodeError):
-        found = socket.getaddrinfo(name.replace("._smb._tcp", ""), None) if name else []
-        return address in [each[4][0] for each in found]
+        addresses = socket.getaddrinfo(name.replace("._smb._tcp", ""), None) if name else []
+        return address in [each[4][0] for each in addresses]
     return False
 
 
 def of_windows(printed: str, toward: str) -> Record:
-    """Values of the records of several cmdlets, as Format-List prints them."""
+    """Returns values from several cmdlets' records, as Format-List prints them."""
     records = parse_records(printed)
-    found: Record = {}
+    values: Record = {}
     for each in records:
         if "EnableLargeMtu" in each:
-            found.update({name: each.get(name, "") for name in CONFIGURATION})
-        if each.get("AutoTuningLevelEffective") == "Local":  # else a policy's holds
-            found["AutoTuningLevelLocal"] = each.get("AutoTuningLevelLocal", "")
-    named = (each for each in records if "Dialect" in each)
-    ours = next((each for each in named if is_server(each.get("ServerName", ""), toward)), {})
-    found.update({name: ours.get(name, "") for name in ("Dialect", "Signed", "Encrypted")})
-    found.update(_channel(records, toward))
-    return {name: value for name, value in found.items() if value}
+            values.update({name: each.get(name, "") for name in CONFIGURATION})
+        if each.get("AutoTuningLevelEffective") == "Local":  # else a policy's applies
+            values["AutoTuningLevelLocal"] = each.get("AutoTuningLevelLocal", "")
+    connections = (each for each in records if "Dialect" in each)
+    ours = next((each for each in connections if is_server(each.get("ServerName", ""), toward)), {})
+    values.update({name: ours.get(name, "") for name in ("Dialect", "Signed", "Encrypted")})
+    values.update(_channel(records, toward))
+    return {name: value for name, value in values.items() if value}
 
 
 def parse_records(printed: str) -> List[Record]:
-    """The `name : value` lines of Format-List; an empty line is between two records."""
+    """Parses the `name : value` lines of Format-List; an empty line ends a record."""
     blocks = re.split(r"\n\s*\n", printed.replace("\r", ""))
     return [dict(re.findall(r"(?m)^(\w+) *: *(\S.*?)? *$", block)) for block in blocks]
 
 
 def _channel(records: List[Record], toward: str) -> Record:
-    """The fastest interface that SMB uses to the server, and a faster one that it does not use."""
+    """Returns values of the fastest interface in use to the server, and of a faster unused one."""
     pairs = [each for each in records if _speed(each)]
     names = [each.get("ServerName") for each in pairs if each.get("ServerIpAddress") == toward]
     ours = [each for each in pairs if each.get("ServerName") in names]
     best = max((each for each in ours if each.get("Selected") == "True"), key=_speed, default={})
     unused = (each for each in ours if each.get("Selected") == each.get("Failed") == "False")
     other = max(unused, key=_speed, default={})
-    found = {name: best.get(name, "") for name in CHANNEL}
+    values = {name: best.get(name, "") for name in CHANNEL}
     if best.get("ClientRSSCapable") == best.get("ClientRdmaCapable") == "False":
-        found["ClientLinkSpeed without RSS"] = best["ClientLinkSpeed"]
+        values["ClientLinkSpeed without RSS"] = best["ClientLinkSpeed"]
     if best and _speed(other) > _speed(best):
-        found["ClientLinkSpeed unused"] = other["ClientLinkSpeed"]
-    return found
+        values["ClientLinkSpeed unused"] = other["ClientLinkSpeed"]
+    return values
 
 
 def _speed(pair: Record) -> int:
-    """Bits per second; 0: no record of a pair of interfaces."""
+    """Returns bits per second; 0: no record of a pair of interfaces."""
     return int(re.sub(r"\D.*", "", pair.get("ClientLinkSpeed", "")) or 0)
 
 
@@ -155,26 +155,26 @@ def _of_macos(toward: str) -> Record:
 
 
 def of_nsmb(files: List[str], toward: str) -> Record:
-    """Settings of all servers and of this one; what two files set differently is not known."""
-    found: Record = {}
+    """Returns settings of all servers and of this one, without those that two files contradict."""
+    settings: Record = {}
     for sections in map(parse, files):
         ours = (sections[each] for each in sections if each == "default" or is_server(each, toward))
         values = {key: value for section in ours for key, value in section.items()}
-        found.update({k: v if found.get(k, v) == v else "" for k, v in values.items()})
-    return {key: value for key, value in found.items() if value and OF_NSMB.match(key)}
+        settings.update({k: v if settings.get(k, v) == v else "" for k, v in values.items()})
+    return {key: value for key, value in settings.items() if value and OF_NSMB.match(key)}
 
 
 def of_smbutil(shares: str, paths: str, toward: str) -> Record:
-    """The share of the server in `statshares -a`, and its interfaces in `multichannel -a`."""
-    # The name of a share stands in the first column, its attributes do not.
+    """Parses the server's share in `statshares -a`, and its interfaces in `multichannel -a`."""
+    # A share's name begins in the first column, its attributes do not.
     blocks = re.split(r"(?m)^(?=\S)", shares)
-    known = (dict(re.findall(r"(?m)^ +(\w+) +(\S+) *$", each)) for each in blocks)
-    share = next((e for e in known if is_server(e.get("SERVER_NAME", ""), toward)), {})
-    found = {name: share[name] for name in SHARE if name in share}
+    records = (dict(re.findall(r"(?m)^ +(\w+) +(\S+) *$", each)) for each in blocks)
+    share = next((e for e in records if is_server(e.get("SERVER_NAME", ""), toward)), {})
+    values = {name: share[name] for name in SHARE if name in share}
     for session in paths.split("Session: ")[1:]:
         active = ACTIVE.findall(session)
         if toward in [address for _, address in active]:
-            found["interfaces"] = " ".join(dict.fromkeys(kind for kind, _ in active))
-            if found["interfaces"] == "wifi" and WIRED.search(session):
-                found["wifi_beside_wired"] = "yes"
-    return found
+            values["interfaces"] = " ".join(dict.fromkeys(kind for kind, _ in active))
+            if values["interfaces"] == "wifi" and WIRED.search(session):
+                values["wifi_beside_wired"] = "yes"
+    return values

@@ -98,7 +98,7 @@ class Moved:
     sender: Details
     receiver: Details
     limits: Details
-    """limits.told."""
+    """limits.step_details()."""
     congestion_control: Optional[str]
     """Of the sending socket."""
     rtt_unloaded_seconds: Optional[float]

@@ -54,7 +54,7 @@ class Memory(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SocketState:
+class Socket:
     """State of one connection at one look; None where the kernel does not report it."""
 
     family: int
@@ -157,7 +157,7 @@ def is_open(payload: bytes) -> bool:
     return bool(_OPEN_STATES >> payload[1] & 1) if len(payload) >= _MESSAGE.size else False
 
 
-def parse(payload: bytes) -> Optional[SocketState]:
+def parse(payload: bytes) -> Optional[Socket]:
     """Parses an inet_diag_msg with its attributes; None: truncated, or no open TCP connection."""
     if not is_open(payload):
         return None
@@ -166,7 +166,7 @@ def parse(payload: bytes) -> Optional[SocketState]:
         return None
     values = attributes(payload[_MESSAGE.size :])
     name = values.get(_CONGESTION)
-    return SocketState(
+    return Socket(
         family=family,
         identity=identity,
         inode=inode,
@@ -218,7 +218,7 @@ class Sockets:
 
     def find(
         self, ports: Tuple[int, ...], peer_address: str, serving: bool, limit: int = 0
-    ) -> List[SocketState]:
+    ) -> List[Socket]:
         """Returns the connections with one of the ports at this end (serving) or at the other.
 
         peer_address: address of the other end; empty, or no IP address: any. A port of -1 is any.
@@ -227,7 +227,7 @@ class Sockets:
         """
         address = plain_address(peer_address) if peer_address else None
         program = selection(ports, address, serving)
-        states: List[SocketState] = []
+        states: List[Socket] = []
         for family in (socket.AF_INET, socket.AF_INET6):
             if family == socket.AF_INET and address is not None and address.version == 6:
                 continue
@@ -241,12 +241,12 @@ class Sockets:
             states += [state for state in map(parse, raw) if state is not None]
         return states
 
-    def look(self, state: SocketState) -> Optional[SocketState]:
+    def look(self, state: Socket) -> Optional[Socket]:
         """Returns the state of a connection now; None: it no longer exists."""
         raw = self.look_raw(self.question(state))
         return None if raw is None else parse(raw)
 
-    def question(self, state: SocketState) -> bytes:
+    def question(self, state: Socket) -> bytes:
         """Returns the request for one connection, for look_raw()."""
         return self._request(state.family, state.identity)
 

@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from probes.core.copy_trace import SocketLook
 from probes.core.records import Details
 from probes.sockets import limits, tcp_info
-from probes.sockets.sock_diag import SocketState, parse
+from probes.sockets.sock_diag import Socket, parse
 from probes.watch.look_rows import socket_row, thinned
 
 MOST_LOOKS = 2000  # even: see Track.take
@@ -61,7 +61,7 @@ class Look(NamedTuple):
 class Track:
     """One connection while it is watched, in bounded memory."""
 
-    state: SocketState
+    state: Socket
     """State at the last search that found it."""
     question: bytes = b""
     """Request to the kernel for it."""
@@ -79,7 +79,7 @@ class Track:
     """Name of the program that has the socket open, after a search for it."""
     has_ended: bool = False
 
-    def find(self, now: float, state: SocketState) -> None:
+    def find(self, now: float, state: Socket) -> None:
         """Takes its state in a search: a look, and whether it moves anything."""
         old, new = self.state.info[_COUNTERS], state.info[_COUNTERS]
         if not self.looks or old != new or state.unread_bytes or state.unacknowledged_bytes:
@@ -158,7 +158,7 @@ def _figures(look: Look) -> tcp_info.Figures:
     return tcp_info.decode(state.info) if state is not None else {}
 
 
-def _glimpse(clock_seconds: float, state: SocketState) -> limits.Glimpse:
+def _glimpse(clock_seconds: float, state: Socket) -> limits.Glimpse:
     figures = tcp_info.decode(state.info)
     if state.memory is not None:
         memory = state.memory._asdict().items()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Optional, Tuple
 
 from probes.core.stage import Refused
-from probes.sockets.sock_diag import Sockets, SocketState, parse
+from probes.sockets.sock_diag import Socket, Sockets, parse
 from probes.system.waiting import select
 from probes.watch import running_copies
 from probes.watch.connection_track import Track
@@ -151,7 +151,7 @@ class _Live:
     unwatched: int = 0
     """Connections that move and are not watched, or not yet."""
 
-    def search(self, now: float, states: List[SocketState]) -> None:
+    def search(self, now: float, states: List[Socket]) -> None:
         """Takes the connections as they are now; one that moves may be a new copy."""
         ends = {(each.local, each.peer) for each in states}
         # Of a connection with both ends on this host only the client's end counts.
@@ -196,7 +196,7 @@ class _Live:
         turn = sorted(self.copies.values(), key=lambda each: each.reported_at)[:MOST_REPORTED]
         return tuple(each.snapshot(now, each in turn) for each in self.copies.values())
 
-    def _begun(self, state: SocketState, grown: Tuple[int, ...], rate: float) -> Optional[_Copy]:
+    def _begun(self, state: Socket, grown: Tuple[int, ...], rate: float) -> Optional[_Copy]:
         """Begins to watch a copy; None: the connection has ended meanwhile."""
         pid, (local, peer) = self.target.pid, (state.local, state.peer)
         running = running_copies.find(pid, "", *local, *peer, look_seconds=FIND_SECONDS)

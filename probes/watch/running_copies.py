@@ -17,7 +17,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.files import open_files
 from probes.files.open_files import OpenFile, Place, listeners
 from probes.sockets import tcp_info
-from probes.sockets.sock_diag import Sockets, SocketState, plain_address
+from probes.sockets.sock_diag import Socket, Sockets, plain_address
 from probes.system import processes
 from probes.system.platform import os
 from probes.system.proc import ProcessIo
@@ -136,7 +136,7 @@ def find(
     return replace(running, connections=max(1, len(grown)), share_ratio=share_ratio)
 
 
-def counted(state: SocketState) -> Tuple[int, int]:
+def counted(state: Socket) -> Tuple[int, int]:
     """Returns the payload that a connection has sent (and the peer acknowledged) and received."""
     figures = tcp_info.decode(state.info)
     return int(figures.get("acknowledged_bytes", 0)), int(figures.get("received_bytes", 0))
@@ -193,7 +193,7 @@ def _remotes(family: _Family) -> List[Place]:
 
 def candidates(
     sockets: Sockets, target: Wanted, family: _Family, remotes: List[Place]
-) -> List[SocketState]:
+) -> List[Socket]:
     """Returns the connections that may be the copy's, as they are now."""
     if target.local[1]:
         return _exactly(sockets, target)
@@ -221,7 +221,7 @@ def candidates(
     return clients + [each for each in served if each.identity not in identities]
 
 
-def _exactly(sockets: Sockets, target: Wanted) -> List[SocketState]:
+def _exactly(sockets: Sockets, target: Wanted) -> List[Socket]:
     """Returns the other end of a connection; with translated addresses all at one of the ports."""
     states = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
     exact = [each for each in states if (each.local, each.peer) == (target.local, target.peer)]
@@ -231,11 +231,11 @@ def _exactly(sockets: Sockets, target: Wanted) -> List[SocketState]:
 
 
 def _busiest(
-    first: Dict[bytes, SocketState], last: List[SocketState], family: _Family, exactly: bool
-) -> Optional[SocketState]:
+    first: Dict[bytes, Socket], last: List[Socket], family: _Family, exactly: bool
+) -> Optional[Socket]:
     """Returns the connection that moved most; None: none moved enough to carry a copy."""
 
-    def grown(each: SocketState) -> int:
+    def grown(each: Socket) -> int:
         was = first.get(each.identity)
         return sum(counted(each)) - (sum(counted(was)) if was is not None else 0)
 
@@ -251,10 +251,7 @@ def _busiest(
 
 
 def _grown_beside(
-    state: Optional[SocketState],
-    first: Dict[bytes, SocketState],
-    last: List[SocketState],
-    pids: Tuple[int, ...],
+    state: Optional[Socket], first: Dict[bytes, Socket], last: List[Socket], pids: Tuple[int, ...]
 ) -> List[int]:
     """Returns the traffic of each of the processes' connections to that server with a copy."""
     growths = [
@@ -289,14 +286,14 @@ def busiest_server(old: Dict[int, float], new: Dict[int, float]) -> Tuple[int, .
     return (best,) if is_sole else ()
 
 
-def carries_most(state: SocketState, old: List[SocketState], new: List[SocketState]) -> bool:
+def carries_most(state: Socket, old: List[Socket], new: List[Socket]) -> bool:
     """Whether a connection had nearly all traffic of the file server's connections."""
     old_bytes = {each.identity: sum(counted(each)) for each in old}
     grown = {each.identity: sum(counted(each)) - old_bytes.get(each.identity, 0) for each in new}
     return grown.get(state.identity, 0) > OWN_RATIO * sum(grown.values())
 
 
-def serves(state: SocketState) -> bool:
+def serves(state: Socket) -> bool:
     """Whether this end is the server's: its port is SMB's, or somebody listens there."""
     local, peer = state.local, state.peer
     if (local[1] in FILE_PORTS) != (peer[1] in FILE_PORTS):
@@ -305,8 +302,8 @@ def serves(state: SocketState) -> bool:
 
 
 def _running(
-    state: Optional[SocketState],
-    first: Dict[bytes, SocketState],
+    state: Optional[Socket],
+    first: Dict[bytes, Socket],
     target: Wanted,
     family: _Family,
     server: Tuple[int, ...],
@@ -339,8 +336,8 @@ def _running(
 
 
 def _grown(
-    state: Optional[SocketState],
-    first: Dict[bytes, SocketState],
+    state: Optional[Socket],
+    first: Dict[bytes, Socket],
     old: Optional[ProcessIo],
     new: Optional[ProcessIo],
 ) -> Dict[str, int]:

@@ -17,8 +17,8 @@ from probes.sockets import sock_diag, tcp_info
 from probes.sockets.sock_diag import (
     SOCK_DIAG_BY_FAMILY,
     Memory,
+    Socket,
     Sockets,
-    SocketState,
     ask_for,
     messages,
     parse,
@@ -171,7 +171,7 @@ def answers(name: str) -> list[bytes]:
     return [bytes.fromhex(part.replace("\n", "")) for part in parts if part.strip()]
 
 
-def told(name: str) -> list[SocketState | None]:
+def told(name: str) -> list[Socket | None]:
     sequence = struct.unpack_from("=I", answers(name)[0], 8)[0]
     each = [pair for answer in answers(name) for pair in messages(answer, sequence)]
     return [parse(payload) for kind, payload in each if kind == SOCK_DIAG_BY_FAMILY]

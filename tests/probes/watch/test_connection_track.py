@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from probes.sockets.sock_diag import SocketState, parse
+from probes.sockets.sock_diag import Socket, parse
 from probes.watch.connection_track import (
     BUSY_BYTES,
     IDLE_SECONDS,
@@ -21,7 +21,7 @@ CLIENT, SERVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 IDENTITY = struct.pack("!HH4s12x4s12x", 50000, 445, CLIENT, SERVER) + bytes(12)
 
 
-def seen(sent: int = 0, received: int = 0, unread: int = 0, buffer: int = 87040) -> SocketState:
+def seen(sent: int = 0, received: int = 0, unread: int = 0, buffer: int = 87040) -> Socket:
     """A connection as the kernel tells of it, attributes and all."""
     info = bytearray(280)
     struct.pack_into("=QQ", info, 120, sent, received)
@@ -34,7 +34,7 @@ def seen(sent: int = 0, received: int = 0, unread: int = 0, buffer: int = 87040)
     return read
 
 
-def track(looks: Iterable[tuple[float, SocketState]]) -> Track:
+def track(looks: Iterable[tuple[float, Socket]]) -> Track:
     found = None
     for now, each in looks:
         found = found or Track(each)
