@@ -13,7 +13,7 @@ from bottleneck.agents import protocol
 from probes.core import typed
 from probes.core.records import Endpoint
 from probes.net import transfer
-from probes.net.transfer import Moved, Shape
+from probes.net.transfer import Shape, Transfer
 from probes.system.child import Child, spawn
 
 Tell = Callable[[dict[str, Any]], None]
@@ -30,7 +30,7 @@ class Place(Protocol):
         """What is started in the block runs there."""
 
 
-def moved(shape: Shape, client: Place, server: Place) -> Moved:
+def moved(shape: Shape, client: Place, server: Place) -> Transfer:
     """A transfer that the client initiates; RuntimeError where it broke."""
 
     def hold(tell: Tell, control_fd: int) -> None:
@@ -65,7 +65,7 @@ def moved(shape: Shape, client: Place, server: Place) -> Moved:
         _end(responder)
     if "moved" not in told:
         raise RuntimeError(f"the initiator: {told or 'no word'}")
-    return protocol.from_plain(Moved, told["moved"])
+    return protocol.from_plain(Transfer, told["moved"])
 
 
 def _line(child: Child) -> dict[str, Any]:

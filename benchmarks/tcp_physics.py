@@ -33,7 +33,7 @@ import veth
 
 from probes.core.records import Sample
 from probes.net import transfer
-from probes.net.transfer import Moved, Shape
+from probes.net.transfer import Shape, Transfer
 
 SPAN_SECONDS = transfer.INTERVAL_SECONDS
 MOST_FAILED_RATIO = 0.01
@@ -71,7 +71,7 @@ def drawn(chance: random.Random) -> tuple[Link, Shape]:
     return Link(bits, burst, queue), shape
 
 
-def beyond(link: Link, moved: Moved, shape: Shape) -> Iterator[str]:
+def beyond(link: Link, moved: Transfer, shape: Shape) -> Iterator[str]:
     """What in a run cannot be."""
     samples = moved.samples
     for one, other in zip(samples, samples[1:], strict=False):

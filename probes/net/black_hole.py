@@ -1,13 +1,13 @@
-"""The largest packets that pass a path, where larger ones vanish without a word.
+"""Finds the largest packets that pass a path on which larger ones vanish without an error.
 
 A hop that takes less than the hosts believe, and whose "too big" never arrives (RFC 2923 2.1), lets
-a connection open and its small messages pass, and stalls it at the first full segment. This is
-looked for as TCP would meet it: on a fresh connection something small, then full segments. Nothing
-is called a black hole but what let the small through and kept the large back, three times in turn.
+a connection open and its small messages pass, and stalls it at the first full segment. The test
+does as TCP would: on a fresh connection something small, then full segments. A path has a black
+hole only if it lets the small ones through and drops the full ones three times in a row.
 
 Sending is judged by the far kernel's acknowledgements, so that a busy server does not look like a
-broken path; receiving by what arrives. Segments of a given size come of TCP_MAXSEG, told in the
-SYN: both ends keep to it.
+broken path; receiving by what arrives. TCP_MAXSEG sets the size of the segments: it is announced in
+the SYN, and both ends keep to it.
 """
 
 from __future__ import annotations
@@ -29,43 +29,39 @@ from probes.sockets import tcp_info
 CONFIRMATIONS = 3
 AT_ONCE = 6
 ROUNDS = 4
-"""Of connections that narrow the size down: (AT_ONCE + 1) ** ROUNDS sizes can be told apart."""
+"""Rounds of AT_ONCE connections that narrow the size down to one of (AT_ONCE + 1) ** ROUNDS."""
 ETHERNET_BYTES = 1500
-"""Where packets larger than this vanish, it is most often a hop without jumbo frames."""
+"""The usual limit: a hop that drops larger packets most often lacks jumbo frames."""
 LEAST_BYTES = 576
-"""Every IPv4 host takes such a packet (RFC 791)."""
+"""Packet size that every IPv4 host takes (RFC 791)."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of one connection."""
+    """The result of one connection."""
 
     packet_bytes: int
-    """Of its full segments: an IP packet with all headers."""
+    """Size of the IP packet of a full segment, all headers included."""
     passed: Optional[bool]
-    """None: the small ones did not come through either, so nothing follows from it."""
+    """Whether full segments came through; None: unclear, since small ones did not either."""
 
 
 Attempt = Callable[[Optional[int]], Trial]
-"""Tries a connection with IP packets of so many bytes; None: as large as TCP itself chooses."""
+"""Function that tries a connection with IP packets of so many bytes; None: TCP's own choice."""
 
 
 def find(attempt: Attempt, deadline: float) -> Tuple[int, Optional[Details]]:
-    """The size of full IP packets of TCP in one direction, and the black hole, None for none.
+    """Returns the size of TCP's full IP packets in one direction, and the black hole or None.
 
-    deadline: by the monotonic clock; what is known by then is told, and but for a last look at the
-    size that was found no more is tried.
+    deadline: by the monotonic clock; after it only the size that stalled is tried once more.
 
-    Returns:
-        The black hole's passes_bytes and stalls_bytes: sizes of IP packets that came through and
-        that did not.
-
-    Raises Unavailable where it stays unclear.
+    The black hole's passes_bytes and stalls_bytes are sizes of IP packets that came through and
+    that did not. Raises Unavailable where it stays unclear.
     """
     full: List[int] = []
     for number in range(2 * CONFIRMATIONS):
         if number and time.monotonic() >= deadline:
-            raise Unavailable(_too_short(len(full), number))
+            raise Unavailable(_describe_timeout(len(full), number))
         trial = attempt(None)
         if trial.passed:
             return trial.packet_bytes, None
@@ -82,10 +78,10 @@ def find(attempt: Attempt, deadline: float) -> Tuple[int, Optional[Details]]:
         sizes = between(passes or LEAST_BYTES - 1, stalls)
         if not sizes or time.monotonic() >= deadline:
             break
-        tried = _at_once(attempt, sizes)
-        passes = max([passes, *(each.packet_bytes for each in tried if each.passed)])
-        kept = [each.packet_bytes for each in tried if each.passed is False]
-        stalls = min([stalls, *(size for size in kept if size > passes)])
+        trials = _try_at_once(attempt, sizes)
+        passes = max([passes, *(each.packet_bytes for each in trials if each.passed)])
+        stalled_sizes = [each.packet_bytes for each in trials if each.passed is False]
+        stalls = min([stalls, *(size for size in stalled_sizes if size > passes)])
     if not passes:
         raise Unavailable(f"no packets of {LEAST_BYTES} bytes or more arrive")
     if not _stall_again(attempt, stalls):
@@ -93,8 +89,8 @@ def find(attempt: Attempt, deadline: float) -> Tuple[int, Optional[Details]]:
     return max(full), {"passes_bytes": passes, "stalls_bytes": stalls}
 
 
-def _too_short(stalled: int, tried: int) -> str:
-    """Why nothing follows from what was tried until the deadline."""
+def _describe_timeout(stalled: int, tried: int) -> str:
+    """Returns why the connections tried until the deadline prove nothing."""
     what = f"on {stalled} of {tried} connections full-size packets did not arrive"
     if not stalled:
         what = "even small packets do not arrive in time"
@@ -102,7 +98,7 @@ def _too_short(stalled: int, tried: int) -> str:
 
 
 def between(passes: int, stalls: int) -> List[int]:
-    """At most AT_ONCE sizes that cut what lies between two into equal parts; none: nothing does."""
+    """Returns at most AT_ONCE sizes that divide the range between two sizes into equal parts."""
     count = min(AT_ONCE, stalls - passes - 1)
     sizes = [passes + (stalls - passes) * part // (count + 1) for part in range(1, count + 1)]
     if passes < ETHERNET_BYTES < stalls:
@@ -111,68 +107,68 @@ def between(passes: int, stalls: int) -> List[int]:
     return sizes
 
 
-def _at_once(attempt: Attempt, sizes: Sequence[int]) -> List[Trial]:
+def _try_at_once(attempt: Attempt, sizes: Sequence[int]) -> List[Trial]:
     with ThreadPoolExecutor(len(sizes)) as pool:
         return list(pool.map(attempt, sizes))
 
 
 def _stall_again(attempt: Attempt, size: int) -> bool:
-    """Whether the least size that did not pass does not do so again."""
+    """Whether the smallest size that did not pass fails once more."""
     return attempt(size).passed is False
 
 
 SEGMENTS = 4
-"""Full ones that are sent at once, so that a single lost packet is soon made good."""
+"""Full segments sent at once, so that a single lost packet is soon retransmitted."""
 MOST_BYTES = 64 << 10
-"""Of them together: what every send buffer takes and the first congestion window covers."""
+"""Bytes of all these segments: every send buffer and the first congestion window hold them."""
 MOST_UNASKED_BYTES = 12 << 10
-"""Of a message to a server that did not ask for it: below what any takes before a login."""
+"""Largest message to a server outside the session: less than any accepts before a login."""
 LOOK_SECONDS = 0.002
 TAKE, GIVE = "take", "give"
-"""What the far end is asked to do."""
+"""Values of the request's "do": the far end takes full segments, or gives them."""
 _TCP_HEADER_BYTES = 20
 _IPV4_HEADER_BYTES, _IPV6_HEADER_BYTES = 20, 40
 _TIMESTAMP_BYTES = 12
 _GIVEN_SECONDS = 10.0
 _MESSAGE_START = struct.pack(">I", 16_000) + b"\xfeSMB" + struct.pack("<H58x", 64)
-"""Direct TCP's length of a message (MS-SMB2 2.1), more than will come, and a header (2.2.1.2)."""
+"""Direct TCP's message length (MS-SMB2 2.1), more than is ever sent, and a header (2.2.1.2)."""
 
 
 def overhead_bytes(address: str) -> int:
-    """What an IP packet carries beside the segment that the SYN's MSS speaks of (RFC 6691)."""
+    """Returns the header bytes of an IP packet, which the SYN's MSS leaves out (RFC 6691)."""
     over_ipv6 = ":" in callers.plain(address)
     return _TCP_HEADER_BYTES + (_IPV6_HEADER_BYTES if over_ipv6 else _IPV4_HEADER_BYTES)
 
 
 def packet_bytes(connection: socket.socket) -> int:
-    """Size of an IP packet with a full segment of this connection, as its kernel cuts them."""
+    """Returns the size of an IP packet with a full segment, as this end's kernel cuts them."""
     figures = _figures(connection)
     options = _TIMESTAMP_BYTES if figures.get("timestamps") else 0
     return int(figures["segment_bytes"]) + options + overhead_bytes(connection.getpeername()[0])
 
 
-def pushed(peer: Endpoint, size: Optional[int], patience_seconds: float) -> Trial:
-    """Full segments to a session's port, where the far end takes them."""
-    meeting = _met(peer, TAKE, size)
+def push(peer: Endpoint, size: Optional[int], patience_seconds: float) -> Trial:
+    """Sends full segments to a session's port, where the far end takes them."""
+    meeting = _meet_responder(peer, TAKE, size)
     if meeting is None:
         return Trial(size or 0, None)
     try:
-        return _sent(meeting.connections[0], b"", MOST_BYTES, patience_seconds)
+        return _try_segments(meeting.connections[0], b"", MOST_BYTES, patience_seconds)
     except OSError:
         return Trial(size or 0, None)
     finally:
         meeting.close()
 
 
-def pulled(peer: Endpoint, size: Optional[int], patience_seconds: float) -> Trial:
-    """Full segments from a session's port, where the far end gives them."""
-    meeting = _met(peer, GIVE, size)
+def pull(peer: Endpoint, size: Optional[int], patience_seconds: float) -> Trial:
+    """Receives full segments from a session's port, where the far end gives them."""
+    meeting = _meet_responder(peer, GIVE, size)
     if meeting is None:
         return Trial(size or 0, None)
     try:
-        told = meeting.hear(patience_seconds)
-        passed = _arrived(meeting.connections[0], int(told["bytes"]), patience_seconds)
-        return Trial(int(told["packet_bytes"]), passed)
+        reply = meeting.hear(patience_seconds)
+        passed = _has_arrived(meeting.connections[0], int(reply["bytes"]), patience_seconds)
+        return Trial(int(reply["packet_bytes"]), passed)
     except (EOFError, OSError):
         return Trial(size or 0, None)
     except RuntimeError as error:
@@ -182,32 +178,32 @@ def pulled(peer: Endpoint, size: Optional[int], patience_seconds: float) -> Tria
 
 
 def serve(meeting: port.Meeting) -> None:
-    """The responder's half: takes or gives, until the initiator leaves."""
+    """Does the responder's half: takes or gives until the initiator closes."""
     connection = meeting.connections[0]
     if meeting.request["do"] == GIVE:
         content = _full_segments(connection, MOST_BYTES)
         meeting.tell({"packet_bytes": packet_bytes(connection), "bytes": len(content)})
         connection.sendall(content)
     connection.settimeout(_GIVEN_SECONDS)
-    # The initiator abandons what got stuck: that is no error.
+    # The initiator aborts a stalled connection: that is no error.
     with contextlib.suppress(OSError):
         while connection.recv(MOST_BYTES):
             continue
     _reset_on_close(connection)
 
 
-def pushed_unasked(host: str, at_port: int, size: Optional[int], patience_seconds: float) -> Trial:
-    """Full segments to a file server that knows nothing of this session.
+def push_unasked(host: str, at_port: int, size: Optional[int], patience_seconds: float) -> Trial:
+    """Sends full segments to a file server that knows nothing of this session.
 
-    They are the beginning of one SMB message whose end is never sent: its kernel acknowledges them,
-    the server waits for the rest and closes when the connection does.
+    They begin one SMB message whose end is never sent: the server's kernel acknowledges them, the
+    server waits for the rest and closes when the connection does.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as connection:
         try:
             if size:
-                most = size - overhead_bytes(host)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, most)
+                limit_bytes = size - overhead_bytes(host)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, limit_bytes)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.settimeout(patience_seconds)
             connection.connect(callers.for_socket(host, at_port))
@@ -216,12 +212,12 @@ def pushed_unasked(host: str, at_port: int, size: Optional[int], patience_second
                 raise Unavailable(
                     f"a segment of {segment} bytes is more than a server takes unasked"
                 )
-            return _sent(connection, _MESSAGE_START, MOST_UNASKED_BYTES, patience_seconds)
+            return _try_segments(connection, _MESSAGE_START, MOST_UNASKED_BYTES, patience_seconds)
         except OSError:
             return Trial(size or 0, None)
 
 
-def _met(peer: Endpoint, do: str, size: Optional[int]) -> Optional[port.Meeting]:
+def _meet_responder(peer: Endpoint, do: str, size: Optional[int]) -> Optional[port.Meeting]:
     segment = size - overhead_bytes(peer.host) if size else 0
     try:
         return port.meet(peer, {"do": do}, 1, segment_bytes=segment)
@@ -230,7 +226,7 @@ def _met(peer: Endpoint, do: str, size: Optional[int]) -> Optional[port.Meeting]
 
 
 def _figures(connection: socket.socket) -> tcp_info.Figures:
-    """The connection's tcp_info. Raises Unavailable where the system does not tell it."""
+    """Returns the connection's tcp_info. Raises Unavailable where the system has none."""
     figures = tcp_info.read(connection)
     if "segment_bytes" not in figures:
         raise Unavailable("this system does not report the size of its segments")
@@ -238,34 +234,34 @@ def _figures(connection: socket.socket) -> tcp_info.Figures:
 
 
 def _full_segments(connection: socket.socket, most_bytes: int) -> bytes:
-    """Content of full segments and nothing beside; random: a tunnel may compress what is not."""
+    """Returns full segments of random bytes: a tunnel might compress anything else."""
     segment = int(_figures(connection)["segment_bytes"])
     return os.urandom(segment * max(1, min(SEGMENTS, most_bytes // segment)))
 
 
-def _sent(
+def _try_segments(
     connection: socket.socket, small: bytes, most_bytes: int, patience_seconds: float
 ) -> Trial:
-    """Something small, and once that is acknowledged full segments."""
+    """Sends something small and, once that is acknowledged, full segments."""
     connection.setblocking(False)
     if small:
         connection.send(small)
     size = packet_bytes(connection)
-    if not _acknowledged(connection, patience_seconds):
+    if not _is_acknowledged(connection, patience_seconds):
         return Trial(size, None)
     connection.send(_full_segments(connection, most_bytes))
-    passed = _acknowledged(connection, patience_seconds)
+    passed = _is_acknowledged(connection, patience_seconds)
     if not passed:
         _reset_on_close(connection)
-    # A router that says "too big" makes the segments smaller, and then they pass. A reset empties
-    # the queue too, as if all had passed: asking for the size of a dead connection's raises.
+    # After a router's "too big" the kernel sends smaller segments, which pass. A reset empties the
+    # queue as well, as if all had passed: packet_bytes raises for such a dead connection.
     return Trial(packet_bytes(connection) if passed else size, passed)
 
 
-def _acknowledged(connection: socket.socket, patience_seconds: float) -> bool:
-    """Whether the far kernel has everything before our patience ends.
+def _is_acknowledged(connection: socket.socket, patience_seconds: float) -> bool:
+    """Whether the far kernel acknowledges everything within patience_seconds.
 
-    The last look comes after that: if this process was kept waiting, the kernels were not.
+    The last look comes after that time: this process may have been delayed, the kernels were not.
     """
     deadline = time.monotonic() + patience_seconds
     while True:
@@ -278,26 +274,26 @@ def _acknowledged(connection: socket.socket, patience_seconds: float) -> bool:
         time.sleep(LOOK_SECONDS)
 
 
-def _arrived(connection: socket.socket, size: int, patience_seconds: float) -> bool:
-    """Whether so much has come before our patience ends."""
+def _has_arrived(connection: socket.socket, size: int, patience_seconds: float) -> bool:
+    """Whether `size` bytes arrive within patience_seconds."""
     deadline = time.monotonic() + patience_seconds
-    left = size
+    missing = size
     connection.setblocking(False)
     while True:
         late = time.monotonic() >= deadline
         try:
-            got = len(connection.recv(MOST_BYTES))
-            if not got:
+            count = len(connection.recv(MOST_BYTES))
+            if not count:
                 raise EOFError("closed")
-            left -= got
+            missing -= count
         except BlockingIOError:
             if late:
                 return False
             time.sleep(LOOK_SECONDS)
-        if not left:
+        if not missing:
             return True
 
 
 def _reset_on_close(connection: socket.socket) -> None:
-    """What is stuck is not tried again for minutes after we have gone."""
+    """Sets SO_LINGER: else the kernel retransmits stuck segments for minutes after the close."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

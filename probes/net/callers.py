@@ -1,4 +1,4 @@
-"""Who may call the ports that an agent's process opens: the session's peer, where it is known."""
+"""Restricts the ports that an agent's process opens to the session's peer, where it is known."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from probes.system.rtnetlink import in_own_zone
 
 _MAPPED = "::ffff:"
 _peer: List[str] = []
-"""Empty: whoever knows the session's nonce."""
+"""Addresses that may connect; empty: whoever knows the session's nonce."""
 
 
-def expect(told: str) -> None:
-    """Has every port that this process opens from now on answer one peer, and this host itself.
+def expect(address: str) -> None:
+    """Restricts every port that this process opens from now on to one peer, and this host itself.
 
-    It is whom the coordinator names where ssh saw the same address; where nobody can be sure, as
-    behind an address translation, the nonce alone decides.
+    The coordinator names the peer's address; it counts only where ssh saw the same one. Otherwise,
+    as behind an address translation, the nonce alone decides.
     """
-    seen = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
-    _peer[:] = [plain(told)] if told and told == seen else []
+    ssh_client = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
+    _peer[:] = [plain(address)] if address and address == ssh_client else []
 
 
-def also(addresses: Iterable[str]) -> None:
-    """Lets the session's peer call from more addresses of its own, as it names them."""
+def expect_also(addresses: Iterable[str]) -> None:
+    """Adds further addresses from which the session's peer may connect."""
     if _peer:
         _peer.extend(plain(each) for each in addresses)
 
 
-def accepted(listener: socket.socket) -> Iterator[socket.socket]:
-    """Each connection that comes until the listener closes; a stranger's is closed."""
+def accept_peers(listener: socket.socket) -> Iterator[socket.socket]:
+    """Yields each connection until the listener closes; a stranger's is closed."""
     with contextlib.suppress(OSError):
         while True:
             connection, _ = listener.accept()
@@ -44,39 +44,39 @@ def accepted(listener: socket.socket) -> Iterator[socket.socket]:
 
 
 def is_stranger(connection: socket.socket) -> bool:
-    """Whether a connection comes from another host than the one that is let in."""
+    """Whether a connection comes from a host other than the expected one."""
     try:
-        other, own = connection.getpeername()[0], connection.getsockname()[0]
+        other, local = connection.getpeername()[0], connection.getsockname()[0]
     except OSError:
-        return True  # it has gone
-    return bool(_peer) and other != own and plain(other) not in _peer
+        return True  # it is closed already
+    return bool(_peer) and other != local and plain(other) not in _peer
 
 
 def plain(address: str) -> str:
-    """An IP address without its zone, of IPv4 where it only looks like IPv6 (RFC 4291, 2.5.5.2)."""
+    """Returns an IP address without its zone; an IPv4-mapped one as IPv4 (RFC 4291, 2.5.5.2)."""
     address = address.partition("%")[0]
     return address[len(_MAPPED) :] if address.lower().startswith(_MAPPED) else address
 
 
 def with_zone(address: Any) -> str:
-    """The IP address of a socket's address, one of a link with its zone: `fe80::1%eth0`."""
+    """Returns a socket address as text, a link-local one with its zone: `fe80::1%eth0`."""
     zone = address[3] if len(address) > 3 else 0
     names = dict(socket.if_nameindex()) if zone else {}
     return f"{address[0]}%{names.get(zone, zone)}" if zone else str(address[0])
 
 
 def for_socket(address: str, port: int) -> Any:
-    """The other way round: what connect() and sendto() take, its zone included."""
+    """Returns the socket address, its zone included, that connect() and sendto() take."""
     return socket.getaddrinfo(address.encode(), port, flags=socket.AI_NUMERICHOST)[0][4]
 
 
-def of_peer(connection: socket.socket) -> str:
+def peer_address(connection: socket.socket) -> str:
     """Returns the plain IP address of a connection's other end, with its zone."""
     address = connection.getpeername()
     return with_zone((plain(address[0]), *address[1:]))
 
 
-_SAYINGS = {
+_REASONS = {
     errno.ECONNREFUSED: "refused",
     errno.EHOSTUNREACH: "no route to it, or a firewall rejects it",
     errno.ENETUNREACH: "no route to it",
@@ -84,7 +84,7 @@ _SAYINGS = {
 
 
 def reach(host: Text, port: Port, wait_seconds: Seconds) -> str:
-    """Empty where a connection is taken within so many seconds, else why not, in a few words.
+    """Connects to a port; returns an empty text, or why it failed, in a few words.
 
     The connection is closed at once and nothing is sent.
     """
@@ -95,5 +95,5 @@ def reach(host: Text, port: Port, wait_seconds: Seconds) -> str:
     except socket.gaierror:
         return "the name does not resolve"
     except OSError as error:
-        return _SAYINGS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+        return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
     return ""

@@ -1,6 +1,6 @@
-"""Messages and their answers: n bytes out in one write, 4 bytes back, and the times that it takes.
+"""Times messages and their answers: n bytes out in one write, 4 bytes back.
 
-A message is 8 bytes that tell its length and n bytes of payload. The next is sent when the last is
+A message is its length in 8 bytes and n bytes of payload. The next is sent when the last is
 answered, so that the time is a whole round trip.
 """
 
@@ -23,16 +23,16 @@ PART_BYTES = 1 << 20
 
 
 def message(ring: memoryview, size: int) -> bytearray:
-    """A message of so many bytes of payload, ready to be sent in one write."""
-    made = bytearray(LENGTH.pack(size))
-    while len(made) < LENGTH.size + size:
-        left = LENGTH.size + size - len(made)
-        made += payload.block(ring, len(made), min(left, payload.LONGEST_BLOCK_BYTES))
-    return made
+    """Builds a message of so many bytes of payload, ready to be sent in one write."""
+    content = bytearray(LENGTH.pack(size))
+    while len(content) < LENGTH.size + size:
+        missing = LENGTH.size + size - len(content)
+        content += payload.block(ring, len(content), min(missing, payload.LONGEST_BLOCK_BYTES))
+    return content
 
 
 def exchange(connection: socket.socket, sent: bytearray) -> float:
-    """Sends a message and waits for its answer; seconds. Raises EOFError or OSError."""
+    """Sends a message and awaits its answer; returns seconds. Raises EOFError or OSError."""
     began = time.monotonic()
     connection.sendall(sent)
     await_answer(connection)
@@ -40,7 +40,7 @@ def exchange(connection: socket.socket, sent: bytearray) -> float:
 
 
 def exchange_in_two(connection: socket.socket, sent: bytearray) -> float:
-    """The same as a program does it that writes the head and the body apart; see exchange."""
+    """Does as exchange, but writes the length and the payload separately, as some programs do."""
     body = memoryview(sent)
     began = time.monotonic()
     connection.sendall(body[: LENGTH.size])
@@ -50,13 +50,13 @@ def exchange_in_two(connection: socket.socket, sent: bytearray) -> float:
 
 
 def await_answer(connection: socket.socket) -> None:
-    """Waits for the answer to a message. Raises EOFError where another comes, or the end."""
-    got = connection.recv(len(ANSWER))
-    while got != ANSWER:
-        more = connection.recv(len(ANSWER) - len(got)) if len(got) < len(ANSWER) else b""
-        if not more:
+    """Waits for the answer to a message. Raises EOFError where it is wrong or missing."""
+    reply = connection.recv(len(ANSWER))
+    while reply != ANSWER:
+        part = connection.recv(len(ANSWER) - len(reply)) if len(reply) < len(ANSWER) else b""
+        if not part:
             raise EOFError("no answer to a message")
-        got += more
+        reply += part
 
 
 def answer(connection: socket.socket) -> None:
@@ -66,58 +66,58 @@ def answer(connection: socket.socket) -> None:
     """
     buffer = memoryview(bytearray(PART_BYTES))
     while True:
-        got = connection.recv_into(buffer)
-        while 0 < got < LENGTH.size:
-            more = connection.recv_into(buffer[got:])
-            got = got + more if more else 0
-        if not got:
+        count = connection.recv_into(buffer)
+        while 0 < count < LENGTH.size:
+            added = connection.recv_into(buffer[count:])
+            count = count + added if added else 0
+        if not count:
             return
         (size,) = LENGTH.unpack_from(buffer)
         if size > MOST_MESSAGE_BYTES:
             raise ValueError(f"a message has at most {MOST_MESSAGE_BYTES} bytes, not {size}")
-        left = LENGTH.size + size - got
-        while left > 0:
-            got = connection.recv_into(buffer, min(left, PART_BYTES))
-            if not got:
+        missing = LENGTH.size + size - count
+        while missing > 0:
+            count = connection.recv_into(buffer, min(missing, PART_BYTES))
+            if not count:
                 return
-            left -= got
+            missing -= count
         connection.sendall(ANSWER)
 
 
 DECADES = tuple(10**power for power in range(7))
-"""1 byte to 1 MB: the sizes that are told."""
-LEAST = 5
-"""Times of each median."""
+"""Message sizes that are reported: 1 byte to 1 MB."""
+LEAST_TIMES = 5
+"""Timings that a median needs."""
 LEAST_OF_P95 = 20
 PERCENTILES = ((50, 2), (90, 10), (99, 100))
-"""Percent, and how many times there have to be to tell it."""
+"""Percent, and the timings that such a percentile needs."""
 
 
 @dataclass
 class Times:
-    """Times of one kind of exchange."""
+    """Timings of one kind of exchange, seconds."""
 
     one: List[float] = field(default_factory=list)
     two: List[float] = field(default_factory=list)
-    """Of two exchanges, the second right after the first."""
+    """Timings of two exchanges, the second right after the first."""
 
     @property
     def median(self) -> float:
-        """Of one exchange, seconds."""
+        """Median seconds of one exchange."""
         return statistics.median(self.one)
 
 
 def quick(times: List[float]) -> float:
-    """The lowest eighth's last: what disturbs an exchange makes it longer, never shorter."""
+    """Returns the highest of the lowest eighth: disturbances only make an exchange longer."""
     return sorted(times)[len(times) // 8]
 
 
 def table(by_size: Dict[int, Times], by_trips: Dict[Tuple[int, int], List[float]]) -> List[Details]:
-    """A row for each decade, way and count of round trips that was timed LEAST times.
+    """Builds a row for each decade, kind of connection and count of round trips.
 
-    by_size: on the warm connection; by_trips: of cold ones, by size and round trips. Returns
-    message_bytes, round_trips, connection ("cold", "warm"), seconds (the median), low_seconds,
-    high_seconds, count, and of 20 times or more p95_seconds.
+    by_size: timings on the warm connection; by_trips: on cold ones, by size and round trips. A row
+    has message_bytes, round_trips, connection ("cold", "warm"), seconds (the median), low_seconds,
+    high_seconds, count, and from 20 timings on p95_seconds.
     """
     rows = []
     for size in sorted(by_size):
@@ -128,7 +128,7 @@ def table(by_size: Dict[int, Times], by_trips: Dict[Tuple[int, int], List[float]
                 rows.append(_row(size, trips, "cold", cold))
         times = by_size[size]
         rows.append(_row(size, 1, "warm", times.one))
-        if len(times.two) >= LEAST:
+        if len(times.two) >= LEAST_TIMES:
             rows.append(_row(size, 2, "warm", times.two))
     return rows
 
@@ -149,14 +149,14 @@ def _row(size: int, round_trips: int, connection: str, times: List[float]) -> De
 
 
 def _percentile(times: List[float], percent: int) -> float:
-    """The time that so many percent of them do not exceed (nearest rank)."""
+    """Returns the time that so many percent of them do not exceed (nearest rank)."""
     return sorted(times)[-(-percent * len(times) // 100) - 1]
 
 
 def percentiles(times: List[float]) -> Details:
-    """p50_seconds, p90_seconds and p99_seconds, those that there are times enough for; count."""
-    told: Details = {"count": len(times)}
-    for percent, least in PERCENTILES:
-        if len(times) >= least:
-            told[f"p{percent}_seconds"] = _percentile(times, percent)
-    return told
+    """Returns count, and p50_seconds, p90_seconds and p99_seconds where the times suffice."""
+    details: Details = {"count": len(times)}
+    for percent, needed in PERCENTILES:
+        if len(times) >= needed:
+            details[f"p{percent}_seconds"] = _percentile(times, percent)
+    return details

@@ -1,6 +1,6 @@
-"""The data connections of one transfer at one end: a thread each, and what they have moved.
+"""The data connections of one transfer at one end: a thread each, and their byte counts.
 
-A thread does nothing else than send or receive: beside it only the watch runs, which sleeps.
+A thread does nothing but send or receive; the only other one samples the counts, and sleeps.
 """
 
 from __future__ import annotations
@@ -21,64 +21,64 @@ from probes.files import payload
 from probes.sockets.tcp_info import LINUX_OPTIONS, WHOLE
 
 REGION_BYTES = 128 << 10
-"""Of payload, over and over, as iperf3 does: it stays in a core's cache, where 4 MiB cost a tenth
-of the throughput, and repeats beyond the 64 KiB that LZ4, LZO and deflate look back (not zstd)."""
+"""Payload that is sent repeatedly, as iperf3 does: it stays in a core's cache (4 MiB cost a tenth
+of the throughput), and repeats beyond the 64 KiB that LZ4, LZO and deflate look back (not zstd)."""
 MOST_BLOCKS = 4096
-"""That are sent before the payload begins again: few enough to be made beforehand."""
+"""Blocks before the payload repeats: few enough to be made beforehand."""
 GROUP_BYTES = 16 << 10
-"""That small buffers are sent and counted in."""
+"""Size of a group of small buffers, which are sent and counted together."""
 STACK_BYTES = 256 << 10
-"""Of a thread: 64 of the system's own size would be more memory than a probe may have."""
+"""Stack of a thread: 64 of the system's default size exceed a probe's memory limit."""
 RELEASE_SECONDS = 30.0
 GATHER_SECONDS = 0.0005
 LEAST_GATHERED_BYTES, MOST_GATHERED_BYTES = 64 << 10, 1 << 20
-"""Below the first (1 Gbit/s has less) nothing is changed; nor is more gathered than an eighth of
-the receive buffer, so that neither the offered window nor the buffer's own growth changes."""
+"""Limits of `Flow.gather`: it does nothing below the first (1 Gbit/s has less), and never gathers
+more than an eighth of the receive buffer: the offered window and the buffer's growth stay."""
 _SO_MAX_PACING_RATE, _MOST_PACED = 47, 2**32 - 2
-"""Of asm-generic/socket.h; bytes per second of a connection, where more is no limit."""
+"""Option of asm-generic/socket.h, and its highest limit of a connection, bytes per second."""
 
 
 @dataclass
 class Flow:
-    """Connections at work."""
+    """Data connections of one transfer, and their counts."""
 
     connections: List[socket.socket]
-    moved: List[int] = field(default_factory=list)
+    totals: List[int] = field(default_factory=list)
     """Payload bytes by connection, as the application counts them."""
     calls: List[int] = field(default_factory=list)
     """send(), sendfile() or recv() calls by connection."""
     gathered: List[int] = field(default_factory=list)
-    """Bytes by connection that are let come before its reader is woken; see gather."""
+    """Bytes by connection that arrive before its reader is woken; see gather."""
     first: threading.Event = field(default_factory=threading.Event)
-    """A connection has ended: from here on fewer of them share the path."""
+    """Set once a connection has ended: from then on fewer of them share the path."""
     ended: threading.Event = field(default_factory=threading.Event)
-    """All have."""
+    """Set once all have ended."""
     released: threading.Event = field(default_factory=threading.Event)
-    """Until then the threads stay: one that is gone tells nobody how busy it was."""
+    """Set when the threads may end: the CPU time of an ended thread cannot be read."""
     errors: List[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     running: int = 0
 
     def __post_init__(self) -> None:
-        self.moved = [0] * len(self.connections)
+        self.totals = [0] * len(self.connections)
         self.calls = [0] * len(self.connections)
         self.gathered = [0] * len(self.connections)
 
     def run(self, move: Any, *arguments: Any) -> None:
         """Starts one thread a connection: move(flow, index, *arguments)."""
         self.running = len(self.connections)
-        before = threading.stack_size(STACK_BYTES)
+        previous = threading.stack_size(STACK_BYTES)
         try:
             for index in range(len(self.connections)):
                 work = (move, index, *arguments)
                 threading.Thread(target=self._guard, args=work, daemon=True).start()
         finally:
-            threading.stack_size(before)
+            threading.stack_size(previous)
 
     def _guard(self, move: Any, index: int, *arguments: Any) -> None:
         try:
             move(self, index, *arguments)
-        except Exception as error:  # whatever it is, it ends the transfer and is told
+        except Exception as error:  # any error ends the transfer and is reported
             self.errors.append(str(error) or type(error).__name__)
         with self.lock:
             self.running -= 1
@@ -89,7 +89,7 @@ class Flow:
         self.released.wait(RELEASE_SECONDS)
 
     def pace(self, bytes_per_second: float) -> None:
-        """Has the kernel send no faster, all connections together. RuntimeError: it cannot."""
+        """Limits the rate of all connections together. RuntimeError: the kernel cannot."""
         if not LINUX_OPTIONS:
             raise RuntimeError("this system cannot pace a TCP connection")
         each = min(_MOST_PACED, max(1, round(bytes_per_second / len(self.connections))))
@@ -97,7 +97,7 @@ class Flow:
             connection.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, struct.pack("=I", each))
 
     def gather(self, bytes_per_second: float) -> None:
-        """Wakes the receiving threads once in GATHER_SECONDS of a high rate, not at each segment.
+        """Has the receiving threads of a high rate woken once in GATHER_SECONDS, not per segment.
 
         The kernel wakes a reader for every few segments, MSG_WAITALL or not, and the core that
         delivers them pays for it (SO_RCVLOWAT; tcp_data_ready in net/ipv4/tcp_input.c).
@@ -113,29 +113,29 @@ class Flow:
                 self.gathered[index] = mark
 
     def stop(self, how: int = socket.SHUT_RDWR) -> None:
-        """Ends every connection's sending, or all of it, and wakes the threads that wait there."""
+        """Shuts every connection down, or its sending alone, and wakes the waiting threads."""
         for connection in self.connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(how)
 
-    def why(self) -> str:
-        """The first error, as the end of a sentence."""
+    def error_text(self) -> str:
+        """Returns the first error as the end of a sentence, or an empty text."""
         return f": {self.errors[0]}" if self.errors else ""
 
     @property
     def busiest(self) -> int:
-        """Index of the connection that moved most."""
-        return max(range(len(self.moved)), key=self.moved.__getitem__)
+        """Index of the connection that moved the most bytes."""
+        return max(range(len(self.totals)), key=self.totals.__getitem__)
 
 
 def send(flow: Flow, index: int, ring: memoryview, buffer_bytes: int, until: float) -> None:
     """Sends payload in buffers of a size until a moment of the monotonic clock."""
-    connection, moved, calls, now = flow.connections[index], flow.moved, flow.calls, time.monotonic
+    connection, sums, calls, now = flow.connections[index], flow.totals, flow.calls, time.monotonic
     count = max(1, min(MOST_BLOCKS, REGION_BYTES // buffer_bytes))
     region = _aligned(count * buffer_bytes)
     region[:] = ring[: count * buffer_bytes]
     blocks = [region[i * buffer_bytes : (i + 1) * buffer_bytes] for i in range(count)]
-    # Small buffers go in groups: what stands around a call would else cost as much as the call.
+    # Small buffers go in groups: else the loop around a call would cost as much as the call.
     size = max(1, GROUP_BYTES // buffer_bytes)
     groups = [blocks[i : i + size] for i in range(0, count, size)]
     put, total, number = connection.send, 0, 0
@@ -147,22 +147,22 @@ def send(flow: Flow, index: int, ring: memoryview, buffer_bytes: int, until: flo
                 for block in group:
                     total += put(block)
                     number += 1
-                moved[index] = total
+                sums[index] = total
                 calls[index] = number
         finally:
-            moved[index] = total
+            sums[index] = total
             calls[index] = number
 
 
 def _aligned(size_bytes: int) -> memoryview:
-    """Memory that begins at a page: the processor copies from and to it faster."""
+    """Allocates page-aligned memory: the processor copies from and to it faster."""
     return memoryview(mmap.mmap(-1, size_bytes))
 
 
 def payload_file(ring: memoryview, buffer_bytes: int) -> BinaryIO:
-    """A nameless file of whole buffers for send_file, in the page cache.
+    """Creates a nameless file of whole buffers for send_file, in the page cache.
 
-    On a disk, since the pages of one in memory (memfd_create) are single ones on most systems, and
+    It lies on a disk: a file in memory (memfd_create) has single pages on most systems, which
     cost more each.
     """
     size = max(buffer_bytes, payload.PERIOD_BYTES // buffer_bytes * buffer_bytes)
@@ -177,8 +177,8 @@ def payload_file(ring: memoryview, buffer_bytes: int) -> BinaryIO:
 
 
 def send_file(flow: Flow, index: int, file: BinaryIO, buffer_bytes: int, until: float) -> None:
-    """As send, but from a file's cached pages, which the kernel sends uncopied (sendfile(2))."""
-    connection, moved, calls, now = flow.connections[index], flow.moved, flow.calls, time.monotonic
+    """Sends a file's cached pages, which the kernel does not copy (sendfile(2)), until then."""
+    connection, sums, calls, now = flow.connections[index], flow.totals, flow.calls, time.monotonic
     to, come = connection.fileno(), file.fileno()
     size, total, number = os.fstat(come).st_size, 0, 0
     if not hasattr(os, "sendfile"):
@@ -187,13 +187,13 @@ def send_file(flow: Flow, index: int, file: BinaryIO, buffer_bytes: int, until: 
         while now() < until:
             total += os.sendfile(to, come, total % size, buffer_bytes)
             number += 1
-            moved[index] = total
+            sums[index] = total
             calls[index] = number
 
 
 @contextlib.contextmanager
 def _ending(connection: socket.socket, until: float) -> Iterator[None]:
-    """Tells the receiver the end; what goes wrong after it is no error: both ends stop by clock."""
+    """Ends the sending; ignores errors after `until`, since both ends stop by their clocks."""
     try:
         yield
         connection.shutdown(socket.SHUT_WR)
@@ -203,23 +203,23 @@ def _ending(connection: socket.socket, until: float) -> Iterator[None]:
 
 
 def receive(flow: Flow, index: int, buffer_bytes: int, copies: bool = True) -> None:
-    """Receives until the other end has no more.
+    """Receives until the other end closes.
 
-    copies: whether all of it is copied into this process; else the kernel acknowledges and drops
-    what it would copy (MSG_TRUNC, tcp(7)), where it can.
+    copies: whether the payload is copied into this process; else the kernel acknowledges and drops
+    it (MSG_TRUNC, tcp(7)), where it can.
     """
-    connection, moved, calls = flow.connections[index], flow.moved, flow.calls
+    connection, sums, calls = flow.connections[index], flow.totals, flow.calls
     buffer = _aligned(buffer_bytes)
     take, total, number = connection.recv_into, 0, 0
-    # The first bytes are told at once: a slow link would take long to fill a large buffer.
-    how = 0
+    # The first bytes are counted at once: a slow link would take long to fill a large buffer.
+    flags = 0
     while True:
-        got = take(buffer, 0, how)
-        # From here on the kernel fills all of it as bytes come (tcp_recvmsg): no call for each.
-        how = WHOLE if copies or not LINUX_OPTIONS else WHOLE | socket.MSG_TRUNC
-        if not got:
+        count = take(buffer, 0, flags)
+        # From here on a call returns when the buffer is full (tcp_recvmsg), not for each segment.
+        flags = WHOLE if copies or not LINUX_OPTIONS else WHOLE | socket.MSG_TRUNC
+        if not count:
             return
-        total += got
+        total += count
         number += 1
-        moved[index] = total
+        sums[index] = total
         calls[index] = number

@@ -1,4 +1,4 @@
-"""Sends numbered datagrams at a pace; receives them until the last, and gives account of them."""
+"""Sends numbered datagrams at a limited rate; receives them until the last, and counts them."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from probes.system.waiting import CLOCK
 
 MOST_PAYLOAD_BYTES = 65_000
 HELLOS = 3
-"""Short ones before the first: where they alone arrive, the path drops long ones."""
+"""Short datagrams before the first: where only they arrive, the path drops long ones."""
 TICK_SECONDS = 0.001
-"""Between two bursts: what came due meanwhile goes out at once."""
+"""Time between two bursts: what came due meanwhile goes out at once."""
 MOST_BURST_SECONDS = 0.002
-"""A sender that was kept from sending for longer does not make up for it: a shallow queue on the
-path would be filled by our own haste."""
+"""A sender that was delayed for longer does not catch up: that burst would fill a shallow queue
+on the path."""
 LOOK_SECONDS = 0.05
-"""Between two looks at the control connection."""
-TELLS = ("sent_bytes_per_second", "pace_ratio")
-"""What the sender knows alone."""
+"""Time between two looks at the control connection."""
+SENDER_KEYS = ("sent_bytes_per_second", "pace_ratio")
+"""Keys that only the sender knows."""
 _BUFFERS = 256
-"""Of different content, one after the other: 370 kB repeat too rarely for a link's compression."""
+"""Different buffers, sent in turn: 370 kB repeat too rarely for a link's compression."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What is to be sent, at most."""
+    """Rate, size and time of the datagrams to send, at most."""
 
     bytes_per_second: float
-    """Of payload."""
+    """Payload rate."""
     payload_bytes: int
-    """Of a datagram."""
+    """Payload of a datagram."""
     seconds: float
 
     def planned(self, payload_bytes: int) -> int:
-        """Datagrams of that size in the whole time."""
+        """Returns the count of datagrams of that size in the whole time."""
         return int(self.bytes_per_second * self.seconds / payload_bytes)
 
 
@@ -55,20 +55,22 @@ class Sender:
 
     meeting: Meeting
     pace: Pace
-    made: socket.socket
+    udp: socket.socket
     token: bytes
     payload_bytes: int = 0
 
-    def agree(self, more: Optional[Details] = None) -> None:
+    def agree(self, extra: Optional[Details] = None) -> None:
         """Tells the receiver how many there will be at most, and waits until it is ready."""
-        fits = datagrams.largest_payload_bytes(self.made)
+        fits = datagrams.largest_payload_bytes(self.udp)
         self.payload_bytes = min(self.pace.payload_bytes, fits or MOST_PAYLOAD_BYTES)
         planned = self.pace.planned(self.payload_bytes)
-        self.meeting.tell({**(more or {}), "planned": planned, "payload_bytes": self.payload_bytes})
+        self.meeting.tell(
+            {**(extra or {}), "planned": planned, "payload_bytes": self.payload_bytes}
+        )
         self.meeting.hear(port.CONNECT_SECONDS)
 
     def run(self) -> Details:
-        """Sends; what was sent, and how well it kept the pace.
+        """Sends; returns sent (datagrams), sent_bytes_per_second and pace_ratio.
 
         Raises EOFError where the control connection is closed meanwhile.
         """
@@ -78,7 +80,7 @@ class Sender:
         buffers = _buffers(size)
         number = 0
         for _ in range(HELLOS):
-            datagrams.send(self.made, bytearray(datagrams.hello(self.token)))
+            datagrams.send(self.udp, bytearray(datagrams.hello(self.token)))
         began = now = due = last = CLOCK.now()
         until, look = began + self.pace.seconds, began
         while number < planned and now < until:
@@ -93,7 +95,7 @@ class Sender:
             due = max(due, now - MOST_BURST_SECONDS)
             buffer = buffers[number % _BUFFERS]
             HEADER.pack_into(buffer, 0, self.token, number, time.monotonic_ns())
-            if datagrams.send(self.made, buffer):
+            if datagrams.send(self.udp, buffer):
                 number += 1
                 last = now
                 due += gap
@@ -111,17 +113,17 @@ class Sender:
 
 
 def _buffers(size: int) -> List[bytearray]:
-    """Datagrams of incompressible content, their headers to be filled in."""
+    """Returns datagrams of incompressible content, their headers to be filled in."""
     ring = payload.ring(secrets.token_bytes(16))
     return [bytearray(payload.block(ring, index * size, size)) for index in range(_BUFFERS)]
 
 
 INTERVAL_SECONDS = 0.1
-"""Between two samples."""
+"""Time between two samples."""
 FIRST_SECONDS = 0.01
-"""Between two looks for the first arrival."""
+"""Time between two looks for the first arrival."""
 SILENCE_SECONDS = 0.3
-"""After the sender's end, what has not come for so long is lost."""
+"""Silence after the sender's end, after which missing datagrams count as lost."""
 
 
 @dataclass
@@ -130,7 +132,7 @@ class Receiver:
 
     meeting: Meeting
     pace: Pace
-    made: socket.socket
+    udp: socket.socket
     token: bytes
     plan: Details
     tally: Tally = field(init=False)
@@ -139,7 +141,7 @@ class Receiver:
     latest: Tuple[float, int] = (0.0, 0)
     """Moment of the last new datagram, and payload of all new ones."""
     sent: Optional[int] = None
-    """How many there were, once the sender has told."""
+    """Count of datagrams sent, once the sender has reported it."""
     sender: Details = field(default_factory=dict)
     errors: List[str] = field(default_factory=list)
     closing: bool = False
@@ -152,11 +154,11 @@ class Receiver:
         if not HEADER.size <= self.payload_bytes <= self.pace.payload_bytes:
             raise ValueError("a plan of another run")
         self.tally = Tally(int(self.plan["planned"]))
-        self.dropped_before = datagrams.dropped(self.made)
+        self.dropped_before = datagrams.count_drops(self.udp)
         threading.Thread(target=self._guard, daemon=True).start()
 
     def watch(self) -> Generator[Sample, None, None]:
-        """Samples from the first arrival to a Last; the payload of the first opens the window.
+        """Yields samples from the first arrival to a Last; the first datagram opens the window.
 
         Raises EOFError where the control connection is closed meanwhile.
         """
@@ -166,21 +168,21 @@ class Receiver:
             while not self.ended.is_set():
                 if time.monotonic() > deadline:
                     raise RuntimeError("the datagrams did not end in time")
-                if self.sent is None and self._told_within(
+                if self.sent is None and self._is_readable_within(
                     INTERVAL_SECONDS if opened else FIRST_SECONDS
                 ):
                     self.sender = self.meeting.hear(port.CONNECT_SECONDS)
                     self.sent = int(self.sender["sent"])
-                    if not 0 <= self.sent <= self.tally.most:
+                    if not 0 <= self.sent <= self.tally.planned:
                         raise RuntimeError("more datagrams were sent than agreed on")
                 elif self.sent is not None:
                     self.ended.wait(INTERVAL_SECONDS)
-                moment, moved = self.latest
+                moment, received_bytes = self.latest
                 if self.tally.unique and not opened:
                     opened = True
                     yield Sample(0.0, 0)
                 elif opened and self.sent is None:
-                    yield Sample(moment - self.first, moved - self.payload_bytes)
+                    yield Sample(moment - self.first, received_bytes - self.payload_bytes)
         finally:
             self.closing = True
             self.ended.wait(10 * datagrams.WAIT_SECONDS)
@@ -194,24 +196,24 @@ class Receiver:
                 f"{arrived} with {self.payload_bytes} bytes, though those with {HEADER.size} "
                 "bytes do: the path drops larger ones"
             )
-        moment, moved = self.latest
-        yield Last(moment - self.first, moved - self.payload_bytes)
+        moment, received_bytes = self.latest
+        yield Last(moment - self.first, received_bytes - self.payload_bytes)
 
-    def _told_within(self, seconds: float) -> bool:
+    def _is_readable_within(self, seconds: float) -> bool:
         """Whether the control connection has something to read, or is closed."""
         return bool(select.select([self.meeting.control], [], [], seconds)[0])
 
-    def told(self) -> Details:
-        """What became of them all."""
-        drops = datagrams.dropped(self.made)
+    def describe(self) -> Details:
+        """Returns datagrams.account's figures, the sender's, and the receive buffer's size."""
+        drops = datagrams.count_drops(self.udp)
         if drops is not None and self.dropped_before is not None:
             drops = (drops - self.dropped_before) & 0xFFFFFFFF
         sent = self.sent or 0
         return {
             **account(self.tally, sent, drops),
-            **{name: self.sender[name] for name in TELLS},
+            **{name: self.sender[name] for name in SENDER_KEYS},
             "payload_bytes": self.payload_bytes,
-            "receive_buffer_bytes": self.made.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+            "receive_buffer_bytes": self.udp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
         }
 
     def _guard(self) -> None:
@@ -223,24 +225,24 @@ class Receiver:
             self.ended.set()
 
     def _receive(self) -> None:
-        made, tally, token, size = self.made, self.tally, self.token, self.payload_bytes
+        udp, tally, token, size = self.udp, self.tally, self.token, self.payload_bytes
         buffer = bytearray(size + 1)
-        moved, quiet_since = 0, time.monotonic()
+        received_bytes, quiet_since = 0, time.monotonic()
         while not self.closing:
-            got, arrived_ns = datagrams.receive(made, buffer)
-            if got < 0:
+            length, arrived_ns = datagrams.receive(udp, buffer)
+            if length < 0:
                 quiet = time.monotonic() - quiet_since > SILENCE_SECONDS
                 if self.sent is not None and (quiet or tally.unique >= self.sent):
                     return
                 continue
             sent_by, number, sent_ns = HEADER.unpack_from(buffer)
-            if got != size or sent_by != token:
-                known = sent_by == token and number == datagrams.HELLO
-                self.greeted = self.greeted or known
+            if length != size or sent_by != token:
+                is_hello = sent_by == token and number == datagrams.HELLO
+                self.greeted = self.greeted or is_hello
                 continue
             if tally.take(number, sent_ns, arrived_ns):
                 quiet_since = arrived_ns / 1e9
-                moved += size
+                received_bytes += size
                 if tally.unique == 1:
                     self.first = quiet_since
-                self.latest = (quiet_since, moved)
+                self.latest = (quiet_since, received_bytes)

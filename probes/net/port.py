@@ -1,9 +1,9 @@
 """The data port of a session: open to whoever knows its nonce, and to nobody else.
 
-A meeting is one control connection, over which the request and what the responder saw travel, and
+A meeting is one control connection, which carries the request and the responder's figures, and
 any number of data connections, which carry payload and nothing else. A connection that does not
-present the session's nonce within two seconds is closed and counts for nothing; where the session's
-peer is known, one from another host is closed at once.
+present the session's nonce within two seconds is closed; where the session's peer is known, one
+from another host is closed at once.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Unavailable
-from probes.net.callers import accepted
+from probes.net.callers import accept_peers
 from probes.sockets.tcp_info import wait_at_most
 
 CONNECT_SECONDS = 5.0
 HELLO_SECONDS = 2.0
 STALL_SECONDS = 10.0
-"""A connection that carries nothing for so long has failed."""
+"""Silence after which a connection has failed."""
 MOST_CONNECTIONS = 64
-"""Of one meeting."""
+"""Data connections of one meeting."""
 MOST_REQUEST_BYTES = 4096
-MOST_TOLD_BYTES = 4 << 20
+MOST_LINE_BYTES = 4 << 20
 MOST_LEVELS, MOST_DIGITS = 16, 64
-"""Of a message: arrays and objects inside each other, and characters of one number."""
+"""Limits of a message: nesting of arrays and objects, and characters of one number."""
 _NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
 _HELLO = struct.Struct("!8s32sIH")
 """Magic, nonce, number of the meeting, index of the connection in it."""
@@ -55,34 +55,34 @@ class Meeting:
     control: socket.socket
     connections: List[socket.socket]
     request: Details
-    """What the initiator asked for, plain JSON values; not to be trusted beyond its own session."""
+    """The initiator's request, plain JSON values; not to be trusted beyond its own session."""
     unread: bytearray = field(default_factory=bytearray)
-    """What came behind the last line that was heard."""
+    """Bytes received after the last line that was read."""
 
-    def tell(self, told: Details) -> None:
-        """One line to the other end."""
-        self.control.sendall(json.dumps(told).encode() + b"\n")
+    def tell(self, message: Details) -> None:
+        """Sends a JSON line to the other end."""
+        self.control.sendall(json.dumps(message).encode() + b"\n")
 
     def hear(self, seconds: float) -> Details:
-        """One line from the other end.
+        """Receives a JSON line from the other end.
 
         Raises RuntimeError where that reports an error, EOFError where none comes in time.
         """
-        line = _read_line(self.control, seconds, MOST_TOLD_BYTES, self.unread)
+        line = _read_line(self.control, seconds, MOST_LINE_BYTES, self.unread)
         try:
-            told = _message(line)
+            message = _parse_message(line)
         except ValueError as error:
             raise RuntimeError(f"invalid message from the responder: {error}") from None
-        if "error" in told:
-            raise RuntimeError(f"error from the responder: {told['error']}")
-        return told
+        if "error" in message:
+            raise RuntimeError(f"error from the responder: {message['error']}")
+        return message
 
     def waits(self) -> bool:
-        """Whether something of the other end's is there to be heard."""
+        """Whether something from the other end can be read."""
         return b"\n" in self.unread or bool(select.select([self.control], [], [], 0)[0])
 
     def wait_for_close(self, seconds: float) -> None:
-        """Until the other end has closed the control connection, at most so long."""
+        """Waits until the other end closes the control connection, at most so long."""
         with contextlib.suppress(OSError):
             self.control.settimeout(seconds)
             self.control.recv(1)
@@ -94,14 +94,14 @@ class Meeting:
 
 
 Serve = Callable[[Meeting], None]
-"""The responder's half of one meeting; what it raises is told to the initiator."""
+"""The responder's half of one meeting; the initiator is told what it raises."""
 
 
 @contextmanager
-def opened(address: str, serve: Serve, receive_buffer_bytes: int = 0) -> Iterator[Endpoint]:
+def listen(address: str, serve: Serve, receive_buffer_bytes: int = 0) -> Iterator[Endpoint]:
     """Listens for one session; yields the port and the nonce that opens it.
 
-    address: this host's own to listen on; empty, or not one of its own: every address.
+    address: one of this host's to listen on; empty, or not one of this host's: every address.
     receive_buffer_bytes: SO_RCVBUF of each connection; 0: the system tunes it.
     """
     nonce = secrets.token_hex(16)
@@ -129,14 +129,14 @@ def meet(
     receive_buffer_bytes: int = 0,
     segment_bytes: int = 0,
 ) -> Meeting:
-    """The initiator's half: connected, let in, the request told and confirmed.
+    """Connects as the initiator, sends the request and awaits its confirmation.
 
     The buffers are SO_SNDBUF and SO_RCVBUF of the data connections; 0: the system tunes them.
-    segment_bytes: the MSS that their SYNs tell, to which both ends keep; 0: the system's.
+    segment_bytes: the MSS that their SYNs announce, to which both ends keep; 0: the system's.
 
     Raises:
         Unavailable: the port cannot be reached.
-        RuntimeError: the other end does not let us in.
+        RuntimeError: the other end refuses the connection.
     """
     number = secrets.randbits(32)
     options = {
@@ -144,18 +144,18 @@ def meet(
         (socket.SOL_SOCKET, socket.SO_RCVBUF): receive_buffer_bytes,
         (socket.IPPROTO_TCP, socket.TCP_MAXSEG): segment_bytes,
     }
-    made: List[socket.socket] = []
+    sockets: List[socket.socket] = []
     try:
-        made.append(_connect(peer, number, _CONTROL, {}))
-        made += [_connect(peer, number, index, options) for index in range(connections)]
-        meeting = Meeting(made[0], made[1:], request)
+        sockets.append(_connect(peer, number, _CONTROL, {}))
+        sockets += [_connect(peer, number, index, options) for index in range(connections)]
+        meeting = Meeting(sockets[0], sockets[1:], request)
         meeting.tell({"connections": connections, **request})
         read_exactly(meeting.control, 1, time.monotonic() + CONNECT_SECONDS)
     except (EOFError, ConnectionError):
-        _close(made)
+        _close(sockets)
         raise RuntimeError(f"{peer.host}: the data connection was closed before its end") from None
     except BaseException:
-        _close(made)
+        _close(sockets)
         raise
     return meeting
 
@@ -170,16 +170,16 @@ def _connect(
 ) -> socket.socket:
     connection: Optional[socket.socket] = None
     try:
-        family, _, _, _, where = socket.getaddrinfo(peer.host, peer.port, type=socket.SOCK_STREAM)[
+        family, _, _, _, target = socket.getaddrinfo(peer.host, peer.port, type=socket.SOCK_STREAM)[
             0
         ]
         connection = socket.socket(family, socket.SOCK_STREAM)
         connection.settimeout(CONNECT_SECONDS)
-        # Before the connect: the window scale is told in the SYN.
+        # Before the connect: the SYN announces the window scale.
         for (level, name), size_bytes in options.items():
             if size_bytes:
                 connection.setsockopt(level, name, size_bytes)
-        connection.connect(where)
+        connection.connect(target)
         connection.sendall(_HELLO.pack(_MAGIC, peer.nonce.encode(), number, index))
     except OSError as error:
         if connection is not None:
@@ -196,10 +196,10 @@ def _connect(
 def _listen(address: str, receive_buffer_bytes: int) -> socket.socket:
     if address:
         with contextlib.suppress(socket.gaierror):  # a link-local one has the client's zone
-            family, _, _, _, where = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
+            family, _, _, _, target = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
             listener = socket.socket(family, socket.SOCK_STREAM)
             try:
-                listener.bind(where)
+                listener.bind(target)
             except OSError:
                 # Behind an address translation the address that clients use is not the host's own.
                 listener.close()
@@ -215,7 +215,7 @@ def _listen(address: str, receive_buffer_bytes: int) -> socket.socket:
 
 
 def _waiting_for_calls(listener: socket.socket, receive_buffer_bytes: int) -> socket.socket:
-    # On the listener: what it accepts inherits it, and tells its window scale in the SYN's answer.
+    # On the listener: accepted connections inherit it, and the SYN-ACK announces the window scale.
     if receive_buffer_bytes:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
     listener.listen(_BACKLOG)
@@ -225,10 +225,10 @@ def _waiting_for_calls(listener: socket.socket, receive_buffer_bytes: int) -> so
 def _accept(listener: socket.socket, waiting: _Waiting) -> None:
     slots = threading.BoundedSemaphore(_MOST_WAITING)
     entering: Dict[socket.socket, bool] = {}
-    for connection in accepted(listener):
+    for connection in accept_peers(listener):
         if not slots.acquire(blocking=False):
-            # The one that has been silent for longest makes room; our own speaks at once.
-            with contextlib.suppress(StopIteration, KeyError, OSError):  # it had just spoken
+            # The longest silent connection makes room; one of the session's speaks at once.
+            with contextlib.suppress(StopIteration, KeyError, OSError):  # it has just spoken
                 oldest = next(iter(entering))
                 del entering[oldest]
                 oldest.shutdown(socket.SHUT_RDWR)
@@ -240,13 +240,13 @@ def _accept(listener: socket.socket, waiting: _Waiting) -> None:
 
 @dataclass
 class _Gathered:
-    """What has come of one meeting so far."""
+    """The connections of one meeting that have arrived so far."""
 
     control: Optional[socket.socket] = None
     request: Details = field(default_factory=dict)
     data: Dict[int, socket.socket] = field(default_factory=dict)
 
-    def whole(self) -> Optional[Meeting]:
+    def to_meeting(self) -> Optional[Meeting]:
         count = self.request.get("connections")
         if self.control is None or len(self.data) != count:
             return None
@@ -255,7 +255,7 @@ class _Gathered:
 
 @dataclass
 class _Waiting:
-    """Gathers the connections of each meeting."""
+    """Collects the connections of each meeting."""
 
     nonce: str
     serve: Serve
@@ -265,18 +265,18 @@ class _Waiting:
     def add(
         self, number: int, index: int, connection: socket.socket, request: Optional[Details]
     ) -> Optional[Meeting]:
-        """Takes a connection; with the last one, the whole meeting."""
+        """Adds a connection; returns the meeting once it is complete."""
         with self.lock:
             if number not in self.meetings and len(self.meetings) >= _MOST_MEETINGS:
                 # Meetings that were never completed: the oldest makes room.
-                left = self.meetings.pop(next(iter(self.meetings)))
-                _close([each for each in (left.control, *left.data.values()) if each])
+                oldest = self.meetings.pop(next(iter(self.meetings)))
+                _close([each for each in (oldest.control, *oldest.data.values()) if each])
             gathered = self.meetings.setdefault(number, _Gathered())
             if request is not None:
                 gathered.control, gathered.request = connection, request
             else:
                 gathered.data[index] = connection
-            meeting = gathered.whole()
+            meeting = gathered.to_meeting()
             if meeting is not None:
                 del self.meetings[number]
             return meeting
@@ -289,20 +289,20 @@ def _admit(
     waiting: _Waiting,
 ) -> None:
     try:
-        found = _hello(connection, waiting.nonce)
+        place = _read_hello(connection, waiting.nonce)
     except (OSError, EOFError):
-        found = None
+        place = None
     finally:
         stays = entering.pop(connection, False)
         slots.release()
-    if found is None or not stays:
+    if place is None or not stays:
         connection.close()
         return
-    number, index = found
+    number, index = place
     request = None
     if index == _CONTROL:
         try:
-            request = _message(_read_line(connection, CONNECT_SECONDS, MOST_REQUEST_BYTES))
+            request = _parse_message(_read_line(connection, CONNECT_SECONDS, MOST_REQUEST_BYTES))
         except (OSError, EOFError, ValueError):
             connection.close()
             return
@@ -312,12 +312,12 @@ def _admit(
         _serve(meeting, waiting.serve)
 
 
-def _hello(connection: socket.socket, nonce: str) -> Optional[Tuple[int, int]]:
-    """The meeting's number and the connection's in it; None: a stranger."""
+def _read_hello(connection: socket.socket, nonce: str) -> Optional[Tuple[int, int]]:
+    """Returns the meeting's number and the connection's index in it; None: a stranger."""
     hello = read_exactly(connection, _HELLO.size, time.monotonic() + HELLO_SECONDS)
-    magic, told, number, index = _HELLO.unpack(hello)
-    known = magic == _MAGIC and hmac.compare_digest(told, nonce.encode())
-    return (number, index) if known and (index < MOST_CONNECTIONS or index == _CONTROL) else None
+    magic, claimed, number, index = _HELLO.unpack(hello)
+    is_valid = magic == _MAGIC and hmac.compare_digest(claimed, nonce.encode())
+    return (number, index) if is_valid and (index < MOST_CONNECTIONS or index == _CONTROL) else None
 
 
 def _serve(meeting: Meeting, serve: Serve) -> None:
@@ -325,7 +325,7 @@ def _serve(meeting: Meeting, serve: Serve) -> None:
         meeting.control.sendall(b"\n")
         serve(meeting)
     except Exception as error:
-        # The initiator may be gone, and with it whoever would want to know.
+        # The initiator may have closed the connection.
         with contextlib.suppress(OSError):
             meeting.tell({"error": str(error) or type(error).__name__})
     finally:
@@ -333,36 +333,36 @@ def _serve(meeting: Meeting, serve: Serve) -> None:
 
 
 def read_exactly(connection: socket.socket, size: int, deadline: float) -> bytes:
-    """So many bytes. Raises EOFError where they are not there by then, of time.monotonic()."""
-    got = b""
-    while len(got) < size:
-        left = deadline - time.monotonic()
-        if left <= 0:
+    """Reads so many bytes. Raises EOFError after the deadline, of time.monotonic()."""
+    content = b""
+    while len(content) < size:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
             raise EOFError("too late")
-        got += _received(connection, size - len(got), left)
-    return got
+        content += _receive_part(connection, size - len(content), remaining)
+    return content
 
 
 def _read_line(
-    connection: socket.socket, seconds: float, most_bytes: int, got: Optional[bytearray] = None
+    connection: socket.socket, seconds: float, most_bytes: int, buffer: Optional[bytearray] = None
 ) -> bytes:
-    """Up to a line's end; got: what came of it before, and keeps what follows it."""
+    """Reads up to a line's end; buffer: bytes received before, and after it those that follow."""
     deadline = time.monotonic() + seconds
-    got = bytearray() if got is None else got
-    while b"\n" not in got:
-        left = deadline - time.monotonic()
-        if left <= 0:
+    buffer = bytearray() if buffer is None else buffer
+    while b"\n" not in buffer:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
             raise EOFError("too late")
-        if len(got) > most_bytes:
+        if len(buffer) > most_bytes:
             raise EOFError("a line without end")
-        got += _received(connection, 65536, left)
-    line = bytes(got[: got.index(b"\n") + 1])
-    del got[: len(line)]
+        buffer += _receive_part(connection, 65536, remaining)
+    line = bytes(buffer[: buffer.index(b"\n") + 1])
+    del buffer[: len(line)]
     return line
 
 
-def _received(connection: socket.socket, most_bytes: int, seconds: float) -> bytes:
-    """What comes next. Raises EOFError where the other end closes, or nothing comes in time."""
+def _receive_part(connection: socket.socket, most_bytes: int, seconds: float) -> bytes:
+    """Receives the next bytes. Raises EOFError where the other end closes, or after the time."""
     connection.settimeout(seconds)
     try:
         part = connection.recv(most_bytes)
@@ -373,15 +373,15 @@ def _received(connection: socket.socket, most_bytes: int, seconds: float) -> byt
     return part
 
 
-def _message(line: bytes) -> Details:
-    """The object in a line. Raises ValueError: none, nested too deep, or a number too long."""
+def _parse_message(line: bytes) -> Details:
+    """Parses a line's object. Raises ValueError: none, nested too deep, or a number too long."""
     steps = (1 if each in b"[{" else -1 for each in line.translate(None, _NO_BRACKETS))
     if max(accumulate(steps), default=0) > MOST_LEVELS:
         raise ValueError("nested too deep")
-    told = json.loads(line, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
-    if not isinstance(told, dict):
+    content = json.loads(line, parse_constant=_finite, parse_float=_finite, parse_int=_integer)
+    if not isinstance(content, dict):
         raise ValueError("no object")
-    return told
+    return content
 
 
 def _finite(text: str) -> float:
@@ -390,7 +390,7 @@ def _finite(text: str) -> float:
     return float(text)
 
 
-def _whole(text: str) -> int:
+def _integer(text: str) -> int:
     return int(text) if _finite(text) else 0
 
 

@@ -1,9 +1,10 @@
-"""What the kernel tells of a transfer's connections while they work: what has arrived, and more.
+"""Samples the kernel's figures of a transfer's connections: bytes arrived, tcp_info, buffers.
 
-It counts what arrived in order; what lies beyond a hole is counted in one leap when the hole is
-filled, and would seem to have come faster than the link: a count is whole only at a moment without
-a hole. Source: tcpi_bytes_received and tcpi_rcv_ooopack of include/uapi/linux/tcp.h,
-SK_MEMINFO_RMEM_ALLOC and SK_MEMINFO_RCVBUF of include/uapi/linux/sock_diag.h.
+The kernel counts what arrived in order; bytes beyond a hole (a lost segment) are added at once when
+the hole is filled, and would seem to have come faster than the link: a count is exact only at a
+moment without a hole. Source: tcpi_bytes_received and tcpi_rcv_ooopack of
+include/uapi/linux/tcp.h, SK_MEMINFO_RMEM_ALLOC and SK_MEMINFO_RCVBUF of
+include/uapi/linux/sock_diag.h.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from probes.sockets import limits, tcp_info
 from probes.sockets.limits import Glimpse
 
 TIE_SECONDS = 0.001
-"""A count that took longer to read is of no moment: the reader was kept waiting meanwhile."""
+"""Longest reading of a count; a slower one is repeated, as its moment is uncertain."""
 ATTEMPTS = 5
 _RECEIVED = struct.Struct("@Q"), 128
 _OUT_OF_ORDER = struct.Struct("@I"), 224
@@ -29,15 +30,15 @@ _SO_MEMINFO, _MEMINFO_BYTES = 55, 36
 
 @dataclass(frozen=True)
 class Count:
-    """What had arrived between two moments that are nearly one."""
+    """Bytes that had arrived at a moment, which lies between two clock readings."""
 
     before_seconds: float
     after_seconds: float
     """By the monotonic clock, around the reading."""
     moved_bytes: int
-    """In order, since the connections began."""
+    """Bytes in order since the connections began."""
     beyond_bytes: int
-    """At most so much more, that waits behind a hole; 0: there is none."""
+    """Upper bound of the bytes behind a hole; 0: there is no hole."""
     infos: Tuple[bytes, ...]
     """tcp_info of each connection."""
     unread: Tuple[int, ...]
@@ -45,17 +46,17 @@ class Count:
 
 
 class Arrivals:
-    """The counts of a flow that receives."""
+    """Counts the arrived bytes of a receiving flow."""
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
         self._whole_at: List[int] = [0] * len(flow.connections)
         """Segments out of order, by connection, when it was last known to have no hole."""
         self._since: List[Tuple[int, int]] = [(0, 0)] * len(flow.connections)
-        """Segments out of order, and the bytes in order when they were first seen to be so many."""
+        """Segments out of order, and the bytes in order when that count was first read."""
 
     def count(self) -> Count:
-        """What has arrived by now; read again where the reading took too long to be a moment."""
+        """Counts the bytes arrived by now; repeats a reading that took over TIE_SECONDS."""
         count = self._read()
         for _ in range(ATTEMPTS):
             if count.after_seconds - count.before_seconds <= TIE_SECONDS:
@@ -63,8 +64,8 @@ class Arrivals:
             count = self._read()
         return count
 
-    def whole(self, seconds: float) -> Count:
-        """The first count without a hole, or the last within so many seconds."""
+    def count_without_hole(self, seconds: float) -> Count:
+        """Returns the first count without a hole, or the last within so many seconds."""
         until = time.monotonic() + seconds
         count = self.count()
         while count.beyond_bytes and time.monotonic() < until:
@@ -73,125 +74,124 @@ class Arrivals:
         return count
 
     def _read(self) -> Count:
-        before = time.monotonic()
-        each = [self._of(index) for index in range(len(self._flow.connections))]
-        after = time.monotonic()
-        moved, beyond, infos, unread = zip(*each)
-        return Count(before, after, sum(moved), sum(beyond), infos, unread)
+        start = time.monotonic()
+        each = [self._read_one(index) for index in range(len(self._flow.connections))]
+        end = time.monotonic()
+        in_order, beyond, infos, unread = zip(*each)
+        return Count(start, end, sum(in_order), sum(beyond), infos, unread)
 
-    def _of(self, index: int) -> Tuple[int, int, bytes, int]:
-        """Of one connection: bytes in order, behind holes at most, tcp_info, bytes unread."""
+    def _read_one(self, index: int) -> Tuple[int, int, bytes, int]:
+        """Reads a connection: bytes in order, behind holes at most, tcp_info, bytes unread."""
         connection = self._flow.connections[index]
-        # What the application has read comes first: what it reads meanwhile is counted as unread.
-        moved = self._flow.moved[index]
+        # The application's count is read first: what it reads meanwhile is counted as unread.
+        read_bytes = self._flow.totals[index]
         info = tcp_info.raw(connection)
         if len(info) < _RECEIVED[1] + 8:
             waiting = tcp_info.unread_bytes(connection) or 0
-            return moved + waiting, 0, info, waiting
-        received, seen = _at(info, _RECEIVED), _at(info, _OUT_OF_ORDER)
-        # The kernel's own count: a call that fills a large buffer tells of its bytes at its end.
+            return read_bytes + waiting, 0, info, waiting
+        received, disordered = _read_field(info, _RECEIVED), _read_field(info, _OUT_OF_ORDER)
+        # From the kernel: the application counts a large buffer only once its call has filled it.
         unread = tcp_info.unread_bytes(connection) or 0
-        if seen == self._whole_at[index]:
+        if disordered == self._whole_at[index]:
             return received, 0, info, unread
-        if seen != self._since[index][0]:
-            self._since[index] = seen, received
+        if disordered != self._since[index][0]:
+            self._since[index] = disordered, received
         queued, room = _memory(connection)
         info = tcp_info.raw(connection)
-        received, again = _at(info, _RECEIVED), _at(info, _OUT_OF_ORDER)
-        # Nothing waits; or all has come since that any hole could have lain in: the window's span.
-        if again == seen and (not queued or received - self._since[index][1] >= room):
-            self._whole_at[index] = seen
+        received, again = _read_field(info, _RECEIVED), _read_field(info, _OUT_OF_ORDER)
+        # Nothing is queued; or a whole receive buffer has come since, which no hole can exceed.
+        if again == disordered and (not queued or received - self._since[index][1] >= room):
+            self._whole_at[index] = disordered
             return received, 0, info, unread
         queued, _ = _memory(connection)
         waiting = tcp_info.unread_bytes(connection) or 0
         return received, max(1, queued - waiting), info, unread
 
 
-def _at(info: bytes, field: Tuple[struct.Struct, int]) -> int:
-    """A field of tcp_info; 0 where the kernel's is too short for it."""
+def _read_field(info: bytes, field: Tuple[struct.Struct, int]) -> int:
+    """Returns a field of tcp_info; 0 where the kernel's is too short for it."""
     code, offset = field
     return int(code.unpack_from(info, offset)[0]) if offset + code.size <= len(info) else 0
 
 
 def _memory(connection: socket.socket) -> Tuple[int, int]:
-    """Of what has arrived and is not read, behind holes or not (no less than its payload); and
-    the receive buffer, which no window is longer than."""
-    told = connection.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO_BYTES)
-    queued, room = struct.unpack_from("=II", told)
+    """Returns the memory of what is queued unread, behind holes or not (no less than its payload),
+    and the size of the receive buffer, which no window exceeds."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO_BYTES)
+    queued, room = struct.unpack_from("=II", raw)
     return int(queued), int(room)
 
 
 LOOK_SECONDS = 0.02
 MOST_LOOKS = 3000
-"""Of one transfer; a longer one is looked at less often."""
+"""Looks at one transfer at most; a longer one is sampled less often."""
 _SUMMED = (
-    *("retransmitted_segments", "sent_bytes", "retransmitted_bytes"),
-    *("spurious_segments", "out_of_order_segments"),
-)
-"""Of all connections; the rest is of the one that moved most."""
+    "retransmitted_segments sent_bytes retransmitted_bytes spurious_segments out_of_order_segments"
+).split()
+"""Figures that are summed over all connections; the others are of the busiest one."""
 
 
 def spacing_seconds(seconds: float) -> float:
-    """Between two looks at a transfer of so many seconds."""
+    """Returns the time between two looks at a transfer of so many seconds."""
     return max(LOOK_SECONDS, seconds / MOST_LOOKS)
 
 
 @dataclass
 class Sampling:
-    """What was seen of each connection."""
+    """The samples of each connection's tcp_info and buffers."""
 
     flow: Flow
     began: float = field(default_factory=time.monotonic)
-    seen: List[Tuple[float, Sequence[bytes], Sequence[bytes], Sequence[int]]] = field(
+    looks: List[Tuple[float, Sequence[bytes], Sequence[bytes], Sequence[int]]] = field(
         default_factory=list
     )
-    """When, then by connection: tcp_info, what fills its buffers, bytes left unread."""
+    """Seconds since began, then by connection: tcp_info, SO_MEMINFO, bytes left unread."""
 
     def at_sender(self) -> None:
-        """One look at sockets that send."""
+        """Samples the sockets of a sender."""
         when = time.monotonic() - self.began
         infos = [tcp_info.raw(each) for each in self.flow.connections]
         memories = [tcp_info.raw_memory(each) for each in self.flow.connections]
-        self.seen.append((when, infos, memories, ()))
+        self.looks.append((when, infos, memories, ()))
 
     def at_receiver(self, count: Count) -> None:
-        """One look at sockets that receive, just counted."""
+        """Samples the sockets of a receiver, along with a count just made."""
         memories = [tcp_info.raw_memory(each) for each in self.flow.connections]
         when = count.after_seconds - self.began
-        # What the kernel gathers before it wakes the reader is not left by a slow one.
+        # What the kernel gathers before it wakes the reader is not due to a slow reader.
         pairs = zip(count.unread, self.flow.gathered)
         unread = [max(0, waiting - gathered) for waiting, gathered in pairs]
-        self.seen.append((when, count.infos, memories, unread))
+        self.looks.append((when, count.infos, memories, unread))
 
     def glimpses(self, index: int) -> List[Glimpse]:
-        """The looks at one connection."""
-        found = []
-        for when, infos, memories, unread in self.seen:
+        """Returns the samples of one connection."""
+        rows = []
+        for when, infos, memories, unread in self.looks:
             figures = tcp_info.decode(infos[index])
             figures.update(tcp_info.decode_memory(memories[index]))
             unsent: Any = figures.get("unsent_bytes")
-            found.append(Glimpse(when, figures, unread[index] if unread else None, unsent))
-        return found
+            rows.append(Glimpse(when, figures, unread[index] if unread else None, unsent))
+        return rows
 
     def of_sender(self) -> Details:
-        """limits.of_sender, of all connections together."""
-        each = [limits.of_sender(self.glimpses(index)) for index in range(len(self.flow.moved))]
-        told = _together(each, self.flow.busiest)
-        lost = limits.loss_ratio(told)
-        if lost is not None:
-            told["loss_ratio"] = lost
-        return told
+        """Returns limits.of_sender of all connections together."""
+        each = [limits.of_sender(self.glimpses(index)) for index in range(len(self.flow.totals))]
+        details = _sum_up(each, self.flow.busiest)
+        loss = limits.loss_ratio(details)
+        if loss is not None:
+            details["loss_ratio"] = loss
+        return details
 
     def of_receiver(self) -> Details:
-        """limits.of_receiver, of all connections together."""
-        each = [limits.of_receiver(self.glimpses(index)) for index in range(len(self.flow.moved))]
-        return _together(each, self.flow.busiest)
+        """Returns limits.of_receiver of all connections together."""
+        each = [limits.of_receiver(self.glimpses(index)) for index in range(len(self.flow.totals))]
+        return _sum_up(each, self.flow.busiest)
 
 
-def _together(each: Sequence[Details], busiest: int) -> Details:
-    told = dict(each[busiest])
+def _sum_up(each: Sequence[Details], busiest: int) -> Details:
+    details = dict(each[busiest])
     for name in _SUMMED:
-        known = [one[name] for one in each if name in one]
-        if known:
-            told[name] = sum(known)
-    return told
+        figures = [one[name] for one in each if name in one]
+        if figures:
+            details[name] = sum(figures)
+    return details

@@ -1,8 +1,8 @@
 """One transfer between two ends, memory to memory, by the receiver's count.
 
-The stages tcp, loopback, sweep and matrix are made of it. Its window opens at the receiver when
-the warm-up is over, and closes there when the time is over or the first stream ends: all streams
-run for all of it, nothing that is still under way is counted, and no clock but the receiver's is.
+The stages tcp, loopback, sweep and matrix use it. Its window opens at the receiver after the
+warm-up, and closes there when the time is over or the first stream ends: all streams run for all
+of it, nothing that is still under way is counted, and only the receiver's clock is used.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ from probes.net import port
 from probes.net.flow import Flow
 from probes.net.port import Meeting
 from probes.net.sampling import Arrivals, Sampling, spacing_seconds
-from probes.net.windows import drained
+from probes.net.windows import run_to_end
 from probes.sockets import limits, tcp_info
 
 VERBS = ("push", "pull")
 INTERVAL_SECONDS = 0.1
-"""Between two samples at least: shorter ones show bursts of the path and not its rate."""
+"""Shortest time between two samples: a shorter one shows bursts of the path, not its rate."""
 MAX_WARM_UP_SECONDS = 2.0
 WARM_UP_RATIO = 0.35
 ENOUGH_SECONDS = 2.4
-"""To measure: a run that has more needs it for a long path's slow start."""
+"""Time to measure that suffices: the rest of a longer run is for a long path's slow start."""
 WHOLE_RATIO = 0.1
-"""Of the time, in which a moment without a hole is waited for where the window opens or closes."""
+"""Share of the time to wait for a moment without a hole where the window opens or closes."""
 LEAST_RATIO = 0.25
-"""Of the time: a window that is shorter shows a burst and not a rate."""
+"""Shortest window as a share of the time: a shorter one shows a burst, not a rate."""
 DRAIN_SECONDS = 0.1
-"""What is still under way then is let through for so long: it would be in the next step's way."""
+"""Wait after the window for what is under way, which would disturb the next step."""
 REASON_SECONDS = 0.5
 MOST_BUFFER_BYTES = 256 << 20
-"""Of all streams together: a probe has no more than twice of it."""
+"""Buffers of all streams together: a probe's memory limit is twice as much."""
 MOST_WINDOW_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What one transfer is like."""
+    """The settings of one transfer."""
 
     verb: str = "push"
     """push: the initiator sends; pull: it receives."""
     streams: int = 1
     buffer_bytes: int = 256 << 10
-    """Of each send and receive call, at most payload.LONGEST_BLOCK_BYTES."""
+    """Size of each send and receive call, at most payload.LONGEST_BLOCK_BYTES."""
     seconds: float = 2.0
-    """Its whole time, warm-up included."""
+    """The whole time, warm-up included."""
     window_bytes: int = 0
-    """SO_SNDBUF of the sender and SO_RCVBUF of the receiver, as asked for; 0: autotuned."""
+    """SO_SNDBUF of the sender and SO_RCVBUF of the receiver, as requested; 0: autotuned."""
     zero_copy: bool = False
     """Whether the sender's kernel takes the payload from a file in memory without copying it."""
     bytes_per_second: float = 0.0
-    """The sender's kernel paces all streams together to it; 0: as fast as it goes."""
+    """Rate to which the sender's kernel paces all streams together; 0: unlimited."""
     copies: bool = False
-    """Whether the receiver copies the payload out of its kernel, as whoever uses it has to."""
+    """Whether the receiver copies the payload out of its kernel, as any program that uses it."""
 
     def __post_init__(self) -> None:
         if self.verb not in VERBS or not 0 < self.streams <= port.MOST_CONNECTIONS:
@@ -82,34 +82,32 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Moved:
-    """What a transfer came to.
+class Transfer:
+    """The figures of a finished transfer.
 
-    Each end tells of its own window, by its own clock: `seconds`; `moved_bytes` and the `calls`
+    Each end describes its own window, by its own clock: `seconds`; `moved_bytes` and the `calls`
     that carried them; `seconds_per_call`, of one stream; `granted_bytes`, SO_SNDBUF or SO_RCVBUF
-    as the kernel keeps it at the end (Linux: twice what was asked for); `cpu_seconds`, of all
-    cores that this host may use, by whomever, interrupts included; `user_seconds` and
-    `system_seconds`, the CPU time of the process that moves the payload. What is not known is
-    absent.
+    as the kernel reports it at the end (Linux: twice the requested size); `cpu_seconds` of all
+    processes and interrupts on the cores that this host may use; `user_seconds` and
+    `system_seconds`, the CPU time of the process that moves the payload. Unknown ones are absent.
     """
 
     samples: Tuple[Sample, ...]
-    """From (0.0, 0), where the warm-up ends, to a Last; the receiver's."""
+    """The receiver's, from (0.0, 0), where the warm-up ends, to a Last."""
     sender: Details
     receiver: Details
     limits: Details
-    """limits.step_details()."""
     congestion_control: Optional[str]
-    """Of the sending socket."""
+    """Algorithm of the sending socket."""
     rtt_unloaded_seconds: Optional[float]
-    """The least round trip of the sender's connections before any payload."""
+    """The shortest round trip of the sender's connections before any payload."""
 
 
 def respond(
     address: str, most_seconds: float, window_bytes: int = 0
 ) -> AbstractContextManager[Endpoint]:
     """Answers transfers of up to most_seconds and one window each until closed; see port.opened."""
-    # Made before anybody waits: a CPU quota can stretch it to seconds.
+    # Made before a peer waits for it: a CPU quota can stretch it to seconds.
     ring = _ring()
 
     def serve(meeting: Meeting) -> None:
@@ -121,10 +119,10 @@ def respond(
             raise ValueError(f"this session's window is {window_bytes} bytes")
         _respond(meeting, shape, ring)
 
-    return port.opened(address, serve, window_bytes)
+    return port.listen(address, serve, window_bytes)
 
 
-def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Moved]:
+def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Transfer]:
     """Moves payload for the shape's seconds; yields the receiver's samples.
 
     Raises Unavailable where the port cannot be reached, RuntimeError where the transfer breaks.
@@ -145,7 +143,7 @@ def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Moved]:
         meeting.close()
     samples, sender, receiver = halves
     name = sender.pop("congestion_control", None)
-    return Moved(
+    return Transfer(
         tuple(samples),
         sender,
         receiver,
@@ -157,7 +155,7 @@ def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Moved]:
 
 @functools.lru_cache(maxsize=1)
 def _ring() -> memoryview:
-    """This process's payload: a sweep has dozens of transfers, each of which begins at once."""
+    """Returns this process's payload, made once: a sweep has dozens of transfers."""
     return payload.ring(secrets.token_bytes(16))
 
 
@@ -169,7 +167,7 @@ def _push(
 ) -> Generator[Sample, None, Halves]:
     began = time.monotonic()
     sending = _Sending(flow, shape, ring)
-    told: Details = {}
+    reply: Details = {}
     under_way = shape.streams * max(shape.buffer_bytes, flows.GROUP_BYTES)
     passing = [Sample(0.0, 0)]
     yield passing[0]
@@ -181,46 +179,46 @@ def _push(
         except StopIteration as end:
             sender: Details = end.value
             break
-        if "samples" not in told and meeting.waits():
-            told = meeting.hear(port.STALL_SECONDS)
-            if "sample" in told:
-                passing += _samples([told["sample"]])
-                sent = sum(flow.moved) + under_way
+        if "samples" not in reply and meeting.waits():
+            reply = meeting.hear(port.STALL_SECONDS)
+            if "sample" in reply:
+                passing += _samples([reply["sample"]])
+                sent = sum(flow.totals) + under_way
                 _check(passing[-2:], sent, 0.0, time.monotonic() - began)
                 yield passing[-1]
     until = time.monotonic() + shape.seconds + port.STALL_SECONDS
-    while "samples" not in told:
-        told = meeting.hear(until - time.monotonic())
-    samples = _samples(told.pop("samples"))
-    # An honest one's window is all behind the warm-up, but for its patience at both ends.
-    least = (shape.seconds - _warm_up_seconds(shape)) / 4
-    _check(samples, sum(flow.moved), least, time.monotonic() - began)
+    while "samples" not in reply:
+        reply = meeting.hear(until - time.monotonic())
+    samples = _samples(reply.pop("samples"))
+    # An honest receiver's window begins after the warm-up, but for its patience at both ends.
+    shortest = (shape.seconds - _warm_up_seconds(shape)) / 4
+    _check(samples, sum(flow.totals), shortest, time.monotonic() - began)
     samples[-1] = Last(samples[-1].elapsed_seconds, samples[-1].moved_bytes)
     if samples[: len(passing)] != passing:
         raise RuntimeError("the receiver's samples are not those that it told before")
     yield from samples[len(passing) :]
-    return samples, sender, told
+    return samples, sender, reply
 
 
-def _samples(told: List[List[float]]) -> List[Sample]:
-    return [Sample(float(elapsed), int(moved)) for elapsed, moved in told]
+def _samples(pairs: List[List[float]]) -> List[Sample]:
+    return [Sample(float(elapsed), int(total)) for elapsed, total in pairs]
 
 
-def _check(samples: List[Sample], sent_bytes: int, least: float, most: float) -> None:
-    """RuntimeError for a receiver's that run backwards, or exceed what we sent or its seconds."""
+def _check(samples: List[Sample], sent_bytes: int, shortest: float, longest: float) -> None:
+    """Raises RuntimeError for samples that run backwards, or exceed the bytes sent or the time."""
     pairs = list(zip(samples, samples[1:]))
     times = all(one.elapsed_seconds < other.elapsed_seconds for one, other in pairs)
     if not (pairs and times and all(one.moved_bytes <= other.moved_bytes for one, other in pairs)):
         raise RuntimeError("the receiver's samples are none")
     if samples[-1].moved_bytes > sent_bytes:
         raise RuntimeError("the receiver reports more bytes than were sent")
-    if not least <= samples[-1].elapsed_seconds <= most:
+    if not shortest <= samples[-1].elapsed_seconds <= longest:
         raise RuntimeError("the receiver reports another time than it was sent to")
 
 
 def _pull(meeting: Meeting, flow: Flow, shape: Shape) -> Generator[Sample, None, Halves]:
     samples: List[Sample] = []
-    receiving = _receiving(flow, shape)
+    receiving = _receive(flow, shape)
     while True:
         try:
             with _reason(meeting):
@@ -237,7 +235,7 @@ def _pull(meeting: Meeting, flow: Flow, shape: Shape) -> Generator[Sample, None,
 
 @contextlib.contextmanager
 def _reason(meeting: Meeting) -> Iterator[None]:
-    """Where the transfer breaks at this end, the responder may say why."""
+    """Raises the responder's reason, if any, where the transfer breaks at this end."""
     try:
         yield
     except RuntimeError:
@@ -247,12 +245,12 @@ def _reason(meeting: Meeting) -> Iterator[None]:
 
 
 def _respond(meeting: Meeting, shape: Shape, ring: memoryview) -> None:
-    """The responder's half; what it saw goes back over the control connection."""
+    """Does the responder's half; its figures go back over the control connection."""
     flow = Flow(meeting.connections)
     try:
         if shape.verb == "push":
             samples: List[List[float]] = []
-            receiving = _receiving(flow, shape)
+            receiving = _receive(flow, shape)
             while True:
                 try:
                     sample = next(receiving)
@@ -266,8 +264,8 @@ def _respond(meeting: Meeting, shape: Shape, ring: memoryview) -> None:
         else:
             for each in meeting.connections if shape.window_bytes else ():
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, shape.window_bytes)
-            meeting.tell(drained(_Sending(flow, shape, ring).watch()))
-        # This host's usage is read before the initiator leaves: the threads are to be in it.
+            meeting.tell(run_to_end(_Sending(flow, shape, ring).watch()))
+        # This host's usage is read before the initiator closes: it includes the threads.
         flow.stop()
         meeting.wait_for_close(port.STALL_SECONDS)
     finally:
@@ -281,23 +279,23 @@ def _warm_up_seconds(shape: Shape) -> float:
 
 
 class _Window:
-    """The span that one end tells of, from its making to `told`."""
+    """The window that one end describes, from its creation to `measure`."""
 
     def __init__(self, flow: Flow, option: int) -> None:
         self._flow, self._option = flow, option
         self._began = time.monotonic()
         self.looks = Sampling(flow, self._began)
         self._cores, self._times = read_cores(), os.times()
-        self._moved, self._calls = sum(flow.moved), sum(flow.calls)
+        self._moved, self._calls = sum(flow.totals), sum(flow.calls)
 
-    def told(self) -> Details:
-        """As Moved describes it."""
+    def measure(self) -> Details:
+        """Returns the figures that Transfer describes."""
         flow = self._flow
         seconds = time.monotonic() - self._began
         calls = sum(flow.calls) - self._calls
-        told: Details = {
+        details: Details = {
             "seconds": seconds,
-            "moved_bytes": sum(flow.moved) - self._moved,
+            "moved_bytes": sum(flow.totals) - self._moved,
             "calls": calls,
             "granted_bytes": flow.connections[flow.busiest].getsockopt(
                 socket.SOL_SOCKET, self._option
@@ -305,22 +303,22 @@ class _Window:
         }
         cores = busy_cores(self._cores, read_cores())
         if cores is not None:
-            told["cpu_seconds"] = cores * seconds
-        told.update(process_seconds(self._times))
+            details["cpu_seconds"] = cores * seconds
+        details.update(process_seconds(self._times))
         if calls:
-            told["seconds_per_call"] = seconds * len(flow.connections) / calls
-        return told
+            details["seconds_per_call"] = seconds * len(flow.connections) / calls
+        return details
 
 
 class _Sending:
-    """The sending end, at work from its making; its warm-up is over then."""
+    """The sending end; its creation starts it and waits for the end of the warm-up."""
 
     def __init__(self, flow: Flow, shape: Shape, ring: memoryview) -> None:
         self._flow, self._shape = flow, shape
         rtts = [tcp_info.read(each).get("min_rtt_seconds") for each in flow.connections]
         self._rtts = [each for each in rtts if each is not None]
         for each in flow.connections:
-            # As in any bulk copy: a short rest of one call goes with the next, and not as a packet.
+            # As in any bulk copy: a short rest of one call goes with the next, not as a packet.
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         if shape.bytes_per_second:
             flow.pace(shape.bytes_per_second)
@@ -334,65 +332,65 @@ class _Sending:
         self._window = _Window(flow, socket.SO_SNDBUF)
 
     def watch(self) -> Generator[None, None, Details]:
-        """Yields at each look until its time is over; what its kernel knows of who limited it."""
-        flow, looks = self._flow, self._window.looks
+        """Yields at each sample until the time is over; returns the window's figures."""
+        flow, sampling = self._flow, self._window.looks
         spacing = spacing_seconds(self._shape.seconds)
         while not flow.first.is_set():
-            looks.at_sender()
+            sampling.at_sender()
             yield
-            left = self._until - time.monotonic()
-            if left <= 0 or flow.first.wait(min(left, spacing)):
+            remaining = self._until - time.monotonic()
+            if remaining <= 0 or flow.first.wait(min(remaining, spacing)):
                 break
         name = tcp_info.congestion_control(flow.connections[flow.busiest])
-        told: Details = self._window.told()
-        # A call that waits for room would hold on beyond the time.
+        details: Details = self._window.measure()
+        # A call that waits for room in the buffer would outlast the time.
         flow.stop(socket.SHUT_WR)
         flow.ended.wait(port.STALL_SECONDS)
         if self._file:
             self._file.close()
         if flow.errors:
-            raise RuntimeError(f"the transfer failed{flow.why()}")
+            raise RuntimeError(f"the transfer failed{flow.error_text()}")
         if name:
-            told["congestion_control"] = name
+            details["congestion_control"] = name
         if self._rtts:
-            told["rtt_unloaded_seconds"] = min(self._rtts)
-        return {**told, "seen": looks.of_sender()}
+            details["rtt_unloaded_seconds"] = min(self._rtts)
+        return {**details, "seen": sampling.of_sender()}
 
 
-def _receiving(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
-    """The receiving end: samples of what has arrived, read or not; returns as Moved describes."""
+def _receive(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
+    """Receives; yields samples of what has arrived, read or not; returns the window's figures."""
     flow.run(flows.receive, shape.buffer_bytes, shape.copies)
     deadline = time.monotonic() + shape.seconds + port.STALL_SECONDS
-    while not any(flow.moved):
+    while not any(flow.totals):
         if flow.ended.wait(0.001) or time.monotonic() > deadline:
-            raise RuntimeError(f"no payload arrived{flow.why()}")
+            raise RuntimeError(f"no payload arrived{flow.error_text()}")
     closing = time.monotonic() + shape.seconds
     arrivals, patience = Arrivals(flow), WHOLE_RATIO * shape.seconds
     flow.first.wait(_warm_up_seconds(shape))
-    flow.gather(sum(flow.moved) / (time.monotonic() - closing + shape.seconds))
-    opened = arrivals.whole(patience)
+    flow.gather(sum(flow.totals) / (time.monotonic() - closing + shape.seconds))
+    opened = arrivals.count_without_hole(patience)
     base = opened.moved_bytes + opened.beyond_bytes
     window = _Window(flow, socket.SO_RCVBUF)
     yield Sample(0.0, 0)
-    moved, sampled, spacing = 0, opened.before_seconds, spacing_seconds(shape.seconds)
+    moved_bytes, sampled, spacing = 0, opened.before_seconds, spacing_seconds(shape.seconds)
     while not flow.first.wait(max(0.0, min(spacing, closing - time.monotonic()))):
         if time.monotonic() >= closing:
             break
         count = arrivals.count()
         window.looks.at_receiver(count)
-        whole = not count.beyond_bytes and count.moved_bytes >= base + moved
-        if whole and count.after_seconds - sampled >= INTERVAL_SECONDS:
-            moved, sampled = count.moved_bytes - base, count.after_seconds
-            yield Sample(sampled - opened.before_seconds, moved)
-    closed = arrivals.whole(0.0 if flow.first.is_set() else patience)
-    told = window.told()
-    moved = max(moved, closed.moved_bytes - base)
+        is_exact = not count.beyond_bytes and count.moved_bytes >= base + moved_bytes
+        if is_exact and count.after_seconds - sampled >= INTERVAL_SECONDS:
+            moved_bytes, sampled = count.moved_bytes - base, count.after_seconds
+            yield Sample(sampled - opened.before_seconds, moved_bytes)
+    closed = arrivals.count_without_hole(0.0 if flow.first.is_set() else patience)
+    details = window.measure()
+    moved_bytes = max(moved_bytes, closed.moved_bytes - base)
     if flow.errors:
-        raise RuntimeError(f"the transfer failed{flow.why()}")
-    if not moved:
+        raise RuntimeError(f"the transfer failed{flow.error_text()}")
+    if not moved_bytes:
         raise RuntimeError("nothing arrived after the warm-up")
     seconds = closed.after_seconds - opened.before_seconds
     if seconds < LEAST_RATIO * shape.seconds:
         raise RuntimeError(f"the transfer ended {seconds:.3f} s after its warm-up")
-    yield Last(seconds, moved)
-    return {**told, "seen": window.looks.of_receiver()}
+    yield Last(seconds, moved_bytes)
+    return {**details, "seen": window.looks.of_receiver()}

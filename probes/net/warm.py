@@ -1,11 +1,11 @@
-"""Messages on one warm connection, and on a connection each: how long they may be, what they take.
+"""Times messages of many sizes on one warm connection, and on a new connection each.
 
-A path of any rate and length has to do with the same few seconds: sizes are chosen so that each is
-timed often enough, and the longest shows the bandwidth where there is time for that.
+A path of any rate and length gets the same few seconds: sizes are chosen so that each is timed
+often enough, and the longest shows the bandwidth where there is time for that.
 
-Cold: what the handshake, slow start and the close add. The responder takes them on a port of its
-own, beside the session's: being let in by that one would be a part of the time. The token goes with
-the first message, in the same write.
+Cold connections add the handshake, slow start and the close. The responder accepts them on a port
+of their own: the session port's admission would be a part of the time. The token goes with the
+first message, in the same write.
 """
 
 from __future__ import annotations
@@ -25,20 +25,17 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from probes.core.records import Details
 from probes.files import payload
 from probes.net import exchange, fit, port
-from probes.net.callers import accepted
-from probes.net.exchange import DECADES, LEAST, Times
+from probes.net.callers import accept_peers
+from probes.net.exchange import DECADES, LEAST_TIMES, Times
 
-SIZES = (
-    *(1, 10, 100, 1000, 3000, 10_000, 30_000, 100_000, 300_000),
-    *(1_000_000, 3_000_000, 10_000_000, 30_000_000),
-)
-"""Of the fit: few below a segment, which all take the same."""
+SIZES = 1, 10, 100, *(digit * 10**power for power in range(3, 8) for digit in (1, 3))
+"""Message sizes of the fit, up to 30 MB: few below a segment, which all take the same time."""
 FIRST_GROWN_BYTES = 1000
 """Shorter ones are always tried: none of them takes longer than the path's round trip."""
 LONG_ENOUGH, TELLING = 32, 4
-"""Times n1/2: a message of so many bytes gets 97 % of the bandwidth; 80 %."""
+"""Multiples of n1/2: messages that long get 97 % and 80 % of the bandwidth."""
 SPLIT_BYTES = 100
-"""Of the body that is written apart from its head: both fit into one segment."""
+"""Payload that is written apart from its length: both fit into one segment."""
 
 MOST_PINGS = 2000
 MOST_OF_A_SIZE = 100
@@ -47,14 +44,14 @@ UNTIMED = 3
 MOST_WARM_UPS = 6
 STABLE_RATIO = 0.05
 FLAT_RATIO = 1.1
-"""Of the latency: a message that takes no more shows nothing of the bandwidth yet."""
+"""Multiple of the latency: a faster message shows nothing of the bandwidth yet."""
 GROW_SHARE, FURTHER_SHARE = 0.5, 0.15
-"""Of the stage's time, for the warm-up with the longest message and its window: of those that the
-table and the bandwidth need, and of those that show the bandwidth better."""
+"""Shares of the stage's time for the warm-up with the longest message and its window: for sizes
+that the table and the bandwidth need, and for those that show the bandwidth better."""
 WINDOW_SHARE, SIZES_SHARE, PING_SHARE, SPLIT_SHARE = 0.1, 0.15, 0.1, 0.05
-"""Of that time as well; the cold connections get what is left."""
+"""Further shares of that time; the cold connections get the rest."""
 GRACE_SECONDS = 10.0
-"""After the stage's time, the most that what is under way may take."""
+"""Longest time after the stage's end that an exchange under way may take."""
 
 
 @dataclass
@@ -66,52 +63,56 @@ class Warm:
     began: float = field(default_factory=time.monotonic)
     ring: memoryview = field(default_factory=lambda: payload.ring(secrets.token_bytes(16)))
 
-    def left(self) -> float:
-        """Seconds of the stage's time."""
+    def remaining_seconds(self) -> float:
+        """Returns the seconds that remain of the stage's time."""
         return self.began + self.seconds - time.monotonic()
 
-    def late(self) -> bool:
-        """Whether even what is under way has to end."""
-        return self.left() < -GRACE_SECONDS
+    def is_late(self) -> bool:
+        """Whether the grace after the stage's time is over as well."""
+        return self.remaining_seconds() < -GRACE_SECONDS
 
     def message(self, size: int) -> bytearray:
-        """A message, made before it is timed."""
+        """Builds a message, which is not to be timed."""
         return exchange.message(self.ring, size)
 
     def exchange(self, sent: bytearray) -> float:
-        """One exchange, seconds."""
+        """Sends a message and awaits its answer; returns seconds."""
         return exchange.exchange(self.connection, sent)
 
-    def times(self, size: int, seconds: float, most: int = MOST_OF_A_SIZE) -> Times:
-        """Exchanges of a size for so long: LEAST at least, unless it is late."""
+    def times(self, size: int, seconds: float, limit: int = MOST_OF_A_SIZE) -> Times:
+        """Times exchanges of a size for so long: at least LEAST_TIMES, unless it is late."""
         sent, times = self.message(size), Times()
         until = time.monotonic() + seconds
-        while not self.late():
-            if len(times.one) >= LEAST and (time.monotonic() > until or len(times.one) >= most):
+        while not self.is_late():
+            if len(times.one) >= LEAST_TIMES and (
+                time.monotonic() > until or len(times.one) >= limit
+            ):
                 break
             began = time.monotonic()
             times.one.append(self.exchange(sent))
-            if len(times.two) < most // 2:
+            if len(times.two) < limit // 2:
                 times.one.append(self.exchange(sent))
                 times.two.append(time.monotonic() - began)
         return times
 
 
 def grow(warm: Warm) -> Tuple[int, Dict[int, float]]:
-    """The longest message to time, its connection warmed up for it, and what each size took.
+    """Warms the connection up with longer and longer messages.
 
-    Long enough that the bandwidth shows, and short enough for the time that there is.
+    Returns the longest size to time, chosen by the bandwidth and the time, and each size's seconds.
     """
     one = warm.message(1)
-    latency = min(warm.exchange(one) for _ in range(LEAST))
+    latency = min(warm.exchange(one) for _ in range(LEAST_TIMES))
     expected: Dict[int, float] = {1: latency}
     began = time.monotonic()
     longest, seconds, n_half = 1, latency, 0.0
     for size in (each for each in SIZES if each >= FIRST_GROWN_BYTES):
         further = latency + max(0.0, seconds - latency) * size / longest
         telling = size <= max(DECADES[-1], TELLING * n_half)
-        left = began + (GROW_SHARE if telling else FURTHER_SHARE) * warm.seconds - time.monotonic()
-        if size > FIRST_GROWN_BYTES and (LEAST + UNTIMED) * further > left:
+        budget = (
+            began + (GROW_SHARE if telling else FURTHER_SHARE) * warm.seconds - time.monotonic()
+        )
+        if size > FIRST_GROWN_BYTES and (LEAST_TIMES + UNTIMED) * further > budget:
             break
         sent = warm.message(size)
         seconds = warm.exchange(sent)
@@ -124,45 +125,44 @@ def grow(warm: Warm) -> Tuple[int, Dict[int, float]]:
             break
     sent = warm.message(longest)
     for _ in range(MOST_WARM_UPS):
-        before, seconds = seconds, warm.exchange(sent)
+        previous, seconds = seconds, warm.exchange(sent)
         expected[longest] = min(seconds, expected[longest])
-        if abs(seconds - before) <= STABLE_RATIO * before or warm.left() < 0:
+        if abs(seconds - previous) <= STABLE_RATIO * previous or warm.remaining_seconds() < 0:
             break
     return longest, expected
 
 
-def afforded(longest: int, expected: Dict[int, float], seconds: float) -> List[int]:
-    """Sizes below the longest that the time allows, the decades first; from long to short."""
+def choose_sizes(longest: int, expected: Dict[int, float], seconds: float) -> List[int]:
+    """Returns sizes below the longest that the time allows, decades first; from long to short."""
     shorter = [size for size in SIZES if 1 < size < longest]
     latency = expected[1]
-    chosen: List[int] = []
-    left = seconds
+    sizes: List[int] = []
+    remaining = seconds
     for size in sorted(shorter, key=lambda each: (each not in DECADES, -each)):
-        needed = LEAST * expected.get(size, latency)
-        if needed <= left or len(chosen) < fit.LEAST_SIZES - 2:
-            chosen.append(size)
-            left -= needed
-    return sorted(chosen, reverse=True)
+        needed = LEAST_TIMES * expected.get(size, latency)
+        if needed <= remaining or len(sizes) < fit.LEAST_SIZES - 2:
+            sizes.append(size)
+            remaining -= needed
+    return sorted(sizes, reverse=True)
 
 
 def nagle(warm: Warm) -> Optional[Details]:
-    """Head and body in two writes, held back by Nagle until the head is acknowledged (RFC 896).
-
-    The other end delays that for 40 ms or more, in the hope of an answer to send along (RFC 1122).
+    """Times length and payload in two writes: Nagle holds the second until the first is
+    acknowledged (RFC 896), which the other end delays for 40 ms or more (RFC 1122).
     """
     sent = warm.message(SPLIT_BYTES)
     plain: List[float] = []
     split: List[float] = []
     until = time.monotonic() + SPLIT_SHARE * warm.seconds
-    while not warm.late():
+    while not warm.is_late():
         plain.append(warm.exchange(sent))
         warm.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         split.append(exchange.exchange_in_two(warm.connection, sent))
         warm.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         many = len(split) >= MOST_OF_SPLIT or time.monotonic() > until
-        if len(split) >= LEAST and many:
+        if len(split) >= LEAST_TIMES and many:
             break
-    if len(split) < LEAST:
+    if len(split) < LEAST_TIMES:
         return None
     seconds, plain_seconds = statistics.median(split), statistics.median(plain)
     return {
@@ -177,13 +177,13 @@ def nagle(warm: Warm) -> Optional[Details]:
 ROUND_TRIPS = (0, 1, 2)
 USUAL_SEGMENT_BYTES = 1460
 SEGMENTS_AT_FIRST = 10
-"""What a new connection sends before it hears from the other end (RFC 6928)."""
+"""Initial congestion window in segments (RFC 6928)."""
 KEEP_SECONDS = 2.0
 _TOKEN_BYTES = 32
 _ACCEPTING = 8
 """Threads that wait for connections: starting one would be a part of the time."""
 _TOKEN_SECONDS = 0.2
-"""For the rest of a token whose beginning is there: it comes in one segment."""
+"""Time for the rest of a token whose beginning is there: it comes in one segment."""
 
 Trips = Tuple[int, int]
 """Message bytes, round trips."""
@@ -191,15 +191,15 @@ Trips = Tuple[int, int]
 
 @dataclass(frozen=True)
 class Cold:
-    """Where connections are taken that carry a few messages each."""
+    """The responder's port for connections that carry a few messages each."""
 
     host: str
     port: int
     token: bytes
 
     def seconds(self, sent: bytearray, round_trips: int) -> float:
-        """A new connection, messages one after the other, and its close. Raises as exchange."""
-        family, _, _, _, where = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[
+        """Times connect, messages one after the other, and close. Raises as exchange."""
+        family, _, _, _, target = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[
             0
         ]
         first = self.token + sent if round_trips else self.token
@@ -207,28 +207,28 @@ class Cold:
         with socket.socket(family, socket.SOCK_STREAM) as connection:
             connection.settimeout(port.CONNECT_SECONDS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.connect(where)
+            connection.connect(target)
             connection.settimeout(port.STALL_SECONDS)
             connection.sendall(first)
-            for at in range(round_trips):
-                if at:
+            for trip in range(round_trips):
+                if trip:
                     connection.sendall(sent)
                 exchange.await_answer(connection)
         return time.monotonic() - began
 
 
 @contextmanager
-def taking_cold(beside: socket.socket) -> Iterator[Tuple[int, str]]:
-    """Takes cold connections on the address of another connection; yields port and token."""
+def accept_cold(connection: socket.socket) -> Iterator[Tuple[int, str]]:
+    """Accepts cold connections on the address of another connection; yields port and token."""
     token = secrets.token_hex(_TOKEN_BYTES // 2)
-    listener = socket.socket(beside.family, socket.SOCK_STREAM)
+    listener = socket.socket(connection.family, socket.SOCK_STREAM)
     try:
-        host, _, *scope = beside.getsockname()
-        if beside.family == socket.AF_INET6:
+        host, _, *scope = connection.getsockname()
+        if connection.family == socket.AF_INET6:
             # The address may be one of IPv4 in the form of IPv6.
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         with contextlib.suppress(AttributeError, OSError):
-            # Who says nothing is not handed over, and holds no thread (tcp(7)).
+            # A client that sends nothing is not accepted, and occupies no thread (tcp(7)).
             seconds = math.ceil(port.HELLO_SECONDS)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, seconds)
         listener.bind((host, 0, *scope))
@@ -242,8 +242,8 @@ def taking_cold(beside: socket.socket) -> Iterator[Tuple[int, str]]:
 
 
 def _take(listener: socket.socket, token: bytes) -> None:
-    for connection in accepted(listener):
-        # A stranger, or an initiator that is gone: there is nobody to tell.
+    for connection in accept_peers(listener):
+        # A stranger, or an initiator that has closed: there is nobody to report to.
         with connection, contextlib.suppress(OSError, EOFError, ValueError):
             until = time.monotonic() + _TOKEN_SECONDS
             if hmac.compare_digest(port.read_exactly(connection, _TOKEN_BYTES, until), token):
@@ -252,43 +252,45 @@ def _take(listener: socket.socket, token: bytes) -> None:
                 exchange.answer(connection)
 
 
-def timed(
+def time_cold(
     warm: Warm, cold: Cold, expected: Dict[int, float], by_trips: Dict[Trips, List[float]]
 ) -> str:
     """Fills by_trips, by size and round trips; sizes that there is no time for are not in it.
 
-    expected: what the sizes to try take on the warm connection, which is kept from falling asleep.
-    The shortest first, then the longest: between them lies what can be foretold. Returns what broke
-    it off, the warm connection's times being good all the same; empty: nothing.
+    expected: seconds of the sizes to try on the warm connection, which is kept active. The shortest
+    comes first, then the longest: those between can be predicted. Returns the error that ended it,
+    the warm connection's times being valid all the same; empty: none.
     """
     sizes = sorted(expected)
     one = warm.message(1)
-    kept = time.monotonic()
-    for at, size in enumerate((*sizes[:1], *sizes[:0:-1])):
-        each = _foretold(size, expected)
-        if at and LEAST * each > warm.left():
+    last_exchange = time.monotonic()
+    for index, size in enumerate((*sizes[:1], *sizes[:0:-1])):
+        each = _predict(size, expected)
+        if index and LEAST_TIMES * each > warm.remaining_seconds():
             continue
-        until = time.monotonic() + max(0.0, warm.left()) / (len(sizes) - at)
+        until = time.monotonic() + max(0.0, warm.remaining_seconds()) / (len(sizes) - index)
         sent = warm.message(size)
         times: Dict[Trips, List[float]] = {(size, trips): [] for trips in ROUND_TRIPS}
         for count in range(MOST_OF_A_SIZE):
-            if warm.late() or (count >= LEAST and time.monotonic() + each > until):
+            if warm.is_late() or (count >= LEAST_TIMES and time.monotonic() + each > until):
                 break
             for trips in ROUND_TRIPS:
                 try:
                     times[size, trips].append(cold.seconds(sent, trips))
                 except (EOFError, OSError) as error:
                     return f"a second port of the responder does not answer: {error}"
-                if time.monotonic() - kept > KEEP_SECONDS:
-                    # The responder waits no longer than for an answer.
+                if time.monotonic() - last_exchange > KEEP_SECONDS:
+                    # The responder closes a warm connection that stays silent.
                     warm.exchange(one)
-                    kept = time.monotonic()
-        by_trips.update({key: told for key, told in times.items() if len(told) >= LEAST})
+                    last_exchange = time.monotonic()
+        by_trips.update(
+            {key: series for key, series in times.items() if len(series) >= LEAST_TIMES}
+        )
     return ""
 
 
-def _foretold(size: int, expected: Dict[int, float]) -> float:
-    """Seconds of three cold connections with 0, 1 and 2 round trips, slow start included."""
+def _predict(size: int, expected: Dict[int, float]) -> float:
+    """Predicts the seconds of three cold connections with 0, 1 and 2 round trips."""
     rounds, segments = 0, size / USUAL_SEGMENT_BYTES
     while segments > SEGMENTS_AT_FIRST:
         segments, rounds = segments / 2, rounds + 1

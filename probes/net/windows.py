@@ -1,4 +1,4 @@
-"""Which windows, streams and buffers to try, in which order, and which of them are enough; pure."""
+"""Chooses the windows, streams and buffers to try, their order, and those that suffice; pure."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ AUTOTUNED = 0
 """A window that the system chooses and grows; any other one switches its tuning off."""
 SMALLEST_BYTES, LARGEST_BYTES = 16 << 10, 4 << 20
 MOST_WINDOWS = 5
-"""Beside the autotuned one."""
+"""Windows beside the autotuned one."""
 STREAMS = (1, 2, 4, 8)
 ENOUGH_RATIO = 0.95
-"""Of the best: more window or more streams than that takes are not worth it."""
+"""Share of the best rate that suffices: more window or streams are not worth it."""
 GAIN_RATIO = 1.03
-"""Less than that is no gain; twice in a row, the surface is flat."""
+"""Smallest gain; where two in a row are smaller, the surface is flat."""
 LEAST_AGAIN_RATIO = 0.8
-"""A second run of the best that is slower than that was disturbed."""
+"""Share of the best rate below which its second run was disturbed."""
 
 Place = Tuple[int, int]
 """Window and streams of a cell."""
 
 
 def windows_for(bdp_bytes: float) -> Tuple[int, ...]:
-    """Windows to try on a path with such a bandwidth-delay product; autotuned first.
+    """Returns the windows to try on a path with such a bandwidth-delay product; autotuned first.
 
     They grow by the same factor (2 or more, a power of it) from 16 KiB until one holds twice the
     product, which leaves room for recovery from a loss; 4 MiB at most.
@@ -48,43 +48,43 @@ def windows_for(bdp_bytes: float) -> Tuple[int, ...]:
     factor = 2
     while SMALLEST_BYTES * factor ** (MOST_WINDOWS - 1) < top:
         factor *= 2
-    found = [SMALLEST_BYTES]
-    while found[-1] < top:
-        found.append(min(top, found[-1] * factor))
-    return (AUTOTUNED, *found)
+    windows = [SMALLEST_BYTES]
+    while windows[-1] < top:
+        windows.append(min(top, windows[-1] * factor))
+    return (AUTOTUNED, *windows)
 
 
-def following(
+def choose_next(
     windows: Sequence[int],
     streams: Sequence[int],
     cells: Mapping[Place, Details],
     broken: Container[Place] = (),
 ) -> Optional[Place]:
-    """The cell to measure next; None: what is left would show nothing new.
+    """Returns the cell to measure next; None: no other would show anything new.
 
-    The most telling ones first, since the time may be short: the autotuned window, which shows
+    The most telling ones come first, since the time may be short: the autotuned window, which shows
     what the path carries, then each window from the smallest up with the fewest streams, until two
     of them reach the best or one is granted no more than the one before it. Then more streams:
-    those first which by rate <= streams x window / RTT are nearest to the best, as the knee is
+    first those which by rate <= streams x window / RTT are nearest to the best, as the knee is
     among them. A row ends when twice in it more streams gained less than 3 %.
 
     cells: those measured so far, with bytes_per_second, and granted_bytes where known. broken:
-    those that gave nothing; none is tried again, and what they leave unknown comes last.
+    those that failed; none is tried again, and cells that nothing predicts come last.
     """
-    fewest, *more = sorted(set(streams))
+    fewest, *more_streams = sorted(set(streams))
     rows = sorted(set(windows))
-    for at, window in enumerate(rows):
-        if _ended(rows[:at], fewest, cells):
-            rows = rows[:at]
+    for index, window in enumerate(rows):
+        if _ended(rows[:index], fewest, cells):
+            rows = rows[:index]
             break
         if (window, fewest) not in cells and (window, fewest) not in broken:
             return window, fewest
     if not cells:
         return None
-    left = [
+    candidates = [
         (window, many)
         for window in rows
-        for many in more
+        for many in more_streams
         if (window, many) not in cells
         and (window, many) not in broken
         and not _flat(_row(window, many, cells))
@@ -93,12 +93,12 @@ def following(
 
     def nearness(place: Place) -> Tuple[float, int, int]:
         window, many = place
-        alone = cells.get((window, fewest))
-        expected = 0.0 if alone is None else _rate(alone) * many / fewest
-        off = abs(math.log(expected / best)) if expected > 0 and best > 0 else math.inf
-        return round(off, 3), many, window
+        single = cells.get((window, fewest))
+        expected = 0.0 if single is None else _rate(single) * many / fewest
+        distance = abs(math.log(expected / best)) if expected > 0 and best > 0 else math.inf
+        return round(distance, 3), many, window
 
-    return min(left, key=nearness, default=None)
+    return min(candidates, key=nearness, default=None)
 
 
 def _rate(cell: Details) -> float:
@@ -106,13 +106,13 @@ def _rate(cell: Details) -> float:
 
 
 def _row(window: int, below: int, cells: Mapping[Place, Details]) -> List[float]:
-    """Rates of a window's cells of fewer streams, in their order."""
-    known = sorted(place for place in cells if place[0] == window and place[1] < below)
-    return [_rate(cells[place]) for place in known]
+    """Returns the rates of a window's cells with fewer streams, in their order."""
+    places = sorted(place for place in cells if place[0] == window and place[1] < below)
+    return [_rate(cells[place]) for place in places]
 
 
 def _flat(rates: Sequence[float]) -> bool:
-    """Whether the last two gained nothing over what came before them."""
+    """Whether the last two rates gained nothing over the earlier ones."""
     return len(rates) > 2 and max(rates[-2:]) < GAIN_RATIO * max(rates[:-2])
 
 
@@ -120,16 +120,16 @@ def _ended(rows: Sequence[int], fewest: int, cells: Mapping[Place, Details]) -> 
     fixed = [window for window in rows if window != AUTOTUNED and (window, fewest) in cells]
     if len(fixed) < 2:
         return False
-    before, after = (cells[window, fewest].get("granted_bytes") for window in fixed[-2:])
-    if before is not None and after is not None and after <= before:
+    previous, latest = (cells[window, fewest].get("granted_bytes") for window in fixed[-2:])
+    if previous is not None and latest is not None and latest <= previous:
         return True
     best = max(_rate(each) for each in cells.values())
     return min(_rate(cells[window, fewest]) for window in fixed[-2:]) * GAIN_RATIO > best
 
 
-def _best(known: Iterable[Details], again_bytes_per_second: Optional[float]) -> float:
-    """The best rate, or that of its second run: the highest of many that scatter is too high."""
-    best = max(map(_rate, known))
+def _best(cells: Iterable[Details], again_bytes_per_second: Optional[float]) -> float:
+    """Returns the best rate or its second run's: the highest of scattered rates is too high."""
+    best = max(map(_rate, cells))
     if again_bytes_per_second is None:
         return best
     return max(LEAST_AGAIN_RATIO * best, min(best, again_bytes_per_second))
@@ -138,16 +138,16 @@ def _best(known: Iterable[Details], again_bytes_per_second: Optional[float]) -> 
 def knee(
     cells: Iterable[Details], again_bytes_per_second: Optional[float] = None
 ) -> Optional[Dict[str, int]]:
-    """The cheapest cell that reaches 95 % of the best: least streams x window, then least streams.
+    """Returns the cheapest cell with 95 % of the best rate: by streams x window, then streams.
 
-    An autotuned one where no window reaches it: what it took there is not chosen. None: no cells.
-    again_bytes_per_second: of the best cell's second run.
+    It is an autotuned one only where no fixed window reaches that rate. None: no cells.
+    again_bytes_per_second: the rate of the best cell's second run.
     """
-    known = list(cells)
-    if not known:
+    rows = list(cells)
+    if not rows:
         return None
-    best = _best(known, again_bytes_per_second)
-    enough = [each for each in known if _rate(each) >= ENOUGH_RATIO * best]
+    best = _best(rows, again_bytes_per_second)
+    enough = [each for each in rows if _rate(each) >= ENOUGH_RATIO * best]
     cheapest = min(enough, key=_cost)
     return {"window_bytes": cheapest["window_bytes"], "streams": cheapest["streams"]}
 
@@ -158,16 +158,16 @@ def _cost(cell: Details) -> Tuple[bool, int, int]:
 
 
 NOISE_RATIO = 0.9
-"""Enough as well where the fastest of a point's runs is, but not below this."""
+"""Share of the best rate that suffices where the fastest of a point's runs has ENOUGH_RATIO."""
 
 
 def smallest_buffer(
     points: Sequence[Details], again_bytes_per_second: Optional[float] = None
 ) -> Optional[int]:
-    """The smallest buffer_bytes that reaches 95 % of the best rate, or might; None: no points.
+    """Returns the smallest buffer_bytes that reaches 95 % of the best rate, or might, or None.
 
-    points: buffer_bytes, bytes_per_second, high_bytes_per_second. again_bytes_per_second: of the
-    best point's second run.
+    points: buffer_bytes, bytes_per_second, high_bytes_per_second. again_bytes_per_second: the rate
+    of the best point's second run.
     """
     if not points:
         return None
@@ -185,8 +185,8 @@ def _enough_buffer(point: Details, best: float) -> bool:
 T = TypeVar("T")
 
 
-def drained(running: Generator[Any, None, T]) -> T:
-    """Runs it to its end; what it returns."""
+def run_to_end(running: Generator[Any, None, T]) -> T:
+    """Runs a generator to its end; returns its result."""
     while True:
         try:
             next(running)

@@ -18,7 +18,7 @@ from probes.core.meaning import Address, Seconds
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Known, Last, Running, Stage, Turn
 from probes.net import exchange, fit, port, warm
-from probes.net.exchange import DECADES, LEAST, Times, percentiles, quick, table
+from probes.net.exchange import DECADES, LEAST_TIMES, Times, percentiles, quick, table
 from probes.net.port import Meeting
 from probes.net.warm import Cold, Trips, Warm
 from probes.sockets import tcp_info
@@ -67,11 +67,11 @@ def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
 
     def serve(meeting: Meeting) -> None:
         (connection,) = meeting.connections
-        with warm.taking_cold(connection) as (number, token):
+        with warm.accept_cold(connection) as (number, token):
             meeting.tell({"port": number, "token": token})
             exchange.answer(connection)
 
-    return port.opened(setting.address, serve)
+    return port.listen(setting.address, serve)
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
@@ -111,22 +111,22 @@ def _measure(own: Warm, beside: Cold) -> Running:
     longest, expected = warm.grow(own)
     largest = yield from _window(own, longest, warm.WINDOW_SHARE * own.seconds)
     by_size: Dict[int, Times] = {longest: largest}
-    wanted = warm.afforded(longest, expected, warm.SIZES_SHARE * own.seconds)
+    wanted = warm.choose_sizes(longest, expected, warm.SIZES_SHARE * own.seconds)
     # From long to short: the congestion window shrinks while it is not used.
     for size in wanted:
         by_size[size] = own.times(size, warm.SIZES_SHARE * own.seconds / len(wanted))
     pings = by_size[1] = own.times(1, warm.PING_SHARE * own.seconds, warm.MOST_PINGS)
-    if len(pings.one) < LEAST:
+    if len(pings.one) < LEAST_TIMES:
         raise RuntimeError(
             f"a request and response of 1 byte take {1000 * expected[1]:.0f} ms: out of time "
             "for more"
         )
     sockets = _socket_facts(own.connection)
     nagle = warm.nagle(own)
-    enough = {size: times for size, times in by_size.items() if len(times.one) >= LEAST}
+    enough = {size: times for size, times in by_size.items() if len(times.one) >= LEAST_TIMES}
     by_trips: Dict[Trips, List[float]] = {}
     medians = {s: times.median for s, times in enough.items() if s in DECADES}
-    why = warm.timed(own, beside, medians, by_trips)
+    why = warm.time_cold(own, beside, medians, by_trips)
     segment_bytes = int(sockets.get("segment_bytes", 0))
     told = {
         "fit": fit.fit([(size, quick(times.one)) for size, times in enough.items()], segment_bytes),
@@ -151,13 +151,13 @@ def _window(own: Warm, size: int, seconds: float) -> Generator[Sample, None, Tim
     yield Sample(0.0, 0)
     opened = time.monotonic()
     elapsed = last = 0.0
-    while len(times.one) < LEAST or elapsed < seconds:
+    while len(times.one) < LEAST_TIMES or elapsed < seconds:
         began = time.monotonic()
         times.one.append(own.exchange(sent))
         times.one.append(own.exchange(sent))
         times.two.append(time.monotonic() - began)
         elapsed = time.monotonic() - opened
-        if own.late():
+        if own.is_late():
             break
         if elapsed - last >= SAMPLE_SECONDS:
             last = elapsed

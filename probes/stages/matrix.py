@@ -17,8 +17,8 @@ from probes.core.meaning import Address, Count, Seconds, Text
 from probes.core.records import Details, Endpoint, run_rate, window_rates
 from probes.core.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn, Unavailable
 from probes.net import rtt, transfer
-from probes.net.transfer import Moved, Shape
-from probes.net.windows import AUTOTUNED, STREAMS, Place, following, knee, windows_for
+from probes.net.transfer import Shape, Transfer
+from probes.net.windows import AUTOTUNED, STREAMS, Place, choose_next, knee, windows_for
 
 STAGE = Stage(
     "matrix",
@@ -192,7 +192,7 @@ def _cells(
     cells: Dict[Place, Details] = {}
     broken: Dict[Place, str] = {}
     while True:
-        place = following(setting.windows, setting.streams, cells, broken)
+        place = choose_next(setting.windows, setting.streams, cells, broken)
         if place is None:
             return cells, broken, False
         if (cells or broken) and time.monotonic() + setting.seconds + OVERHEAD_SECONDS > until:
@@ -227,7 +227,9 @@ def _unloaded_seconds(peer: Endpoint, known: Iterable[Details]) -> Optional[floa
     least = min((each for each in before if each is not None), default=None)
     found: List[float] = []
     for _ in range(MOST_LOOKS):
-        seen = rtt.handshakes(peer.host, peer.port, HANDSHAKES, PACE_SECONDS, ANSWER_SECONDS)
+        seen = rtt.measure_handshakes(
+            peer.host, peer.port, HANDSHAKES, PACE_SECONDS, ANSWER_SECONDS
+        )
         found += seen.seconds
         if found and (least is None or min(found) <= SETTLED_RATIO * least):
             break
@@ -237,7 +239,7 @@ def _unloaded_seconds(peer: Endpoint, known: Iterable[Details]) -> Optional[floa
 def _cell(shape: Shape, peer: Endpoint, known: Iterable[Details]) -> Details:
     """One transfer, with the round trips before and during it."""
     unloaded = _unloaded_seconds(peer, known)
-    moved, seen = rtt.beside(shape, peer, MOST_HANDSHAKES, LOADED_PACE_SECONDS)
+    moved, seen = rtt.transfer_with_handshakes(shape, peer, MOST_HANDSHAKES, LOADED_PACE_SECONDS)
     loaded = seen.spread()
     told: Details = {
         "window_bytes": shape.window_bytes,
@@ -256,7 +258,7 @@ def _cell(shape: Shape, peer: Endpoint, known: Iterable[Details]) -> Details:
     return {name: value for name, value in told.items() if value is not None or name in _ALWAYS}
 
 
-def _settled_rate(moved: Moved, shape: Shape, trip_seconds: float) -> float:
+def _settled_rate(moved: Transfer, shape: Shape, trip_seconds: float) -> float:
     """Bytes per second after the slow start, which on a long path outlasts the warm-up.
 
     At least the last half of the window is what counts.
@@ -270,13 +272,13 @@ def _settled_rate(moved: Moved, shape: Shape, trip_seconds: float) -> float:
     return run_rate(samples[start:])
 
 
-def _granted(moved: Moved) -> Optional[int]:
+def _granted(moved: Transfer) -> Optional[int]:
     """What the end that got less has, as its system tells it; Linux tells twice what it uses."""
     granted = [end.get("granted_bytes") for end in (moved.sender, moved.receiver)]
     return min((int(each) for each in granted if each is not None), default=None)
 
 
-def _bound(moved: Moved, streams: int, trip_seconds: Optional[float]) -> Optional[float]:
+def _bound(moved: Transfer, streams: int, trip_seconds: Optional[float]) -> Optional[float]:
     """What the windows as observed allow; None: a figure for it is missing."""
     window = moved.limits.get("peer_window_bytes_median")
     held = moved.sender.get("granted_bytes")

@@ -100,7 +100,7 @@ def respond(setting: Setting) -> Iterator[Endpoint]:
     """The server's end: takes and gives segments and load, and looks back along the path."""
     with ExitStack() as stack:
         serving = _Serving(setting, stack)
-        yield stack.enter_context(port.opened(setting.host, serving.serve))
+        yield stack.enter_context(port.listen(setting.host, serving.serve))
 
 
 @dataclass
@@ -122,7 +122,7 @@ class _Serving:
                     self.load = self.stack.enter_context(opened)
             meeting.tell({"port": self.load.port, "nonce": self.load.nonce})
         elif do == PATH_MTU:
-            client = callers.of_peer(meeting.control)
+            client = callers.peer_address(meeting.control)
             seconds = min(float(meeting.request["seconds"]), self.setting.seconds)
             meeting.tell(icmp.path_mtu(client, float(meeting.request["rtt_seconds"]), seconds))
         elif do in (black_hole.TAKE, black_hole.GIVE):
@@ -209,11 +209,11 @@ class _Look:
         # The first packet to a neighbour waits for its hardware address, and would look slow.
         late = 0
         for _ in range(FIRST_TRIES):
-            first = rtt.handshakes(where.host, where.port, 1, 0.0, FIRST_SECONDS)
+            first = rtt.measure_handshakes(where.host, where.port, 1, 0.0, FIRST_SECONDS)
             late += first.late
             if first.seconds:
                 break
-        seen = rtt.handshakes(
+        seen = rtt.measure_handshakes(
             where.host,
             where.port,
             HANDSHAKES,
@@ -276,7 +276,7 @@ class _Look:
     def _loaded(self, verb: str, seconds: float) -> Details:
         told = self._asked({"do": LOAD}, port.CONNECT_SECONDS)
         stream = Endpoint(self.setting.host, int(told["port"]), str(told["nonce"]))
-        return rtt.loaded(verb, stream, seconds, self.rtt_seconds)
+        return rtt.measure_loaded(verb, stream, seconds, self.rtt_seconds)
 
     def _in_time(self, what: str, work: Callable[[], T]) -> T:
         """What work() gives. Raises NoAnswer once it is left behind, Unavailable if too late."""
@@ -306,11 +306,11 @@ class _Look:
     def _push(self, size: Optional[int]) -> Trial:
         if "pull" in self.missing:
             where = self.setting
-            return black_hole.pushed_unasked(where.host, where.port, size, self.patience_seconds)
-        return black_hole.pushed(self.peer, size, self.patience_seconds)
+            return black_hole.push_unasked(where.host, where.port, size, self.patience_seconds)
+        return black_hole.push(self.peer, size, self.patience_seconds)
 
     def _pull(self, size: Optional[int]) -> Trial:
-        return black_hole.pulled(self.peer, size, self.patience_seconds)
+        return black_hole.pull(self.peer, size, self.patience_seconds)
 
     def _asked(self, request: Details, seconds: float) -> Details:
         """The far end's answer to a request."""

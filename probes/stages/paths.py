@@ -110,13 +110,13 @@ def respond(setting: Setting) -> Iterator[Endpoint]:
     with ExitStack() as stack:
 
         def serve(meeting: Meeting) -> None:
-            callers.also(str(each) for each in meeting.request["callers"])
+            callers.expect_also(str(each) for each in meeting.request["callers"])
             there = stack.enter_context(transfer.respond("", setting.seconds))
             told = [asdict(each) for each in own_addresses()]
             meeting.tell({"port": there.port, "nonce": there.nonce, "addresses": told})
             meeting.wait_for_close(port.STALL_SECONDS)
 
-        yield stack.enter_context(port.opened(setting.host, serve))
+        yield stack.enter_context(port.listen(setting.host, serve))
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

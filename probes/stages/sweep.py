@@ -17,8 +17,8 @@ from probes.core.meaning import Address, Seconds, Text
 from probes.core.records import Details, Endpoint, run_rate, window_rates
 from probes.core.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn
 from probes.net import transfer
-from probes.net.transfer import Moved, Shape
-from probes.net.windows import drained, smallest_buffer
+from probes.net.transfer import Shape, Transfer
+from probes.net.windows import run_to_end, smallest_buffer
 from probes.stages import loopback
 
 STAGE = Stage(
@@ -123,7 +123,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         for size in buffers if number % 2 == 0 else buffers[::-1]:
             try:
                 shape = Shape(setting.verb, 1, size, seconds, copies=True)
-                moved = drained(transfer.initiate(shape, peer))
+                moved = run_to_end(transfer.initiate(shape, peer))
             except RuntimeError as error:
                 # So short a one can be starved where cores are full: the others tell enough.
                 trouble = str(error)
@@ -165,7 +165,7 @@ def planned(seconds: float, rtt_seconds: float) -> Tuple[Tuple[int, ...], int, f
 def _round_trip(setting: Setting, peer: Endpoint) -> Optional[float]:
     """The path's own, seconds, by a first short transfer; None: the kernel does not tell."""
     shape = Shape(setting.verb, 1, FIRST_LOOK_BYTES, SHORTEST_SECONDS)
-    return drained(transfer.initiate(shape, peer)).rtt_unloaded_seconds
+    return run_to_end(transfer.initiate(shape, peer)).rtt_unloaded_seconds
 
 
 @dataclass
@@ -176,7 +176,7 @@ class _Point:
     rates: List[float] = field(default_factory=list)
     ends: Dict[str, List[Details]] = field(default_factory=lambda: {"sender": [], "receiver": []})
 
-    def add(self, moved: Moved) -> None:
+    def add(self, moved: Transfer) -> None:
         """One more pass."""
         self.rates.append(run_rate(moved.samples))
         self.ends["sender"].append(moved.sender)

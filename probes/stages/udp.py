@@ -101,7 +101,7 @@ def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
             raise ValueError("another run than this session's")
         _respond(meeting, setting, token)
 
-    return port.opened(setting.address, serve)
+    return port.listen(setting.address, serve)
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
@@ -118,7 +118,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     made: Optional[socket.socket] = None
     try:
         there = meeting.hear(port.CONNECT_SECONDS)
-        made = datagrams.beside(meeting.control)
+        made = datagrams.open_beside(meeting.control)
         datagrams.connect(made, meeting.control, int(there["port"]))
         heard = _greet(meeting, made, token)
         if not heard["heard"]:
@@ -142,7 +142,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             for sample in receiver.watch():
                 samples.append(sample)
                 yield sample
-            told = receiver.told()
+            told = receiver.describe()
     except (EOFError, ConnectionResetError, BrokenPipeError):
         raise RuntimeError(f"{peer.host}: the control connection was closed too early") from None
     finally:
@@ -154,7 +154,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 def _respond(meeting: Meeting, setting: Setting, token: bytes) -> None:
     """The responder's half; what the receiver saw goes over the control connection."""
-    with datagrams.beside(meeting.control) as made:
+    with datagrams.open_beside(meeting.control) as made:
         meeting.tell({"port": made.getsockname()[1]})
         heard = datagrams.hear_hello(made, meeting.control, token, HELLO_SECONDS)
         if heard is None:
@@ -171,7 +171,7 @@ def _respond(meeting: Meeting, setting: Setting, token: bytes) -> None:
         receiver = Receiver(meeting, setting.pace, made, token, plan)
         meeting.tell({"ready": True})
         samples = [[each.elapsed_seconds, each.moved_bytes] for each in receiver.watch()]
-        meeting.tell({**receiver.told(), "samples": samples})
+        meeting.tell({**receiver.describe(), "samples": samples})
 
 
 def _greet(meeting: Meeting, made: socket.socket, token: bytes) -> Details:

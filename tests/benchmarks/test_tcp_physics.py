@@ -14,7 +14,7 @@ import pytest
 
 from probes.core.records import Sample
 from probes.core.stage import Last
-from probes.net.transfer import Moved
+from probes.net.transfer import Transfer
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
@@ -41,10 +41,10 @@ def test_what_looking_costs_is_told_two_ways(tmp_path: Path) -> None:
 LINK = tcp_physics.Link(80_000_000, 10_000, 100_000)
 END = {"seconds": 1.0, "moved_bytes": 9_000_000, "calls": 90, "granted_bytes": 1}
 SAMPLES = (Sample(0.0, 0), Sample(0.5, 4_700_000), Last(1.0, 9_400_000))
-MOVED = Moved(SAMPLES, END, {**END, "cpu_seconds": 0.5}, {"loss_ratio": 0.5}, "bbr", 0.001)
+MOVED = Transfer(SAMPLES, END, {**END, "cpu_seconds": 0.5}, {"loss_ratio": 0.5}, "bbr", 0.001)
 
 
-def found(moved: Moved) -> list[str]:
+def found(moved: Transfer) -> list[str]:
     shape = tcp_physics.Shape("push", 1, 100_000, 1.5)
     return list(tcp_physics.beyond(LINK, moved, shape))
 

@@ -70,8 +70,8 @@ def test_a_wall_clock_that_is_set_meanwhile_moves_a_datagram_by_a_second_at_most
     """Its stamp is by that clock; nothing but the time since then is taken from it."""
     with (
         living.connected() as (far, control),
-        datagrams.beside(control) as receiver,
-        datagrams.beside(far) as sender,
+        datagrams.open_beside(control) as receiver,
+        datagrams.open_beside(far) as sender,
     ):
         datagrams.connect(sender, far, receiver.getsockname()[1])
         monkeypatch.setattr(datagrams, "time", Clocks(wall_ns))

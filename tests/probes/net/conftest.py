@@ -53,7 +53,7 @@ def responder() -> Callable[[Any], AbstractContextManager[Endpoint]]:
             with suppress(OSError):
                 work(meeting, over)
 
-        with port.opened("127.0.0.1", serve) as peer:
+        with port.listen("127.0.0.1", serve) as peer:
             try:
                 yield peer
             finally:

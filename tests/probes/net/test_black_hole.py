@@ -136,15 +136,15 @@ def assert_at_1400(found):
 def ways(stack, path, patience=PATIENCE_SECONDS):
     """The three ways to try it on a path: to the session's port, from it, to a server's port."""
     with path.server.entered():
-        peer = stack.enter_context(port.opened(path.server.address, black_hole.serve))
+        peer = stack.enter_context(port.listen(path.server.address, black_hole.serve))
         family = socket.AF_INET6 if ":" in path.server.address else socket.AF_INET
         server = socket.create_server((path.server.address, 0), family=family, backlog=64)
         stack.enter_context(server)
     share = server.getsockname()[:2]
     return {
-        "push": lambda size: black_hole.pushed(peer, size, patience),
-        "pull": lambda size: black_hole.pulled(peer, size, patience),
-        "unasked": lambda size: black_hole.pushed_unasked(*share, size, patience),
+        "push": lambda size: black_hole.push(peer, size, patience),
+        "pull": lambda size: black_hole.pull(peer, size, patience),
+        "unasked": lambda size: black_hole.push_unasked(*share, size, patience),
     }
 
 
@@ -222,7 +222,7 @@ def test_a_server_that_hangs_makes_no_black_hole():
         os.kill(hanging.pid, signal.SIGSTOP)
         patience = living.GENEROUS_SECONDS
         try:
-            trial = black_hole.pushed_unasked("127.0.0.1", at_port, 1500, patience)
+            trial = black_hole.push_unasked("127.0.0.1", at_port, 1500, patience)
         finally:
             hanging.kill()
     assert trial == black_hole.Trial(1500, True)
@@ -232,7 +232,7 @@ def test_a_real_file_server_takes_it_and_serves_on(smbd):
     _, server = smbd
     for _ in range(3):
         patience = living.GENEROUS_SECONDS
-        trial = black_hole.pushed_unasked(server.host, server.port, 1500, patience)
+        trial = black_hole.push_unasked(server.host, server.port, 1500, patience)
         assert trial == black_hole.Trial(1500, True)
 
 
@@ -243,7 +243,7 @@ def test_a_server_that_leaves_has_not_received_what_vanished(lab_path, monkeypat
         with path.server.entered():
             server = stack.enter_context(socket.create_server((path.server.address, 0)))
 
-        acknowledged, asked = black_hole._acknowledged, threading.Semaphore(0)
+        acknowledged, asked = black_hole._is_acknowledged, threading.Semaphore(0)
 
         def noted(*arguments):
             asked.release()
@@ -257,18 +257,18 @@ def test_a_server_that_leaves_has_not_received_what_vanished(lab_path, monkeypat
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.close()
 
-        monkeypatch.setattr(black_hole, "_acknowledged", noted)
+        monkeypatch.setattr(black_hole, "_is_acknowledged", noted)
         threading.Thread(target=leave, daemon=True).start()
         stack.enter_context(path.client.entered())
         patience = living.GENEROUS_SECONDS
-        trial = black_hole.pushed_unasked(*server.getsockname(), None, patience)
+        trial = black_hole.push_unasked(*server.getsockname(), None, patience)
     assert trial.passed is None
 
 
 def test_what_no_server_takes_unasked_is_not_sent():
     with socket.create_server(("127.0.0.1", 0)) as server:
         with pytest.raises(Unavailable, match="unasked"):
-            black_hole.pushed_unasked(*server.getsockname(), None, PATIENCE_SECONDS)
+            black_hole.push_unasked(*server.getsockname(), None, PATIENCE_SECONDS)
         connection, _ = server.accept()
         with connection:
             assert connection.recv(1) == b""
@@ -279,24 +279,24 @@ def test_where_nobody_can_be_met_nothing_follows():
         at_port = closed.getsockname()[1]
     peer = Endpoint("127.0.0.1", at_port, "0" * 32)
     for trial in (
-        black_hole.pushed(peer, None, 0.1),
-        black_hole.pulled(peer, None, 0.1),
-        black_hole.pushed_unasked("127.0.0.1", at_port, None, 0.1),
+        black_hole.push(peer, None, 0.1),
+        black_hole.pull(peer, None, 0.1),
+        black_hole.push_unasked("127.0.0.1", at_port, None, 0.1),
     ):
         assert trial.passed is None
 
 
 def test_nothing_stuck_is_left_behind(lab_path, monkeypatch):
     """Neither end's kernel goes on trying for minutes."""
-    acknowledged, arrived = black_hole._acknowledged, black_hole._arrived
+    acknowledged, arrived = black_hole._is_acknowledged, black_hole._has_arrived
 
     def impatient(connection, patience):
         """For what vanishes alone."""
         full = living.unacknowledged_bytes(connection) > LEAST_BYTES
         return acknowledged(connection, 0.05 if full else patience)
 
-    monkeypatch.setattr(black_hole, "_acknowledged", impatient)
-    monkeypatch.setattr(black_hole, "_arrived", lambda *of: arrived(*of[:-1], 0.05))
+    monkeypatch.setattr(black_hole, "_is_acknowledged", impatient)
+    monkeypatch.setattr(black_hole, "_has_arrived", lambda *of: arrived(*of[:-1], 0.05))
     with ExitStack() as stack:
         path = stack.enter_context(lab_path(0.001, mtu_bytes=1500, largest_bytes=1400))
         attempts = ways(stack, path, living.GENEROUS_SECONDS)

@@ -50,7 +50,7 @@ def test_one_over_ssh_knows_it_where_both_ends_see_the_same_address(told: str) -
     ],
 )
 def test_the_other_end_of_a_connection_is_told_with_its_zone(address, told):
-    assert callers.of_peer(SimpleNamespace(getpeername=lambda: address)) == told
+    assert callers.peer_address(SimpleNamespace(getpeername=lambda: address)) == told
 
 
 def test_a_port_of_a_link_local_address_is_reached_by_this_hosts_zone(monkeypatch):
@@ -63,7 +63,7 @@ def test_a_port_of_a_link_local_address_is_reached_by_this_hosts_zone(monkeypatc
 
 
 def test_a_port_opens_where_its_address_has_the_zone_of_another_host():
-    with port.opened("fe80::1%elsewhere", lambda meeting: None) as peer:
+    with port.listen("fe80::1%elsewhere", lambda meeting: None) as peer:
         socket.create_connection(("127.0.0.1", peer.port), timeout=5.0).close()
 
 

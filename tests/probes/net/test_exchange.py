@@ -94,7 +94,7 @@ def test_another_answer_is_none(pair, answer):
 @pytest.mark.parametrize("round_trips", [0, 1, 2])
 def test_a_cold_connection_carries_so_many_messages_and_ends(pair, round_trips):
     near, _ = pair
-    with warm.taking_cold(near) as (number, token):
+    with warm.accept_cold(near) as (number, token):
         end = Cold("127.0.0.1", number, token.encode())
         for _ in range(20):  # more than there are threads
             assert end.seconds(exchange.message(RING, 100_000), round_trips) > 0
@@ -105,7 +105,7 @@ def test_a_cold_connection_carries_so_many_messages_and_ends(pair, round_trips):
 @pytest.mark.long
 def test_a_stranger_gets_no_answer_and_keeps_nobody_out(pair):
     near, _ = pair
-    with warm.taking_cold(near) as (number, token):
+    with warm.accept_cold(near) as (number, token):
         silent = [socket.create_connection(("127.0.0.1", number)) for _ in range(40)]
         for each in silent[:12]:
             each.sendall(b"a")  # more than there are threads, and no token

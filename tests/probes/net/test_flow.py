@@ -51,7 +51,7 @@ def sent(move, buffer_bytes, monkeypatch, streams=1):
         sending, receiving = Flow(senders), Flow(receivers)
         receiving.run(flows.receive, 1 << 16, streams == 1)
         sending.run(move, source(move, buffer_bytes), buffer_bytes, clock.time + 1)
-        assert living.until(lambda: all(sending.moved))
+        assert living.until(lambda: all(sending.totals))
         clock.time += 1
         assert sending.ended.wait(SOON_SECONDS) and receiving.ended.wait(SOON_SECONDS)
         for each in (sending, receiving):
@@ -67,8 +67,8 @@ def test_what_is_sent_arrives_and_is_counted_alike_at_both_ends(
 ):
     sending, receiving = sent(move, buffer_bytes, monkeypatch, streams)
     assert sending.errors == receiving.errors == []
-    assert sending.moved == receiving.moved
-    for moved, calls in zip(sending.moved, sending.calls, strict=True):
+    assert sending.totals == receiving.totals
+    for moved, calls in zip(sending.totals, sending.calls, strict=True):
         assert 0 < moved <= calls * buffer_bytes
 
 
@@ -116,7 +116,7 @@ def test_what_went_before_a_stop_is_counted_to_the_byte():
         for each in (sending, receiving):
             each.released.set()
     assert len(sending.errors) == 1  # it was stopped before its time
-    assert sending.moved == receiving.moved
+    assert sending.totals == receiving.totals
 
 
 def test_a_connection_that_breaks_before_its_time_is_an_error_with_a_reason():
@@ -126,7 +126,7 @@ def test_a_connection_that_breaks_before_its_time_is_an_error_with_a_reason():
         receivers[0].close()
         assert sending.ended.wait(SOON_SECONDS)
         sending.released.set()
-    assert sending.errors and sending.why() == f": {sending.errors[0]}"
+    assert sending.errors and sending.error_text() == f": {sending.errors[0]}"
 
 
 def test_the_first_end_is_told_before_the_last():
@@ -166,13 +166,13 @@ def test_whatever_goes_wrong_in_a_thread_ends_the_flow():
         receiving.run(refuse)
         assert receiving.ended.wait(SOON_SECONDS)
         receiving.released.set()
-    assert receiving.why() == ": MemoryError"
+    assert receiving.error_text() == ": MemoryError"
 
 
 def test_the_busiest_is_the_one_that_moved_most():
     with pairs(3) as (senders, _):
         flow = Flow(senders)
-        flow.moved[:] = [5, 9, 7]
+        flow.totals[:] = [5, 9, 7]
         assert flow.busiest == 1
 
 
@@ -181,7 +181,7 @@ def test_the_first_bytes_are_told_before_a_large_buffer_is_full():
         receiving = Flow(receivers)
         receiving.run(flows.receive, 4 << 20)
         senders[0].sendall(b"first")
-        assert living.until(lambda: receiving.moved == [5])
+        assert living.until(lambda: receiving.totals == [5])
         senders[0].shutdown(socket.SHUT_WR)
         assert receiving.ended.wait(SOON_SECONDS)
         receiving.released.set()
@@ -211,4 +211,4 @@ def test_what_is_gathered_is_neither_lost_nor_kept_back_at_the_end():
         senders[0].shutdown(socket.SHUT_WR)
         assert receiving.ended.wait(SOON_SECONDS)
         receiving.released.set()
-        assert receiving.moved == [len(b"less than the mark")]
+        assert receiving.totals == [len(b"less than the mark")]

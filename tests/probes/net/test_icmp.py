@@ -11,7 +11,7 @@ import pytest
 
 from probes.core.stage import Unavailable
 from probes.net import icmp
-from probes.net.icmp import Saying, Trace, datagrams, parse, path_mtu, trace
+from probes.net.icmp import Report, Trace, datagrams, parse, path_mtu, trace
 from tests import living
 
 ROUTER = struct.pack("=HH4s8x", socket.AF_INET, 0, socket.inet_aton("192.0.2.1"))
@@ -28,25 +28,25 @@ def told(level, name, *error, offender=ROUTER):
 @pytest.mark.parametrize(
     ("control", "saying"),
     [
-        (told(0, 11, 113, 2, 11, 0, 0, 0, 0), Saying(7, "time-exceeded", "192.0.2.1", None)),
-        (told(0, 11, 111, 2, 3, 3, 0, 0, 0), Saying(7, "port-unreachable", "192.0.2.1", None)),
-        (told(0, 11, 90, 2, 3, 4, 0, 1400, 0), Saying(7, "too-big", "192.0.2.1", 1400)),
-        (told(0, 11, 113, 2, 3, 13, 0, 0, 0), Saying(7, "unreachable", "192.0.2.1", None)),
+        (told(0, 11, 113, 2, 11, 0, 0, 0, 0), Report(7, "time-exceeded", "192.0.2.1", None)),
+        (told(0, 11, 111, 2, 3, 3, 0, 0, 0), Report(7, "port-unreachable", "192.0.2.1", None)),
+        (told(0, 11, 90, 2, 3, 4, 0, 1400, 0), Report(7, "too-big", "192.0.2.1", 1400)),
+        (told(0, 11, 113, 2, 3, 13, 0, 0, 0), Report(7, "unreachable", "192.0.2.1", None)),
         (
             told(41, 25, 113, 3, 3, 0, 0, 0, 0, offender=ROUTER_V6),
-            Saying(7, "time-exceeded", "2001:db8::1", None),
+            Report(7, "time-exceeded", "2001:db8::1", None),
         ),
         (
             told(41, 25, 111, 3, 1, 4, 0, 0, 0, offender=ROUTER_V6),
-            Saying(7, "port-unreachable", "2001:db8::1", None),
+            Report(7, "port-unreachable", "2001:db8::1", None),
         ),
         (
             told(41, 25, 90, 3, 2, 0, 0, 1280, 0, offender=ROUTER_V6),
-            Saying(7, "too-big", "2001:db8::1", 1280),
+            Report(7, "too-big", "2001:db8::1", 1280),
         ),
         # the kernel's own error: no ICMP message
         (told(0, 11, 90, 1, 0, 0, 0, 1500, 0), None),
-        (told(0, 11, 113, 2, 11, 0, 0, 0, 0, offender=b""), Saying(7, "time-exceeded", None, None)),
+        (told(0, 11, 113, 2, 11, 0, 0, 0, 0, offender=b""), Report(7, "time-exceeded", None, None)),
         ([(0, 11, b"\0" * 7)], None),
         ([(0, 8, b"\0" * 40)], None),
         ([], None),
@@ -70,7 +70,7 @@ def traced(host, at_port):
 @pytest.fixture
 def patient(monkeypatch):
     """Waits for each answer as long as it takes; those listed, (kind, address), end all waiting."""
-    listed, heard, sayings = set(), set(), icmp.sayings
+    listed, heard, sayings = set(), set(), icmp.read_reports
 
     def enough(sender, until):
         if listed and heard >= listed:
@@ -81,7 +81,7 @@ def patient(monkeypatch):
             if listed and heard >= listed:
                 return
 
-    monkeypatch.setattr(icmp, "sayings", enough)
+    monkeypatch.setattr(icmp, "read_reports", enough)
     monkeypatch.setattr(icmp, "LEAST_PATIENCE_SECONDS", living.GENEROUS_SECONDS)
     monkeypatch.setattr(icmp, "LEAST_MTU_PATIENCE_SECONDS", living.GENEROUS_SECONDS)
     return listed
@@ -173,9 +173,9 @@ print(trace("127.0.0.1", server.getsockname()[1], 0.0001, 60.0).end)
 
 def test_answers_from_beyond_the_host_are_of_the_host_too():
     found = Trace()
-    found.take(4, Saying(0, "port-unreachable", "10.0.0.9", None), 0.1)
-    found.take(1, Saying(0, "time-exceeded", "10.0.0.1", None), 0.1)
-    found.take(2, Saying(0, "port-unreachable", "10.0.0.9", None), 0.1)
+    found.take(4, Report(0, "port-unreachable", "10.0.0.9", None), 0.1)
+    found.take(1, Report(0, "time-exceeded", "10.0.0.1", None), 0.1)
+    found.take(2, Report(0, "port-unreachable", "10.0.0.9", None), 0.1)
     assert found.end == 2
     assert [hop["address"] for hop in found.hops()] == ["10.0.0.1", "10.0.0.9"]
 

@@ -47,7 +47,7 @@ def opened():
         meeting.tell({"served": meeting.request["word"], "connections": len(meeting.connections)})
         meeting.wait_for_close(living.GENEROUS_SECONDS)
 
-    with port.opened(HERE, serve) as peer:
+    with port.listen(HERE, serve) as peer:
         yield peer
 
 
@@ -113,7 +113,7 @@ def test_who_does_not_know_the_nonce_is_not_answered_and_not_kept(said, complain
 
 def test_half_a_hello_that_goes_on_byte_by_byte_does_not_extend_its_time(monkeypatch):
     """Each wait for the next byte is for what is left of the time, and no longer."""
-    clock, left, received = living.FakeClock(), [], port._received
+    clock, left, received = living.FakeClock(), [], port._receive_part
 
     def a_byte(connection, most_bytes, seconds):
         left.append(seconds)
@@ -121,7 +121,7 @@ def test_half_a_hello_that_goes_on_byte_by_byte_does_not_extend_its_time(monkeyp
         return received(connection, 1, living.GENEROUS_SECONDS)
 
     monkeypatch.setattr(port, "time", clock)
-    monkeypatch.setattr(port, "_received", a_byte)
+    monkeypatch.setattr(port, "_receive_part", a_byte)
     with opened() as peer, called(peer, hello(peer.nonce.encode())) as connection:
         assert is_closed(connection)
     assert left == [port.HELLO_SECONDS * each / 4 for each in (4, 3, 2, 1)]
@@ -290,11 +290,11 @@ def test_a_line_without_end_is_not_kept_in_memory():
 
     with answering(work) as peer:
         assert "without end" in broken_off(peer)
-    assert sum(told) < 4 * port.MOST_TOLD_BYTES
+    assert sum(told) < 4 * port.MOST_LINE_BYTES
 
 
 def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time(monkeypatch):
-    clock, received = living.FakeClock(), port._received
+    clock, received = living.FakeClock(), port._receive_part
 
     def a_byte(connection, most_bytes, seconds):
         clock.time += 1.0
@@ -308,7 +308,7 @@ def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time(monkeypatch):
     with answering(work) as peer:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         monkeypatch.setattr(port, "time", clock)
-        monkeypatch.setattr(port, "_received", a_byte)
+        monkeypatch.setattr(port, "_receive_part", a_byte)
         with pytest.raises(EOFError, match="too late"):
             meeting.hear(50.0)
         meeting.close()
@@ -389,5 +389,5 @@ def test_silence_is_told_as_what_it_is(monkeypatch):
 )
 def test_a_message_is_bounded_before_it_costs_anything(line, why):
     with pytest.raises(ValueError, match=why):
-        port._message(line)
-    assert port._message(b'{"a":[1,2.5,"[[["]}') == {"a": [1, 2.5, "[[["]}
+        port._parse_message(line)
+    assert port._parse_message(b'{"a":[1,2.5,"[[["]}') == {"a": [1, 2.5, "[[["]}

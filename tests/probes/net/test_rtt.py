@@ -11,7 +11,7 @@ import pytest
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
 from probes.net import rtt, transfer
-from probes.net.rtt import Handshakes, handshakes
+from probes.net.rtt import Handshakes, measure_handshakes
 from tests import living
 
 
@@ -19,7 +19,7 @@ from tests import living
 def test_as_many_handshakes_as_asked_for_and_nothing_is_sent_or_reset(host):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, 0), family=family, backlog=64) as server:
-        seen = handshakes(host, server.getsockname()[1], 12, 0.001, living.GENEROUS_SECONDS)
+        seen = measure_handshakes(host, server.getsockname()[1], 12, 0.001, living.GENEROUS_SECONDS)
         for _ in range(12):
             connection, _ = server.accept()
             with connection:
@@ -38,7 +38,7 @@ def test_no_round_trip_is_shorter_than_the_path(lab_path):
         with path.server.entered():
             server = socket.create_server((path.server.address, 0))
         with server, path.client.entered():
-            seen = handshakes(*server.getsockname(), 10, 0.005, living.GENEROUS_SECONDS)
+            seen = measure_handshakes(*server.getsockname(), 10, 0.005, living.GENEROUS_SECONDS)
     assert len(seen.seconds) == 10
     assert min(seen.seconds) >= path.round_trip_seconds
 
@@ -53,8 +53,8 @@ def test_a_lost_packet_is_counted_and_not_taken_for_a_long_round_trip(lab_path):
             seen = Handshakes((), 0)
             while not seen.seconds:
                 with suppress(Unavailable):
-                    seen = handshakes(*server.getsockname(), 1, 0.0, 0.2)
-            seen = handshakes(*server.getsockname(), 40, 0.002, 3.0)
+                    seen = measure_handshakes(*server.getsockname(), 1, 0.0, 0.2)
+            seen = measure_handshakes(*server.getsockname(), 40, 0.002, 3.0)
     assert seen.lost > 0
     # a SYN is sent again after a second
     assert max(seen.seconds) < 1.0
@@ -64,7 +64,7 @@ def test_a_closed_port_is_a_reason():
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(Unavailable, match="refused"):
-        handshakes("127.0.0.1", port, 3, 0.001, living.GENEROUS_SECONDS)
+        measure_handshakes("127.0.0.1", port, 3, 0.001, living.GENEROUS_SECONDS)
 
 
 def test_silence_is_no_round_trip_and_ends_in_time(monkeypatch):
@@ -77,7 +77,7 @@ def test_silence_is_no_round_trip_and_ends_in_time(monkeypatch):
         for each in filling:
             each.setblocking(False)
             each.connect_ex(("127.0.0.1", port))
-        seen = handshakes("127.0.0.1", port, 3, 0.001, 0.2)
+        seen = measure_handshakes("127.0.0.1", port, 3, 0.001, 0.2)
         for each in filling:
             each.close()
     assert seen == Handshakes((), 3)
@@ -88,7 +88,7 @@ def test_no_more_are_started_once_it_is_enough():
     enough = threading.Event()
     enough.set()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        seen = handshakes("127.0.0.1", server.getsockname()[1], 9, 0.0, 1.0, enough.is_set)
+        seen = measure_handshakes("127.0.0.1", server.getsockname()[1], 9, 0.0, 1.0, enough.is_set)
     assert seen == Handshakes((), 0)
 
 
@@ -98,7 +98,7 @@ def test_an_answer_after_a_second_is_late_and_no_round_trip(lab_path):
         with path.server.entered():
             server = socket.create_server((path.server.address, 0))
         with server, path.client.entered():
-            seen = handshakes(*server.getsockname(), 1, 0.0, 10.0)
+            seen = measure_handshakes(*server.getsockname(), 1, 0.0, 10.0)
     assert (seen.seconds, seen.lost, seen.late) == ((), 1, 1)
 
 
@@ -107,16 +107,16 @@ def load(payload_clock, monkeypatch):
     """A load whose time passes with its payload, and three handshakes beside it."""
 
     def three(host, port, most, pace, seconds, ended):
-        return handshakes(host, port, 3, pace, living.GENEROUS_SECONDS)
+        return measure_handshakes(host, port, 3, pace, living.GENEROUS_SECONDS)
 
-    monkeypatch.setattr(rtt, "handshakes", three)
+    monkeypatch.setattr(rtt, "measure_handshakes", three)
 
 
 @pytest.mark.usefixtures("load")
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_round_trips_are_told_with_the_load_that_they_were_beside(verb):
     with transfer.respond("127.0.0.1", 1.0) as peer:
-        told = rtt.loaded(verb, peer, 0.5, 1e-9)
+        told = rtt.measure_loaded(verb, peer, 0.5, 1e-9)
     assert 0 < told["rtt_seconds_median"] <= told["rtt_seconds_high"]
     assert told["count"] == 3
     assert told["buffer_delay_seconds"] == told["rtt_seconds_median"] - 1e-9
@@ -127,7 +127,7 @@ def test_round_trips_are_told_with_the_load_that_they_were_beside(verb):
 @pytest.mark.usefixtures("load")
 def test_a_load_does_not_make_a_path_shorter():
     with transfer.respond("127.0.0.1", 1.0) as peer:
-        told = rtt.loaded("push", peer, 0.5, 10.0)
+        told = rtt.measure_loaded("push", peer, 0.5, 10.0)
     assert told["buffer_delay_seconds"] == told["buffer_delay_ratio"] == 0.0
 
 
@@ -136,10 +136,10 @@ def test_where_no_stream_can_be_opened_there_is_a_reason_at_once():
         peer = Endpoint("127.0.0.1", closed.getsockname()[1], "0" * 32)
     before = threading.active_count()
     with pytest.raises(Unavailable):
-        rtt.loaded("push", peer, 0.5, 0.001)
+        rtt.measure_loaded("push", peer, 0.5, 0.001)
     assert threading.active_count() <= before
 
 
 def test_a_stream_longer_than_the_session_allows_has_no_figures():
     with transfer.respond("127.0.0.1", 0.1) as peer, pytest.raises(RuntimeError):
-        rtt.loaded("pull", peer, 0.5, 0.001)
+        rtt.measure_loaded("pull", peer, 0.5, 0.001)

@@ -49,7 +49,7 @@ def test_what_the_kernel_has_is_counted_read_or_not():
         counting = Arrivals(flow)
         one.sendall(b"x" * 7000)
         assert other.recv(3000, socket.MSG_WAITALL)
-        flow.moved[0] = 3000
+        flow.totals[0] = 3000
         assert living.until(lambda: counting.count().moved_bytes >= 7000)
         count = counting.count()
     assert (count.moved_bytes, count.beyond_bytes, count.unread) == (7000, 0, (4000,))
@@ -92,13 +92,13 @@ def test_a_system_without_the_kernels_count_has_the_applications_and_what_is_unr
         flow = Flow([other])
         counting = Arrivals(flow)
         one.sendall(b"x" * 500)
-        flow.moved[0] = 1000
+        flow.totals[0] = 1000
         assert living.until(lambda: counting.count().moved_bytes == 1500)
 
 
 def test_a_count_that_never_becomes_whole_is_the_last_of_its_time(told, clock):
     told.out_of_order, told.queued, told.received = 1, 700, 42
-    count = Arrivals(Flow([told])).whole(0.02)
+    count = Arrivals(Flow([told])).count_without_hole(0.02)
     assert (count.moved_bytes, count.beyond_bytes) == (42, 700)
     assert count.before_seconds == pytest.approx(1000.02, abs=0.005)
 

@@ -72,14 +72,14 @@ def test_each_end_tells_of_its_own_window(transferred, verb, payload_clock):
 
 
 def test_a_sender_that_stops_too_soon_after_the_warm_up_gives_no_figure(clock, monkeypatch):
-    whole, opened = Arrivals.whole, threading.Event()
+    whole, opened = Arrivals.count_without_hole, threading.Event()
 
     def noted(arrivals, seconds):
         count = whole(arrivals, seconds)
         opened.set()
         return count
 
-    monkeypatch.setattr(Arrivals, "whole", noted)
+    monkeypatch.setattr(Arrivals, "count_without_hole", noted)
     shape = Shape("push", 1, 64 << 10, 0.3)
     with transfer.respond(HERE, 1.0) as peer:
         meeting = port.meet(peer, asdict(shape), 1)

@@ -38,7 +38,7 @@ def told_of_a_sender(meeting):
 
 def test_what_comes_in_the_warm_up_is_in_no_rate(responder, transferred, clock, monkeypatch):
     """A burst at first, as of a bucket or a slow start's last round, and little after it."""
-    burst, after, ends, whole = 4_000_000, [], [], Arrivals.whole
+    burst, after, ends, whole = 4_000_000, [], [], Arrivals.count_without_hole
 
     def once_it_is_here(arrivals, seconds):
         """The warm-up lasts until the burst has come; each later look sees a little more."""
@@ -58,7 +58,7 @@ def test_what_comes_in_the_warm_up_is_in_no_rate(responder, transferred, clock, 
         told_of_a_sender(meeting)
         over.wait(living.GENEROUS_SECONDS)
 
-    monkeypatch.setattr(Arrivals, "whole", once_it_is_here)
+    monkeypatch.setattr(Arrivals, "count_without_hole", once_it_is_here)
 
     with responder(work) as peer:
         samples, moved = transferred(Shape("pull", seconds=SECONDS), peer)
@@ -132,7 +132,7 @@ def ends(monkeypatch):
 
     @contextmanager
     def met(window_bytes=0):
-        with port.opened(HERE, serve, window_bytes) as peer:
+        with port.listen(HERE, serve, window_bytes) as peer:
             meeting = port.meet(peer, {}, 2, window_bytes, window_bytes)
             try:
                 meeting.hear(living.GENEROUS_SECONDS)

@@ -5,7 +5,7 @@ import pytest
 from probes.net.windows import (
     AUTOTUNED,
     LARGEST_BYTES,
-    following,
+    choose_next,
     knee,
     smallest_buffer,
     windows_for,
@@ -19,7 +19,7 @@ STREAMS = (1, 2, 4, 8)
 def surveyed(rate, granted=lambda window: 2 * window, windows=WINDOWS):
     """Every cell that is asked for, in order, of a path with those rates."""
     cells = {}
-    while (place := following(windows, STREAMS, cells)) is not None:
+    while (place := choose_next(windows, STREAMS, cells)) is not None:
         assert place not in cells
         cells[place] = {
             "window_bytes": place[0],
@@ -122,11 +122,11 @@ def test_the_knee_is_taken_from_the_bests_second_run_where_that_was_slower():
 def test_a_broken_cell_is_not_tried_again_and_its_row_comes_last():
     windows, streams = (AUTOTUNED, 16 << 10), (1, 2)
     broken, cells, order = {(AUTOTUNED, 1)}, {}, []
-    while (place := following(windows, streams, cells, broken)) is not None:
+    while (place := choose_next(windows, streams, cells, broken)) is not None:
         order.append(place)
         cells[place] = {"bytes_per_second": 1e6 * place[1]}
     assert order == [(16 << 10, 1), (16 << 10, 2), (AUTOTUNED, 2)]
-    assert following(windows, streams, {}, {(AUTOTUNED, 1), (16 << 10, 1)}) is None
+    assert choose_next(windows, streams, {}, {(AUTOTUNED, 1), (16 << 10, 1)}) is None
 
 
 def points(rates, spread):

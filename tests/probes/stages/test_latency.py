@@ -134,11 +134,11 @@ def test_an_end_that_stops_answering_fails_the_stage_and_does_not_hang_it(monkey
 
 def test_the_sizes_that_are_afforded_are_the_decades_first():
     expected = {1: 0.01, 10_000: 0.011, 100_000: 0.02, 1_000_000: 0.1}
-    assert warm.afforded(1_000_000, expected, 10.0) == [
+    assert warm.choose_sizes(1_000_000, expected, 10.0) == [
         *(300_000, 100_000, 30_000, 10_000, 3000, 1000, 100, 10)
     ]
-    assert warm.afforded(1_000_000, expected, 0.26) == [100_000, 10_000, 1000, 100]
-    assert len(warm.afforded(1_000_000, expected, 0.0)) == 2
+    assert warm.choose_sizes(1_000_000, expected, 0.26) == [100_000, 10_000, 1000, 100]
+    assert len(warm.choose_sizes(1_000_000, expected, 0.0)) == 2
 
 
 def test_percentiles_are_told_of_enough_times_alone():

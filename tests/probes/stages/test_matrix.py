@@ -9,7 +9,7 @@ import pytest
 from probes.core.records import Sample
 from probes.core.stage import Last
 from probes.net import transfer
-from probes.net.transfer import Moved, Shape
+from probes.net.transfer import Shape, Transfer
 from probes.net.windows import AUTOTUNED
 from probes.stages import matrix
 
@@ -102,7 +102,7 @@ def transfers(monkeypatch, broken=()):
         samples = (Sample(0.0, 0), Sample(0.5, shape.streams * 50), Last(1.0, shape.streams * 100))
         yield from samples
         ends = {"granted_bytes": 2 * shape.window_bytes}
-        return Moved(samples, ends, ends, {"by": "receiver"}, "cubic", 0.001)
+        return Transfer(samples, ends, ends, {"by": "receiver"}, "cubic", 0.001)
 
     monkeypatch.setattr(transfer, "initiate", initiate)
     return tried
@@ -160,11 +160,11 @@ def test_a_cells_rate_is_that_after_the_slow_start_of_a_long_path():
     samples = tuple(
         Sample(at / 10, moved) for at, moved in enumerate((0, 1, 3, 7, 15, 31, 41, 51, 61, 71))
     )
-    moved = Moved((*samples, Last(1.0, 81)), {}, {}, {}, None, None)
+    moved = Transfer((*samples, Last(1.0, 81)), {}, {}, {}, None, None)
     shape = Shape(seconds=1.0)
     assert matrix._settled_rate(moved, shape, 0.0) == pytest.approx(81)
     assert matrix._settled_rate(moved, shape, 0.03) == pytest.approx(81)
     assert matrix._settled_rate(moved, shape, 0.085) == pytest.approx(100)
     assert matrix._settled_rate(moved, shape, 9.0) == pytest.approx(100)
-    short = Moved((Sample(0.0, 0), Last(0.2, 20)), {}, {}, {}, None, None)
+    short = Transfer((Sample(0.0, 0), Last(0.2, 20)), {}, {}, {}, None, None)
     assert matrix._settled_rate(short, shape, 9.0) == pytest.approx(100)

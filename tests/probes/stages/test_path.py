@@ -230,8 +230,8 @@ def silent(monkeypatch, seconds):
         time.sleep(seconds)
         return Trial(1500, None)
 
-    monkeypatch.setattr(stage.black_hole, "pushed", waiting)
-    monkeypatch.setattr(stage.black_hole, "pulled", waiting)
+    monkeypatch.setattr(stage.black_hole, "push", waiting)
+    monkeypatch.setattr(stage.black_hole, "pull", waiting)
     return tried
 
 
@@ -261,6 +261,6 @@ def test_a_try_that_does_not_end_is_left_behind_and_the_rest_is_kept(looked, mon
 
 def test_round_trips_of_more_than_a_second_are_a_reason_of_their_own(run_stage, monkeypatch):
     late = rtt.Handshakes((), 1, 1)
-    monkeypatch.setattr(stage.rtt, "handshakes", lambda *_: late)
+    monkeypatch.setattr(stage.rtt, "measure_handshakes", lambda *_: late)
     with pytest.raises(Unavailable, match="RTT is a second or more, or packets are lost"):
         run_stage(stage, stage.Setting("127.0.0.1", 9), Endpoint())

@@ -78,8 +78,8 @@ def test_a_port_that_nobody_opened_is_unavailable(run_stage):
 def test_a_peer_that_ssh_saw_names_further_callers_of_its_own(monkeypatch):
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.9 22")
     callers.expect("10.0.0.1")
-    callers.also(["10.0.0.2"])
+    callers.expect_also(["10.0.0.2"])
     assert callers._peer == ["10.0.0.1", "10.0.0.2"]
     callers.expect("")
-    callers.also(["10.0.0.2"])
+    callers.expect_also(["10.0.0.2"])
     assert callers._peer == []

@@ -165,7 +165,7 @@ def test_the_sender_stops_when_the_control_connection_closes(monkeypatch):
 
 def test_a_receiver_whose_sender_is_gone_fails_and_tells_no_figure(run):
     def serve(meeting):
-        with datagrams.beside(meeting.control) as made:
+        with datagrams.open_beside(meeting.control) as made:
             meeting.tell({"port": made.getsockname()[1]})
             token = bytes.fromhex(meeting.request["token"])
             assert datagrams.hear_hello(made, meeting.control, token, living.GENEROUS_SECONDS)
@@ -173,7 +173,7 @@ def test_a_receiver_whose_sender_is_gone_fails_and_tells_no_figure(run):
             meeting.hear(living.GENEROUS_SECONDS)
 
     setting = replace(LOCAL, verb="pull")
-    with port.opened("127.0.0.1", serve) as peer, pytest.raises(RuntimeError, match="too early"):
+    with port.listen("127.0.0.1", serve) as peer, pytest.raises(RuntimeError, match="too early"):
         run(setting, peer)
 
 
