@@ -73,7 +73,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "cached",
     ):
         raise ValueError(f"no disk stage {setting.pattern} {setting.verb} {setting.cache}")
-    own = setting.pattern == "sequential" and not setting.chosen and not tools.TAKE_OPEN_FILES
+    own = setting.pattern == "sequential" and not setting.is_custom and not tools.TAKE_OPEN_FILES
     fio_version = fio.version() if setting.pattern in BY_FIO and not own else None
     if setting.device:
         device = layers.kernel_name(setting.device) or None
@@ -87,7 +87,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     looked_at = setting.pattern in LOOKED_AT and setting.seconds >= LOOK_FROM_SECONDS
     if looked_at and (setting.verb, setting.cache) == ("read", "uncached"):
         before = others.quiet(device)
-    module, function = CHOSEN if setting.chosen else ROOMS[setting.pattern]
+    module, function = CHOSEN if setting.is_custom else ROOMS[setting.pattern]
     module, function = WITHOUT_FIO if own else (module, function)
     measure = getattr(importlib.import_module(module), function)
     details = yield from _counted(measure(setting, peer), setting.verb, device)

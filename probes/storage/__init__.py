@@ -1,4 +1,4 @@
-"""What the disk stage measures, one file a pattern, and the setting that they share.
+"""The disk stage's measurements, one file a pattern, and the setting that they share.
 
 It imports core, system, files, programs and host. Begin with sequential.py, then zones.py.
 """
@@ -12,7 +12,7 @@ from probes.core.meaning import Count, Device, File, FolderOrNone, Seconds, Size
 
 @dataclass(frozen=True)
 class Setting:
-    """What to measure on which host."""
+    """The pattern of use to measure, and the host and folder or device."""
 
     verb: Text
     """read, write."""
@@ -20,10 +20,10 @@ class Setting:
     """uncached, cached (reads alone; a write is always flushed to disk)."""
     folder: FolderOrNone
     side: Text
-    """The host that this is about: client, server."""
+    """The host of the disk: client, server."""
     size_bytes: Size
     seconds: Seconds
-    """The measured time; fio's start comes on top of it."""
+    """Measured time; fio's start comes on top of it."""
     seed: Text = ""
     path: File = ""
     """The file to read where the peer names none; opened for reading only."""
@@ -32,13 +32,13 @@ class Setting:
     device: Device = ""
     """A block device's node, opened for reading only; empty: files in the folder."""
     zones: Count = 9
-    """zones alone: how many spans, from the outer edge to the inner."""
+    """Pattern zones only: count of spans, from the outer edge to the inner."""
     block_bytes: Count = 0
-    """sequential and random alone: of each request; 0: as the pattern has it."""
+    """Patterns sequential and random only: size of each request; 0: the pattern's own."""
     depth: Count = 0
-    """The same: requests in flight, past the page cache."""
+    """Patterns sequential and random only: requests in flight, past the page cache."""
 
     @property
-    def chosen(self) -> bool:
-        """Whether somebody chose how the disk is used."""
+    def is_custom(self) -> bool:
+        """Whether the user set the pattern of requests, so that chosen.py measures it."""
         return self.pattern == "random" or bool(self.block_bytes or self.depth)

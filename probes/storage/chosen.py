@@ -1,7 +1,7 @@
-"""The disk as somebody chose to use it: block size, depth and pattern.
+"""The disk with the block size, depth and pattern that the user set.
 
 Reads go to the run's own file or, opened for reading, to a device; writes to a fresh nameless file.
-Unlike the other patterns nothing is fitted to the disk at hand: it is what was asked for.
+Unlike with the other patterns nothing is fitted to the disk at hand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BLOCK_BYTES = {"sequential": fio.BLOCK_BYTES, "random": 4096}
 
 
 class _End(NamedTuple):
-    """What is read or written."""
+    """The open file or device to read or write."""
 
     fd: int
     size_bytes: int
@@ -31,7 +31,7 @@ class _End(NamedTuple):
 def measure(setting: Setting, peer: Endpoint) -> Running:
     """Reads or writes as the setting says; fio's own count closes the window.
 
-    Returns jobs (one, with its rate, requests a second and latency), zones (the whole), direct and
+    Returns jobs (one, with its rate, requests a second and latency), zones (one), direct and
     size_bytes. Errors: ValueError (no such block; a device would be written), Unavailable (no room,
     no file to read, no such device), fio.FioFailed.
     """
@@ -39,7 +39,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         raise ValueError("a block device is opened for reading only")
     with ExitStack() as stack:
         job = _job(setting, (_fresh if setting.verb == "write" else _source)(setting, peer, stack))
-        result, _ = yield from sequential.ran(job)
+        result, _ = yield from sequential.run_job(job)
     rate = result.bytes_per_second
     return {
         "jobs": [_row(job, result)],
@@ -69,7 +69,7 @@ def _job(setting: Setting, end: _End) -> fio.Job:
 
 def _source(setting: Setting, peer: Endpoint, stack: ExitStack) -> _End:
     if setting.device:
-        device = stack.enter_context(zones.opened(setting.device))
+        device = stack.enter_context(zones.open_device(setting.device))
         return _End(device.fd, device.size_bytes, True)
     path = peer.path or setting.path
     if not path:
@@ -85,7 +85,7 @@ def _fresh(setting: Setting, peer: Endpoint, stack: ExitStack) -> _End:
     fd = source_file.open_new(setting.folder)
     stack.callback(os.close, fd)
     size = free_space.fitting(setting.size_bytes, setting.folder)
-    # a file of the right size: fio would unlink it to lay it out anew
+    # The file gets its size here: otherwise fio would unlink it and create it again.
     os.ftruncate(fd, size)
     return _End(fd, size, False)
 

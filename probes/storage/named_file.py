@@ -1,8 +1,8 @@
-"""A file of the user's, read once from its start: what the disk gives at the place where it lies.
+"""Reads a file of the user's once from its start: the disk's rate at the place where it lies.
 
-Opened for reading only, and where that is allowed so that not even the time of its last access
-changes. It is not put out of the page cache: direct reads pass the cache by. They are made by
-threads of this process: fio opens its file anew and would change the time of its last access.
+It is opened for reading only and, where that is allowed, without changing its access time. It stays
+in the page cache, which direct reads bypass. Threads of this process read: fio opens its file
+itself and would change the access time.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from probes.system.platform import descriptor, os
 
 SAMPLE_SECONDS = 0.25
 GRACE_SECONDS = 6.0
-"""For the requests that are under way when the time is over."""
+"""Additional time for the requests in flight when the time is over."""
 MADE_UP = frozenset(
     ("proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "cgroup", "cgroup2")
 )
-"""File systems whose files the kernel makes up as they are read."""
+"""File systems whose files the kernel generates as they are read."""
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:
-    """Sequential throughput of setting.path, at most its size and time; samples are payload read.
+    """Measures sequential reads of setting.path, up to its size and time; samples are payload read.
 
-    Returns place (None: the file system tells no extents), cache (proven: all came from the
-    device), direct, file_bytes, latency_seconds, what the device did, zones (one, the whole).
+    Returns place (None: the file system reports no extents), cache (proven: all came from the
+    device), direct, file_bytes, latency_seconds, the device's counts, zones (one, the whole).
     Errors: Unavailable with a sentence (no such file, no right, no regular file, smaller than
     1 MiB), direct_reads.Shorter, OSError of the disk.
     """
-    with opened(setting.path) as fd:
+    with open_file(setting.path) as fd:
         status = os.fstat(fd)
         size_bytes = min(setting.size_bytes, status.st_size) // BLOCK_BYTES * BLOCK_BYTES
         if size_bytes == 0:
@@ -50,25 +50,25 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         direct = setting.cache == "uncached" and page_cache.pass_by(fd)
         if setting.cache == "cached":
             page_cache.warm(fd, size_bytes)
-        held = page_cache.state(fd, size_bytes)
-        before = others.look(device)
+        state = page_cache.state(fd, size_bytes)
+        start = others.look(device)
         yield Sample(0.0, 0)
         run = Pass(fd, size_bytes, setting.seconds, DEPTH if direct else 1)
-        samples = yield from watched(run, setting.seconds + GRACE_SECONDS)
-        # What was still on its way to the disk has a place by now: direct reads had to wait for it.
-        lies = place.place(fd)
-    counted = others.around(device, before, others.look(device), read_bytes=run.moved_bytes)
+        samples = yield from sample_pass(run, setting.seconds + GRACE_SECONDS)
+        # Dirty blocks have a place by now: direct reads had to wait until they were written.
+        location = place.place(fd)
+    counted = others.around(device, start, others.look(device), read_bytes=run.moved_bytes)
     rate = run.moved_bytes / run.elapsed_seconds
     return {
         **counted,
         "device": device,
         "direct": direct,
         "file_bytes": status.st_size,
-        "place": lies,
+        "place": location,
         "cache": cache_details(
             setting,
-            getattr(held, "cached_ratio", None),
-            _proven(setting, counted["device_read_bytes"], run.moved_bytes, held),
+            getattr(state, "cached_ratio", None),
+            _is_proven(setting, counted["device_read_bytes"], run.moved_bytes, state),
         ),
         "latency_seconds": middle_and_worst(run.latencies_seconds),
         "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
@@ -77,15 +77,15 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
 
 
 def _device_below(path: str, number: int) -> Optional[str]:
-    """Kernel name of the disk below a file; Unavailable where the kernel makes its content up."""
+    """Returns the disk's kernel name below a file; Unavailable where the kernel generates it."""
     filesystem, device = place.under(number)
     if filesystem in MADE_UP:
         raise Unavailable(f"{path} is not on a disk: the kernel generates it ({filesystem})")
     return device
 
 
-def watched(run: Pass, left_seconds: float) -> Generator[Sample, None, List[Sample]]:
-    """Yields and returns the samples of a pass; stops it, also where it takes longer than that."""
+def sample_pass(run: Pass, left_seconds: float) -> Generator[Sample, None, List[Sample]]:
+    """Yields and returns the samples of a pass; raises RuntimeError after left_seconds."""
     samples = [Sample(0.0, 0)]
     try:
         while not run.wait(SAMPLE_SECONDS):
@@ -102,57 +102,57 @@ def watched(run: Pass, left_seconds: float) -> Generator[Sample, None, List[Samp
 
 
 @contextmanager
-def opened(path: str) -> Iterator[int]:
-    """A regular file, open for reading; closed when left.
+def open_file(path: str) -> Iterator[int]:
+    """Opens a regular file for reading; yields its descriptor.
 
-    What the name leads to is looked at before it is opened: opening alone makes a FIFO wait, a
-    tape rewind. Errors: Unavailable with a sentence.
+    The kind of file is checked before it is opened: opening alone makes a FIFO wait, a tape rewind.
+    Errors: Unavailable with a sentence.
     """
     host = socket.gethostname()
     if not path:
         raise Unavailable("no file given")
-    found = -1
+    path_fd = -1
     try:
-        # O_PATH opens nothing: the same file is what is opened after the look
-        found = os.open(path, getattr(os, "O_PATH", os.O_NONBLOCK) | os.O_CLOEXEC)
-        kind = os.fstat(found).st_mode
+        # O_PATH opens no device, and pins the file that is opened after the check.
+        path_fd = os.open(path, getattr(os, "O_PATH", os.O_NONBLOCK) | os.O_CLOEXEC)
+        kind = os.fstat(path_fd).st_mode
         if not stat.S_ISREG(kind):
-            raise Unavailable(f"{path} on {host} is {_called(kind)}: only a regular file is read")
-        seen = f"/proc/self/fd/{found}"
-        fd = _for_reading(seen if os.path.exists(seen) else path)  # noqa: PTH110
+            raise Unavailable(f"{path} on {host} is {_describe(kind)}: only a regular file is read")
+        fd_path = f"/proc/self/fd/{path_fd}"
+        fd = _open_for_reading(fd_path if os.path.exists(fd_path) else path)  # noqa: PTH110
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise Unavailable(f"{path} on {host} cannot be read: {why}") from None
     finally:
-        if found >= 0:
-            os.close(found)
+        if path_fd >= 0:
+            os.close(path_fd)
     with descriptor(fd):
         yield fd
 
 
-def _for_reading(path: str) -> int:
+def _open_for_reading(path: str) -> int:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-    # the file's owner and root may read it without leaving a trace
+    # Only the file's owner and root may read it without changing its access time.
     with contextlib.suppress(PermissionError):
         return os.open(path, flags | getattr(os, "O_NOATIME", 0))
     return os.open(path, flags)
 
 
-def _proven(
+def _is_proven(
     setting: Setting,
     device_read_bytes: int | None,
     moved_bytes: int,
-    held: page_cache.CacheState | None,
+    state: page_cache.CacheState | None,
 ) -> bool:
-    """Whether all came from where it was to: the device read as much, or the cache held nothing."""
+    """Whether all came from the requested source, by the device's count or the cache's state."""
     if setting.cache == "cached":
-        return page_cache.proven(held, cached=True)
+        return page_cache.proven(state, cached=True)
     if device_read_bytes is not None:
         return device_read_bytes >= moved_bytes
-    return page_cache.proven(held, cached=False)
+    return page_cache.proven(state, cached=False)
 
 
-def _called(kind: int) -> str:
+def _describe(kind: int) -> str:
     names = (
         (stat.S_ISDIR, "a folder"),
         (stat.S_ISBLK, "a block device"),
@@ -165,17 +165,17 @@ def _called(kind: int) -> str:
 
 BLOCK_BYTES = 1024 * 1024
 JOIN_SECONDS = 5.0
-"""For a request that is on its way when somebody gives up."""
+"""Wait for the requests in flight when a pass is stopped."""
 DEPTH = 4
-"""Requests in flight of direct I/O, as fio has them here."""
+"""Requests in flight of direct I/O, as in this tool's fio jobs."""
 
 
 class Shorter(RuntimeError):
-    """The file lost bytes while it was read."""
+    """The file became shorter while it was read."""
 
 
 class Pass(Workers):
-    """A pass that is under way: requests are sent off until the bytes or the time are over."""
+    """A running pass: threads send requests until the bytes or the time are over."""
 
     def __init__(self, fd: int, size_bytes: int, seconds: float, depth: int = DEPTH) -> None:
         """size_bytes: whole blocks, from the file's start. depth: 1 for reads through the cache."""
@@ -184,7 +184,7 @@ class Pass(Workers):
         super().__init__(depth, seconds)
 
     def _work(self) -> None:
-        # a mapping of its own: direct I/O wants memory at the start of a page
+        # Direct I/O needs page-aligned memory.
         with mmap.mmap(-1, BLOCK_BYTES) as memory, memoryview(memory) as view:
             while True:
                 with self.lock:
@@ -202,42 +202,41 @@ class Pass(Workers):
         done = 0
         while done < BLOCK_BYTES:
             with view[done:] as rest:
-                got = os.preadv(self._fd, [rest], offset + done)
-            if got == 0 or os.fstat(self._fd).st_size < offset + BLOCK_BYTES:
+                count = os.preadv(self._fd, [rest], offset + done)
+            if count == 0 or os.fstat(self._fd).st_size < offset + BLOCK_BYTES:
                 raise Shorter("the file became shorter while it was read")
-            done += got
+            done += count
 
 
 def look(folder: Folder, parts: List[Name], first_bytes: Count) -> Details:
-    """path, size_bytes, cached_ratio (None: cannot be told) and device of a file below a folder.
+    """Returns path, size_bytes, cached_ratio (None: unknown) and device of a file below a folder.
 
-    first_bytes: what a copy of it may read, and so all of it that the ratio speaks of.
-    parts: the names on the way, as a share shows them: where there is none of that very spelling,
-    the only one that differs by case alone is taken. device: kernel name of what it lies on. The
-    file is opened for reading, and its time of access stays where its owner asks. Errors:
-    Unavailable with the reason.
+    first_bytes: the part of it that a copy may read, which cached_ratio describes. parts: the names
+    of the path as a share shows them: where none has that spelling, the only one that differs by
+    case is used. device: kernel name. The file is opened for reading, without changing its access
+    time where this user owns it. Errors: Unavailable with the reason.
     """
     path = folder
     for part in parts:
-        path = os.path.join(path, _spelled(path, part))  # noqa: PTH118 - names may be any bytes
-    with opened(path) as fd:
+        path = os.path.join(path, _find_spelling(path, part))  # noqa: PTH118 - names may be any bytes
+    with open_file(path) as fd:
         size_bytes = os.fstat(fd).st_size
-        told = page_cache.state(fd, min(size_bytes, first_bytes))
+        state = page_cache.state(fd, min(size_bytes, first_bytes))
     return {
         "path": path,
         "size_bytes": size_bytes,
-        "cached_ratio": None if told is None else told.cached_ratio,
+        "cached_ratio": None if state is None else state.cached_ratio,
         "device": folders.folder_facts(os.path.dirname(path)).device,  # noqa: PTH120 - any bytes
     }
 
 
-def _spelled(folder: str, name: str) -> str:
-    """The name as the folder has it."""
+def _find_spelling(folder: str, name: str) -> str:
+    """Returns the name in the spelling of the folder's entry."""
     if os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118 - any bytes
         return name
     try:
-        alike = [each for each in os.listdir(folder) if each.casefold() == name.casefold()]
+        matches = [each for each in os.listdir(folder) if each.casefold() == name.casefold()]
     except OSError:
-        alike = []
-    found: Optional[str] = alike[0] if len(alike) == 1 else None
-    return found or name
+        matches = []
+    only: Optional[str] = matches[0] if len(matches) == 1 else None
+    return only or name

@@ -1,7 +1,7 @@
-"""Zones of a disk that may not be read or written itself: files of ours, spread over free space.
+"""Zones of a disk whose device is not accessible: files of ours, spread over free space.
 
-probes/files/spread.py places them; where each lies is read from its extents. Where the file system
-tells no places, or a place says nothing, there is one file, and a word why.
+probes/files/spread.py places them; their extents show where each lies. Where the file system
+reports no extents, or they mean nothing, there is one file, and the reason.
 """
 
 from __future__ import annotations
@@ -26,45 +26,45 @@ from probes.files import (
 )
 from probes.programs import fio
 from probes.storage import Setting, curve, others
-from probes.storage.curve import settled
+from probes.storage.curve import subtract_seek
 from probes.storage.sequential import cache_details, takes_direct
 from probes.system.platform import os
 
 LEAST_BLOCKS = 4
-"""Of a file: less is the disk's first moment alone."""
+"""Blocks of a file: fewer show only the start of the I/O."""
 MOST_OF_SHARE = 0.5
-"""A file takes so much of its share of the room, so that there is something between two."""
+"""Part of its share of the free space that a file takes at most, so that files lie apart."""
 MOST_SPREAD = 4.0
-"""Times its size; a file in pieces that lie farther apart tells of no place."""
+"""Largest span of a file's pieces as a multiple of its size: wider ones show no place."""
 ELSEWHERE = ("network", "fuse", "memory")
-"""Kinds of layers whose places are not known here."""
+"""Kinds of layers without a known place on a disk."""
 SCATTERED = ("thin", "vdo")
-"""Volumes that give out blocks as they are written."""
+"""Volumes that allocate blocks as they are written."""
 
 
 class Placed(NamedTuple):
-    """A file of ours, written, and where it lies."""
+    """A file that was written, and its place on the disk."""
 
     fd: int
     place: Details | None
-    """None: not known, it stands for the whole disk."""
+    """Its place; None: unknown, it represents the whole disk."""
     job: fio.Job
-    """That wrote it."""
+    """The job that wrote it."""
     result: fio.Result
 
     @property
     def centre_ratio(self) -> float:
-        """Where its middle lies."""
+        """Place of its middle, as a ratio of the disk."""
         return 0.0 if self.place is None else float(self.place["centre_ratio"])
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:
-    """Each zone's rate of writing, flushed, or of reading proven uncached; samples as of zones.
+    """Measures each zone's rate of flushed writes, or of proven uncached reads; samples as zones.
 
-    Details as of zones, and where there is one place one_place, the reason: ssd, network, fuse,
-    memory, untold (the file system or the volume tells none), other (no ext4, no xfs), discard (a
-    mount option), full (a tenth has to stay free). Errors: Unavailable
-    (no room), Refused (no such folder, no right to write in it), fio.FioFailed.
+    Details as of zones, and where there is a single place one_place, the reason: ssd, network,
+    fuse, memory, untold (the file system or the volume reports none), other (no ext4, no xfs),
+    discard (a mount option), full (a tenth has to stay free). Errors: Unavailable (no room),
+    Refused (no such folder, no right to write in it), fio.FioFailed.
     """
     device = folders.folder_facts(setting.folder).device
     with contextlib.ExitStack() as stack:
@@ -81,22 +81,22 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         for _ in range(0 if why else setting.zones - 1):
             opened()
         size = _size_bytes(setting, fds)
-        found = fds if why else spread.across(fds, size, walks=filesystem == "ext4")
-        if not found:
+        placed_fds = fds if why else spread.across(fds, size, walks=filesystem == "ext4")
+        if not placed_fds:
             raise Unavailable(_no_room(setting))
-        measured = _write if setting.verb == "write" else _read
-        details = yield from measured(setting, found, size, device)
+        run = _write if setting.verb == "write" else _read
+        details = yield from run(setting, placed_fds, size, device)
         return {**details, "one_place": why} if why else details
 
 
 def _size_bytes(setting: Setting, fds: Sequence[int]) -> int:
-    """Of each file, whole blocks. Errors: Unavailable where that is too little."""
+    """Returns the size of each file, whole blocks. Errors: Unavailable where it is too small."""
     size = free_space.fitting(setting.size_bytes, setting.folder)
     if len(fds) > 1:
         size //= setting.zones
-        least = LEAST_BLOCKS * fio.BLOCK_BYTES
+        smallest = LEAST_BLOCKS * fio.BLOCK_BYTES
         share = spread.share_bytes(fds[0], len(fds))
-        size = min(size, max(least, int(share * MOST_OF_SHARE)))
+        size = min(size, max(smallest, int(share * MOST_OF_SHARE)))
     size = size // fio.BLOCK_BYTES * fio.BLOCK_BYTES
     if size < LEAST_BLOCKS * fio.BLOCK_BYTES:
         raise Unavailable(_no_room(setting))
@@ -111,9 +111,9 @@ def _no_room(setting: Setting) -> str:
 
 
 def _one_place(fd: int, setting: Setting, device: str | None) -> tuple[str, str]:
-    """Why the places of files say nothing (empty: they do), and the file system.
+    """Returns why the places of files mean nothing (empty: they do), and the file system.
 
-    One block of ours shows it.
+    One block is written to find out.
     """
     below = layers.layers(setting.folder)
     top = below[0] if below else {}
@@ -124,14 +124,14 @@ def _one_place(fd: int, setting: Setting, device: str | None) -> tuple[str, str]
         return "ssd", filesystem
     ring = payload.ring(bytes.fromhex(setting.seed) or b"zones")
     os.pwrite(fd, payload.block(ring, 0, fio.BLOCK_BYTES), 0)
-    told = place.place(fd, flush=True)
+    extents = place.place(fd, flush=True)
     os.ftruncate(fd, 0)
     thin = any(each.get("target") in SCATTERED for each in below)
-    if told is None or not told["located"] or thin:
+    if extents is None or not extents["located"] or thin:
         return "untold", filesystem
     if filesystem not in spread.FILESYSTEMS:
         return "other", filesystem
-    # what was reserved would be discarded while the disk is measured
+    # The reserved space would be discarded while the disk is measured.
     discards = "discard" in str(top.get("mount_options")).split(",")
     return "discard" if discards else "", filesystem
 
@@ -141,14 +141,14 @@ Look = Tuple[fio.Job, fio.Result]
 
 def _write(setting: Setting, fds: Sequence[int], size: int, device: str | None) -> Running:
     jobs = _writes(setting, fds, size)
-    results, before, after = yield from curve.measured(jobs, device)
-    files = _located(jobs, results)
+    results, start, end = yield from curve.run_jobs(jobs, device)
+    files = _locate(jobs, results)
     looks = _looks(files, [(file.job, file.result) for file in files])
-    # the drive takes the first blocks while its head still jumps: nothing is taken off
+    # The drive's cache takes the first blocks during the seek: nothing is subtracted.
     rows = yield from _rows(files, looks, None)
     written_bytes = sum(result.moved_bytes for result in results)
     return {
-        **others.around(device, before, after, written_bytes=written_bytes),
+        **others.around(device, start, end, written_bytes=written_bytes),
         **curve.details(rows, None),
         **_common(files, jobs[0].direct),
         "cache": None,
@@ -158,23 +158,23 @@ def _write(setting: Setting, fds: Sequence[int], size: int, device: str | None) 
 def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -> Running:
     writes = _writes(setting, fds, size)
     with fio.running(writes, curve.deadline(writes)) as run:
-        files = _located(writes, run.results())
+        files = _locate(writes, run.results())
     direct = takes_direct(files[0].fd)
-    # what was moved was written from the start on; behind it a file has a hole
+    # Each file was written from its start on; the rest of it is a hole.
     sizes = [file.result.moved_bytes // fio.BLOCK_BYTES * fio.BLOCK_BYTES for file in files]
-    cold = [_evicted(file.fd, size) for file, size in zip(files, sizes)]
+    cold = [_evict(file.fd, size) for file, size in zip(files, sizes)]
     small = curve.measure_random(
         [file.fd for file in files], min(sizes), direct, setting.seconds * curve.RANDOM_SHARE
     )
     if not direct:
-        cold = [_evicted(file.fd, size) for file, size in zip(files, sizes)]
-    _, seconds = curve.timetable(setting.seconds * (1 - curve.RANDOM_SHARE), len(files), most=1)
+        cold = [_evict(file.fd, size) for file, size in zip(files, sizes)]
+    _, seconds = curve.timetable(setting.seconds * (1 - curve.RANDOM_SHARE), len(files), limit=1)
     jobs = [fio.Job(file.fd, "read", size, seconds, direct) for file, size in zip(files, sizes)]
-    results, before, after = yield from curve.measured(jobs, device)
+    results, start, end = yield from curve.run_jobs(jobs, device)
     looks = _looks(files, list(zip(jobs, results)))
     rows = yield from _rows(files, looks, small.median_seconds)
     moved_bytes = sum(result.moved_bytes for result in results)
-    counted = others.around(device, before, after, moved_bytes)
+    counted = others.around(device, start, end, moved_bytes)
     reached = counted["device_read_bytes"] is None or counted["device_read_bytes"] >= moved_bytes
     return {
         **counted,
@@ -189,68 +189,68 @@ def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -
 
 
 def _looks(files: Sequence[Placed], once: Sequence[Look]) -> list[list[Look]]:
-    """Each file's looks: where one disagrees with its neighbours, past the page cache, two more."""
+    """Returns each file's jobs and results, with two more reads of one that is doubted."""
     looks = [[each] for each in once]
     if not once[0][0].direct:
         return looks
     places, rates = [file.centre_ratio for file in files], [one.bytes_per_second for _, one in once]
     again = [looks[number] for number in curve.disagreeing(places, rates) * curve.AGAIN]
-    more = [each[0][0] for each in again]
-    if more:
-        with fio.running(more, curve.deadline(more)) as run:
-            for each, job, result in zip(again, more, run.results()):
+    jobs = [each[0][0] for each in again]
+    if jobs:
+        with fio.running(jobs, curve.deadline(jobs)) as run:
+            for each, job, result in zip(again, jobs, run.results()):
                 each.append((job, result))
     return looks
 
 
 def _writes(setting: Setting, fds: Sequence[int], size: int) -> list[fio.Job]:
-    """One job a file, in a drawn order, so that a rate that drifts makes no curve."""
-    _, each_seconds = curve.timetable(setting.seconds * len(fds) / setting.zones, len(fds), most=1)
+    """Returns one job a file, in random order, so that a drifting rate makes no curve."""
+    _, each_seconds = curve.timetable(setting.seconds * len(fds) / setting.zones, len(fds), limit=1)
     for fd in fds:
-        os.ftruncate(fd, size)  # as long as it will be: fio would lay it out anew
+        os.ftruncate(fd, size)  # its final size: otherwise fio would create it again
     direct = takes_direct(fds[0])
     jobs = [fio.Job(fd, "write", size, each_seconds, direct) for fd in fds]
     random.Random(setting.seed).shuffle(jobs)
     return jobs
 
 
-def _located(jobs: Sequence[fio.Job], results: Sequence[fio.Result]) -> list[Placed]:
-    """The written files from the outer edge on; a single one may have no known place."""
-    found = []
+def _locate(jobs: Sequence[fio.Job], results: Sequence[fio.Result]) -> list[Placed]:
+    """Returns the written files from the outer edge on; a single one may have no known place."""
+    files = []
     for job, result in zip(jobs, results):
-        told = place.place(job.fd, flush=True)
-        known = told if told is not None and told["located"] else None
-        if result.moved_bytes >= fio.BLOCK_BYTES and (known or len(jobs) == 1):
-            found.append(Placed(job.fd, known, job, result))
-    if not found:
+        extents = place.place(job.fd, flush=True)
+        location = extents if extents is not None and extents["located"] else None
+        if result.moved_bytes >= fio.BLOCK_BYTES and (location or len(jobs) == 1):
+            files.append(Placed(job.fd, location, job, result))
+    if not files:
         raise Unavailable("none of the files that were written has a known location on the disk")
-    compact = [file for file in found if file.place and _spread_ratio(file.place) < MOST_SPREAD]
-    return sorted(compact or found, key=lambda file: file.centre_ratio)
+    compact = [file for file in files if file.place and _spread_ratio(file.place) < MOST_SPREAD]
+    return sorted(compact or files, key=lambda file: file.centre_ratio)
 
 
-def _spread_ratio(told: Details) -> float:
-    """How far a file's pieces lie apart, as a multiple of its size."""
-    span = float(told["to_ratio"] - told["from_ratio"]) * float(told["device_bytes"])
-    return span / float(told["bytes"])
+def _spread_ratio(extents: Details) -> float:
+    """Returns the span of a file's pieces as a multiple of its size."""
+    span = float(extents["to_ratio"] - extents["from_ratio"]) * float(extents["device_bytes"])
+    return span / float(extents["bytes"])
 
 
 def _rows(
     files: Sequence[Placed], looks: Sequence[Sequence[Look]], jump_seconds: float | None
 ) -> Generator[Sample, None, list[Details]]:
-    """A row for each place that has files, those that lie side by side are one; yields samples."""
-    each = [[settled(job, result, jump_seconds) for job, result in one] for one in looks]
-    yield from curve.samples([one for found in each for one in found])
+    """Yields samples; returns a row for each place, where adjacent files are one."""
+    each = [[subtract_seek(job, result, jump_seconds) for job, result in one] for one in looks]
+    yield from curve.samples([one for parts in each for one in parts])
     groups: list[list[int]] = []
     for number, file in enumerate(files):
-        here, last = file.place, files[groups[-1][-1]].place if groups else None
-        near = here and last and MOST_OF_SHARE * (last["to_ratio"] - last["from_ratio"])
-        if here and last and here["from_ratio"] - last["to_ratio"] < near:
+        current, last = file.place, files[groups[-1][-1]].place if groups else None
+        widest_gap = current and last and MOST_OF_SHARE * (last["to_ratio"] - last["from_ratio"])
+        if current and last and current["from_ratio"] - last["to_ratio"] < widest_gap:
             groups[-1].append(number)
         else:
             groups.append([number])
     rows = []
     for numbers in groups:
-        places = [told for told in (files[number].place for number in numbers) if told]
+        places = [extents for extents in (files[number].place for number in numbers) if extents]
         results = [result for number in numbers for _, result in looks[number]]
         start = min((one["from_ratio"] for one in places), default=0.0)
         row: Details = {
@@ -262,19 +262,19 @@ def _rows(
             **curve.row([one for number in numbers for one in each[number]], results),
         }
         acknowledged = [one.acknowledged_bytes_per_second for one in results]
-        known = [one for one in acknowledged if one is not None]
-        if looks[numbers[0]][0][0].part == "write" and known:
-            row["acknowledged_bytes_per_second"] = statistics.median(known)
+        known_rates = [one for one in acknowledged if one is not None]
+        if looks[numbers[0]][0][0].part == "write" and known_rates:
+            row["acknowledged_bytes_per_second"] = statistics.median(known_rates)
         rows.append(row)
     return rows
 
 
 def _common(files: Sequence[Placed], direct: bool) -> Details:
-    told = files[0].place
-    where = {} if told is None else {key: told[key] for key in ("device", "device_bytes")}
-    return {"direct": direct, "located": told is not None, **where}
+    location = files[0].place
+    where = {} if location is None else {key: location[key] for key in ("device", "device_bytes")}
+    return {"direct": direct, "located": location is not None, **where}
 
 
-def _evicted(fd: int, size: int) -> page_cache.CacheState | None:
+def _evict(fd: int, size: int) -> page_cache.CacheState | None:
     page_cache.evict(fd)
     return page_cache.state(fd, size)

@@ -1,8 +1,8 @@
 """Sequential read, cached and proven uncached, of the run's own file, and write of a fresh one.
 
-A read takes the run's own file (probes/files/source_file.py holds it); a write goes to a fresh
+A read takes the run's own file (probes/files/source_file.py keeps it); a write goes to a fresh
 nameless file of this step. Uncached reads are direct with four requests in flight; where there
-is time for trials (5 s and more) the kernel's read-ahead is tried too and the better one taken.
+is time for trials (5 s and more) the kernel's read-ahead is tried too, and the faster one used.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from probes.storage import Setting, others
 from probes.system.platform import descriptor, os
 
 TRIAL_SHARE = 0.2
-"""Of the time, for each of the two trials that choose how to read."""
+"""Share of the time for each of the two trials that choose how to read."""
 TRIAL_LEAST_SECONDS = 1.0
-"""Shorter ones say more of the disk's first moment than of the way to read."""
+"""Shortest trial: a shorter one shows the start of the I/O rather than the way to read."""
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:
-    """Sequential throughput of the folder's disk; samples are payload read, or written and flushed.
+    """Measures sequential I/O in the folder; samples are payload read, or written and flushed.
 
     peer.path is the file to read. Errors: Unavailable (no room, no file to read), Refused (no such
     folder, no right to write in it), fio.FioFailed.
@@ -56,30 +56,30 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         moved_bytes = details.pop("moved_bytes")
         cache = details["cache"]
         if cache and setting.cache == "uncached" and cache["cached_ratio_before"] is None:
-            # another user's file: only the device's own count shows where the bytes came from
+            # Another user's file: only the device's count shows where the bytes came from.
             cache["proven"] = (details["device_read_bytes"] or 0) >= moved_bytes
         details["place"] = place.place(fd, flush=setting.verb == "write")
     return details
 
 
 def _write(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Running:
-    # a file of the right size: fio would unlink it to lay it out anew
+    # The file gets its size here: otherwise fio would unlink it and create it again.
     os.ftruncate(fd, size_bytes)
     job = fio.Job(fd, "write", size_bytes, setting.seconds, takes_direct(fd))
-    details = yield from measured(job, device)
+    details = yield from measure_job(job, device)
     return {**details, "cache": None}
 
 
 def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Running:
     if setting.cache == "cached":
         page_cache.warm(fd, size_bytes)
-        before = page_cache.state(fd, size_bytes)
+        state = page_cache.state(fd, size_bytes)
         job = fio.Job(fd, "read", size_bytes, setting.seconds, False, looping=True)
-        proven = page_cache.proven(before, cached=True)
-        details = yield from measured(job, device)
+        proven = page_cache.proven(state, cached=True)
+        details = yield from measure_job(job, device)
         return {
             **details,
-            "cache": cache_details(setting, getattr(before, "cached_ratio", None), proven),
+            "cache": cache_details(setting, getattr(state, "cached_ratio", None), proven),
         }
     seconds, direct, trials = setting.seconds, takes_direct(fd), {}
     trial_seconds = seconds * TRIAL_SHARE
@@ -88,35 +88,35 @@ def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Run
         direct = trials["direct"] >= trials["buffered"]
         seconds -= 2 * trial_seconds
     page_cache.evict(fd)
-    before = page_cache.state(fd, size_bytes)
-    proven = page_cache.proven(before, cached=False)
-    details = yield from measured(fio.Job(fd, "read", size_bytes, seconds, direct), device)
+    state = page_cache.state(fd, size_bytes)
+    proven = page_cache.proven(state, cached=False)
+    details = yield from measure_job(fio.Job(fd, "read", size_bytes, seconds, direct), device)
     if details["device_read_bytes"] == 0:
-        # blocks that were never written: nothing reached the device, whatever the cache said
+        # Unwritten blocks: nothing was read from the device, whatever the cache's state was.
         proven = False
     if trials:
         details["trials_bytes_per_second"] = trials
     return {
         **details,
-        "cache": cache_details(setting, getattr(before, "cached_ratio", None), proven),
+        "cache": cache_details(setting, getattr(state, "cached_ratio", None), proven),
     }
 
 
 def _trials(fd: int, size_bytes: int, seconds: float) -> dict[str, float]:
-    """Rates of both ways to read, on the file's last half: the run proper begins at its start."""
+    """Measures both ways to read on the file's last half: the run itself begins at its start."""
     part = size_bytes // 4 // fio.BLOCK_BYTES * fio.BLOCK_BYTES
-    found = {}
+    rates = {}
     for number, (way, direct) in enumerate((("direct", True), ("buffered", False))):
         page_cache.evict(fd)
-        at = size_bytes - (number + 1) * part
-        job = fio.Job(fd, "read", max(part, fio.BLOCK_BYTES), seconds, direct, at)
+        offset = size_bytes - (number + 1) * part
+        job = fio.Job(fd, "read", max(part, fio.BLOCK_BYTES), seconds, direct, offset)
         with fio.running([job], time.monotonic() + seconds + GRACE_SECONDS) as run:
-            found[way] = run.results()[0].bytes_per_second
-    return found
+            rates[way] = run.results()[0].bytes_per_second
+    return rates
 
 
 def cache_details(setting: Setting, ratio: float | None, proven: bool) -> Details:
-    """The details' cache: what was asked for, whether it was so, what of it was cached before."""
+    """Returns the details' cache: the request, whether it is proven, the ratio cached before."""
     return {
         "side": setting.side,
         "requested": setting.cache,
@@ -130,11 +130,11 @@ WINDOW_SECONDS = 0.5
 WINDOW_BYTES = 8 * fio.BLOCK_BYTES
 LEAST_WINDOWS = 3
 GRACE_SECONDS = 6.0
-"""What fio's start may take where a CPU quota slows it, and its last flush."""
+"""Additional time for fio's start under a CPU quota, and for its last flush."""
 
 
 def takes_direct(fd: int) -> bool:
-    """Whether the file's file system lets it be read past the page cache (O_DIRECT)."""
+    """Whether the file's file system supports direct I/O (O_DIRECT)."""
     try:
         os.close(os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | getattr(os, "O_DIRECT", 0)))
     except OSError:
@@ -142,31 +142,31 @@ def takes_direct(fd: int) -> bool:
     return hasattr(os, "O_DIRECT")
 
 
-def ran(job: fio.Job) -> Generator[Sample, None, tuple[fio.Result, list[Sample]]]:
-    """Runs the job; yields its samples, which are returned too. Errors: fio.FioFailed."""
+def run_job(job: fio.Job) -> Generator[Sample, None, tuple[fio.Result, list[Sample]]]:
+    """Runs the job; yields its samples, and returns them too. Errors: fio.FioFailed."""
     with fio.running([job], time.monotonic() + job.seconds + GRACE_SECONDS) as run:
         run.wait_for_io()
         yield Sample(0.0, 0)
         inner = list(run.progress(SAMPLE_SECONDS))
         (result,) = run.results()
-    # the kernel's counts run by our clock and hold what is in flight: fio's own end is the measure
-    elapsed, moved = result.elapsed_seconds, result.moved_bytes
-    inner = [e for e in inner if e.elapsed_seconds < elapsed and e.moved_bytes <= moved]
-    last = Last(elapsed, moved)
+    # The kernel's counts include what is in flight, by our clock: fio's own end counts.
+    elapsed, moved_bytes = result.elapsed_seconds, result.moved_bytes
+    inner = [e for e in inner if e.elapsed_seconds < elapsed and e.moved_bytes <= moved_bytes]
+    last = Last(elapsed, moved_bytes)
     yield from (*inner, last)
     return result, [Sample(0.0, 0), *inner, last]
 
 
-def measured(job: fio.Job, device: str | None) -> Running:
+def measure_job(job: fio.Job, device: str | None) -> Running:
     """Runs the job; the window opens with its first I/O and closes with its end.
 
     device: the block device below, by its kernel name. Returns direct, latency_seconds, zones
-    (one, the whole), moved_bytes, what the device counted, and window_rates_bytes_per_second where
-    the run was long enough. Errors: fio.FioFailed.
+    (one, the whole), moved_bytes, the device's counts, and window_rates_bytes_per_second where the
+    run was long enough. Errors: fio.FioFailed.
     """
-    before = others.look(device)
-    result, samples = yield from ran(job)
-    own = {"written_bytes" if job.part == "write" else "read_bytes": result.moved_bytes}
+    start = others.look(device)
+    result, samples = yield from run_job(job)
+    payload_bytes = {"written_bytes" if job.part == "write" else "read_bytes": result.moved_bytes}
     return {
         "direct": job.direct,
         "latency_seconds": {
@@ -177,19 +177,19 @@ def measured(job: fio.Job, device: str | None) -> Running:
             {"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": result.bytes_per_second}
         ],
         "moved_bytes": result.moved_bytes,
-        **others.around(device, before, others.look(device), **own),
+        **others.around(device, start, others.look(device), **payload_bytes),
         **window_details(samples),
     }
 
 
 def window_details(samples: list[Sample]) -> Details:
-    """window_rates_bytes_per_second, where the run was long enough; pure."""
+    """Returns window_rates_bytes_per_second, where the run was long enough; pure."""
     windows = window_rates(samples)
     return {"window_rates_bytes_per_second": windows} if len(windows) >= LEAST_WINDOWS else {}
 
 
 def window_rates(samples: list[Sample]) -> list[float]:
-    """Throughput of consecutive windows of half a second and more, bytes per second; pure.
+    """Returns the rates of consecutive windows of half a second and more, bytes per second; pure.
 
     A window of a slow device stays open until WINDOW_BYTES came: it counts whole blocks.
     """
@@ -197,8 +197,8 @@ def window_rates(samples: list[Sample]) -> list[float]:
     opened = samples[0]
     for each in samples[1:]:
         elapsed = each.elapsed_seconds - opened.elapsed_seconds
-        moved = each.moved_bytes - opened.moved_bytes
-        if elapsed >= WINDOW_SECONDS and moved >= WINDOW_BYTES:
-            rates.append(moved / elapsed)
+        moved_bytes = each.moved_bytes - opened.moved_bytes
+        if elapsed >= WINDOW_SECONDS and moved_bytes >= WINDOW_BYTES:
+            rates.append(moved_bytes / elapsed)
             opened = each
     return rates

@@ -1,6 +1,6 @@
 """Sequential read and write by threads of this process, where the system's fio cannot be used.
 
-Windows and macOS. Uncached, they pass the page cache: FILE_FLAG_NO_BUFFERING, F_NOCACHE.
+For Windows and macOS. Uncached I/O bypasses the page cache: FILE_FLAG_NO_BUFFERING, F_NOCACHE.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from probes.system.platform import descriptor, os
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:
-    """Sequential throughput of the folder's disk; samples are payload read, or written and flushed.
+    """Measures sequential I/O in the folder; samples are payload read, or written and flushed.
 
-    peer.path is the file to read. Returns what probes/storage/named_file.py does. Errors:
+    peer.path is the file to read. Returns the details of probes/storage/named_file.py. Errors:
     Unavailable (no room, no file to read), Refused (no such folder, no right to write in it),
     OSError of the disk.
     """
     if setting.verb == "read":
         if setting.cache == "uncached":
-            with named_file.opened(peer.path) as fd:
+            with named_file.open_file(peer.path) as fd:
                 page_cache.evict(fd)
         return (yield from named_file.measure(replace(setting, path=peer.path), peer))
     fd = source_file.open_new(setting.folder)
@@ -34,19 +34,19 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         size_bytes = size_bytes // BLOCK_BYTES * BLOCK_BYTES
         if not size_bytes:
             raise written.no_room(setting)
-        return (yield from _written(setting, fd, size_bytes))
+        return (yield from _write(setting, fd, size_bytes))
 
 
-def _written(setting: Setting, fd: int, size_bytes: int) -> Running:
+def _write(setting: Setting, fd: int, size_bytes: int) -> Running:
     device = folders.folder_facts(setting.folder).device
     direct = page_cache.pass_by(fd)
-    before = others.look(device)
+    start = others.look(device)
     yield Sample(0.0, 0)
     run = _Puts(fd, size_bytes, setting)
-    samples = yield from named_file.watched(run, setting.seconds + GRACE_SECONDS)
+    samples = yield from named_file.sample_pass(run, setting.seconds + GRACE_SECONDS)
     rate = run.moved_bytes / run.elapsed_seconds
     return {
-        **others.around(device, before, others.look(device), written_bytes=run.moved_bytes),
+        **others.around(device, start, others.look(device), written_bytes=run.moved_bytes),
         "device": device,
         "direct": direct,
         "latency_seconds": written.middle_and_worst(run.latencies_seconds),
@@ -56,7 +56,7 @@ def _written(setting: Setting, fd: int, size_bytes: int) -> Running:
 
 
 class _Puts(Pass):
-    """They write payload, each block at its place, and have all on the disk when they end."""
+    """Threads that write payload, each block at its place, and flush at their end."""
 
     def __init__(self, fd: int, size_bytes: int, setting: Setting) -> None:
         self._ring = payload.ring(bytes.fromhex(setting.seed))

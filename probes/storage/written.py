@@ -1,14 +1,14 @@
-"""Writing to a nameless file that grows block by block, as a push to a file server makes it.
+"""Writes to a nameless file that grows block by block, as in a push to a file server.
 
-Synced: each block is on the disk before it is acknowledged, as where `sync always = yes`. As smbd
-does it: as many at once as a client has in flight, each forced by itself, so that some share a
-flush; and the file grows with every write, so each also costs the file system's own record of the
-new size. Source: smb.conf(5) (sync always, strict sync), source3/modules/vfs_default.c (pwrite and
-fsync in threads), fdatasync(2).
+Synced: each block is on the disk before it is acknowledged, as with `sync always = yes`. smbd
+writes as many at once as a client has in flight and forces each one, so that some share a flush;
+the file grows with every write, so each also costs the file system's update of the size. Source:
+smb.conf(5) (sync always, strict sync), source3/modules/vfs_default.c (pwrite and fsync in threads),
+fdatasync(2).
 
-Sustained: as a program that never flushes does it: what is acknowledged, and when it is on the
-disk. The page cache takes what comes until the kernel's limit of dirty memory; a disk's or a RAID's
-own cache may take more. Where one of them is full the rate falls: the knee.
+Sustained: a program that never flushes: when its writes are acknowledged, and when they are on the
+disk. The page cache accepts writes up to the kernel's limit of dirty memory; a disk's or a RAID's
+cache may take more. When one of them is full the rate falls: the knee.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from probes.storage import Setting
 from probes.system.platform import descriptor, os
 
 BLOCK_BYTES = 1024 * 1024
-"""What SMB clients send in one request since 2.1."""
+"""Size of a write: SMB clients' usual request since 2.1."""
 
 
 class GrowingFile:
-    """An open file and what was appended to it."""
+    """An open file to which payload is appended."""
 
     def __init__(self, fd: int, most_bytes: int, seed: bytes) -> None:
         self.fd = fd
         self.written_bytes = 0
         self.ended_by = "time"
-        """Why no more went into it: size (what was asked for), room (the rest stays free)."""
+        """Reason for the end: time, size (as requested) or room (the rest stays free)."""
         self._most_bytes = most_bytes
         self._bounded_by = "size"
         self._looked_at = 0
         self._ring = payload.ring(seed)
 
     def append(self) -> bool:
-        """Writes the next block of payload to the page cache; False: there shall be no more."""
+        """Writes the next block of payload to the page cache; False: the limit is reached."""
         if self.written_bytes >= self._looked_at:
             self._look()
         if self.written_bytes + BLOCK_BYTES > self._most_bytes:
@@ -64,7 +64,7 @@ class GrowingFile:
         return True
 
     def _look(self) -> None:
-        """Whether the room is still there: others write too."""
+        """Lowers the limit to the free space, which others use too."""
         self._looked_at += free_space.LOOK_BYTES
         room = free_space.room_bytes(self.fd)
         if room is not None and self.written_bytes + room < self._most_bytes:
@@ -79,7 +79,7 @@ class GrowingFile:
 
 @contextmanager
 def growing(setting: Setting) -> Iterator[GrowingFile]:
-    """An empty file in the setting's folder, for at most its size; gone when left.
+    """Creates an empty file in the setting's folder, for at most its size, and removes it.
 
     Errors: Refused (no such folder, no right to write there); Unavailable where less than 4 MiB
     may be used.
@@ -93,19 +93,19 @@ def growing(setting: Setting) -> Iterator[GrowingFile]:
 
 
 def no_room(setting: Setting) -> Unavailable:
-    """What to raise where not one block could be written."""
+    """Returns the error for a folder where not one block could be written."""
     return Unavailable(f"{setting.folder} is full; free some space or choose another folder")
 
 
 DEPTH = 8
-"""Writes at once: what this tool and Windows clients keep in flight on a LAN."""
+"""Writes in flight, as this tool and Windows clients have on a LAN."""
 SYNCED_SAMPLE_SECONDS = 0.1
 
-_made_durable = getattr(os, "fdatasync", os.fsync)
+_force = getattr(os, "fdatasync", os.fsync)
 
 
 class Workers:
-    """Threads that share a work until it is done or the time is over; a subclass does the work."""
+    """Threads that share work until it is done or the time is over; a subclass does the work."""
 
     def __init__(self, count: int, seconds: float) -> None:
         self.moved_bytes = 0
@@ -119,11 +119,11 @@ class Workers:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Until the last of it was done."""
+        """Seconds until the last request was done."""
         return self.ended - self.began
 
     def is_over(self) -> bool:
-        """Whether nothing more is to be begun."""
+        """Whether no further request is to begin."""
         return self._error is not None or time.monotonic() >= self._until
 
     def wait(self, seconds: float) -> bool:
@@ -138,7 +138,7 @@ class Workers:
         return True
 
     def stop(self, seconds: Optional[float] = None) -> None:
-        """Nothing more is begun; returns when none works any more, at the latest then."""
+        """Stops new requests and joins the threads; seconds: limit of the wait for each."""
         self._until = self.began
         for each in self._threads:
             each.join(seconds)
@@ -154,7 +154,7 @@ class Workers:
 
 
 class _Writers(Workers):
-    """They append a block and force it, in turns."""
+    """Threads that append a block and force it to the disk, in turns."""
 
     def __init__(self, file: GrowingFile, seconds: float) -> None:
         self.forced_seconds: List[float] = []
@@ -169,7 +169,7 @@ class _Writers(Workers):
                 if not self._file.append():
                     return
             written = time.monotonic()
-            _made_durable(self._file.fd)
+            _force(self._file.fd)
             with self.lock:
                 self.ended = time.monotonic()
                 self.moved_bytes += BLOCK_BYTES
@@ -178,11 +178,11 @@ class _Writers(Workers):
 
 
 def measure_synced(setting: Setting, peer: Endpoint) -> Running:
-    """Throughput of forced writes of 1 MiB to a file of our own; samples are payload on the disk.
+    """Measures forced writes of 1 MiB to a file of our own; samples are payload on the disk.
 
-    Returns request_bytes, depth, sync_seconds (median, p99: of the forcing alone), latency_seconds
-    (of write and forcing together), written_bytes, ended_by (time, size, room), direct, zones (one,
-    the whole). Errors: those of growing; OSError of the disk.
+    Returns request_bytes, depth, sync_seconds (median, p99: of fdatasync alone), latency_seconds
+    (of write and fdatasync), written_bytes, ended_by (time, size, room), direct, zones (one, the
+    whole). Errors: those of growing; OSError of the disk.
     """
     with growing(setting) as file:
         yield Sample(0.0, 0)
@@ -212,54 +212,54 @@ def measure_synced(setting: Setting, peer: Endpoint) -> Running:
 
 
 def middle_and_worst(seconds: list[float]) -> dict[str, float]:
-    """Median and 99th percentile (nearest rank) of some durations; pure."""
+    """Returns median and 99th percentile (nearest rank) of some durations; pure."""
     ordered = sorted(seconds)
     return {"median": statistics.median(ordered), "p99": ordered[-(-len(ordered) * 99 // 100) - 1]}
 
 
 LEAST_WINDOWS = 4
-"""On either side of the knee: fewer are a hiccup."""
+"""Windows on either side of the knee: fewer are a passing disturbance."""
 LEAST_RATIO = 1.5
-"""A cache is at least so much faster than what lies behind it."""
+"""Ratio of the rates before and after a knee: a cache is at least that much faster."""
 LEAST_SIGMAS = 6.0
-"""The best of many places to cut pure noise in two differs by up to four."""
+"""Difference in standard errors: the best of many cuts through pure noise has up to four."""
 
 Window = Tuple[float, int]
-"""Seconds of one stretch of a run, and the bytes that were taken in it."""
+"""Seconds of one part of a run, and the bytes written in it."""
 
 
 class Knee(NamedTuple):
     """A change of rate."""
 
     at_bytes: int
-    """Taken before it."""
+    """Bytes written before it."""
     before_bytes_per_second: float
     after_bytes_per_second: float
 
 
 def find(windows: Sequence[Window]) -> Optional[Knee]:
-    """Where two constant rates, the second lower, fit the windows best; pure.
+    """Finds the knee: two constant rates, the second lower, that fit the windows best; pure.
 
-    By least squares, each window weighing as long as it took. None where no cut leaves a second
+    By least squares, each window weighted by its duration. None where no cut leaves a second
     rate that is lower by a third, and by six standard errors of the two means.
     """
     spans = [each for each in windows if each[0] > 0]
     best: Optional[Tuple[float, int]] = None
     for cut in range(LEAST_WINDOWS, len(spans) - LEAST_WINDOWS + 1):
-        before, after = _mean(spans[:cut]), _mean(spans[cut:])
-        if before <= after:
+        high, low = _mean(spans[:cut]), _mean(spans[cut:])
+        if high <= low:
             continue
-        residual = _residual(spans[:cut], before) + _residual(spans[cut:], after)
+        residual = _residual(spans[:cut], high) + _residual(spans[cut:], low)
         if best is None or residual < best[0]:
             best = residual, cut
     if best is None:
         return None
     first, second = spans[: best[1]], spans[best[1] :]
-    before, after = _mean(first), _mean(second)
-    doubt = math.hypot(_error(first, before), _error(second, after))
-    if before < LEAST_RATIO * after or before - after < LEAST_SIGMAS * doubt:
+    high, low = _mean(first), _mean(second)
+    doubt = math.hypot(_error(first, high), _error(second, low))
+    if high < LEAST_RATIO * low or high - low < LEAST_SIGMAS * doubt:
         return None
-    return Knee(sum(size for _, size in first), before, after)
+    return Knee(sum(size for _, size in first), high, low)
 
 
 def _mean(spans: Sequence[Window]) -> float:
@@ -271,34 +271,33 @@ def _residual(spans: Sequence[Window], rate: float) -> float:
 
 
 def _error(spans: Sequence[Window], rate: float) -> float:
-    """Standard error of the mean."""
+    """Returns the standard error of the mean."""
     variance = _residual(spans, rate) / sum(seconds for seconds, _ in spans)
     return math.sqrt(variance / (len(spans) - 1))
 
 
 WINDOWS = 100
-"""In which the time is looked at; none is shorter than LEAST_WINDOW_SECONDS."""
+"""Parts of the time whose rates are compared; none is shorter than LEAST_WINDOW_SECONDS."""
 LEAST_WINDOW_SECONDS = 0.1
 FLUSH_SECONDS = 10.0
-"""For the flush; what is not on the disk by then is given up with the file."""
+"""Limit of the flush; what is not on the disk by then is abandoned with the file."""
 FLUSH_STEP_BYTES = 16 * 1024 * 1024
 FLUSH_AHEAD_STEPS = 4
-"""On their way to the disk while the first of them is waited for."""
+"""Steps under write-back while the first of them is awaited."""
 SAMPLE_SECONDS = 0.25
 
 
 def measure_sustained(setting: Setting, peer: Endpoint) -> Running:
-    """Buffered writes for the setting's time, then the flush; samples are payload on the disk.
+    """Measures buffered writes for the setting's time, then the flush.
 
-    So none comes while the page cache takes what is written. Returns
+    Samples are payload on the disk: none comes while the page cache accepts the writes. Returns
     acknowledged_bytes_per_second: until the knee, or until the end where there is none;
-    sustained_bytes_per_second: after it; knee_bytes: written before it (both None: none seen);
+    sustained_bytes_per_second: after it; knee_bytes: written before it (both None: no knee);
     durable_bytes_per_second: until all was flushed; written_bytes; flush_seconds (None: not done
-    within 10 s); dirty_limit_bytes when it began (None: the system does not tell); request_bytes,
+    within 10 s); dirty_limit_bytes at the start (None: the system does not tell); request_bytes,
     ended_by (time, size, room), direct, zones (one, the whole).
 
-    Errors: those of growing; OSError of the disk, at the latest of its flush;
-    RuntimeError where nothing reached the disk.
+    Errors: those of growing; OSError of the disk; RuntimeError where nothing reached the disk.
     """
     with growing(setting) as file:
         limit_bytes = read_pressure(None).dirty_limit_bytes
@@ -313,16 +312,16 @@ def measure_sustained(setting: Setting, peer: Endpoint) -> Running:
         if not flushed_bytes:
             raise RuntimeError(f"nothing of what was written reached the disk in {FLUSH_SECONDS} s")
         yield Last(ended - began, flushed_bytes)
-    found = find(windows)
+    knee = find(windows)
     durable = flushed_bytes / (ended - began)
-    whole = file.written_bytes / (written - began)
+    overall = file.written_bytes / (written - began)
     return {
         "direct": False,
         "cache": None,
         "request_bytes": BLOCK_BYTES,
-        "acknowledged_bytes_per_second": found.before_bytes_per_second if found else whole,
-        "sustained_bytes_per_second": found.after_bytes_per_second if found else None,
-        "knee_bytes": found.at_bytes if found else None,
+        "acknowledged_bytes_per_second": knee.before_bytes_per_second if knee else overall,
+        "sustained_bytes_per_second": knee.after_bytes_per_second if knee else None,
+        "knee_bytes": knee.at_bytes if knee else None,
         "durable_bytes_per_second": durable,
         "written_bytes": file.written_bytes,
         "flush_seconds": ended - written if flushed_bytes == file.written_bytes else None,
@@ -333,7 +332,7 @@ def measure_sustained(setting: Setting, peer: Endpoint) -> Running:
 
 
 def _write(file: GrowingFile, began: float, seconds: float) -> List[Tuple[float, int]]:
-    """Appends until the time is over; the windows that it took, each some blocks long."""
+    """Appends until the time is over; returns the windows, each some blocks long."""
     windows = []
     window_seconds = max(LEAST_WINDOW_SECONDS, seconds / WINDOWS)
     now, opened, opened_bytes = began, began, 0
@@ -346,11 +345,11 @@ def _write(file: GrowingFile, began: float, seconds: float) -> List[Tuple[float,
 
 
 def _flush(file: GrowingFile, began: float, until: float) -> Generator[Sample, None, int]:
-    """Has it written in the file's order; yields samples, returns the bytes that are on the disk.
+    """Flushes in the file's order; yields samples, returns the bytes that are on the disk.
 
-    In steps, so that it can be given up: a fsync(2) of gigabytes on a slow disk cannot be ended.
+    In steps, so that it can be aborted: a fsync(2) of gigabytes on a slow disk cannot.
     """
-    told = time.monotonic()
+    sampled_at = time.monotonic()
     for offset in range(0, file.written_bytes, FLUSH_STEP_BYTES):
         sync_range(file.fd, offset, FLUSH_AHEAD_STEPS * FLUSH_STEP_BYTES, SYNC_WRITE)
         if not sync_range(file.fd, offset, FLUSH_STEP_BYTES, SYNC_WRITTEN):
@@ -359,8 +358,8 @@ def _flush(file: GrowingFile, began: float, until: float) -> Generator[Sample, N
         flushed_bytes = min(offset + FLUSH_STEP_BYTES, file.written_bytes)
         if now >= until and flushed_bytes < file.written_bytes:
             return flushed_bytes
-        if now - told >= SAMPLE_SECONDS:
-            told = now
+        if now - sampled_at >= SAMPLE_SECONDS:
+            sampled_at = now
             yield Sample(now - began, flushed_bytes)
     os.fsync(file.fd)
     return file.written_bytes

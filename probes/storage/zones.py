@@ -1,4 +1,4 @@
-"""The disk zone by zone, from its outer edge to its inner, and what a jump between them costs.
+"""The disk zone by zone, from its outer edge to its inner, and the time of a seek.
 
 A block device is read at the centre of each of its equal spans, past the page cache. Where there
 is none to read, and for writing, files are placed in the folder (probes/storage/placed.py).
@@ -20,21 +20,21 @@ from probes.files import folders
 from probes.files.layers import kernel_name
 from probes.programs import fio
 from probes.storage import Setting, curve, others, placed
-from probes.storage.curve import Settled, settled
+from probes.storage.curve import Settled, subtract_seek
 from probes.storage.sequential import cache_details
 from probes.system.platform import descriptor, os
 from probes.system.proc import is_visible
 
 PASS_STEP = 1 / 8
-"""Of a zone between the passes' beginnings: none reads again what a cache may hold."""
+"""Part of a zone between the starts of two passes: none reads again what a cache may hold."""
 LARGEST_BYTES = 4 << 30
-"""Of one job."""
+"""Size of one job at most."""
 LEAST_BELOW_RATIO = 0.1
-"""Of what was read, from the disks below the device; less comes from memory or from nothing."""
+"""Part of the bytes that the disks below must have read; else they came from memory or nothing."""
 
 
 class Zone(NamedTuple):
-    """A span of a device and where it is read, in bytes from the device's start."""
+    """A span of a device and the places to read in it, in bytes from the device's start."""
 
     start_bytes: int
     end_bytes: int
@@ -43,9 +43,9 @@ class Zone(NamedTuple):
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:
-    """Each zone's sequential throughput, then single small reads; samples are the zones' payload.
+    """Measures each zone's sequential rate, then single small reads; samples are zones' payload.
 
-    The samples' time is that of the jobs laid end to end, without the first jump of each and
+    The samples' time is that of the jobs laid end to end, without the first seek of each and
     without fio's pauses. Errors: ValueError (a device to be written, no zones), Unavailable (no
     such device, no right to it, nothing in it), fio.FioFailed.
     """
@@ -59,7 +59,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
 
 
 def _device(setting: Setting) -> Running:
-    with opened(setting.device) as device:
+    with open_device(setting.device) as device:
         share = setting.seconds * (1 - curve.RANDOM_SHARE)
         rounds, each_seconds = curve.timetable(share, setting.zones)
         zones = spans(device.size_bytes, setting.zones, rounds)
@@ -71,28 +71,28 @@ def _device(setting: Setting) -> Running:
         small = curve.measure_random(
             [device.fd], device.size_bytes, True, setting.seconds * curve.RANDOM_SHARE
         )
-        # Reading all zones to find that out would take seconds.
+        # Checked before the zones are read, which takes seconds.
         _refuse_nothing(setting.device, small.read_bytes, below, _read_below(device.name))
         jobs = _jobs(device.fd, zones, each_seconds)
         numbers = list(range(len(zones))) * rounds
-        results, before, _ = yield from curve.measured(jobs, device.name)
-        each = [settled(*pair, small.median_seconds) for pair in zip(jobs, results)]
+        results, start, _ = yield from curve.run_jobs(jobs, device.name)
+        each = [subtract_seek(*pair, small.median_seconds) for pair in zip(jobs, results)]
         again = curve.doubtful([one.bytes_per_second for one in each]) if rounds == 1 else []
         if again:
-            # One short look may have met somebody else's write: a weak zone is weak each time.
-            more = _once_more(device.fd, [zones[number] for number in again], each_seconds)
-            with fio.running(more, curve.deadline(more)) as run:
-                found = run.results()
+            # Somebody else's write may have slowed one short read: a weak zone is slow each time.
+            retries = _once_more(device.fd, [zones[number] for number in again], each_seconds)
+            with fio.running(retries, curve.deadline(retries)) as run:
+                outcomes = run.results()
             numbers += again * curve.AGAIN
-            results += found
-            each += [settled(*pair, small.median_seconds) for pair in zip(more, found)]
+            results += outcomes
+            each += [subtract_seek(*pair, small.median_seconds) for pair in zip(retries, outcomes)]
         yield from curve.samples(each)
         moved_bytes = sum(one.moved_bytes for one in each)
         _refuse_nothing(setting.device, moved_bytes, below, _read_below(device.name))
-        counted = others.around(device.name, before, others.look(device.name), moved_bytes)
+        counted = others.around(device.name, start, others.look(device.name), moved_bytes)
     looks = list(zip(numbers, each, results))
     rows = [
-        _row(zone, device.size_bytes, [(one, read) for at, one, read in looks if at == number])
+        _row(zone, device.size_bytes, [(one, read) for i, one, read in looks if i == number])
         for number, zone in enumerate(zones)
     ]
     return {
@@ -109,7 +109,7 @@ def _device(setting: Setting) -> Running:
 
 
 def _row(zone: Zone, device_bytes: int, looks: Sequence[tuple[Settled, fio.Result]]) -> Details:
-    """A zone's row, of all looks at it."""
+    """Returns a zone's row, from all reads of it."""
     return {
         "from_ratio": zone.start_bytes / device_bytes,
         "to_ratio": zone.end_bytes / device_bytes,
@@ -119,14 +119,14 @@ def _row(zone: Zone, device_bytes: int, looks: Sequence[tuple[Settled, fio.Resul
 
 
 def spans(device_bytes: int, zones: int, passes: int) -> list[Zone] | None:
-    """Equal spans of a device, each read at its centre; None: they would be too small; pure.
+    """Returns equal spans of a device, each read at its centre; None: too small ones; pure.
 
-    Each pass begins an eighth of the span after the one before it, so that the middle one begins
+    Each pass begins an eighth of the span after the previous one, so that the middle one begins
     at the centre.
     """
-    found = []
+    parts = []
     for number in range(zones):
-        start, end = (device_bytes * at // zones for at in (number, number + 1))
+        start, end = (device_bytes * edge // zones for edge in (number, number + 1))
         span = end - start
         room = span * PASS_STEP if passes > 1 else span / 2
         size = int(min(room, LARGEST_BYTES)) // fio.BLOCK_BYTES * fio.BLOCK_BYTES
@@ -136,12 +136,12 @@ def spans(device_bytes: int, zones: int, passes: int) -> list[Zone] | None:
         first = centre - span * PASS_STEP * (passes // 2)
         offsets = (int(first + span * PASS_STEP * each) for each in range(passes))
         aligned = (offset // fio.BLOCK_BYTES * fio.BLOCK_BYTES for offset in offsets)
-        found.append(Zone(start, end, tuple((offset, size) for offset in aligned)))
-    return found
+        parts.append(Zone(start, end, tuple((offset, size) for offset in aligned)))
+    return parts
 
 
 def _jobs(fd: int, zones: Sequence[Zone], seconds: float) -> list[fio.Job]:
-    """One job a zone and pass, in that order: a burst of others' I/O meets a zone once at most."""
+    """Returns a job for each zone, pass by pass: a burst of others' I/O slows a zone only once."""
     return [
         fio.Job(fd, "read", size, seconds, True, offset)
         for each in range(len(zones[0].jobs))
@@ -150,40 +150,39 @@ def _jobs(fd: int, zones: Sequence[Zone], seconds: float) -> list[fio.Job]:
 
 
 def _once_more(fd: int, zones: Sequence[Zone], seconds: float) -> list[fio.Job]:
-    """Jobs that read each zone at other places, before and behind its centre."""
+    """Returns jobs that read each zone at other places, before and behind its centre."""
     jobs = []
     for way in range(curve.AGAIN):
         for zone in zones:
             offset, size = zone.jobs[0]
             step = int((zone.end_bytes - zone.start_bytes) * PASS_STEP)
-            moved = offset + (step if way % 2 else -step)
-            moved = moved // fio.BLOCK_BYTES * fio.BLOCK_BYTES
+            shifted = offset + (step if way % 2 else -step)
+            shifted = shifted // fio.BLOCK_BYTES * fio.BLOCK_BYTES
             jobs.append(
-                fio.Job(fd, "read", min(size, zone.end_bytes - moved), seconds, True, moved)
+                fio.Job(fd, "read", min(size, zone.end_bytes - shifted), seconds, True, shifted)
             )
     return jobs
 
 
 def _read_below(device: str | None) -> int | None:
-    """Bytes that the disks right below a loop or mapped device have read; None: there are none
-    to be seen."""
+    """Returns the bytes read by the disks right below a loop or mapped device; None: unknown."""
     if device is None:
         return None
     node = others.SYS_BLOCK / device
     below = sorted(each.name for each in node.glob("slaves/*"))
     for backing in node.glob("loop/backing_file"):
         file = Path(backing.read_text().rstrip("\n"))
-        # a file that was deleted, or that has no name, cannot be looked up by one
+        # A deleted or nameless file cannot be looked up by a name.
         under = folders.folder_facts(str(file)).device if is_visible(file) else None
         below = [under] if under else []
-    counts = [others.look(each).own for each in below]
-    told = [each.read_bytes for each in counts if each is not None]
-    return sum(told) if told and len(told) == len(counts) else None
+    counts = [others.look(each).device for each in below]
+    known_bytes = [each.read_bytes for each in counts if each is not None]
+    return sum(known_bytes) if known_bytes and len(known_bytes) == len(counts) else None
 
 
-def _refuse_nothing(node: str, moved_bytes: int, before: int | None, after: int | None) -> None:
-    """Errors: Unavailable where the disks below gave next to nothing of what was read."""
-    if before is None or after is None or after - before >= moved_bytes * LEAST_BELOW_RATIO:
+def _refuse_nothing(node: str, moved_bytes: int, start: int | None, end: int | None) -> None:
+    """Raises Unavailable where the disks below read hardly any of moved_bytes."""
+    if start is None or end is None or end - start >= moved_bytes * LEAST_BELOW_RATIO:
         return
     raise Unavailable(
         f"{node} on {socket.gethostname()} was read, but the disk below it was not: its "
@@ -191,44 +190,44 @@ def _refuse_nothing(node: str, moved_bytes: int, before: int | None, after: int 
     )
 
 
-class Opened(NamedTuple):
+class OpenDevice(NamedTuple):
     """A block device that is open for reading."""
 
     fd: int
     name: str | None
-    """The kernel's; None: it does not tell."""
+    """Kernel name; None: unknown."""
     size_bytes: int
 
 
 @contextmanager
-def opened(node: str) -> Iterator[Opened]:
-    """The device of a node, open for reading; closed when left.
+def open_device(node: str) -> Iterator[OpenDevice]:
+    """Opens the device of a node for reading, and closes it.
 
     Errors: Unavailable with a sentence: no such node, no block device, no right to read it, no
     medium in it.
     """
     host = socket.gethostname()
     try:
-        # looked at before it is opened: opening alone starts a watchdog or rewinds a tape
+        # Checked before it is opened: opening alone starts a watchdog or rewinds a tape.
         if not stat.S_ISBLK(Path(node).stat().st_mode):
             raise Unavailable(f"{node} on {host} is not a block device")
         fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         raise Unavailable(_why(node, host, error)) from None
     with descriptor(fd):
-        told = os.fstat(fd)
-        if not stat.S_ISBLK(told.st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISBLK(status.st_mode):
             raise Unavailable(f"{node} on {host} is not a block device")
         size_bytes = os.lseek(fd, 0, os.SEEK_END)
         if size_bytes == 0:
             raise Unavailable(f"{node} on {host} has no size: no medium in it")
-        yield Opened(fd, kernel_name(f"/proc/self/fd/{fd}") or None, size_bytes)
+        yield OpenDevice(fd, kernel_name(f"/proc/self/fd/{fd}") or None, size_bytes)
 
 
 def readable(node: Device) -> bool:
     """Whether this user may read the device of a node; it is opened for that, and closed."""
     try:
-        with opened(node):
+        with open_device(node):
             return True
     except Unavailable:
         return False

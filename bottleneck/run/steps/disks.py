@@ -192,7 +192,7 @@ class Disks:
             if each.side not in self.world.hosts:
                 raise Unavailable(NEEDS_AGENT)
             setting, peer = yield from self._found(each, setting, step)
-            beside = 0.0 if usual_pattern and not setting.chosen else LEAST_LEFT_SECONDS
+            beside = 0.0 if usual_pattern and not setting.is_custom else LEAST_LEFT_SECONDS
             self.clock.need(seconds + beside)
             take((yield Task(step, setting, peer, seconds + _grace(setting), both=False)))
 

@@ -125,7 +125,7 @@ def test_a_read_that_never_reached_the_device_is_not_called_proven(
     if folders.folder_facts(str(on_disk)).device is None:
         pytest.skip("needs a block device below the folder")
     counted = others.look(folders.folder_facts(str(on_disk)).device)
-    if counted.own is None:
+    if counted.device is None:
         pytest.skip("the device is not in /proc/diskstats")
     monkeypatch.setattr(others, "look", lambda device: counted)
     fd = source_file.open_new(str(on_disk))

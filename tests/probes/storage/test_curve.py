@@ -4,7 +4,7 @@ import pytest
 
 from probes.core.records import Sample
 from probes.programs import fio
-from probes.storage.curve import settled
+from probes.storage.curve import subtract_seek
 from probes.storage.sequential import window_rates
 
 MIB = 1024 * 1024
@@ -23,28 +23,28 @@ def result(blocks, jump_seconds, slowest_seconds=None):
 
 @pytest.mark.parametrize("jump", [0.0, 0.002, 0.008])
 def test_the_jump_that_a_job_shows_is_taken_off(jump):
-    found = settled(job(), result(30, jump), 0.008)
+    found = subtract_seek(job(), result(30, jump), 0.008)
     assert found.bytes_per_second == pytest.approx(RATE)
     assert found.seconds == pytest.approx(30 * MIB / RATE)
 
 
 def test_a_request_that_hangs_is_no_jump():
     """A weak spot's retry stays in the rate."""
-    found = settled(job(), result(30, 0.5), 0.008)
+    found = subtract_seek(job(), result(30, 0.5), 0.008)
     assert found.seconds == pytest.approx(30 * MIB / RATE + 0.5 - 0.008)
 
 
 def test_a_job_too_short_to_show_its_jump_made_the_usual_one():
-    assert settled(job(), result(6, 0.008), 0.008).bytes_per_second == pytest.approx(RATE)
+    assert subtract_seek(job(), result(6, 0.008), 0.008).bytes_per_second == pytest.approx(RATE)
 
 
 def test_where_no_jump_is_known_none_is_taken_off():
     whole = 30 * MIB / RATE + 0.008
-    assert settled(job(), result(30, 0.008), None).seconds == pytest.approx(whole)
+    assert subtract_seek(job(), result(30, 0.008), None).seconds == pytest.approx(whole)
 
 
 def test_never_more_than_half_the_time_is_a_jump():
-    assert settled(job(), result(1, 0.0), 10.0).seconds == pytest.approx(MIB / RATE / 2)
+    assert subtract_seek(job(), result(1, 0.0), 10.0).seconds == pytest.approx(MIB / RATE / 2)
 
 
 def test_windows_are_half_a_second_and_longer():

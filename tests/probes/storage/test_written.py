@@ -94,7 +94,7 @@ def test_no_room_and_no_folder_are_said(carried_out, room, tmp_path, monkeypatch
 
 def test_each_forced_write_is_one_request_and_one_flush(carried_out, tmp_path, monkeypatch):
     flushed = []
-    monkeypatch.setattr(written, "_made_durable", lambda fd: flushed.append(os.fstat(fd).st_size))
+    monkeypatch.setattr(written, "_force", lambda fd: flushed.append(os.fstat(fd).st_size))
     _, details = carried_out(measure_synced, tmp_path)
     assert len(flushed) == 16 and max(flushed) == 16 * MIB
     assert details["depth"] == written.DEPTH
@@ -106,7 +106,7 @@ def test_a_disk_that_fails_ends_all_writers_and_is_told(carried_out, tmp_path, m
     def broken(fd):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(written, "_made_durable", broken)
+    monkeypatch.setattr(written, "_force", broken)
     before = threading.active_count()
     with pytest.raises(OSError, match="Input/output"):
         carried_out(measure_synced, tmp_path)
