@@ -1,5 +1,5 @@
-"""What is measured, one file a stage; probes.STAGES lists them.
+"""The stages of a measurement, one file each; probes.STAGES lists them.
 
-It imports all other rooms of probes. Begin with tcp.py, and with core/stage.py, which says what a
-stage is.
+It imports all other rooms of probes. Begin with tcp.py, and with core/stage.py, which defines a
+stage.
 """

@@ -1,6 +1,6 @@
 """The disk under a folder, or a block device, by the system's fio: one pattern of use a step.
 
-Each pattern is a room of its own in probes/storage/; what they have in common is added here.
+Each pattern is a file of its own in probes/storage/; their common details are added here.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ROOMS = {
     "synced": ("probes.storage.written", "measure_synced"),
     "sustained": ("probes.storage.written", "measure_sustained"),
 }
-"""Each pattern, and what measures it."""
+"""Module and function that measure each pattern."""
 CHOSEN = ("probes.storage.chosen", "measure")
-"""What measures the disk as somebody chose it, whatever the pattern."""
+"""Module and function for requests that the user set, whatever the pattern."""
 VERBS = {
     "sequential": ("read", "write"),
     "random": ("read", "write"),
@@ -48,22 +48,22 @@ VERBS = {
 BY_FIO = ("sequential", "zones", "random")
 """Patterns that fio carries out; the others' loops are our own."""
 WITHOUT_FIO = ("probes.storage.unbuffered", "measure")
-"""What measures the sequential pattern where this tool cannot use fio."""
+"""Module and function for the sequential pattern where this tool cannot use fio."""
 LOOKED_AT = ("sequential", "zones", "file", "random")
-"""Patterns whose uncached reads are preceded by a look at what others do."""
+"""Patterns before whose uncached reads others' I/O is measured."""
 LOOK_FROM_SECONDS = 1.0
-"""A run that has less for a step has no time for the look either."""
+"""Shortest time of a step that includes the measurement of others' I/O."""
 
 
 respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
-    """What the disk does by the setting's pattern; samples are payload read, or made durable.
+    """Measures the disk by the setting's pattern; samples are payload read, or made durable.
 
     peer.path is the file to read. The details hold at least stack, layers, device, zones,
-    seek_seconds (None where the pattern has none), cache, what the device counted, fio_version
-    (None: not fio's work) and, where a control group sets some, limits.
+    seek_seconds (None where the pattern has none), cache, the device's counts, fio_version
+    (None: not measured by fio) and, where a control group sets some, limits.
     Errors: ValueError (no such verb, cache or pattern), Unavailable (fio missing, no room, no file
     to read, no right to the device), Refused (no such folder, no right to write in it),
     fio.FioFailed.
@@ -73,8 +73,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "cached",
     ):
         raise ValueError(f"no disk stage {setting.pattern} {setting.verb} {setting.cache}")
-    own = setting.pattern == "sequential" and not setting.is_custom and not tools.TAKE_OPEN_FILES
-    fio_version = fio.version() if setting.pattern in BY_FIO and not own else None
+    no_fio = setting.pattern == "sequential" and not setting.is_custom and not tools.TAKE_OPEN_FILES
+    fio_version = fio.version() if setting.pattern in BY_FIO and not no_fio else None
     if setting.device:
         device = layers.kernel_name(setting.device) or None
         below = layers.device_layers(device) if device else []
@@ -83,12 +83,12 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         device = folders.folder_facts(setting.folder).device
         below = layers.layers(setting.folder)
         stack = folders.stack(setting.folder)
-    before = None
+    quiet = None
     looked_at = setting.pattern in LOOKED_AT and setting.seconds >= LOOK_FROM_SECONDS
     if looked_at and (setting.verb, setting.cache) == ("read", "uncached"):
-        before = others.quiet(device)
+        quiet = others.quiet(device)
     module, function = CHOSEN if setting.is_custom else ROOMS[setting.pattern]
-    module, function = WITHOUT_FIO if own else (module, function)
+    module, function = WITHOUT_FIO if no_fio else (module, function)
     measure = getattr(importlib.import_module(module), function)
     details = yield from _counted(measure(setting, peer), setting.verb, device)
     common: Details = {
@@ -99,8 +99,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "seek_seconds": None,
         "cache": None,
     }
-    if before is not None:
-        common["before"] = before
+    if quiet is not None:
+        common["before"] = quiet
     limits = cgroup.io_limits(device)
     if limits is not None:
         common["limits"] = limits
@@ -108,7 +108,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 
 def _counted(running: Running, verb: str, device: str | None) -> Running:
-    """The room's samples and details, and what the device counted meanwhile."""
+    """Yields the pattern's samples; returns its details and the device's counts meanwhile."""
     opened = closed = None
     moved_bytes = 0
     with closing(running):
@@ -125,5 +125,5 @@ def _counted(running: Running, verb: str, device: str | None) -> Running:
             yield each
     if opened is None or closed is None:
         return details
-    own = {"written_bytes" if verb == "write" else "read_bytes": moved_bytes}
-    return {**others.around(device, opened, closed, **own), **details}
+    payload_bytes = {"written_bytes" if verb == "write" else "read_bytes": moved_bytes}
+    return {**others.around(device, opened, closed, **payload_bytes), **details}

@@ -1,4 +1,4 @@
-"""TCP to this same host, memory to memory: the ceiling of CPU, stack and this tool itself.
+"""TCP to this same host, memory to memory: the ceiling of CPU, network stack and this tool itself.
 
 Both ends run on one host as two processes, each with the code that the tcp stage runs.
 """
@@ -19,18 +19,18 @@ ADDRESS = "127.0.0.1"
 Setting = tcp.OneWay
 
 
-def turns(known: Known) -> Iterator[Turn]:
-    """On each host that has an agent."""
-    for side in SIDES if known.agent else SIDES[:1]:
+def turns(facts: Known) -> Iterator[Turn]:
+    """Yields a turn on each host that has an agent."""
+    for side in SIDES if facts.agent else SIDES[:1]:
         setting = Setting("push", 1)
         yield Turn(f"loopback {side}", setting, 0.6, least_seconds=0.4, initiator=side, peer="own")
 
 
 def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
-    """Listens on the loopback address alone."""
+    """Listens on the loopback address only."""
     return tcp.respond(replace(setting, address=ADDRESS))
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
-    """As tcp.initiate, to the responder on this host."""
+    """Does as tcp.initiate, to the responder on this host."""
     return tcp.initiate(setting, replace(peer, host=ADDRESS))

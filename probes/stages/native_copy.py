@@ -1,7 +1,7 @@
 """A copy as a user makes it between a folder of this host and a mounted share, flushed at its end.
 
-The system's own cp copies a whole file; what it does with cache, requests and depth is the mount's
-affair, and that is what is measured. Every call into the mount has a deadline: it may hang.
+The system's own cp copies a whole file; the mount decides on cache, requests and depth, and that is
+what is measured. Every call into the mount has a deadline: it may hang.
 """
 
 from __future__ import annotations
@@ -39,44 +39,44 @@ STAGE = Stage(
 
 SAMPLE_SECONDS = 0.1
 CACHE_SECONDS = 30.0
-"""What warming or emptying a cache may take."""
+"""Longest time to warm or empty a cache."""
 CHECK_LEAST_SECONDS = 1.0
-"""Reading a push back takes as long as the copy took, or this: more would cost the next copy."""
+"""Time to read a push back where the copy itself took less; else as long as the copy."""
 REMOVE_SECONDS = 2.0
 BLOCK_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Which copy, and between which folders."""
+    """The copy, and its folders."""
 
     copy: Text
-    """One of OWN_COPIES; cached or not speaks of the sender."""
+    """One of OWN_COPIES; cached or not is about the sender."""
     folder: Folder
-    """This host's end."""
+    """Folder of this host."""
     target_folder: Folder
     """The mounted share, or a folder on it."""
     size_bytes: Size
     seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
     seed: Text = ""
-    """Of the payload, hex."""
+    """Seed of the payload, hex."""
     command: Tuple[Text, ...] = ()
-    """The user's, in place of cp: its words, with {source} and {target} for the two files."""
+    """The user's command in place of cp: its words, with {source} and {target} for the files."""
 
 
 respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
-    """Has the system make the copy once; samples are what its program wrote, the last durable.
+    """Has the system make the copy once; samples are the bytes its program wrote, the last durable.
 
-    peer: folder, the run's own in target_folder with its source file (own_folder.hold), and of
+    peer: folder, the run's own in target_folder with its source file (own_folder.hold), and for
     a push path, the run's own nameless file in setting.folder. For a command path is a folder of
-    the run's there, for it needs names. Sources are cut to size_bytes: a program copies whole
-    files. The window opens with the program and closes when the destination is durable. Errors:
-    Refused for what the user has to mend in either folder;
-    RuntimeError for a copy that broke, and where the mount did not answer in time.
+    the run there, as it needs names. Sources are cut to size_bytes: a program copies whole files.
+    The window opens with the program and closes when the destination is durable. Errors: Refused
+    for what the user has to mend in either folder; RuntimeError for a copy that broke, and where
+    the mount did not answer in time.
     """
     if setting.copy not in OWN_COPIES or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.size_bytes} bytes")
@@ -84,17 +84,17 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         check_name(os.path.basename(each))  # noqa: PTH119
     ring = payload.ring(bytes.fromhex(setting.seed))
     with speaking_of(setting.target_folder):
-        shown = waited(setting.target_folder, lambda: read_mount(setting.target_folder))
+        mount = waited(setting.target_folder, lambda: read_mount(setting.target_folder))
         same = waited(setting.target_folder, lambda: _same_filesystem(setting))
     program = copy_program.find(same)
     if setting.command:
         program = copy_program.of_user(setting.command)
-    remote = shown is None or shown.remote
+    remote = mount is None or mount.remote
     if setting.copy.startswith("pull"):
         details = yield from _pull(setting, peer, ring, program, remote)
     else:
         details = yield from _push(setting, peer, ring, program)
-    mounted = {name: getattr(shown, name, None) for name in ("filesystem", "source", "options")}
+    mounted = {name: getattr(mount, name, None) for name in ("filesystem", "source", "options")}
     return {
         **details,
         "program": program.name,
@@ -110,28 +110,28 @@ def _pull(
     path = os.path.join(peer.folder, source_name(peer.folder))  # noqa: PTH118 - any bytes
     cached = setting.copy.endswith(".cached")
     with speaking_of(setting.target_folder):
-        fd = waited(setting.target_folder, lambda: _shortened(path, setting.size_bytes, ring, True))
+        fd = waited(setting.target_folder, lambda: _open_cut(path, setting.size_bytes, ring, True))
     with descriptor(fd):
         with speaking_of(setting.target_folder):
-            # A user's first copy finds nothing of the file in this host's own cache of the mount.
-            found = answered(
+            # As for a user's first copy this host's own cache of the mount has none of the file.
+            cache_state = answered(
                 setting.target_folder,
                 time.monotonic() + CACHE_SECONDS,
-                lambda: _cached(fd, setting.size_bytes, cached and not remote),
+                lambda: _set_cache(fd, setting.size_bytes, cached and not remote),
             )
         window = Window()
         with _new_file(peer.path) if setting.command else _nameless(setting.folder) as sink:
-            trace = yield from _copied(setting, window, program, path, sink, fd)
+            trace = yield from _copy(setting, window, program, path, sink, fd)
             intact, checked = served_file.intact_part(
                 ring, sink.fd, setting.size_bytes, float("inf")
             )
-    # what another system's cache held is for its agent to prove
+    # Only the other system's agent can prove the state of its cache.
     return {
         **window.timed(setting.size_bytes),
         **trace,
         "cache": {
             **{"side": "server", "requested": requested(setting.copy)},
-            **({"proven": False, "cached_ratio_before": None} if remote else found),
+            **({"proven": False, "cached_ratio_before": None} if remote else cache_state),
         },
         "hash_ok": intact,
         "checked_bytes": checked,
@@ -139,9 +139,9 @@ def _pull(
 
 
 def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) -> Running:
-    named = os.path.join(peer.path, source_name(peer.path))  # noqa: PTH118 - any bytes
-    source = named if setting.command else peer.path
-    fd = _shortened(source, setting.size_bytes, ring, bool(setting.command))
+    named_path = os.path.join(peer.path, source_name(peer.path))  # noqa: PTH118 - any bytes
+    source = named_path if setting.command else peer.path
+    fd = _open_cut(source, setting.size_bytes, ring, bool(setting.command))
 
     def check(until: float) -> tuple[bool, int]:
         page_cache.evict(sink.fd)
@@ -150,50 +150,50 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
     with _new_file(peer.folder) as sink:
         with descriptor(fd):
             cached = setting.copy.endswith(".cached")
-            found = _cached(fd, setting.size_bytes, cached)
+            cache_state = _set_cache(fd, setting.size_bytes, cached)
             window = Window()
-            path = named if setting.command else f"/proc/self/fd/{fd}"
-            trace = yield from _copied(setting, window, program, path, sink, fd)
+            path = named_path if setting.command else f"/proc/self/fd/{fd}"
+            trace = yield from _copy(setting, window, program, path, sink, fd)
         until = time.monotonic() + max(CHECK_LEAST_SECONDS, window.seconds)
         with speaking_of(setting.target_folder):
             intact, checked = answered(sink.path, until + ANSWER_SECONDS, lambda: check(until))
     return {
         **window.timed(setting.size_bytes),
         **trace,
-        "cache": {"side": "client", "requested": requested(setting.copy), **found},
+        "cache": {"side": "client", "requested": requested(setting.copy), **cache_state},
         "hash_ok": intact,
         "checked_bytes": checked,
     }
 
 
 class _Sink:
-    """Where a copy goes: a file without a name, or one that the program makes."""
+    """The destination of a copy: a file without a name, or one that the program makes."""
 
     def __init__(self, path: str, opened: Tuple[int, ...] = ()) -> None:
         self.path, self.opened = path, opened
 
     @property
     def fd(self) -> int:
-        """Descriptor of it, once it is there."""
+        """The open file's descriptor; IndexError before there is one."""
         return self.opened[0]
 
     def flush(self, source: int) -> int:
-        """Makes it durable; its size. Errors: CopyBroke where there is no file, or the source's."""
+        """Flushes it; returns its size. Errors: CopyBroke where it is missing, or is the source."""
         if not self.opened:
-            # Of a file for reading alone the kernel sends no FLUSH (fs/smb/client/file.c).
+            # For a read-only descriptor the kernel sends no FLUSH (fs/smb/client/file.c).
             flags = os.O_RDWR | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
             try:
                 self.opened = (os.open(self.path, flags),)
             except (FileNotFoundError, IsADirectoryError):
                 raise CopyBroke("it ended well, but made no file at {target}") from None
-        told = os.fstat(self.fd)
-        if told.st_nlink > 1 or os.path.samestat(told, os.fstat(source)):
+        status = os.fstat(self.fd)
+        if status.st_nlink > 1 or os.path.samestat(status, os.fstat(source)):
             raise CopyBroke("the command linked the file and copied nothing")
         os.fsync(self.fd)
         return os.fstat(self.fd).st_size
 
     def remove(self) -> None:
-        """Closes it, and takes its name."""
+        """Closes and removes it."""
         for fd in self.opened:
             os.close(fd)
         if os.path.isdir(self.path) and not os.path.islink(self.path):  # noqa: PTH112, PTH114
@@ -211,7 +211,7 @@ def _nameless(folder: str) -> Iterator[_Sink]:
 
 @contextmanager
 def _new_file(folder: str) -> Iterator[_Sink]:
-    """In the run's folder. What cannot be removed goes with that, which says so if it stays."""
+    """Names a new file in the run's folder; what cannot be removed is left to that's removal."""
     sink = _Sink(os.path.join(folder, new_name(folder)))  # noqa: PTH118 - any bytes
     try:
         yield sink
@@ -220,12 +220,12 @@ def _new_file(folder: str) -> Iterator[_Sink]:
             answered(sink.path, time.monotonic() + REMOVE_SECONDS, sink.remove)
 
 
-def _copied(
+def _copy(
     setting: Setting, window: Window, program: Program, path: str, sink: _Sink, source: int
 ) -> Running:
-    """The window: from the program's start to a durable destination of the right size.
+    """Runs the window: from the program's start to a durable destination of the right size.
 
-    Returns where its time went, as program_watch.trace tells.
+    Returns program_watch.trace's details.
     """
     pushes = setting.copy.startswith("push")
     with _error_context(setting, window, program.name, sink.path):
@@ -239,11 +239,11 @@ def _copied(
                 window.opened = copying.begin()
                 deadline = window.opened + setting.seconds
                 for written in copying.progress(deadline, SAMPLE_SECONDS):
-                    moved = min(setting.size_bytes, max(window.moved_bytes, written))
-                    if room.due(moved - window.moved_bytes):
+                    moved_bytes = min(setting.size_bytes, max(window.moved_bytes, written))
+                    if room.due(moved_bytes - window.moved_bytes):
                         answered("the free space", deadline, lambda: room.look_at(into))
-                    window.moved_bytes = moved
-                    yield Sample(time.monotonic() - window.opened, moved)
+                    window.moved_bytes = moved_bytes
+                    yield Sample(time.monotonic() - window.opened, moved_bytes)
             window.acknowledged = time.monotonic()
             size_bytes = answered("the flush", deadline, lambda: sink.flush(source))
             last = window.close(time.monotonic(), size_bytes)
@@ -255,11 +255,11 @@ def _copied(
 
 @contextmanager
 def _error_context(setting: Setting, window: Window, name: str, destination: str) -> Iterator[None]:
-    """Says in one line where a copy broke and how far it came."""
+    """Raises errors as one line: where a copy broke, and after how many bytes."""
     try:
         yield
     except (CopyBroke, NoAnswer, OSError, subprocess.SubprocessError) as caught:
-        # Its own text has the program's words, which may hold a secret.
+        # A SubprocessError's text contains the command, which may hold a secret.
         mute = isinstance(caught, subprocess.SubprocessError)
         error = CopyBroke("the system did not start it") if mute else caught
         code = error.errno if isinstance(error, OSError) else _errno_in(str(error))
@@ -277,7 +277,7 @@ def _error_context(setting: Setting, window: Window, name: str, destination: str
 
 
 def _errno_in(words: str) -> Optional[int]:
-    """The error that a program's complaint ends with, as C's words have it."""
+    """Returns the error number whose C text a program's message ends with."""
     for code in KNOWN_ERRORS:
         if words.endswith(os.strerror(code)):
             return code
@@ -289,26 +289,26 @@ def _same_filesystem(setting: Setting) -> bool:
     return len({os.stat(folder).st_dev for folder in each}) == 1  # noqa: PTH116
 
 
-def _shortened(path: str, size_bytes: int, ring: memoryview, named: bool) -> int:
-    """Descriptor, for reading, of a file of this run that has exactly that size now.
+def _open_cut(path: str, size_bytes: int, ring: memoryview, has_name: bool) -> int:
+    """Opens a file of this run for reading, cut to exactly size_bytes.
 
-    named: it lies in the run's folder; else it has no name any more, so that it is nobody else's.
-    What is cut off a file has to be the run's payload, for others may give theirs its name.
+    has_name: it lies in the run's folder; else it is nameless, so that it is nobody else's. The
+    part cut off has to be the run's payload, since others may have put a file under that name.
     Errors: ValueError for another file, and one that is shorter.
     """
-    flags = os.O_NONBLOCK | (getattr(os, "O_NOFOLLOW", 0) if named else 0)
+    flags = os.O_NONBLOCK | (getattr(os, "O_NOFOLLOW", 0) if has_name else 0)
     fd = os.open(path, os.O_RDONLY | flags)
     try:
-        told = os.fstat(fd)
-        if not stat.S_ISREG(told.st_mode) or told.st_nlink > named:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > has_name:
             raise ValueError(f"{path} is not a file of this run")
-        if told.st_size < size_bytes:
-            raise ValueError(f"{path} has {told.st_size} bytes, {size_bytes} are to be copied")
-        if told.st_size > size_bytes:
+        if status.st_size < size_bytes:
+            raise ValueError(f"{path} has {status.st_size} bytes, {size_bytes} are to be copied")
+        if status.st_size > size_bytes:
             with descriptor(os.open(path, os.O_RDWR | flags)) as writing:
-                end = max(size_bytes, told.st_size - BLOCK_BYTES)
+                end = max(size_bytes, status.st_size - BLOCK_BYTES)
                 tail = memoryview(os.pread(writing, BLOCK_BYTES, end))
-                same = os.path.samestat(told, os.fstat(writing))
+                same = os.path.samestat(status, os.fstat(writing))
                 if not (same and payload.matches(ring, end, tail)):
                     raise ValueError(f"{path} is not a file of this run")
                 os.ftruncate(writing, size_bytes)
@@ -318,6 +318,6 @@ def _shortened(path: str, size_bytes: int, ring: memoryview, named: bool) -> int
     return fd
 
 
-def _cached(fd: int, size_bytes: int, wanted: bool) -> Details:
-    page_cache.bring(fd, size_bytes, wanted)
-    return page_cache.describe_cache(fd, size_bytes, wanted)
+def _set_cache(fd: int, size_bytes: int, is_cached: bool) -> Details:
+    page_cache.bring(fd, size_bytes, is_cached)
+    return page_cache.describe_cache(fd, size_bytes, is_cached)

@@ -1,7 +1,7 @@
-"""What lies between two hosts: round trip, routers, the packets that pass, the queues under load.
+"""Examines the path between two hosts: round trip, routers, packet sizes, queues under load.
 
-Of the file server nothing is needed but its port; what only its own end can tell needs an agent
-there. What it sends is no payload: this stage has no rate.
+It needs the file server's port only; measurements from the server's end need an agent there. It
+sends no payload: this stage has no rate.
 """
 
 from __future__ import annotations
@@ -33,71 +33,71 @@ STAGE = Stage(
     speaks_of=("network/mtu", "network/loss", "network/delay"),
 )
 GRACE_SECONDS = 40.0
-"""Where packets vanish, their size is looked for; lost ones are waited for."""
+"""Additional time for a path on which packets vanish: their size is searched, losses awaited."""
 VERBS = ("push", "pull")
 
 HANDSHAKES = 20
 PACE_SECONDS = 0.015
 FIRST_TRIES, FIRST_SECONDS = 3, 1.5
 HANDSHAKES_RATIO = 0.3
-"""Of the stage's time at most; they take a tenth of it where the round trip is short."""
+"""Longest share of the stage's time; handshakes take a tenth where the round trip is short."""
 HOPS_RATIO = 0.3
 MTU_RATIO = 0.2
 LEAST_RTT_SECONDS, LEAST_HOPS_SECONDS = 1.0, 0.5
 PATIENCE_SECONDS = 0.3
-"""For full segments, beside PATIENCE_ROUND_TRIPS: the first retransmission comes after 0.2 s."""
+"""Wait for full segments, plus PATIENCE_ROUND_TRIPS: the first retransmission is after 0.2 s."""
 PATIENCE_ROUND_TRIPS = 4.0
 LATE_SECONDS, LATEST_SECONDS = 20.0, 35.0
-"""So long after its time nothing more is tried, and what still waits is left behind: where round
-trips take seconds, or packets vanish, each try does."""
+"""Times after the stage's end when no further attempt begins, and when those under way are
+abandoned: where round trips take seconds, or packets vanish, each attempt does."""
 LEAST_LOAD_SECONDS, MOST_LOAD_SECONDS = 0.5, 1.5
 NOT_ASKED_FOR = "out of time (use a larger --budget)"
 NEEDS_AGENT = "needs an agent on the server"
 PATH_MTU, LOAD = "path-mtu", "load"
-"""What the far end is asked for, beside taking and giving segments."""
+"""Requests to the far end, beside taking and giving segments."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Which path, and how long to look at it."""
+    """The path, and the time to examine it."""
 
     host: Text
     """The share's host as the client reaches it, an IP address."""
     port: Port
     """Its SMB port."""
     seconds: Seconds = 3.0
-    """In all, where no packets vanish; what vanishes is waited for longer."""
+    """Whole time where no packets vanish; else it takes longer."""
     load: bool = True
     """Whether to fill the path as well, which takes most of the time."""
 
 
-def turns(known: Known) -> Iterator[Turn]:
-    """From the client to the share's port, and back where an agent looks from there.
+def turns(facts: Known) -> Iterator[Turn]:
+    """Yields a turn from the client to the share's port, and back where an agent is there.
 
     A short run leaves out the load: the copies need its time.
     """
-    load = known.is_only or known.budget_seconds >= STAGE.least_budget_seconds
+    load = facts.is_only or facts.budget_seconds >= STAGE.least_budget_seconds
     yield Turn(
         STAGE.name,
-        Setting(known.address, known.port, load=load),
+        Setting(facts.address, facts.port, load=load),
         Setting.seconds,
         least_seconds=1.0,
         most_seconds=5.0,
-        peer="agent" if known.agent else "",
+        peer="agent" if facts.agent else "",
         grace_seconds=GRACE_SECONDS,
     )
 
 
-def fitted(setting: Setting, known: Known) -> Setting:
-    """As it is, where there is a server to look at."""
-    if not known.address:
+def fitted(setting: Setting, facts: Known) -> Setting:
+    """Returns the setting unchanged. Raises Unavailable where the server's address is unknown."""
+    if not facts.address:
         raise Unavailable("the server's address is unknown (use //host/share as TARGET)")
     return setting
 
 
 @contextmanager
 def respond(setting: Setting) -> Iterator[Endpoint]:
-    """The server's end: takes and gives segments and load, and looks back along the path."""
+    """Serves at the server's end: takes and gives segments and load, measures the path back."""
     with ExitStack() as stack:
         serving = _Serving(setting, stack)
         yield stack.enter_context(port.listen(setting.host, serving.serve))
@@ -105,7 +105,7 @@ def respond(setting: Setting) -> Iterator[Endpoint]:
 
 @dataclass
 class _Serving:
-    """The responder at work."""
+    """The responder of one session."""
 
     setting: Setting
     stack: ExitStack
@@ -113,7 +113,7 @@ class _Serving:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def serve(self, meeting: Meeting) -> None:
-        """One request of the initiator's."""
+        """Answers one request of the initiator."""
         do = meeting.request["do"]
         if do == LOAD:
             with self.lock:
@@ -131,8 +131,8 @@ class _Serving:
             raise ValueError("the path test does not know this")
 
 
-def _silence(where: Setting, late: int) -> str:
-    """Why no round trip is known."""
+def _describe_silence(where: Setting, late: int) -> str:
+    """Returns why no round trip is known."""
     what = f"{where.host} port {where.port}"
     if late:
         return (
@@ -143,7 +143,7 @@ def _silence(where: Setting, late: int) -> str:
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
-    """Looks at the path to the share's port, and from the agent's end back to here.
+    """Examines the path to the share's port, and from the agent's end back to here.
 
     peer: the responder's port and nonce; without a port there is no agent on the server.
 
@@ -152,14 +152,14 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         handshakes with the share's port.
         hops: [{ttl, address, rtt_seconds}], None for both where a router did not answer;
         hops_complete: whether the last one is the server.
-        push, pull: the path to the server and the one back, each with what is known of
-            path_mtu_bytes: IP packet that the sending kernel believes to pass;
+        push, pull: the path to the server and the one back, each with those that are known of
+            path_mtu_bytes: the sending kernel's path MTU, size of an IP packet;
             path_mtu_confirmed: whether the other host answered one of that size;
             full_packet_bytes: IP packet with a full segment, as TCP cuts them there;
             black_hole: None where those pass, or {passes_bytes, stalls_bytes}: sizes of IP
-            packets of which the one came through and the other vanished, again and again;
-            loaded: round trips while one stream filled the path that way; see under_load.loaded.
-        not_measured: by name ("hops", "push.loaded" ...), why it is not there.
+            packets of which the first came through and the second vanished repeatedly;
+            loaded: round trips while one stream filled the path that way; see rtt.measure_loaded.
+        not_measured: by name ("hops", "push.loaded" ...), the reason.
 
     Raises Unavailable where the share's port does not answer.
     """
@@ -177,109 +177,109 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 @dataclass
 class _Look:
-    """What is known of the path so far."""
+    """The examination of a path, and its figures so far."""
 
     setting: Setting
     peer: Endpoint
     until: float
-    """When its time is over, by the monotonic clock."""
-    known: Details = field(default_factory=dict)
+    """End of its time, by the monotonic clock."""
+    figures: Details = field(default_factory=dict)
     ways: Dict[str, Details] = field(default_factory=lambda: {verb: {} for verb in VERBS})
     missing: Dict[str, str] = field(default_factory=dict)
 
     @property
     def rtt_seconds(self) -> float:
         """Median of the unloaded handshakes."""
-        return float(self.known["rtt"]["handshake"]["median_seconds"])
+        return float(self.figures["rtt"]["handshake"]["median_seconds"])
 
     @property
     def patience_seconds(self) -> float:
-        """For full segments to come through."""
-        high = float(self.known["rtt"]["handshake"]["high_seconds"])
+        """Wait for full segments to come through."""
+        high = float(self.figures["rtt"]["handshake"]["high_seconds"])
         return PATIENCE_SECONDS + PATIENCE_ROUND_TRIPS * high
 
     def details(self) -> Details:
-        """Everything, in plain values."""
-        told = {**self.known, **{verb: way for verb, way in self.ways.items() if way}}
-        return {**told, "not_measured": self.missing} if self.missing else told
+        """Returns all figures, in plain values."""
+        values = {**self.figures, **{verb: way for verb, way in self.ways.items() if way}}
+        return {**values, "not_measured": self.missing} if self.missing else values
 
     def measure_rtt(self) -> None:
-        """Handshakes with the share's port."""
-        where = self.setting
-        # The first packet to a neighbour waits for its hardware address, and would look slow.
+        """Measures round trips by handshakes with the share's port."""
+        setting = self.setting
+        # The first packet to a neighbour waits for its hardware address, and would seem slow.
         late = 0
         for _ in range(FIRST_TRIES):
-            first = rtt.measure_handshakes(where.host, where.port, 1, 0.0, FIRST_SECONDS)
+            first = rtt.measure_handshakes(setting.host, setting.port, 1, 0.0, FIRST_SECONDS)
             late += first.late
             if first.seconds:
                 break
-        seen = rtt.measure_handshakes(
-            where.host,
-            where.port,
+        series = rtt.measure_handshakes(
+            setting.host,
+            setting.port,
             HANDSHAKES,
             PACE_SECONDS,
-            max(LEAST_RTT_SECONDS, HANDSHAKES_RATIO * where.seconds),
+            max(LEAST_RTT_SECONDS, HANDSHAKES_RATIO * setting.seconds),
         )
-        if not seen.seconds:
-            raise Unavailable(_silence(where, late + seen.late))
-        self.known["rtt"] = {"handshake": seen.spread()}
+        if not series.seconds:
+            raise Unavailable(_describe_silence(setting, late + series.late))
+        self.figures["rtt"] = {"handshake": series.spread()}
 
     def trace_hops(self) -> None:
-        """The routers on the way to the server."""
-        where = self.setting
-        seconds = max(LEAST_HOPS_SECONDS, HOPS_RATIO * where.seconds)
+        """Traces the routers on the way to the server."""
+        setting = self.setting
+        seconds = max(LEAST_HOPS_SECONDS, HOPS_RATIO * setting.seconds)
         try:
-            found = icmp.trace(where.host, where.port, self.rtt_seconds, seconds)
+            route = icmp.trace(setting.host, setting.port, self.rtt_seconds, seconds)
         except Unavailable as error:
             self.missing["hops"] = str(error)
             return
-        self.known["hops"] = found.hops()
-        self.known["hops_complete"] = found.end is not None
+        self.figures["hops"] = route.hops()
+        self.figures["hops_complete"] = route.end is not None
 
     def measure_mtu(self) -> None:
-        """What each kernel believes to pass."""
+        """Measures the path MTU of each kernel."""
         seconds = MTU_RATIO * self.setting.seconds
         try:
             self.ways["push"].update(icmp.path_mtu(self.setting.host, self.rtt_seconds, seconds))
         except Unavailable as error:
             self.missing["push.path_mtu_bytes"] = str(error)
         try:
-            told = self._asked({"do": PATH_MTU, "rtt_seconds": self.rtt_seconds}, seconds)
-            self.ways["pull"].update(told)
+            reply = self._ask({"do": PATH_MTU, "rtt_seconds": self.rtt_seconds}, seconds)
+            self.ways["pull"].update(reply)
         except Unavailable as error:
-            # Nothing that the far end has to help with can be measured.
+            # The far end does not help: this leaves out all that needs it.
             self.missing["pull"] = str(error)
             self.missing["push.loaded"] = str(error)
         except RuntimeError as error:
             self.missing["pull.path_mtu_bytes"] = str(error)
 
     def find_black_holes(self) -> None:
-        """Whether full segments pass, to the server and back."""
+        """Finds out whether full segments pass, to the server and back."""
         ways = {"push": self._push, "pull": self._pull}
         verbs = [verb for verb in VERBS if verb not in self.missing]
         with ThreadPoolExecutor(len(verbs)) as pool:
             list(pool.map(lambda verb: self._find(verb, ways[verb]), verbs))
 
     def load(self) -> None:
-        """Round trips while a stream fills the path, first to the server and then back."""
+        """Measures round trips while a stream fills the path, to the server and then back."""
         verbs = [verb for verb in VERBS if self._can_load(verb)]
-        for left, verb in zip(range(len(verbs), 0, -1), verbs):
-            share = (self.until - time.monotonic()) / left
+        for remaining, verb in zip(range(len(verbs), 0, -1), verbs):
+            share = (self.until - time.monotonic()) / remaining
             seconds = min(MOST_LOAD_SECONDS, max(LEAST_LOAD_SECONDS, share))
             try:
                 self.ways[verb]["loaded"] = self._in_time(
-                    "a stream that fills the path", partial(self._loaded, verb, seconds)
+                    "a stream that fills the path", partial(self._measure_loaded, verb, seconds)
                 )
             except (Unavailable, RuntimeError, NoAnswer) as error:
                 self.missing[f"{verb}.loaded"] = str(error)
 
-    def _loaded(self, verb: str, seconds: float) -> Details:
-        told = self._asked({"do": LOAD}, port.CONNECT_SECONDS)
-        stream = Endpoint(self.setting.host, int(told["port"]), str(told["nonce"]))
+    def _measure_loaded(self, verb: str, seconds: float) -> Details:
+        reply = self._ask({"do": LOAD}, port.CONNECT_SECONDS)
+        stream = Endpoint(self.setting.host, int(reply["port"]), str(reply["nonce"]))
         return rtt.measure_loaded(verb, stream, seconds, self.rtt_seconds)
 
     def _in_time(self, what: str, work: Callable[[], T]) -> T:
-        """What work() gives. Raises NoAnswer once it is left behind, Unavailable if too late."""
+        """Returns work()'s result. Raises NoAnswer when it is abandoned, Unavailable if late."""
         if time.monotonic() >= self.until + LATE_SECONDS:
             raise Unavailable("out of time, because earlier checks waited for packets")
         return answered(what, self.until + LATEST_SECONDS, work)
@@ -305,15 +305,15 @@ class _Look:
 
     def _push(self, size: Optional[int]) -> Trial:
         if "pull" in self.missing:
-            where = self.setting
-            return black_hole.push_unasked(where.host, where.port, size, self.patience_seconds)
+            setting = self.setting
+            return black_hole.push_unasked(setting.host, setting.port, size, self.patience_seconds)
         return black_hole.push(self.peer, size, self.patience_seconds)
 
     def _pull(self, size: Optional[int]) -> Trial:
         return black_hole.pull(self.peer, size, self.patience_seconds)
 
-    def _asked(self, request: Details, seconds: float) -> Details:
-        """The far end's answer to a request."""
+    def _ask(self, request: Details, seconds: float) -> Details:
+        """Returns the far end's answer to a request."""
         if not self.peer.port:
             raise Unavailable(NEEDS_AGENT)
         meeting = port.meet(self.peer, {**request, "seconds": seconds}, 0)

@@ -1,7 +1,7 @@
-"""Many small files, one after the other: what one of them costs, in seconds and round trips.
+"""Copies many small files, one after the other: the seconds and round trips of each.
 
 Files of one size that are made for it, or those of a folder of the user's (probes/smb/trees.py).
-Runs on the client alone (Python 3.11).
+Runs on the client only (Python 3.11).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERBS = ("push", "pull")
 SAMPLE_SECONDS = 0.1
 ECHO_SHARE = 0.1
 MAKING_SHARE = 0.4
-"""Of a pull's time: for making the files, which is not measured."""
+"""Share of a pull's time for making the files, which is not measured."""
 LEAST_FILES = 3
 GRACE_SECONDS = 5.0
 CLEANING_SECONDS = 20.0
@@ -46,36 +46,36 @@ CLEANING_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Setting:
-    """Which way, how many, how large."""
+    """Direction, count and size of the files."""
 
     verb: Text
     """push: new files on the share; pull: files that lie there."""
     files: Count
-    """At most; fewer where the time is over. 0: those of a tree."""
+    """Most files; fewer where the time is over. 0: those of a tree."""
     file_bytes: Size
-    """0: those of a tree."""
+    """Size of each file; 0: those of a tree."""
     dialect: Text
     seconds: Seconds
-    """For making and measuring; comparing and removing come after it."""
+    """Time for making and measuring; comparing and removing come after it."""
     seed: Text = ""
-    """Of the payload, hex."""
+    """Seed of the payload, hex."""
     security: Text = ""
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
     tree: Text = ""
     """A folder of the user's whose files are copied, opened for reading: by its path on the share
     (pull; ".": the share's root), or a name for peer.path, a folder of this host (push)."""
     size_bytes: Size = 0
-    """At most of a tree."""
+    """Most bytes of a tree to copy."""
     folder: FolderOrNone = ""
-    """Of a tree that is pulled: where a file without a name takes what arrives."""
+    """This host's folder, in which a nameless file receives a pulled tree."""
 
 
-def turns(known: Known) -> Iterator[Turn]:
-    """Pushed, then pulled."""
+def turns(facts: Known) -> Iterator[Turn]:
+    """Yields a push, then a pull."""
     for verb in VERBS:
         yield Turn(
             f"small files {verb}",
-            Setting(verb, FILES, FILE_BYTES, known.dialect, 0.0, known.seed),
+            Setting(verb, FILES, FILE_BYTES, facts.dialect, 0.0, facts.seed),
             USUAL_SECONDS,
             parts=2 * len(VERBS),
             peer="share",
@@ -83,9 +83,9 @@ def turns(known: Known) -> Iterator[Turn]:
         )
 
 
-def fitted(setting: Setting, known: Known) -> Setting:
-    """As it is, where there is room for it."""
-    if known.room_bytes < setting.files * setting.file_bytes:
+def fitted(setting: Setting, facts: Known) -> Setting:
+    """Returns the setting unchanged. Raises Unavailable where there is no room for the files."""
+    if facts.room_bytes < setting.files * setting.file_bytes:
         raise Unavailable(f"not enough free space on the share for {setting.files} files of 16 KiB")
     return setting
 
@@ -94,10 +94,10 @@ respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
-    """Copies one file after the other and yields samples of what arrived.
+    """Copies one file after the other and yields samples of the payload that arrived.
 
     peer: host, port, share, access and folder, the run's. Elapsed is the sum of the files' own
-    times: what keeps a file from being left behind is not in it. Returns the details: files,
+    times: handling of leftovers between them does not count. Returns the details: files,
     seconds_per_file (median) with its quartiles, round_trips_per_file, rtt_seconds (median of SMB
     ECHOs on the idle session), hash_ok. Raises Refused, Unavailable, Broken, and ValueError for a
     setting that makes no sense.
@@ -109,7 +109,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         text = f"the recycle bin ({peer.facts['bin']}) would keep each small file's name"
         raise Unavailable(f"{text}; exclude bottleneck-* from it, or use another share")
     if setting.tree:
-        return (yield from _tree(setting, peer))
+        return (yield from _copy_tree(setting, peer))
     if not 1 <= setting.file_bytes <= payload.LONGEST_BLOCK_BYTES:
         raise ValueError(f"a small file has no {setting.file_bytes} bytes")
     ring = payload.ring(bytes.fromhex(setting.seed))
@@ -124,10 +124,10 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
             files = SmallFiles(pipe, path, setting.file_bytes, ring)
             if setting.verb == "pull":
-                # more cannot be pulled in the time, however fast the server is
-                most = 1 + int(setting.seconds / (3 * min(rtts)))
+                # No more can be pulled in the time, even by an infinitely fast server.
+                most_files = 1 + int(setting.seconds / (3 * min(rtts)))
                 making = time.monotonic() + MAKING_SHARE * setting.seconds
-                files.make(min(setting.files, most), making)
+                files.make(min(setting.files, most_files), making)
             timed = yield from _window(setting, files, until)
             pipe.limit(time.monotonic() + CLEANING_SECONDS)
             rtts += round_trips(pipe, ECHO_SHARE * setting.seconds)
@@ -139,7 +139,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 def _details(timed: list[Timed], rtts: list[float]) -> Details:
     each = sorted(one.seconds for one in timed)
-    # twice the same list has the same quartiles, and a single file has some too
+    # The list twice has the same quartiles, and also some for a single file.
     low, median, high = statistics.quantiles(each * 2, n=4, method="inclusive")
     return {
         "files": len(timed),
@@ -151,8 +151,8 @@ def _details(timed: list[Timed], rtts: list[float]) -> Details:
     }
 
 
-def _tree(setting: Setting, peer: Endpoint) -> Running:
-    """A folder of the user's; the mean of its files stands for each, since their sizes differ."""
+def _copy_tree(setting: Setting, peer: Endpoint) -> Running:
+    """Copies a folder of the user's; reports the files' mean, since their sizes differ."""
     from probes.smb import trees
 
     with open_session(peer, setting.dialect, setting.security) as session:
@@ -171,16 +171,16 @@ def _tree(setting: Setting, peer: Endpoint) -> Running:
                 else:
                     timed = yield from copy.pulled(pipe, listed)
         mean = copy.elapsed_seconds / len(timed)
-        told = {**_details(timed, rtts), "seconds_per_file": mean, "hash_ok": None}
-        return {**told, **copy.details(), **session.facts.used}
+        details = {**_details(timed, rtts), "seconds_per_file": mean, "hash_ok": None}
+        return {**details, **copy.details(), **session.facts.used}
 
 
 def _window(
     setting: Setting, files: SmallFiles, until: float
 ) -> Generator[Sample, None, list[Timed]]:
-    """Copies until all are copied or the time is over; LEAST_FILES get a little more time."""
+    """Copies until all are done or the time is over; LEAST_FILES get a little more time."""
     timed: list[Timed] = []
-    elapsed = told = 0.0
+    elapsed = sampled = 0.0
     yield Sample(0.0, 0)
     for number in files.numbers if setting.verb == "pull" else range(setting.files):
         one = files.pull(number) if setting.verb == "pull" else files.push(number)
@@ -191,8 +191,8 @@ def _window(
         grace = GRACE_SECONDS / 2 if len(timed) < LEAST_FILES else 0.0
         if time.monotonic() > until + grace:
             break
-        if elapsed - told >= SAMPLE_SECONDS:
-            told = elapsed
+        if elapsed - sampled >= SAMPLE_SECONDS:
+            sampled = elapsed
             yield Sample(elapsed, len(timed) * setting.file_bytes)
     if not timed:
         raise Unavailable("the server opens no more files for this session")
@@ -210,37 +210,37 @@ class SmallFiles:
         self._file_bytes, self._ring, self._write_bytes = file_bytes, ring, write[0]
         self._buffer = memoryview(bytearray(file_bytes))
         self.intact = True
-        """Nothing that was read and compared so far differed."""
+        """Whether all content compared so far was right."""
         self.remove = self._files.remove
 
     @property
     def numbers(self) -> list[int]:
-        """The files that lie there."""
+        """Numbers of the files on the share."""
         return list(self._files.kept)
 
     def make(self, files: int, until: float) -> None:
         """Makes the files from 0 on, many at once, until a moment of time.monotonic()."""
-        made = self._files.kept
-        while len(made) < files and not self._files.full and time.monotonic() < until:
-            self._files.make(range(len(made), min(files, len(made) + DEPTH)), self._write)
+        handles = self._files.kept
+        while len(handles) < files and not self._files.full and time.monotonic() < until:
+            self._files.make(range(len(handles), min(files, len(handles) + DEPTH)), self._write)
 
     def push(self, number: int) -> Timed | None:
-        """A new file; None where the server opens no more of them."""
+        """Pushes a new file; None where the server opens no more of them."""
         return self._files.push(number, self._file_bytes, partial(self._content, number))
 
     def pull(self, number: int) -> Timed:
-        """A file that was made; its content is compared afterwards."""
+        """Pulls a file that was made, and compares its content afterwards."""
         timed = self._files.pull(self._files.name(number), self._take, self._file_bytes)
         self._look(number)
         return timed
 
     def read_back(self) -> None:
-        """Compares all files with what was sent, through the handles that keep them."""
+        """Reads all files back through their open handles, and compares them."""
         pipe = self._files.pipe
-        for number, kept in self._files.kept.items():
-            pipe.turn(kept.id)
-            whole = iter([(0, self._file_bytes)])
-            deque(transfer.fetched(pipe, whole, *self._files.shapes["read"], self._take), maxlen=0)
+        for number, handle in self._files.kept.items():
+            pipe.turn(handle.id)
+            ranges = iter([(0, self._file_bytes)])
+            deque(transfer.fetched(pipe, ranges, *self._files.shapes["read"], self._take), maxlen=0)
             self._look(number)
 
     def _content(self, number: int, offset: int, size: int) -> memoryview:
@@ -254,7 +254,7 @@ class SmallFiles:
         self.intact = self.intact and payload.matches(self._ring, offset, self._buffer)
 
     def _write(self, number: int) -> None:
-        """Sends the whole content, as few WRITEs as the server takes."""
+        """Sends a file's content, in as few WRITEs as the server takes."""
         pipe, done = self._files.pipe, 0
         while done < self._file_bytes:
             size = pipe.affords(min(self._write_bytes, self._file_bytes - done))

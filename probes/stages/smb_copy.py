@@ -1,7 +1,7 @@
 """A real copy of one file between this host and a share, flushed to the disk at its end.
 
 READ and WRITE are our own, pipelined on the session of an SMB library: the libraries' copy loops
-keep one request in flight and would measure themselves. Runs on the client alone (Python 3.11).
+keep one request in flight and would measure themselves. Runs on the client only (Python 3.11).
 """
 
 from __future__ import annotations
@@ -47,85 +47,85 @@ STAGE = Stage(
     explains=False,
     needs=("share",),
     writes=True,
-    varying=(
-        *("size_bytes", "seconds", "fill_source", "file", "most_seconds", "lasting"),
-        *("past_cache", "checked", "source_bytes"),
+    varying=tuple(
+        "size_bytes seconds fill_source file most_seconds lasting past_cache checked"
+        " source_bytes".split()
     ),
 )
 
 FILE_COPIES = tuple(f"file.{name}" for name in OWN_COPIES)
-"""Of a file of the user's, named by what of it was in the sender's cache."""
+"""Copies of a file of the user's, by their direction and the sender's cache."""
 MOST_REPEATED_BYTES = 4 << 30
-"""That a copy which lasts for a time moves at most."""
+"""Limit of a copy that lasts for a given time."""
 FILE_LEAST_BYTES = 1024 * 1024
-"""A smaller file's copy is its opening and its closing."""
+"""Smallest file: the copy of a smaller one consists of its opening and closing."""
 ENDS = ("folder", "memory")
 END_RATIO = 0.8
-"""Of its deadline, by which a copy that may last longer asks for no more."""
+"""Share of the deadline after which an extended copy sends no further requests."""
 SAMPLE_SECONDS = 0.1
 REMEMBERED_REPLIES = 4096
-"""Of the last ones it is told whether they came evenly or in bursts."""
+"""Last replies whose intervals are examined for bursts."""
 MEMORY_IN_FLIGHT_BYTES = 16 * 1024 * 1024
-"""A receiver that writes nothing outruns the server, unless that always has its next READ."""
+"""Bytes in flight to memory: such a receiver is faster than a server that waits for READs."""
 CHECK_FILE_SECONDS = 2.0
-"""What was pulled is compared whole, unless that takes longer than this and than the pull."""
+"""Longest comparison of a pull in a folder, where the pull itself took less."""
 CHECK_BYTES = 256 * 1024
 CHECK_LEAST_BYTES = 4096
 CHECK_DEPTH = 16
 CHECK_SHARE = 0.08
-"""A push is read back for so long, as a share of its own time."""
+"""Time to read a push back, as a share of its own time."""
 CHECK_LEAST_SECONDS = 0.2
 CHECK_MOST_SECONDS = 5.0
-"""However long the copy took: whoever waits for the step does not wait for ever."""
+"""Limit of the comparison, however long the copy took."""
 CHECK_SECONDS = 20.0
-"""Absolute limit of that."""
+"""Deadline of the requests that read a push back."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Which copy, and how."""
+    """The copy, its dialect and its limits."""
 
     copy: Text
-    """One of OWN_COPIES or FILE_COPIES; cached or not speaks of the sender."""
+    """One of OWN_COPIES or FILE_COPIES; cached or not is about the sender."""
     dialect: Text
     """2.0.2, 2.1, 3.0, 3.0.2, 3.1.1 or smb1."""
     end: Text
     """folder: the client's folder is read from or written to; memory: no disk on the client."""
     size_bytes: Size
-    """A push gives a cached file of the run's that is smaller over and over."""
+    """Bytes to copy; a push sends a smaller cached file of the run repeatedly."""
     seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
     folder: FolderOrNone = "."
     """The client's folder."""
     seed: Text = ""
-    """Of the payload, hex."""
+    """Seed of the payload, hex."""
     fill_source: bool = False
-    """Push alone: writes the run's own source file instead of a new one."""
+    """Push only: writes the run's own source file instead of a new one."""
     signing: Text | None = None
-    """Label of a report; what is really used stands in the details."""
+    """Label of a report; the details have the algorithm in use."""
     encryption: Text | None = None
     request_bytes: Count = 0
-    """0: the dialect's best."""
+    """Bytes of a READ or WRITE; 0: the dialect's best."""
     depth: Count = 0
     """Requests in flight; 0: the dialect's best."""
     security: Text = ""
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
     flushed: bool = True
-    """Push alone: on its way and at its end the server makes durable what it has."""
+    """Push only: the server flushes the file repeatedly and at the end."""
     checked: bool = True
-    """Push alone: a part of what the server has is read back and compared."""
+    """Push only: a part of the file is read back and compared."""
     file: Text = ""
-    """FILE_COPIES alone: the user's file by its path on the share, or a name for peer.path on this
+    """FILE_COPIES only: the user's file by its path on the share, or a name for peer.path on this
     host; opened for reading."""
     most_seconds: Seconds = 0.0
-    """After so long no more is asked for or sent, unless the rate still rises; 0: all size_bytes
+    """Time after which no more requests are sent, unless the rate still rises; 0: all size_bytes
     are copied."""
     lasting: bool = False
-    """It lasts for just that time: a pull of any source reads that over and over."""
+    """Whether it lasts for just that time: a pull reads any source repeatedly."""
     source_bytes: Size = 0
-    """pull.cached alone: so much of its source is copied over and over; 0: it is copied once."""
+    """pull.cached only: part of the source to copy repeatedly; 0: it is copied once."""
     past_cache: bool = False
-    """pull.uncached alone: the source is read without the server's cache, if that allows it."""
+    """pull.uncached only: the source is read without the server's cache, if that allows it."""
 
 
 def preload() -> None:
@@ -146,12 +146,12 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
     peer: host, port, share, access, folder (the run's folder on the share) and, for a push from
     the folder, path (the client's file, opened for reading). The window opens before the first
-    READ or WRITE and closes when all is durable; login, open, cache and check lie outside.
+    READ or WRITE and closes when all is durable; login, open, cache and check are outside.
     Returns the details. Raises Refused, Unavailable, ValueError for a setting that makes no
     sense, and Broken in mid-copy.
     """
-    known = FILE_COPIES if setting.file else OWN_COPIES
-    if setting.copy not in known or setting.end not in ENDS or setting.size_bytes < 1:
+    copies = FILE_COPIES if setting.file else OWN_COPIES
+    if setting.copy not in copies or setting.end not in ENDS or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.end}, {setting.size_bytes} bytes")
     if "push" in setting.copy:
         return (yield from _push(setting, peer))
@@ -161,25 +161,22 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 
 def _pull(setting: Setting, peer: Endpoint) -> Running:
-    """Into a nameless file that is gone at the end, or memory.
-
-    What files of the user's should hold nobody here knows.
-    """
+    """Pulls into a nameless file or memory; the content of users' files is not compared."""
     check = Check(payload.ring(bytes.fromhex(setting.seed)))
     in_folder = setting.file or setting.end == "folder"
     with (
         closing(TimeBins()) as times,
         closing(FolderSink(setting.folder, times) if in_folder else MemorySink(check)) as sink,
     ):
-        with _opened(setting, peer, _source_on_share) as (session, handle):
-            # Not what else the file holds: the server's cache was filled with so much.
+        with _open(setting, peer, _source_on_share) as (session, handle):
+            # Only so much of the file was brought into the server's cache.
             size_bytes = min(_least_bytes(setting), handle.size_bytes)
             if setting.file and size_bytes < FILE_LEAST_BYTES:
                 raise Unavailable(f"{setting.file} is smaller than 1 MiB; use a larger file")
             window = _Window(setting, peer, times)
             with window.error_context(), session.pipe(handle) as pipe:
-                least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
-                flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
+                least_bytes = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
+                flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least_bytes)
                 most_bytes = setting.size_bytes if setting.source_bytes else size_bytes
                 if setting.lasting:
                     most_bytes = MOST_REPEATED_BYTES
@@ -196,30 +193,30 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             details = window.details(pipe, session, flight)
         if setting.file:
             return {**details, "file_bytes": handle.size_bytes}
-        # what the server's cache held is for the server's agent to prove
+        # Only the server's agent can prove the state of its cache.
         cache = {"side": "server", "proven": False, "cached_ratio_before": None}
         details = {**details, "cache": {**cache, "requested": requested(setting.copy)}}
         seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
         sink.look(check, min(size_bytes, window.moved_bytes), seconds)
-    return {**details, **_found(check)}
+    return {**details, **_check_details(check)}
 
 
 def _until_over(
     ranges: Iterator[tuple[int, int]], part_bytes: int, length: CopyLength
 ) -> Iterator[tuple[int, int]]:
-    """Ranges in parts, one after the other, until the copy is over; the first is always there."""
-    asked = False
+    """Yields the parts of ranges until the copy is over, the first part in any case."""
+    has_begun = False
     for first, end in ranges:
         for start in range(first, end, part_bytes):
-            if asked and length.over:
+            if has_begun and length.over:
                 return
             yield start, min(start + part_bytes, end)
-            asked = True
+            has_begun = True
 
 
 def _push(setting: Setting, peer: Endpoint) -> Running:
     ring = payload.ring(bytes.fromhex(setting.seed))
-    # What a file of the user's has in the page cache stays there.
+    # A file of the user's stays in the page cache as it is.
     cached = None if setting.file else requested(setting.copy) == "cached"
     with (
         closing(TimeBins()) as times,
@@ -228,22 +225,25 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             if setting.end == "folder"
             else MemorySource(ring, requested(setting.copy) == "cached")
         ) as source,
-        _opened(setting, peer, _target_on_share) as (session, handle),
+        _open(setting, peer, _target_on_share) as (session, handle),
     ):
         window = _Window(setting, peer, times)
         with window.error_context(), session.pipe(handle) as pipe:
             flight = fitting(pipe, "write", setting.request_bytes, setting.depth)
             cache = source.cache()
-            every = (
-                transfer.SHORT_FLUSH_BYTES if setting.dialect == "smb1" else transfer.FLUSH_BYTES
-            )
+            every, room = transfer.SHORT_FLUSH_BYTES, None
+            if setting.dialect != "smb1":
+                every = transfer.FLUSH_BYTES
+                room = transfer.ShareRoom(pipe, handle.id, f"//{peer.host}/{peer.share}")
             if not setting.flushed:
                 every = setting.size_bytes
-            room = None
-            if setting.dialect != "smb1":
-                room = transfer.ShareRoom(pipe, handle.id, f"//{peer.host}/{peer.share}")
             moves = transfer.push(
-                *(pipe, setting.size_bytes, *flight.shape, source.give, every, room),
+                pipe,
+                setting.size_bytes,
+                *flight.shape,
+                source.give,
+                every,
+                room,
                 flushes=window.flushes,
                 over=lambda: window.length.over,
             )
@@ -259,16 +259,16 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             if setting.checked:
                 _read_back(pipe, window.moved_bytes, window.seconds, check)
     cache = {"side": "client", "requested": requested(setting.copy), **cache}
-    found = _found(check) if setting.checked else {"hash_ok": None, "checked_bytes": 0}
-    return {**details, "cache": cache, **found}
+    checked = _check_details(check) if setting.checked else {"hash_ok": None, "checked_bytes": 0}
+    return {**details, "cache": cache, **checked}
 
 
 def _read_back(pipe: Pipe, size_bytes: int, copy_seconds: float, check: Check) -> None:
-    """Compares as much of what was pushed as a share of the copy's own time allows."""
+    """Compares as much of the pushed file as a share of the copy's own time allows."""
     pipe.limit(time.monotonic() + CHECK_SECONDS)
     seconds = min(CHECK_MOST_SECONDS, max(CHECK_LEAST_SECONDS, CHECK_SHARE * copy_seconds))
     likely_bytes = int(size_bytes * seconds / copy_seconds)
-    # On a slow path small and few at a time: what is in flight when the time is over still comes.
+    # On a slow path small and few at a time: requests in flight outlast the time.
     block_bytes = min(CHECK_BYTES, max(CHECK_LEAST_BYTES, likely_bytes // 8 & ~4095))
     depth = min(CHECK_DEPTH, max(1, likely_bytes // 2 // block_bytes))
     shape = pipe.prepare("read", block_bytes, depth)
@@ -276,7 +276,7 @@ def _read_back(pipe: Pipe, size_bytes: int, copy_seconds: float, check: Check) -
     deque(transfer.fetched(pipe, blocks, *shape, check.take), maxlen=0)
 
 
-def _found(check: Check) -> Details:
+def _check_details(check: Check) -> Details:
     return {"hash_ok": check.intact, "checked_bytes": check.checked_bytes}
 
 
@@ -293,7 +293,7 @@ class _Window(Window):
         self.length = CopyLength(setting.most_seconds, longest)
 
     def samples(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
-        """From the opening to the last byte that the receiver acknowledged."""
+        """Yields samples from the opening to the last byte that the receiver acknowledged."""
         yield Sample(0.0, 0)
         self._began = os.times()
         self.opened = sampled_at = time.monotonic()
@@ -309,18 +309,18 @@ class _Window(Window):
                     self.length.look(now - self.opened, self.moved_bytes, backlog)
                     yield Sample(now - self.opened, self.moved_bytes)
         except Broken:
-            # The standstill before the failure counts in the copy's rate.
+            # The copy's rate includes the standstill before the failure.
             yield Sample(time.monotonic() - self.opened, self.moved_bytes)
             raise
         self.acknowledged = time.monotonic()
 
     def close(self, now: float, moved_bytes: int) -> Last:
-        """The last sample: with it the copy's own times end."""
+        """Returns the last sample, and ends the copy's own timings."""
         self._trace, self._process = self._times.end(), process_seconds(self._began)
         return super().close(now, moved_bytes)
 
     def details(self, pipe: Pipe, session: Session, flight: Flight) -> Details:
-        """What happened in the window; nothing that comes after it."""
+        """Returns the figures of the window, without what comes after it."""
         counters, facts = pipe.counters, session.facts
         return {
             "in_flight_bytes": counters.in_flight_bytes,
@@ -341,7 +341,7 @@ class _Window(Window):
         }
 
     def error_context(self) -> AbstractContextManager[None]:
-        """Says in one line where a copy broke and how far it came."""
+        """Raises errors as one line: where a copy broke, and after how many bytes."""
         limit = f" ({self._setting.seconds:.1f} s)"
         return status.error_context(self._broke, self._peer, limit)
 
@@ -358,23 +358,23 @@ T = TypeVar("T")
 
 
 @contextmanager
-def _opened(
-    setting: Setting, peer: Endpoint, how: Callable[[Session, Setting, Endpoint], T]
+def _open(
+    setting: Setting, peer: Endpoint, open_end: Callable[[Session, Setting, Endpoint], T]
 ) -> Iterator[tuple[Session, T]]:
-    """A session, and what of it is copied.
+    """Opens a session, and the file to copy.
 
-    Raises Unavailable for a login that works in the dialect that holds the run's folder, but not
-    in this one.
+    Raises Unavailable for a login that works in the dialect of the run's folder, but not in this
+    one.
     """
     with ExitStack() as stack:
         try:
             session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
-            handle = how(session, setting, peer)
+            handle = open_end(session, setting, peer)
         except Refused as refused:
-            held = peer.facts.get("dialect")
-            if held in (None, setting.dialect) or refused.kind == "space":
+            run_dialect = peer.facts.get("dialect")
+            if run_dialect in (None, setting.dialect) or refused.kind == "space":
                 raise
-            text = f"not over {setting.dialect}, although over {held}: {refused.text}"
+            text = f"not over {setting.dialect}, although over {run_dialect}: {refused.text}"
             raise Unavailable(text) from None
         yield session, handle
 
@@ -386,7 +386,7 @@ def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Hand
 
 
 def _least_bytes(setting: Setting) -> int:
-    """Bytes that the source of a pull must have, and that are read of it at a time."""
+    """Returns the bytes that a pull's source must have, and that are read of it at a time."""
     return min(setting.source_bytes or setting.size_bytes, setting.size_bytes)
 
 

@@ -1,7 +1,7 @@
-"""Request size x depth: what a client gets that keeps so many bytes in flight, and the RTT.
+"""Request size x depth: the rate of clients with so many bytes in flight, and the RTT.
 
 rate = min(ceiling, bytes in flight / RTT). From and to memory, without FLUSH: the question is the
-protocol on this path and no disk. Runs on the client alone (Python 3.11).
+protocol on this path and no disk. Runs on the client only (Python 3.11).
 """
 
 from __future__ import annotations
@@ -41,41 +41,41 @@ VERBS: dict[str, Literal["read", "write"]] = {"pull": "read", "push": "write"}
 KIB, MIB = 1 << 10, 1 << 20
 REQUESTS = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB)
 SMALL_REQUESTS = (4 * KIB, 16 * KIB, 60 * KIB)
-"""Where the server takes no more than 128 KiB at once; old clients of SMB1 ask for 60 KiB."""
+"""Request sizes for a server that takes at most 128 KiB; old clients of SMB1 use 60 KiB."""
 FITTED_REQUEST_BYTES = 60 * KIB
 DEPTHS = (1, 2, 4, 8, 16, 32)
 CORNERS = ((64 * KIB, 1), (MIB, 1), (MIB, 8), (60 * KIB, 1), (64 * KIB, 32), (4 * MIB, 4))
-"""Measured first: what the slowest and the fastest clients do."""
+"""Cells measured first: those of the slowest and the fastest clients."""
 
 WINDOW_SHARE = 0.25
-"""Of the stage's time: for the window, one more run of the best cell."""
+"""Share of the stage's time for the window, one more run of the best cell."""
 ECHO_SHARE = 0.1
 CELL_SECONDS = 0.04
 MOST_CELL_SECONDS = 0.4
-"""Of a cell, in a run that takes its time."""
+"""Time of a cell in a long run."""
 MOST_OF_LEFT = 0.8
-"""A cell whose two windows would take more of what is left is not tried."""
+"""Share of the remaining time that two windows of a cell may take for it to be tried."""
 CHECK_SHARE = 0.1
 CHECK_SECONDS = 20.0
 CHECKED_BLOCKS = 16
 SAMPLE_SECONDS = 0.1
 GRACE_SECONDS = 5.0
-"""What is under way when the time is over may still arrive for so long."""
+"""Additional time for the requests in flight when the time is over."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Which way, and for how long."""
+    """Direction, dialect, time, and limits of the cells."""
 
     verb: Text
-    """pull: READs of the run's source file; push: WRITEs to a new file that goes with us."""
+    """pull: READs of the run's source file; push: WRITEs to a new file, removed at the end."""
     dialect: Text
     size_bytes: Size
-    """How much of the file is used, over and over."""
+    """Part of the file that is used, repeatedly."""
     seconds: Seconds
-    """For all cells and the window."""
+    """Time for all cells and the window."""
     seed: Text = ""
-    """Of the payload, hex."""
+    """Seed of the payload, hex."""
     security: Text = ""
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
     request_bytes: Count = 0
@@ -90,20 +90,20 @@ class Cell:
 
     request_bytes: int
     depth: int
-    """Requests that really were in flight at once: credits may allow fewer than were wanted."""
+    """Requests that really were in flight at once: credits may allow fewer than planned."""
     bytes_per_second: float
     in_flight_bytes: int
     request_seconds_median: float
-    """From sending a request to its full reply."""
+    """Time from sending a request to its full reply."""
 
 
-def turns(known: Known) -> Iterator[Turn]:
-    """Pulls; pushes too where there is time for both."""
-    verbs = ("pull", "push") if known.thorough else ("pull",)
+def turns(facts: Known) -> Iterator[Turn]:
+    """Yields a pull; a push too where there is time for both."""
+    verbs = ("pull", "push") if facts.thorough else ("pull",)
     for verb in verbs:
         yield Turn(
-            f"requests {verb} {known.dialect}",
-            Setting(verb, known.dialect, 0, 0.0, known.seed),
+            f"requests {verb} {facts.dialect}",
+            Setting(verb, facts.dialect, 0, 0.0, facts.seed),
             USUAL_SECONDS,
             parts=2 * len(verbs),
             peer="share",
@@ -111,10 +111,10 @@ def turns(known: Known) -> Iterator[Turn]:
         )
 
 
-def fitted(setting: Setting, known: Known) -> Setting:
-    """How much of a file is used is not chosen before there is one."""
+def fitted(setting: Setting, facts: Known) -> Setting:
+    """Sets size_bytes by the source file or the free space. Raises Unavailable where too small."""
     pulls = setting.verb == "pull"
-    size = known.source_bytes if pulls else min(IN_FLIGHT_LIMIT_BYTES, known.room_bytes)
+    size = facts.source_bytes if pulls else min(IN_FLIGHT_LIMIT_BYTES, facts.room_bytes)
     if size < LEAST_BYTES:
         raise Unavailable(NO_ROOM)
     return replace(setting, size_bytes=size)
@@ -126,15 +126,15 @@ respond = no_agent
 def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Measures the cells, then runs the best one for the window and yields its samples.
 
-    peer: host, port, share, access and folder, the run's. Returns the details: cells (only what
-    was measured), rtt_seconds (median of SMB ECHOs on the idle session), rtt_low_seconds, fit,
+    peer: host, port, share, access and folder, the run's. Returns the details: cells (only the
+    measured ones), rtt_seconds (median of SMB ECHOs on the idle session), rtt_low_seconds, fit,
     hash_ok. Raises Refused, Unavailable, ValueError for a setting that makes no sense, and Broken.
     """
     if setting.verb not in VERBS or setting.size_bytes < 1 or setting.seconds <= 0:
         raise ValueError(f"no such matrix: {setting.verb} of {setting.size_bytes} bytes")
     ring = payload.ring(bytes.fromhex(setting.seed))
     with open_session(peer, setting.dialect, setting.security) as session:
-        handle = region(session, setting, peer)
+        handle = open_region(session, setting, peer)
         facts = session.facts
         what = f"{STAGE.name} {setting.verb} failed"
         with status.error_context(lambda: what, peer), session.pipe(handle) as pipe:
@@ -145,7 +145,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             longest = facts.max_read_bytes if verb == "read" else facts.max_write_bytes
             cells = _cells(setting, pipe, load, longest, statistics.median(rtts))
             best = max(cells, key=lambda cell: cell.bytes_per_second)
-            seen = yield from _window(pipe, load, best, WINDOW_SHARE * setting.seconds)
+            run_details = yield from _window(pipe, load, best, WINDOW_SHARE * setting.seconds)
             pipe.limit(time.monotonic() + CHECK_SECONDS)
             rtts += round_trips(pipe, ECHO_SHARE * setting.seconds)
             afforded = int(CHECK_SHARE * setting.seconds * best.bytes_per_second / BLOCK_BYTES)
@@ -154,20 +154,20 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "cells": [asdict(cell) for cell in sorted(cells, key=_place)],
         "rtt_seconds": statistics.median(rtts),
         "rtt_low_seconds": min(rtts),
-        "fit": asdict(_fitted(cells)),
-        **seen,
+        "fit": asdict(_fit_large(cells)),
+        **run_details,
         "hash_ok": load.intact,
         **facts.used,
     }
 
 
-def wanted(
+def choose(
     longest_bytes: int, region_bytes: int, request_bytes: int = 0, depth: int = 0
 ) -> list[tuple[int, int]]:
-    """Request sizes and depths to be tried on a server that takes so much at once, in their order.
+    """Returns request sizes and depths to try, in order, on a server that takes longest_bytes.
 
     The corners first, then from the fewest bytes in flight to the most; none is more than
-    IN_FLIGHT_LIMIT_BYTES or the file. request_bytes, depth: alone, where they are not 0. Pure.
+    IN_FLIGHT_LIMIT_BYTES or the file. request_bytes, depth: the only ones, unless 0. Pure.
     """
     sizes = {size for size in REQUESTS if size <= longest_bytes}
     if longest_bytes < REQUESTS[1]:
@@ -175,14 +175,14 @@ def wanted(
     sizes = {min(request_bytes, longest_bytes)} if request_bytes else sizes
     depths = (depth,) if depth else DEPTHS
     fits = min(IN_FLIGHT_LIMIT_BYTES, region_bytes)
-    found = [(size, depth) for size in sizes for depth in depths if size * depth <= fits]
-    corners = [each for each in CORNERS if each in found]
-    rest = sorted(set(found) - set(corners), key=lambda each: (each[0] * each[1], each))
+    pairs = [(size, depth) for size in sizes for depth in depths if size * depth <= fits]
+    corners = [each for each in CORNERS if each in pairs]
+    rest = sorted(set(pairs) - set(corners), key=lambda each: (each[0] * each[1], each))
     return corners + rest
 
 
-def _fitted(cells: list[Cell]) -> Fit:
-    """Of the requests that files are copied with: shorter ones are capped by what each costs."""
+def _fit_large(cells: list[Cell]) -> Fit:
+    """Fits the large requests: the rate of shorter ones is limited by the cost of each."""
     large = [cell for cell in cells if cell.request_bytes >= FITTED_REQUEST_BYTES]
     return fit([(cell.in_flight_bytes, cell.bytes_per_second) for cell in large])
 
@@ -191,8 +191,8 @@ def _place(cell: Cell) -> tuple[int, int]:
     return cell.request_bytes, cell.depth
 
 
-def region(session: Session, setting: Setting, peer: Endpoint) -> Handle:
-    """What is read or written."""
+def open_region(session: Session, setting: Setting, peer: Endpoint) -> Handle:
+    """Opens the file to read or write."""
     if setting.verb == "push":
         return new_file(session, peer)
     return source_of(session, peer, setting.size_bytes, "read")
@@ -201,26 +201,26 @@ def region(session: Session, setting: Setting, peer: Endpoint) -> Handle:
 def _cells(
     setting: Setting, pipe: Pipe, load: Load, longest_bytes: int, rtt_seconds: float
 ) -> list[Cell]:
-    """Every cell that the time allows; what would take too long is left out."""
+    """Measures every cell that the time allows; those that would take too long are left out."""
     began = time.monotonic()
     until = began + (1 - WINDOW_SHARE - 2 * ECHO_SHARE) * setting.seconds
     cells: dict[tuple[int, int], Cell] = {}
-    tried = wanted(longest_bytes, setting.size_bytes, setting.request_bytes, setting.depth)
-    if not tried:
-        most = min(IN_FLIGHT_LIMIT_BYTES, setting.size_bytes) >> 20
+    plan = choose(longest_bytes, setting.size_bytes, setting.request_bytes, setting.depth)
+    if not plan:
+        limit_mib = min(IN_FLIGHT_LIMIT_BYTES, setting.size_bytes) >> 20
         raise Unavailable(
-            f"more than {most} MiB in flight; use a smaller --depth or --request-size"
+            f"more than {limit_mib} MiB in flight; use a smaller --depth or --request-size"
         )
-    each_seconds = min(MOST_CELL_SECONDS, max(CELL_SECONDS, (until - began) / (2 * len(tried))))
+    each_seconds = min(MOST_CELL_SECONDS, max(CELL_SECONDS, (until - began) / (2 * len(plan))))
     ceiling = float("inf")
     granted: dict[int, int] = {}
-    for request_bytes, depth in tried:
+    for request_bytes, depth in plan:
         if depth > granted.get(request_bytes, depth):
             continue
-        left = until - time.monotonic()
+        remaining = until - time.monotonic()
         flight = request_bytes * depth
         windows_seconds = 2 * flight / min(flight / rtt_seconds, ceiling)
-        if cells and windows_seconds > MOST_OF_LEFT * left:
+        if cells and windows_seconds > MOST_OF_LEFT * remaining:
             continue
         cell = _cell(pipe, load, (request_bytes, depth), each_seconds, until)
         if cell is None:
@@ -229,7 +229,7 @@ def _cells(
         if cell.depth < depth:
             granted[request_bytes] = cell.depth
         if cell.bytes_per_second < 0.5 * cell.in_flight_bytes / rtt_seconds:
-            # no longer the round trips alone: more in flight will not be faster by much
+            # Round trips are no longer the limit: more in flight will not be much faster.
             ceiling = max(each.bytes_per_second for each in cells.values())
     if not cells:
         raise Broken(f"no request size was answered in full within {setting.seconds:.1f} s")
@@ -239,7 +239,7 @@ def _cells(
 def _cell(
     pipe: Pipe, load: Load, shape: tuple[int, int], seconds: float, until: float
 ) -> Cell | None:
-    """One cell; None: the server does not grant or fill such requests, or the time was over."""
+    """Measures a cell; None: the server does not grant or fill such requests, or time is over."""
     request_bytes, depth = shape
     if pipe.prepare(load.verb, request_bytes, depth) != shape:
         return None
@@ -260,60 +260,60 @@ def _cell(
 
 
 def _window(pipe: Pipe, load: Load, cell: Cell, seconds: float) -> Generator[Sample, None, Details]:
-    """The best cell once more, with samples; returns what happened."""
+    """Runs the best cell once more; yields samples, returns the window's figures."""
     counters = pipe.counters
     counters.request_seconds.clear()
-    before = (counters.credit_stalls, counters.pending_replies, counters.requests)
-    moved, last = 0, 0.0
+    start = (counters.credit_stalls, counters.pending_replies, counters.requests)
+    moved_bytes, last = 0, 0.0
     yield Sample(0.0, 0)
     opened = time.monotonic()
     pipe.limit(opened + seconds + GRACE_SECONDS)
 
-    def more(sent: int) -> bool:
-        # two windows at least: what is too slow for the time is a measurement all the same
+    def may_send(sent: int) -> bool:
+        # At least two windows: too slow a cell is to be measured as well.
         return sent < 2 * cell.depth or time.monotonic() - opened < seconds
 
-    for reply in load.turning(cell.request_bytes, cell.depth, more):
-        moved += reply.moved_bytes
+    for reply in load.turning(cell.request_bytes, cell.depth, may_send):
+        moved_bytes += reply.moved_bytes
         elapsed = time.monotonic() - opened
         if elapsed - last >= SAMPLE_SECONDS:
             last = elapsed
-            yield Sample(elapsed, moved)
-    if not moved:
+            yield Sample(elapsed, moved_bytes)
+    if not moved_bytes:
         raise Broken("the server left this session without credits for its requests")
-    yield Last(time.monotonic() - opened, moved)
+    yield Last(time.monotonic() - opened, moved_bytes)
     return {
         "request_bytes": cell.request_bytes,
         "depth": cell.depth,
         "in_flight_bytes": cell.in_flight_bytes,
-        "credit_stalls": counters.credit_stalls - before[0],
-        "pending_replies": counters.pending_replies - before[1],
-        "requests": counters.requests - before[2],
+        "credit_stalls": counters.credit_stalls - start[0],
+        "pending_replies": counters.pending_replies - start[1],
+        "requests": counters.requests - start[2],
         "request_seconds_median": statistics.median(counters.request_seconds),
     }
 
 
 CLEAR_RATIO = 1.25
-"""The knee, ceiling x round trip, has to lie that far inside of the points to be seen by them."""
+"""Distance of the knee, ceiling x round trip, from the first and last point, to be significant."""
 
 
 @dataclass(frozen=True)
 class Fit:
     """The curve that is nearest to all points, their rates taken as ratios (least squares of log).
 
-    A part of the curve that no point lies on is None: nothing is known of it. All is None where
-    the points have one number of bytes in flight alone, or there is no point.
+    A part of the curve without a point is None, unknown. All is None where all points have the same
+    bytes in flight, or there is no point.
     """
 
     ceiling_bytes_per_second: float | None
-    """Asymptotic rate: what more bytes in flight do not raise."""
+    """Asymptotic rate, which more bytes in flight do not raise."""
     rtt_seconds: float | None
     """Effective round trip, the server's work included."""
     worst_residual_ratio: float | None
     """The largest of |measured / fitted - 1|."""
 
     def rate(self, in_flight_bytes: float) -> float:
-        """Bytes per second expected with that much in flight. Raises ValueError: nothing known."""
+        """Predicts bytes per second with that much in flight. Raises ValueError: no curve."""
         bounds = []
         if self.ceiling_bytes_per_second is not None:
             bounds.append(self.ceiling_bytes_per_second)
@@ -323,37 +323,35 @@ class Fit:
 
 
 def fit(points: Sequence[tuple[float, float]]) -> Fit:
-    """The Fit of points (bytes in flight, bytes per second), both > 0.
+    """Fits points (bytes in flight, bytes per second), both > 0.
 
     Every split into points on the slope (fewest bytes in flight) and points at the ceiling is
-    tried: within a part the best value is the mean of the logarithms.
+    candidates: within a part the best value is the mean of the logarithms.
     """
     if len({flight for flight, _ in points}) < 2:
         return Fit(None, None, None)
     ordered = sorted((math.log(flight), math.log(rate)) for flight, rate in points)
     flights = [flight for flight, _ in ordered]
-    # a split between two points of the same bytes in flight would put one point on both parts
-    splits = [
-        at for at in range(len(ordered) + 1) if at in (0, len(ordered)) or _grows(flights, at)
-    ]
-    tried = [_of_split(ordered, at) for at in splits]
-    best = min(tried, key=lambda each: _error(each, ordered))
+    # A split between two points of the same bytes in flight would put one point on both parts.
+    splits = [i for i in range(len(ordered) + 1) if i in (0, len(ordered)) or _grows(flights, i)]
+    candidates = [_fit_split(ordered, i) for i in splits]
+    best = min(candidates, key=lambda each: _error(each, ordered))
     if best.ceiling_bytes_per_second is not None and best.rtt_seconds is not None:
         knee = best.ceiling_bytes_per_second * best.rtt_seconds
         if knee * CLEAR_RATIO > math.exp(flights[-1]):
-            best = _of_split(ordered, len(ordered))
+            best = _fit_split(ordered, len(ordered))
         elif knee < CLEAR_RATIO * math.exp(flights[0]):
-            best = _of_split(ordered, 0)
+            best = _fit_split(ordered, 0)
     worst = max(abs(rate / best.rate(flight) - 1) for flight, rate in points)
     return Fit(best.ceiling_bytes_per_second, best.rtt_seconds, worst)
 
 
-def _grows(flights: Sequence[float], at: int) -> bool:
-    return flights[at] > flights[at - 1]
+def _grows(flights: Sequence[float], i: int) -> bool:
+    return flights[i] > flights[i - 1]
 
 
-def _of_split(ordered: Sequence[tuple[float, float]], at: int) -> Fit:
-    slope, flat = ordered[:at], ordered[at:]
+def _fit_split(ordered: Sequence[tuple[float, float]], i: int) -> Fit:
+    slope, flat = ordered[:i], ordered[i:]
     ceiling = math.exp(sum(rate for _, rate in flat) / len(flat)) if flat else None
     rtt = math.exp(sum(flight - rate for flight, rate in slope) / len(slope)) if slope else None
     return Fit(ceiling, rtt, None)

@@ -1,8 +1,7 @@
-"""What more connections of one session move: 1, 2 and 4 channels over the same file.
+"""Measures further connections of one session: 1, 2 and 4 channels over the same file.
 
-From and to memory, without FLUSH, as smb-matrix: the question is whether one connection is what
-holds a copy back (its window, its core at either end, its port of a bond). Runs on the client
-alone (Python 3.11).
+From and to memory, without FLUSH, as smb-matrix: the question is whether a single connection limits
+a copy (its window, its core at either end, its port of a bond). Client only (Python 3.11).
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ STAGE = Stage(
 )
 CHANNELS = (1, 2, 4)
 WINDOWS = 2 * len(CHANNELS) + 1
-"""Each number twice, up and down again, so that a drift falls on all alike; the best once more."""
+"""Runs: each count twice, up and down again, so that a drift affects all; the best once more."""
 GRACE_SECONDS = 20.0
-"""Logins, and what is in flight when the time is over."""
+"""Additional time for logins, and for the requests in flight when the time is over."""
 SAMPLE_SECONDS = 0.1
 CHECKED_BLOCKS = 16
 Setting = smb_matrix.Setting
@@ -60,13 +59,13 @@ fitted = smb_matrix.fitted
 respond = no_agent
 
 
-def turns(known: Known) -> Iterator[Turn]:
-    """Pulls; pushes too where nothing else was asked for. SMB3 alone has channels."""
-    for verb in ("pull", "push") if known.is_only else ("pull",):
-        if known.dialect.startswith("3"):
+def turns(facts: Known) -> Iterator[Turn]:
+    """Yields a pull; a push too where this stage alone runs. Only SMB3 has channels."""
+    for verb in ("pull", "push") if facts.is_only else ("pull",):
+        if facts.dialect.startswith("3"):
             yield Turn(
-                f"channels {verb} {known.dialect}",
-                Setting(verb, known.dialect, 0, 0.0, known.seed),
+                f"channels {verb} {facts.dialect}",
+                Setting(verb, facts.dialect, 0, 0.0, facts.seed),
                 STAGE.usual_seconds,
                 parts=2.0,
                 peer="share",
@@ -75,14 +74,14 @@ def turns(known: Known) -> Iterator[Turn]:
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
-    """Moves the file's bytes over more and more channels; the samples are of the best number.
+    """Moves the file's bytes over more and more channels; the samples are of the best count.
 
     peer: host, port, share, access and folder, the run's.
 
     Returns:
-        cells: {channels, bytes_per_second} of each number that the server let join; offered: each
-        address that the server tells for further channels, with rate_bytes_per_second as it claims
-        it; request_bytes, depth (of each channel), rtt_seconds, hash_ok, dialect, signing,
+        cells: {channels, bytes_per_second} of each count that the server allowed; offered: each
+        address that the server offers for further channels, with the rate_bytes_per_second that it
+        claims; request_bytes, depth (of each channel), rtt_seconds, hash_ok, dialect, signing,
         encryption.
 
     Raises Refused, Unavailable where a session has one connection, ValueError, and Broken.
@@ -94,7 +93,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         status.error_context(lambda: f"{STAGE.name} {setting.verb} failed", peer),
         ExitStack() as stack,
     ):
-        handle = smb_matrix.region(session, setting, peer)
+        handle = smb_matrix.open_region(session, setting, peer)
         group = _Group(setting, peer, handle, stack, cast("Smb2Session", session))
         group.join(CHANNELS[1])
         rates: dict[int, list[float]] = {}
@@ -107,10 +106,10 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         yield from group.move(max(cells, key=lambda count: cells[count]))
         group.loads[0].read_back(CHECKED_BLOCKS)
         facts, flight = session.facts, group.flight
-        told = [asdict(each) for each in group.offered]
+        offered = [asdict(each) for each in group.offered]
     return {
         "cells": [{"channels": n, "bytes_per_second": rate} for n, rate in cells.items()],
-        "offered": told,
+        "offered": offered,
         "request_bytes": flight.request_bytes,
         "depth": flight.depth,
         "rtt_seconds": flight.rtt_seconds,
@@ -123,13 +122,13 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 @dataclass
 class _Group:
-    """The channels of one session at work on one file."""
+    """The channels of one session on one file."""
 
     setting: Setting
     peer: Endpoint
     handle: Handle
     stack: ExitStack
-    """Closes them, the last one first."""
+    """Closes the channels, the last one first."""
     first: Smb2Session
     loads: list[Load] = field(default_factory=list)
     flight: Flight = Flight(0, 0, None)
@@ -141,7 +140,7 @@ class _Group:
         self._open(self.first)
 
     def join(self, count: int) -> bool:
-        """Whether there are so many channels, joined now where they were not.
+        """Opens channels up to the count; returns whether the server allowed it.
 
         Raises Unavailable where not even a second one may join.
         """
@@ -162,17 +161,17 @@ class _Group:
         pipe = self.stack.enter_context(channel.pipe(self.handle))
         pipe.limit(self.deadline)
         verb = smb_matrix.VERBS[self.setting.verb]
-        most = self.setting.size_bytes
+        size_bytes = self.setting.size_bytes
         flight = fitting(pipe, verb)
-        depth = max(1, min(flight.depth, most // flight.request_bytes))
+        depth = max(1, min(flight.depth, size_bytes // flight.request_bytes))
         if not self.loads:
             self.flight = flight._replace(depth=depth)
         else:
             pipe.prepare(verb, *self.flight.shape)
-        self.loads.append(Load(pipe, verb, most, self.ring))
+        self.loads.append(Load(pipe, verb, size_bytes, self.ring))
 
     def move(self, count: int) -> Generator[Sample, None, None]:
-        """So many channels at once for their share of the time; from when each of them moves."""
+        """Runs so many channels at once; yields samples from when each of them has moved bytes."""
         arrived: deque[tuple[float, int]] = deque()
         begun, over = [threading.Event() for _ in range(count)], threading.Event()
         errors: list[BaseException] = []
@@ -206,18 +205,18 @@ class _Group:
     def _window(
         self, arrived: deque[tuple[float, int]], errors: list[BaseException]
     ) -> Iterator[Sample]:
-        """Samples from the last reply by now to the last one in time, at replies alone."""
-        opened, before = self._so_far(arrived)
+        """Yields samples at replies, from the latest one at the start to the last one in time."""
+        opened, start_bytes = self._so_far(arrived)
         until = time.monotonic() + self.setting.seconds / WINDOWS
         last = Sample(0.0, 0)
         while not errors and time.monotonic() < self.deadline:
-            # A path that is slower than a reply a window is a measurement all the same.
+            # On a path that is slower than a reply a window, the first reply is awaited.
             if time.monotonic() >= until and last.moved_bytes:
                 break
             time.sleep(min(SAMPLE_SECONDS, self.setting.seconds / WINDOWS))
-            at, moved = self._so_far(arrived)
-            if moved > before + last.moved_bytes:
-                last = Sample(at - opened, moved - before)
+            moment, total_bytes = self._so_far(arrived)
+            if total_bytes > start_bytes + last.moved_bytes:
+                last = Sample(moment - opened, total_bytes - start_bytes)
                 yield last
         if not errors and not last.moved_bytes:
             raise Broken("nothing moved")
@@ -225,6 +224,6 @@ class _Group:
 
     @staticmethod
     def _so_far(arrived: deque[tuple[float, int]]) -> tuple[float, int]:
-        """When the last reply came, and the bytes of all up to it."""
-        seen = list(arrived)
-        return (max(at for at, _ in seen), sum(size for _, size in seen)) if seen else (0.0, 0)
+        """Returns the moment of the last reply, and the bytes of all up to it."""
+        pairs = list(arrived)
+        return (max(t for t, _ in pairs), sum(size for _, size in pairs)) if pairs else (0.0, 0)

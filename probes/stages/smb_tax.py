@@ -1,7 +1,7 @@
-"""What security costs: the same bytes plain, signed and encrypted, from and to memory.
+"""Measures the cost of security: a copy plain, signed and encrypted, from and to memory.
 
-The copy is that of smb-copy, without FLUSH: what a disk needs would hide what a CPU needs. Runs on
-the client alone (Python 3.11).
+The copy is that of smb-copy, without FLUSH: the disk's time would hide the CPU's. Runs on the
+client only (Python 3.11).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ VERBS = ("pull", "push")
 
 @dataclass(frozen=True)
 class Setting:
-    """Which way, and secured how."""
+    """Direction, dialect and security of the copy."""
 
     verb: Text
-    """pull: the run's source file; push: a new file that goes with us."""
+    """pull: the run's source file; push: a new file, removed at the end."""
     dialect: Text
     security: Text
     """One of probes.smb.session.SECURITIES."""
@@ -42,7 +42,7 @@ class Setting:
     seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
     seed: Text = ""
-    """Of the payload, hex."""
+    """Seed of the payload, hex."""
 
 
 respond = no_agent
@@ -51,7 +51,7 @@ respond = no_agent
 def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Makes the copy once with that security and yields its samples.
 
-    peer as in smb-copy. Returns smb-copy's details; signing and encryption are what was really
+    peer as in smb-copy. Returns smb-copy's details; signing and encryption are those really
     used. Raises Unavailable where the server does not allow the security, Refused, Broken, and
     ValueError for a setting that makes no sense.
     """

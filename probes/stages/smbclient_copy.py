@@ -1,8 +1,8 @@
 """A copy that this host starts with Samba's smbclient.
 
-What smb_copy is to the client, for the server's travelling agent: the same file, the same window,
-from the first byte asked for or sent until all is durable here; login, cache and check lie
-outside. Runs on Python 3.9 with the standard library alone.
+It does for the server's agent what smb_copy does for the client, with the same file and window:
+from the first byte requested or sent until all is durable here; login, cache and check are
+outside. Runs on Python 3.9 with the standard library only.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ WRITE_BACK_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Setting:
-    """Which copy; the file on the share has the name in the folder that the endpoint names."""
+    """The copy; the endpoint has the folder of the file on the share."""
 
     copy: Text
-    """One of OWN_COPIES as the one sees it who starts it; cached or not speaks of the sender."""
+    """One of OWN_COPIES from the view of this host; cached or not is about the sender."""
     dialect: Text
     size_bytes: Size
-    """Of the whole file: smbclient copies no part of one."""
+    """Size of the whole file: smbclient cannot copy a part of one."""
     seconds: Seconds
     """Deadline of this one copy, from the opening of its window."""
     name: Text
-    """Of the file on the share; a push creates it."""
+    """Name of the file on the share; a push creates it."""
     folder: FolderOrNone = "."
     """This host's folder for what is pulled."""
     seed: Text = ""
-    """Of the payload, hex."""
+    """Seed of the payload, hex."""
     signing: Optional[Text] = None
-    """What the share demands, as another session with it found out."""
+    """Algorithm that another session with the share negotiated."""
     encryption: Optional[Text] = None
 
 
@@ -53,8 +53,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
     peer: host, port, share, access, folder (the run's folder on the share) and, for a push, path
     (this host's file of exactly size_bytes). A push ends with the last acknowledged byte, since
-    smbclient flushes nothing: its details say flushed false, and whoever serves the share makes it
-    durable and looks at its content. Raises Refused, Unavailable, ValueError for a setting that
+    smbclient flushes nothing: its details say flushed false, and the share's host flushes the file
+    and checks its content. Raises Refused, Unavailable, ValueError for a setting that
     makes no sense, TimeoutError, ConnectionError in mid-copy.
     """
     if setting.copy not in OWN_COPIES or setting.size_bytes < 1:
@@ -63,15 +63,15 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     options, signing, encryption = smbclient.algorithms(
         setting.dialect, setting.signing, setting.encryption, program
     )
-    make = _pull if setting.copy.startswith("pull") else _push
-    found = yield from make(setting, peer, tuple(options))
+    copy = _pull if setting.copy.startswith("pull") else _push
+    details = yield from copy(setting, peer, tuple(options))
     return {
-        **found,
+        **details,
         "program": f"smbclient {program}" if program else "smbclient",
         "dialect": setting.dialect,
         "signing": signing,
         "encryption": encryption,
-        # it keeps them to itself
+        # smbclient does not report these.
         "request_bytes": None,
         "depth": None,
         "in_flight_bytes": None,
@@ -88,14 +88,14 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
         cached = requested(setting.copy) == "cached"
         page_cache.bring(fd, setting.size_bytes, cached)
         with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
-            found = page_cache.describe_cache(fd, setting.size_bytes, cached)
-            cache = {"side": "server", "requested": requested(setting.copy), **found}
+            cache_state = page_cache.describe_cache(fd, setting.size_bytes, cached)
+            cache = {"side": "server", "requested": requested(setting.copy), **cache_state}
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)
             with window.error_context():
                 command = f"put {_local(fd)} {smbclient.quoted(remote)}"
                 yield from window.run(command, lambda: _sent_bytes(client.pid, fd))
-                # Its word for the end of the window; the size that arrived is looked up after it.
+                # smbclient's report closes the window; the size on the share is checked after it.
                 yield window.close(time.monotonic(), setting.size_bytes)
                 arrived = client.size_bytes(remote, CHECK_SECONDS)
             if arrived not in (None, setting.size_bytes):
@@ -128,7 +128,7 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
                     )
                 yield window.close(time.monotonic(), setting.size_bytes)
         intact = served_file.holds_payload(fd, setting.size_bytes, bytes.fromhex(setting.seed))
-        # what the sender's cache held is for the sender's agent to prove
+        # Only the sender's agent can prove the state of its cache.
         cache = {"side": "client", "proven": False, "cached_ratio_before": None}
         cache["requested"] = requested(setting.copy)
         return {
@@ -141,14 +141,14 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
 
 
 class _Arriving:
-    """How much of a pull has arrived; the disk begins to write it meanwhile, as ours does."""
+    """The arrived size of a pull, whose write-back is started meanwhile, as in our own copies."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._written_back = 0
 
     def bytes(self) -> int:
-        """The size so far."""
+        """Returns the size so far."""
         size = os.fstat(self._fd).st_size
         if size - self._written_back >= WRITE_BACK_BYTES:
             self._written_back = size
@@ -163,8 +163,8 @@ class _Window(Window):
         self._pushes = setting.copy.startswith("push")
         self.where = smbclient.place(peer)
 
-    def run(self, command: str, moved: Callable[[], int]) -> Iterator[Sample]:
-        """Samples from the opening until smbclient says that it is done."""
+    def run(self, command: str, arrived: Callable[[], int]) -> Iterator[Sample]:
+        """Yields samples from the opening until smbclient reports the end."""
         yield Sample(0.0, 0)
         verb = thread_calls.READ if self._pushes else thread_calls.WRITE
         with program_watch.watched(lambda: (self._client.pid,), verb) as self._looks:
@@ -175,17 +175,17 @@ class _Window(Window):
                 now = time.monotonic()
                 if now >= deadline:
                     raise TimeoutError(f"did not end within {self._setting.seconds:.1f} s")
-                self.moved_bytes = max(self.moved_bytes, min(moved(), self._setting.size_bytes))
+                self.moved_bytes = max(self.moved_bytes, min(arrived(), self._setting.size_bytes))
                 yield Sample(now - self.opened, self.moved_bytes)
             self.acknowledged = time.monotonic()
 
     def trace(self) -> Details:
-        """Where the time went, once the window is closed."""
+        """Returns the time by activity, once the window is closed."""
         return program_watch.trace(self._looks, self, self._pushes)
 
     @contextmanager
     def error_context(self) -> Iterator[None]:
-        """Says in one line where a copy broke and how far it came."""
+        """Raises errors as one line: where a copy broke, and after how many bytes."""
         setting = self._setting
         try:
             yield
@@ -204,29 +204,30 @@ def _remote(setting: Setting, peer: Endpoint) -> str:
 
 
 def _local(fd: int) -> str:
-    """A name by which the program that inherits the descriptor opens its file, nameless or not."""
+    """Returns a path by which a program that inherits the descriptor opens its file."""
     return f"/proc/self/fd/{fd}"
 
 
 def _sent_bytes(pid: int, fd: int) -> int:
-    """At least so much of its file has been acknowledged to a process; 0 where nobody tells.
+    """Returns the least bytes of its file that were acknowledged to a process; 0: unknown.
 
-    How far it has read, less what may be under way. Source: proc(5), /proc/PID/fdinfo.
+    This is the position it has read to, less what may be in flight. Source: proc(5),
+    /proc/PID/fdinfo.
     """
     try:
-        opened = [name for name in os.listdir(f"/proc/{pid}/fd") if _same(pid, name, fd)]
+        opened = [name for name in os.listdir(f"/proc/{pid}/fd") if _is_same(pid, name, fd)]
         places = [_position(pid, name) for name in opened]
     except OSError:
         return 0
     return max(0, max(places, default=0) - smbclient.IN_FLIGHT_BYTES)
 
 
-def _same(pid: int, name: str, fd: int) -> bool:
+def _is_same(pid: int, name: str, fd: int) -> bool:
     try:
-        told, own = os.stat(f"/proc/{pid}/fd/{name}"), os.fstat(fd)  # noqa: PTH116
+        theirs, ours = os.stat(f"/proc/{pid}/fd/{name}"), os.fstat(fd)  # noqa: PTH116
     except OSError:
         return False  # closed meanwhile
-    return (told.st_dev, told.st_ino) == (own.st_dev, own.st_ino)
+    return (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
 
 
 def _position(pid: int, name: str) -> int:

@@ -28,11 +28,11 @@ class OneWay:
     buffer_bytes: Count = 256 << 10
     seconds: Seconds = 2.0
     address: Address = ""
-    """The responder's address to listen on; empty, or not one of its own: every address."""
+    """The responder's address to listen on; empty, or another host's: every address."""
     window_bytes: Count = 0
     """SO_SNDBUF of the sender and SO_RCVBUF of the receiver; 0: autotuned."""
     bytes_per_second: Number = 0.0
-    """The sender's kernel paces all streams together to it; 0: as fast as it goes."""
+    """Rate to which the sender's kernel paces all streams together; 0: unlimited."""
 
     def __post_init__(self) -> None:
         _ = self.shape
@@ -53,7 +53,7 @@ class OneWay:
 
 @dataclass(frozen=True)
 class Setting(OneWay):
-    """The same between two hosts."""
+    """One transfer between two hosts."""
 
     copies = False
     both_ways: bool = False
@@ -70,21 +70,21 @@ def initiate(setting: OneWay, peer: Endpoint) -> Running:
 
     Returns:
         limits, congestion_control (of the sender), window_rates_bytes_per_second, sender and
-        receiver (what each end tells of its window, transfer.Moved), and, where known,
+        receiver (each end's figures of its window, transfer.Transfer), and, where known,
         rtt_unloaded_seconds, rtt_loaded_seconds (its median under load), retransmitted_segments.
     """
-    moved = yield from transfer.initiate(setting.shape, peer)
+    outcome = yield from transfer.initiate(setting.shape, peer)
     details: Details = {
-        "limits": moved.limits,
-        "congestion_control": moved.congestion_control,
-        "window_rates_bytes_per_second": window_rates(moved.samples),
-        "sender": moved.sender,
-        "receiver": moved.receiver,
+        "limits": outcome.limits,
+        "congestion_control": outcome.congestion_control,
+        "window_rates_bytes_per_second": window_rates(outcome.samples),
+        "sender": outcome.sender,
+        "receiver": outcome.receiver,
     }
-    known = {
-        "rtt_unloaded_seconds": moved.rtt_unloaded_seconds,
-        "rtt_loaded_seconds": moved.limits.get("rtt_seconds_median"),
-        "retransmitted_segments": moved.limits.get("retransmitted_segments"),
+    optional = {
+        "rtt_unloaded_seconds": outcome.rtt_unloaded_seconds,
+        "rtt_loaded_seconds": outcome.limits.get("rtt_seconds_median"),
+        "retransmitted_segments": outcome.limits.get("retransmitted_segments"),
     }
-    details.update({name: value for name, value in known.items() if value is not None})
+    details.update({name: value for name, value in optional.items() if value is not None})
     return details

@@ -1,8 +1,8 @@
-"""Datagrams at a steady pace between two hosts: what of them the path loses, doubles or delays.
+"""Sends datagrams at a steady pace between two hosts; counts losses, duplicates and jitter.
 
-The pace is the caller's and is never exceeded: chosen below what TCP carries, loss is the path's
-own and not made by us. The receiver counts; what its own socket dropped, and what the sender could
-not send in time, is told apart.
+The pace is the caller's and is never exceeded: below TCP's rate, a loss is the path's own and not
+caused by us. The receiver counts; drops of its own socket, and datagrams that the sender could not
+send in time, are counted separately.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ STAGE = Stage(
 )
 USUAL_SECONDS = 1.5
 SHARE_OF_TCP = 0.8
-"""Below what the path carries: what is lost then is not lost to our own pressure."""
+"""Pace as a share of TCP's rate: below it our own datagrams cause no losses."""
 LEAST_DATAGRAMS = 20
 MOST_BYTES_PER_SECOND = 100e6
-"""More than that this tool cannot send in datagrams of a packet each on every host."""
+"""Rate up to which this tool can send datagrams of one packet each on every host."""
 
 VERBS = ("push", "pull")
 HELLO_SECONDS = 2.0
-"""For the first datagram to arrive."""
+"""Wait for the first datagram."""
 MOST_SECONDS = 600.0
 
 
@@ -52,13 +52,13 @@ class Setting:
     verb: Text = "push"
     """push: the initiator sends; pull: it receives."""
     bytes_per_second: Number = 1e6
-    """Of payload; never exceeded."""
+    """Payload rate; never exceeded."""
     payload_bytes: Count = 1448
-    """Of a datagram, the 32 bytes of its header included; less where the sender's MTU is small.
+    """Payload of a datagram, our 32-byte header included; less where the sender's MTU is small.
     1448 fit into 1500 bytes with IPv6 too."""
     seconds: Seconds = 2.0
     address: Address = ""
-    """The responder's address to listen on; empty, or not one of its own: every address."""
+    """The responder's address to listen on; empty, or another host's: every address."""
 
     def __post_init__(self) -> None:
         if self.verb not in VERBS or not 0 < self.seconds <= MOST_SECONDS:
@@ -70,27 +70,27 @@ class Setting:
 
     @property
     def pace(self) -> Pace:
-        """What the sender keeps to."""
+        """Limits of the sender."""
         return Pace(self.bytes_per_second, self.payload_bytes, self.seconds)
 
 
-def turns(known: Known) -> Iterator[Turn]:
-    """Both directions."""
-    for at, verb in enumerate(VERBS):
-        setting, parts = Setting(verb, address=known.address), len(VERBS) - at + 1
+def turns(facts: Known) -> Iterator[Turn]:
+    """Yields a turn for each direction."""
+    for index, verb in enumerate(VERBS):
+        setting, parts = Setting(verb, address=facts.address), len(VERBS) - index + 1
         yield Turn(f"datagrams {verb}", setting, USUAL_SECONDS, parts, peer="agent")
 
 
-def fitted(setting: Setting, known: Known) -> Setting:
-    """At a pace below what TCP carries that way: the path's own loss, order and jitter."""
-    pace = min(MOST_BYTES_PER_SECOND, SHARE_OF_TCP * known.bytes_per_second)
+def fitted(setting: Setting, facts: Known) -> Setting:
+    """Sets a pace below TCP's rate in that direction. Raises Unavailable where TCP is too slow."""
+    pace = min(MOST_BYTES_PER_SECOND, SHARE_OF_TCP * facts.bytes_per_second)
     if pace * setting.seconds < LEAST_DATAGRAMS * setting.payload_bytes:
         raise Unavailable("TCP is too slow in that direction for a test with datagrams")
     return replace(setting, bytes_per_second=pace)
 
 
 def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
-    """Answers runs of this one kind; sends nothing to anybody who has not the session's nonce."""
+    """Answers runs of this one kind; sends nothing to a peer without the session's nonce."""
 
     agreed = asdict(setting)
 
@@ -107,78 +107,78 @@ def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
 def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Has datagrams sent for the setting's seconds; samples are the receiver's, of new payload.
 
-    Returns what probes.net.datagrams.account tells, and payload_bytes, sent_bytes_per_second (what
-    the sender really sent), pace_ratio (that over the setting's), receive_buffer_bytes (as
-    granted), window_rates_bytes_per_second.
+    Returns the figures of probes.net.datagrams.account, and payload_bytes, sent_bytes_per_second
+    (as really sent), pace_ratio (that over the setting's), receive_buffer_bytes (as granted),
+    window_rates_bytes_per_second.
 
     Raises Unavailable where a firewall lets TCP pass and UDP not, RuntimeError where it breaks.
     """
     token = secrets.token_bytes(16)
     meeting = port.meet(peer, {**asdict(setting), "token": token.hex()}, 0)
-    made: Optional[socket.socket] = None
+    udp: Optional[socket.socket] = None
     try:
-        there = meeting.hear(port.CONNECT_SECONDS)
-        made = datagrams.open_beside(meeting.control)
-        datagrams.connect(made, meeting.control, int(there["port"]))
-        heard = _greet(meeting, made, token)
-        if not heard["heard"]:
+        reply = meeting.hear(port.CONNECT_SECONDS)
+        udp = datagrams.open_beside(meeting.control)
+        datagrams.connect(udp, meeting.control, int(reply["port"]))
+        greeting = _greet(meeting, udp, token)
+        if not greeting["heard"]:
             raise Unavailable(
-                f"{peer.host} UDP port {there['port']}: no datagram arrives there, though TCP "
+                f"{peer.host} UDP port {reply['port']}: no datagram arrives there, though TCP "
                 "connects: a firewall blocks UDP"
             )
         samples: List[Sample] = []
         if setting.verb == "push":
-            sender = Sender(meeting, setting.pace, made, token)
+            sender = Sender(meeting, setting.pace, udp, token)
             sender.agree()
             yield Sample(0.0, 0)
             meeting.tell(sender.run())
-            told = meeting.hear(SILENCE_SECONDS + port.STALL_SECONDS)
-            samples = [Sample(float(e), int(m)) for e, m in told.pop("samples")]
+            details = meeting.hear(SILENCE_SECONDS + port.STALL_SECONDS)
+            samples = [Sample(float(e), int(m)) for e, m in details.pop("samples")]
             yield from samples[1:-1]
             yield Last(samples[-1].elapsed_seconds, samples[-1].moved_bytes)
         else:
-            receiver = Receiver(meeting, setting.pace, made, token, heard)
+            receiver = Receiver(meeting, setting.pace, udp, token, greeting)
             meeting.tell({"ready": True})
             for sample in receiver.watch():
                 samples.append(sample)
                 yield sample
-            told = receiver.describe()
+            details = receiver.describe()
     except (EOFError, ConnectionResetError, BrokenPipeError):
         raise RuntimeError(f"{peer.host}: the control connection was closed too early") from None
     finally:
         meeting.close()
-        if made is not None:
-            made.close()
-    return {**told, "window_rates_bytes_per_second": window_rates(tuple(samples))}
+        if udp is not None:
+            udp.close()
+    return {**details, "window_rates_bytes_per_second": window_rates(tuple(samples))}
 
 
 def _respond(meeting: Meeting, setting: Setting, token: bytes) -> None:
-    """The responder's half; what the receiver saw goes over the control connection."""
-    with datagrams.open_beside(meeting.control) as made:
-        meeting.tell({"port": made.getsockname()[1]})
-        heard = datagrams.hear_hello(made, meeting.control, token, HELLO_SECONDS)
-        if heard is None:
+    """Does the responder's half; the receiver's figures go over the control connection."""
+    with datagrams.open_beside(meeting.control) as udp:
+        meeting.tell({"port": udp.getsockname()[1]})
+        client_port = datagrams.hear_hello(udp, meeting.control, token, HELLO_SECONDS)
+        if client_port is None:
             meeting.tell({"heard": False})
             return
-        datagrams.connect(made, meeting.control, heard)
+        datagrams.connect(udp, meeting.control, client_port)
         if setting.verb == "pull":
-            sender = Sender(meeting, setting.pace, made, token)
+            sender = Sender(meeting, setting.pace, udp, token)
             sender.agree({"heard": True})
             meeting.tell(sender.run())
             return
         meeting.tell({"heard": True})
         plan = meeting.hear(port.CONNECT_SECONDS)
-        receiver = Receiver(meeting, setting.pace, made, token, plan)
+        receiver = Receiver(meeting, setting.pace, udp, token, plan)
         meeting.tell({"ready": True})
         samples = [[each.elapsed_seconds, each.moved_bytes] for each in receiver.watch()]
         meeting.tell({**receiver.describe(), "samples": samples})
 
 
-def _greet(meeting: Meeting, made: socket.socket, token: bytes) -> Details:
-    """Says hello by datagrams until the responder has heard one, or says that it heard none."""
+def _greet(meeting: Meeting, udp: socket.socket, token: bytes) -> Details:
+    """Sends hellos until the responder reports whether it received one."""
     until = time.monotonic() + HELLO_SECONDS + port.CONNECT_SECONDS
     while time.monotonic() < until:
-        datagrams.send(made, bytearray(datagrams.hello(token)))
+        datagrams.send(udp, bytearray(datagrams.hello(token)))
         if select.select([meeting.control], [], [], datagrams.HELLO_INTERVAL_SECONDS)[0]:
             return meeting.hear(port.CONNECT_SECONDS)
     raise EOFError("no word of the hello")

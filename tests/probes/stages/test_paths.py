@@ -42,18 +42,18 @@ def test_an_answer_that_is_cut_off_tells_no_address():
 )
 def test_nobody_is_called_who_is_not_next_to_this_host(told_address):
     """Whoever answers may tell any address; this host's own is none of the server's either."""
-    ways = paths._ways(SLOW, OWN, [told(told_address, "eth1"), told(SLOW, "eth0")])
+    ways = paths._list_ways(SLOW, OWN, [told(told_address, "eth1"), told(SLOW, "eth0")])
     assert [each["address"] for each in ways] == [SLOW]
 
 
 def test_what_is_no_address_breaks_the_stage_alone():
     with pytest.raises(ValueError, match="does not appear to be"):
-        paths._ways(SLOW, OWN, [told("nas; reboot", "eth1")])
+        paths._list_ways(SLOW, OWN, [told("nas; reboot", "eth1")])
 
 
 def test_only_so_many_addresses_are_looked_at():
     many = [told(f"10.91.8.{n % 250 + 2}", f"eth{n}") for n in range(10_000)]
-    assert len(paths._ways(SLOW, OWN, many)) <= paths.MOST_WAYS
+    assert len(paths._list_ways(SLOW, OWN, many)) <= paths.MOST_WAYS
 
 
 def test_one_address_alone_is_the_way_in_use_and_costs_no_transfer(run_stage):
@@ -67,7 +67,7 @@ def test_one_address_alone_is_the_way_in_use_and_costs_no_transfer(run_stage):
 @pytest.mark.parametrize("nonce", ["FLUSHALL\r\nconfig set dir /x\r\n...", "ab" * 15, 7, None])
 def test_a_nonce_that_says_something_is_said_to_nobody(nonce):
     with pytest.raises(ValueError):
-        paths._nonce(nonce)
+        paths._check_nonce(nonce)
 
 
 def test_a_port_that_nobody_opened_is_unavailable(run_stage):

@@ -15,7 +15,7 @@ from probes.smb import transfer
 from probes.smb.frames import Broken
 from probes.smb.pipe2 import Pipe2
 from probes.stages import smb_matrix
-from probes.stages.smb_matrix import KIB, MIB, Fit, fit, wanted
+from probes.stages.smb_matrix import KIB, MIB, Fit, choose, fit
 from tests import living
 
 SIZE = 16 * MIB
@@ -80,15 +80,15 @@ def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
 
 
 def test_the_corners_come_first_and_nothing_is_beyond_what_server_and_file_allow() -> None:
-    shapes = wanted(8 * MIB, 1 << 30)
+    shapes = choose(8 * MIB, 1 << 30)
     assert shapes[:3] == [(64 * KIB, 1), (MIB, 1), (MIB, 8)]
     assert {size for size, _ in shapes} == {64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB}
     assert {depth for size, depth in shapes if size == MIB} == {1, 2, 4, 8, 16, 32}
     assert max(size * depth for size, depth in shapes) == 64 * MIB
     assert len(set(shapes)) == len(shapes)
-    assert max(size * depth for size, depth in wanted(8 * MIB, 4 * MIB)) == 4 * MIB
-    assert {size for size, _ in wanted(64 * KIB, MIB)} == {4 * KIB, 16 * KIB, 60 * KIB, 64 * KIB}
-    assert (127 * KIB, 1) in wanted(127 * KIB, MIB) and (60 * KIB, 1) in wanted(127 * KIB, MIB)
+    assert max(size * depth for size, depth in choose(8 * MIB, 4 * MIB)) == 4 * MIB
+    assert {size for size, _ in choose(64 * KIB, MIB)} == {4 * KIB, 16 * KIB, 60 * KIB, 64 * KIB}
+    assert (127 * KIB, 1) in choose(127 * KIB, MIB) and (60 * KIB, 1) in choose(127 * KIB, MIB)
 
 
 def test_a_server_with_few_credits_has_cells_of_what_it_grants(

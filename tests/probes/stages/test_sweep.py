@@ -81,16 +81,16 @@ def test_a_transfer_that_breaks_costs_its_own_pass_alone(run_stage, payload_cloc
 
 
 def test_a_short_path_gets_every_size_three_times():
-    assert sweep.planned(0.45, 0.0002) == (sweep.BUFFERS, 3, pytest.approx(0.15))
+    assert sweep.plan_passes(0.45, 0.0002) == (sweep.BUFFERS, 3, pytest.approx(0.15))
 
 
 def test_a_longer_path_gets_fewer_passes_then_fewer_sizes_and_never_too_few():
-    assert sweep.planned(0.45, 0.01) == (sweep.BUFFERS, 1, 0.45)
-    sizes, passes, seconds = sweep.planned(0.45, 0.02)
+    assert sweep.plan_passes(0.45, 0.01) == (sweep.BUFFERS, 1, 0.45)
+    sizes, passes, seconds = sweep.plan_passes(0.45, 0.02)
     assert (passes, seconds) == (1, 0.6)
     assert set(sizes) < set(sweep.BUFFERS) and list(sizes) == sorted(sizes)
     assert len(sizes) * seconds <= len(sweep.BUFFERS) * 0.45
-    fewest, _, longest = sweep.planned(0.1, 1.0)
+    fewest, _, longest = sweep.plan_passes(0.1, 1.0)
     assert fewest == (512, 8 * KIB, 64 * KIB, 256 * KIB)
     assert longest == sweep.LONGEST_SECONDS
 
@@ -98,7 +98,7 @@ def test_a_longer_path_gets_fewer_passes_then_fewer_sizes_and_never_too_few():
 @pytest.mark.parametrize("seconds", [0.01, 0.15, 0.45, 3.0, 60.0])
 @pytest.mark.parametrize("trip", [0.0, 0.003, 0.04, 0.3])
 def test_no_transfer_is_longer_than_the_responder_lets_it_be(seconds, trip):
-    _, passes, each = sweep.planned(seconds, trip)
+    _, passes, each = sweep.plan_passes(seconds, trip)
     assert passes >= 1
     assert sweep.SHORTEST_SECONDS <= each <= sweep.LONGEST_SECONDS
 
