@@ -61,7 +61,7 @@ def _compare(peer: Endpoint, verb: str, request_bytes: int, seconds: float) -> N
                 moves = _pushed(pipe, flight, MemorySource(ring, True), until)
             else:
                 sink = MemorySink(Check(ring))
-                moves = transfer.fetched(pipe, _over(until), *flight.shape, sink.take)
+                moves = transfer.fetch(pipe, _over(until), *flight.shape, sink.take)
             _tell(verb, _stretches(pipe, times, moves))
 
 

@@ -1,7 +1,7 @@
-"""A share on the client, held for a run, so that the server can start copies as well.
+"""Provides a share on the client during a run, so that the server can start copies as well.
 
-The user's own one (--client-share); else a private Samba on the client's address towards the
-server, for the server alone and gone with the run.
+It is the user's (--client-share) or a private Samba on the client's address towards the server,
+for the server only, which ends with the run.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from probes.system.waiting import signal
 SHARE = "bottleneck"
 USER = "bottleneck"
 GIVEN, SAMBA = "given", "samba"
-"""Who serves the share: the user's server, a private Samba."""
+"""Server of the share: the user's, a private Samba."""
 REMEDY = "install samba, or use --client-share"
 WATCH_SECONDS = 0.02
 MOST_INODES = 1000
-"""Of all that a run makes there, many times over."""
+"""Inodes that others may use there: many times as many as a run creates."""
 WRITE_BACK_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Which share, for whom, and how it is to be reached."""
+    """The share's folder, address, clients and security."""
 
     run: Hex
     """Hex id of the run, 16 digits."""
     dialect: Text
-    """In which the copies will run."""
+    """Dialect of the copies."""
     folder: Folder
-    """The client's folder; a private share lies in a folder of its own below
-    it, or where others may write to it in the system's folder for temporary files."""
+    """The client's folder; a private share is a new folder in it, or in the system's folder for
+    temporary files where others may write to this one."""
     address: Address = ""
-    """Private share: where it listens."""
+    """Private share: address to listen on."""
     allow: tuple[Text, ...] = ()
-    """Private share: the addresses that it answers."""
+    """Private share: addresses of its clients."""
     signed: bool = False
     """Private share: it requires signing, as the server's share does."""
     encrypted: bool = False
@@ -62,42 +62,42 @@ class Setting:
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
-    """Keeps a folder bottleneck-RUN on the client's share until left; then nothing is left of it.
+    """Creates a folder bottleneck-RUN on the client's share, and removes it at the end.
 
     peer: the user's share (host, port, share, folder, access), or empty for a private one. Yields
-    where the server finds it, with the login, and facts: dialect, signing and encryption that it
-    demands, free_bytes, total_bytes, engine_server (GIVEN, SAMBA), local_path (of the
-    folder on this host; empty: not found), on_folder_disk (whether it is known to lie on the file
-    system of the client's folder). Raises Refused and Unavailable with the remedy.
+    its endpoint for the server, with the login, and facts: dialect, signing and encryption that it
+    requires, free_bytes, total_bytes, engine_server (GIVEN, SAMBA), local_path (of the folder on
+    this host; empty: not found), on_folder_disk (whether it is known to be on the file system of
+    the client's folder). Raises Refused and Unavailable with the remedy.
     """
     name = f"bottleneck-{setting.run}"
     with ExitStack() as stack:
         if peer.share:
-            opened = stack.enter_context(_in_run_folder(setting, peer, outlived=True))
+            endpoint = stack.enter_context(_in_run_folder(setting, peer, outlived=True))
             path = served_folder.locate(name, None) or ""
             if path:
-                stack.enter_context(_guarded(path))
+                stack.enter_context(_guard(path))
             server = GIVEN
         else:
-            opened, server, path = stack.enter_context(_private(setting, name))
+            endpoint, server, path = stack.enter_context(_open_private(setting, name))
         if path:
             stack.callback(_clear, path)
-            stack.enter_context(_beside(_WriteBack(path).look))
-        near = bool(path) and Path(path).stat().st_dev == Path(setting.folder).stat().st_dev
+            stack.enter_context(_look_repeatedly(_WriteBack(path).look))
+        is_same_disk = bool(path) and Path(path).stat().st_dev == Path(setting.folder).stat().st_dev
         facts = {
-            **opened.facts,
+            **endpoint.facts,
             "engine_server": server,
             "local_path": path,
-            "on_folder_disk": near,
+            "on_folder_disk": is_same_disk,
         }
-        yield replace(opened, facts=facts)
+        yield replace(endpoint, facts=facts)
 
 
 def single_address(text: str) -> str:
-    """An IP address without its scope, as file servers compare them.
+    """Returns an IP address without its scope, as file servers compare them.
 
-    Raises Unavailable for everything else that their lists of hosts understand: names, networks,
-    ALL. Another host may have told it.
+    Raises Unavailable for everything else that their lists of hosts accept: names, networks, ALL.
+    The text may come from another host.
     """
     try:
         address = ipaddress.ip_address(text)
@@ -113,25 +113,25 @@ def single_address(text: str) -> str:
 def _in_run_folder(
     setting: Setting, peer: Endpoint, outlived: bool
 ) -> AbstractContextManager[Endpoint]:
-    """A session of our own with the share: it makes the folder, and tells what is demanded."""
-    made = run_folder.Setting(run=setting.run, dialect=setting.dialect, outlived=outlived)
-    return run_folder.hold(made, peer)
+    """Opens a session with the share, which creates the folder and reports the security."""
+    folder_setting = run_folder.Setting(run=setting.run, dialect=setting.dialect, outlived=outlived)
+    return run_folder.hold(folder_setting, peer)
 
 
 @contextmanager
-def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]:
+def _open_private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]:
     if find_smbd() is None:
         raise Unavailable(f"Samba was not found on this host ({REMEDY})")
     access = Access(USER, secrets.token_urlsafe(24))
     allow = tuple(map(single_address, setting.allow))
-    # In a folder that others may change they could put something else in the share's place.
+    # In a folder that others may change they could replace the share's folder.
     is_open = others_can_change(f"{setting.folder}/.", sticky=True)
     place = nameless.on_disk() if is_open else setting.folder
     free_space.fitting(free_space.LEAST_BYTES, place)
     with ExitStack() as stack:
         remedy = "use another --folder, or --client-share"
-        root, made = stack.enter_context(vanishing_folder("bottleneck-share-", place, remedy))
-        kept = _Reserve(made, place)
+        root, folder = stack.enter_context(vanishing_folder("bottleneck-share-", place, remedy))
+        reserve = _Reserve(folder, place)
         options = [f"hosts allow = {' '.join(allow)}"]
         options += ["restrict anonymous = 2", "server max protocol = SMB3_11"]
         if setting.signed:
@@ -149,96 +149,96 @@ def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]
                 share_options=["browseable = no"],
             )
         )
-        kept.end = partial(os.killpg, served.process_id, signal.SIGKILL)
-        stack.enter_context(kept.watched())
-        held = stack.enter_context(_in_run_folder(setting, served.endpoint, outlived=False))
-        yield held, SAMBA, str(root / name)
+        reserve.end = partial(os.killpg, served.process_id, signal.SIGKILL)
+        stack.enter_context(reserve.watch())
+        endpoint = stack.enter_context(_in_run_folder(setting, served.endpoint, outlived=False))
+        yield endpoint, SAMBA, str(root / name)
 
 
 class _Reserve:
-    """Ends a private share before what others write to it touches what has to stay free."""
+    """Ends a private share before others' writes to it use up the space that has to stay free."""
 
-    def __init__(self, made: OwnFolder, place: str) -> None:
-        """made: what is served; place: where it lies, for the message."""
+    def __init__(self, share_folder: OwnFolder, place: str) -> None:
+        """share_folder: the served folder; place: its location, for the message."""
         self.end: Callable[[], None] = lambda: None
         """Ends its server at once."""
-        self._made = made
+        self._share_folder = share_folder
         self._place = place
         self._free_bytes = self._inodes = 0
         self._looks = 0
-        """Since it fell."""
+        """Looks since the free space last fell."""
         self._ended = ""
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Watches it until left. Raises Refused ("space") where it was ended meanwhile."""
-        with _beside(self._look):
+    def watch(self) -> Iterator[None]:
+        """Watches the free space. Raises Refused ("space") where the share was ended meanwhile."""
+        with _look_repeatedly(self._look):
             try:
                 yield
             except Exception:
-                # With the share all that is done with it breaks.
+                # Whatever uses the share breaks when it is ended.
                 if not self._ended:
                     raise
         if self._ended:
             raise Refused("space", self._ended)
 
     def _look(self) -> None:
-        free, total = free_space.space_of(self._made.pin)
+        free, total = free_space.space_of(self._share_folder.pin)
         fallen = max(0, self._free_bytes - free)
         self._looks += 1
-        # What comes until the next look, if it comes as fast as since the last fall: some file
-        # systems (ZFS, btrfs) tell at once what was written in seconds.
+        # Expected growth until the next look, at the rate since the last fall: some file systems
+        # (ZFS, btrfs) account for the writes of some seconds at once.
         coming = 2 * fallen // self._looks
         self._free_bytes = free
         if fallen:
             self._looks = 0
         enough = not total or free - coming >= free_space.reserve_bytes(total)
-        if self._ended or enough and self._names_left():
+        if self._ended or enough and self._has_inodes():
             return
         self._ended = (
             f"{self._place}: the share opened here was closed, because free space ran low; "
             "free some space, or use --client-share"
         )
         self.end()
-        self._made.empty()
+        self._share_folder.empty()
 
-    def _names_left(self) -> bool:
-        """Whether others can make files there still: a full table of inodes leaves them no room.
+    def _has_inodes(self) -> bool:
+        """Whether enough inodes are free, without which others can create no files.
 
         A run itself needs a few of them; some file systems have as many as they have bytes.
         """
-        about = os.fstatvfs(self._made.pin)
-        self._inodes = max(self._inodes, about.f_favail)
-        took = self._inodes - about.f_favail
-        return not about.f_files or took < MOST_INODES or about.f_favail >= about.f_files // 10
+        status = os.fstatvfs(self._share_folder.pin)
+        self._inodes = max(self._inodes, status.f_favail)
+        used = self._inodes - status.f_favail
+        return not status.f_files or used < MOST_INODES or status.f_favail >= status.f_files // 10
 
 
 def _clear(path: str) -> None:
     """Removes the run's files in its folder on the share."""
-    # Somebody may have moved it; what stays goes with the session or with the private folder.
+    # Somebody may have moved it; the session or the private folder removes the rest.
     with contextlib.suppress(OSError):
         served_file.remove(path)
 
 
 @contextmanager
-def _guarded(path: str) -> Iterator[None]:
-    """Has the folder removed although this process is killed; its name is this run's alone."""
+def _guard(path: str) -> Iterator[None]:
+    """Has the folder removed even if this process is killed; its name is unique to this run."""
     place, name = os.path.split(path)
-    with own_folder(removal.RUN, place, name) as made:
-        made.adopt()
+    with own_folder(removal.RUN, place, name) as folder:
+        folder.adopt()
         yield
-        # Whatever is left by now the session removes, which is left after this.
-        made.disown()
+        # The session ends after this, and removes the rest.
+        folder.disown()
 
 
 @contextmanager
-def _beside(look: Callable[[], None]) -> Iterator[None]:
-    """Has a thread look again and again until the block is left."""
+def _look_repeatedly(look: Callable[[], None]) -> Iterator[None]:
+    """Calls `look` repeatedly in a thread while the block runs."""
     ended = threading.Event()
 
     def work() -> None:
         while not ended.wait(WATCH_SECONDS):
-            # a file that went meanwhile, or that is another user's, is left alone
+            # A file may vanish meanwhile, or be another user's.
             with contextlib.suppress(OSError):
                 look()
 
@@ -252,9 +252,9 @@ def _beside(look: Callable[[], None]) -> Iterator[None]:
 
 
 class _WriteBack:
-    """Has the disk begin to write what arrives, as copies that we make ourselves do.
+    """Starts write-back of arriving data, as our own copies do.
 
-    The server's program flushes nothing on its way: all would wait for the end.
+    The server's program does not flush during a copy: all writes would wait for the end.
     """
 
     def __init__(self, folder: str) -> None:
@@ -262,7 +262,7 @@ class _WriteBack:
         self._begun: dict[str, int] = {}
 
     def look(self) -> None:
-        """Begins it for each file that has grown enough."""
+        """Starts it for each file that has grown enough."""
         for entry in os.scandir(self._folder):
             size = entry.stat(follow_symlinks=False).st_size
             if size - self._begun.get(entry.name, 0) < WRITE_BACK_BYTES:

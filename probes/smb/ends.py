@@ -1,4 +1,4 @@
-"""The client's end of a copy: a file in its folder, or memory alone; what it should hold."""
+"""The client's end of a copy: a file in its folder, or memory only; checks of the content."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from probes.system.platform import os
 
 WRITEBACK_BYTES = 8 * 1024 * 1024
 MOST_DIRTY_BYTES = 4 * WRITEBACK_BYTES
-"""Of a pull that a slow disk has not written yet: else its last flush takes many times its time."""
+"""Unwritten bytes of a pull to a slow disk: more would extend its last flush many times over."""
 READ_AHEAD_BYTES = 16 * 1024 * 1024
 READ_AHEAD_STEP_BYTES = 128 * 1024
 """One POSIX_FADV_WILLNEED reads no more than the device's read-ahead (mm/readahead.c)."""
 CHECK_ONE_REPLY_IN = 16
 CHECK_BLOCK_BYTES = 4 * 1024 * 1024
 READ_AT_ONCE_BYTES = 256 * 1024
-"""Of a file that is pushed by shorter requests: a call into the kernel for many of them."""
+"""Bytes of one read of a file that is pushed by shorter requests: one system call for many."""
 
 
 class Check:
-    """Compares what it is given with the payload."""
+    """Compares parts of a file with the payload."""
 
     def __init__(self, ring: memoryview) -> None:
         self._ring = ring
         self.intact = True
-        """Nothing compared so far differed."""
+        """Whether all parts compared so far were right."""
         self.checked_bytes = 0
 
     def take(self, offset: int, view: memoryview) -> None:
@@ -42,10 +42,10 @@ class Check:
 
 
 def spread(size_bytes: int, block_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
-    """Blocks of a file, from and to which offset: all of them, or as many as the time allows.
+    """Yields start and end of a file's blocks: all of them, or as many as the time allows.
 
-    First and last come first, whatever the time; then the others in an order that nobody can
-    foretell, so that no server knows which part of a file will not be looked at.
+    First and last come first, whatever the time; then the others in a random order, so that no
+    server knows which part of a file will not be checked.
     """
     count = -(-size_bytes // block_bytes)
     inner = list(range(1, count - 1))
@@ -61,22 +61,22 @@ class FolderSink:
     """Takes a pull into a new nameless file; the disk writes while the network still delivers."""
 
     def __init__(self, folder: str, times: TimeBins | None = None) -> None:
-        """times: where the time that the disk takes is added up."""
+        """times: gets the time that the disk takes."""
         self._folder, self._times = folder, times or TimeBins()
         self._since_writeback = 0
         self.file_bytes = 0
-        """Of what is pulled over and over, each time behind what is there; 0: it is not."""
+        """Size of a source that is pulled repeatedly, each time appended; 0: pulled once."""
         self._times_taken: Counter[int] = Counter()
         try:
             self._fd = nameless.create(folder)
         except OSError as error:
-            raise _refused(folder, error) from error
+            raise _as_refusal(folder, error) from error
         self._room = free_space.Watch(folder, free_space.space_of(self._fd)[0])
 
     def take(self, offset: int, view: memoryview) -> None:
         """Writes what arrived; starts write-back every WRITEBACK_BYTES, as a long copy does.
 
-        Refused ("space") where the folder's file system has less than its reserve free by now.
+        Raises Refused ("space") where the folder's file system has less than its reserve free.
         """
         size = len(view)
         if self.file_bytes:
@@ -90,7 +90,7 @@ class FolderSink:
             while done < size:
                 done += os.pwrite(self._fd, view[done:], offset + done)
         except OSError as error:
-            raise _refused(self._folder, error) from error
+            raise _as_refusal(self._folder, error) from error
         self._since_writeback += size
         if self._since_writeback >= WRITEBACK_BYTES:
             self._since_writeback = 0
@@ -101,12 +101,12 @@ class FolderSink:
         self._times.walls[WRITE] += self._times.clock() - began
 
     def finish(self) -> None:
-        """Returns when all is on the disk."""
+        """Flushes the file to the disk."""
         began = self._times.clock()
         try:
             os.fsync(self._fd)
         except OSError as error:
-            raise _refused(self._folder, error) from error
+            raise _as_refusal(self._folder, error) from error
         self._times.walls[FLUSH] += self._times.clock() - began
 
     def look(self, check: Check, size_bytes: int, seconds: float) -> None:
@@ -119,31 +119,31 @@ class FolderSink:
                 check.intact = False
 
     def close(self) -> None:
-        """The file is gone with it."""
+        """Closes the file, which removes it."""
         os.close(self._fd)
 
 
 class MemorySink:
-    """Takes a pull and forgets it, after comparing one reply in CHECK_ONE_REPLY_IN."""
+    """Takes a pull and discards it, after comparing one reply in CHECK_ONE_REPLY_IN."""
 
     def __init__(self, check: Check) -> None:
         self._check = check
         self._replies = self.file_bytes = 0
 
     def take(self, offset: int, view: memoryview) -> None:
-        """Looks at what arrived, now and then."""
+        """Compares one reply in CHECK_ONE_REPLY_IN."""
         if self._replies % CHECK_ONE_REPLY_IN == 0:
             self._check.take(offset, view)
         self._replies += 1
 
     def finish(self) -> None:
-        """Memory is durable enough."""
+        """Does nothing."""
 
     def look(self, check: Check, size_bytes: int, seconds: float) -> None:
-        """What arrived is forgotten: what was looked at on its way has to do."""
+        """Does nothing: the content is discarded, and was compared on arrival."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
 
 class FolderSource:
@@ -152,36 +152,36 @@ class FolderSource:
     def __init__(
         self, path: str, size_bytes: int, cached: bool | None, times: TimeBins | None = None
     ) -> None:
-        """Opens the file for reading and brings it to the cache state wanted; None: leaves it.
+        """Opens the file for reading and brings it into the given cache state; None: leaves it.
 
-        times: where the time that the disk takes is added up. A cached file of the run's that is
-        shorter than size_bytes is given over and over. Raises ValueError for any other.
+        times: gets the time that the disk takes. A cached file of the run that is shorter than
+        size_bytes is given repeatedly. Raises ValueError for any other shorter one.
         """
         self._cached, self._times = cached, times or TimeBins()
         self._buffer = memoryview(bytearray(0))
         self._start = self._end = 0
-        """What of the copy the buffer holds."""
+        """Part of the copy that is in the buffer."""
         self._fd = os.open(path, os.O_RDONLY)
-        found = os.fstat(self._fd).st_size
-        # In whole periods, so that the payload goes on as if there was no end.
-        again = found // payload.PERIOD_BYTES * payload.PERIOD_BYTES if cached else 0
-        self._size_bytes = size_bytes = size_bytes if found >= size_bytes else again or size_bytes
+        length = os.fstat(self._fd).st_size
+        # In whole periods, so that the payload continues seamlessly.
+        again = length // payload.PERIOD_BYTES * payload.PERIOD_BYTES if cached else 0
+        self._size_bytes = size_bytes = size_bytes if length >= size_bytes else again or size_bytes
         self._advised = size_bytes if cached else 0
-        if found < size_bytes:
+        if length < size_bytes:
             os.close(self._fd)
-            raise ValueError(f"the client's file has {found} bytes, {size_bytes} are to be pushed")
+            raise ValueError(f"the client's file has {length} bytes, {size_bytes} are to be pushed")
         if cached is not None:
             page_cache.bring(self._fd, size_bytes, cached)
 
     def cache(self) -> Details:
-        """What the page cache holds of the file right now, and whether that is what was wanted."""
+        """Returns the file's state in the page cache now, and whether it is as requested."""
         return page_cache.describe_cache(self._fd, self._size_bytes, bool(self._cached))
 
     def give(self, offset: int, size: int) -> memoryview:
-        """The file's bytes there, valid until the next call."""
+        """Returns the file's bytes there, valid until the next call."""
         if offset < self._start or offset + size > self._end:
-            left = self._size_bytes - offset % self._size_bytes
-            self._fill(offset, max(size, min(READ_AT_ONCE_BYTES, left)))
+            remaining = self._size_bytes - offset % self._size_bytes
+            self._fill(offset, max(size, min(READ_AT_ONCE_BYTES, remaining)))
         return self._buffer[offset - self._start : offset - self._start + size]
 
     def _fill(self, offset: int, size: int) -> None:
@@ -194,9 +194,9 @@ class FolderSource:
             self._buffer = memoryview(bytearray(size))
         done = 0
         while done < size:
-            at = (offset + done) % self._size_bytes
-            part = self._buffer[done : min(size, done + self._size_bytes - at)]
-            count = os.preadv(self._fd, [part], at)
+            position = (offset + done) % self._size_bytes
+            part = self._buffer[done : min(size, done + self._size_bytes - position)]
+            count = os.preadv(self._fd, [part], position)
             if not count:
                 raise OSError(errno.EIO, "the client's file became shorter while it was read")
             done += count
@@ -215,19 +215,19 @@ class MemorySource:
         self._ring, self._cached = ring, cached
 
     def cache(self) -> Details:
-        """Memory is as cached as can be."""
+        """Returns the state of memory: fully cached."""
         return {"proven": self._cached, "cached_ratio_before": 1.0}
 
     def give(self, offset: int, size: int) -> memoryview:
-        """The payload there."""
+        """Returns the payload there."""
         return payload.block(self._ring, offset, size)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
 
-def _refused(folder: str, error: OSError) -> Exception:
-    """What the user has to mend in the folder; other errors stay what they are."""
+def _as_refusal(folder: str, error: OSError) -> Exception:
+    """Returns Refused for what the user has to mend in the folder; other errors unchanged."""
     where = f"this host: folder {folder}:"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Refused("space", f"{where} not enough free space for the copy; use another folder")

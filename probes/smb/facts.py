@@ -1,4 +1,4 @@
-"""What a server tells about itself while a session is opened: bits and times into plain words.
+"""A server's facts from opening a session: turns bits and times into plain words.
 
 Sources: MS-SMB2 2.2.4 (NEGOTIATE), 2.2.6 (SESSION_SETUP); MS-CIFS 2.2.4.52 and MS-SMB 2.2.4.5.2 for
 SMB1; MS-DTYP 2.3.3 (FILETIME); MS-SMB2 2.2.32.5 (NETWORK_INTERFACE_INFO), 2.2.32.5.1.
@@ -27,7 +27,7 @@ CAPABILITIES = {
 }
 SESSION_ENCRYPT_DATA = 0x0004
 NUMBERS = {"2.0.2": 0x0202, "2.1": 0x0210, "3.0": 0x0300, "3.0.2": 0x0302, "3.1.1": 0x0311}
-"""Of the dialects on the wire."""
+"""Numbers of the dialects in messages."""
 
 CAPABILITIES_1 = {
     0x00000004: "unicode",
@@ -44,27 +44,27 @@ FILETIME_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What was agreed with the server, and what its replies say of it."""
+    """The parameters negotiated with the server, and its replies' facts about itself."""
 
     dialect: str
     """One of probes.core.records.DIALECTS."""
     signing: str | None
     """aes-gmac, aes-cmac, hmac-sha256, md5; None: messages are not signed, or encrypted."""
     signing_required_by: str | None
-    """server, client; None: nobody required it."""
+    """server, client; None: neither requires it."""
     encryption: str | None
     """aes-128-gcm, aes-128-ccm, aes-256-gcm, aes-256-ccm."""
     encryption_required_by: str | None
     """server (for every share), share, client; None: nothing is encrypted."""
     security_mode: str
-    """What the server says of signing: "signing required", "signing enabled", "signing off"."""
+    """The server's mode: "signing required", "signing enabled", "signing off"."""
     max_read_bytes: int
     max_write_bytes: int
     credits: int
     """Requests of 64 KiB that may be in flight right after the login; SMB1: MaxMpxCount."""
     server_guid: str
     server_time: str | None
-    """The server's clock when the dialect was agreed: ISO 8601, UTC; None: it told none."""
+    """The server's clock during the negotiation: ISO 8601, UTC; None: not reported."""
     capabilities: tuple[str, ...]
     """Names of CAPABILITIES, for SMB1 of CAPABILITIES_1."""
     connect_seconds: float
@@ -72,51 +72,51 @@ class SessionFacts:
 
     @property
     def used(self) -> Details:
-        """What a measurement by this session was made with."""
+        """Dialect, signing and encryption of a measurement by this session."""
         return {"dialect": self.dialect, "signing": self.signing, "encryption": self.encryption}
 
     def details(self) -> Details:
-        """As plain values."""
+        """Returns them as plain values."""
         return {**vars(self), "capabilities": list(self.capabilities)}
 
 
-def negotiated(body: bytes) -> str | None:
-    """The server's clock, of the body of an SMB2 NEGOTIATE reply.
+def read_clock(body: bytes) -> str | None:
+    """Reads the server's clock from the body of an SMB2 NEGOTIATE reply.
 
-    Raises struct.error where it is cut short.
+    Raises struct.error where it is truncated.
     """
-    return moment(_NEGOTIATED.unpack_from(body)[9])
+    return to_iso(_NEGOTIATED.unpack_from(body)[9])
 
 
 def security_mode(enabled: bool, required: bool) -> str:
-    """What a server says of signing."""
+    """Returns a server's mode of signing in words."""
     if required:
         return "signing required"
     return "signing enabled" if enabled else "signing off"
 
 
-def names(bits: int, known: Mapping[int, str]) -> tuple[str, ...]:
-    """Names of the bits that are set; bits without a name are left out."""
-    return tuple(name for bit, name in known.items() if bits & bit)
+def names(bits: int, table: Mapping[int, str]) -> tuple[str, ...]:
+    """Returns the names of the bits that are set; bits without a name are left out."""
+    return tuple(name for bit, name in table.items() if bits & bit)
 
 
-def moment(filetime: int) -> str | None:
-    """A FILETIME (100 ns since 1601) as ISO 8601 in UTC; None: none was told, or beyond 9999."""
+def to_iso(filetime: int) -> str | None:
+    """Formats a FILETIME (100 ns since 1601) as ISO 8601 in UTC; None: 0, or beyond 9999."""
     if not filetime:
         return None
     try:
-        told = FILETIME_EPOCH + timedelta(microseconds=filetime // 10)
+        clock = FILETIME_EPOCH + timedelta(microseconds=filetime // 10)
     except OverflowError:
         return None
-    return told.isoformat(timespec="milliseconds")
+    return clock.isoformat(timespec="milliseconds")
 
 
 QUERY_NETWORK_INTERFACE_INFO = 0x001401FC
-"""The FSCTL that asks for them."""
+"""FSCTL that asks for the server's interfaces."""
 ANSWER_BYTES = 64 * 1024
 MOST_INTERFACES = 64
 DFS_GET_REFERRALS = 0x00060194
-"""The FSCTL that asks where a DFS link leads."""
+"""FSCTL that asks for the target of a DFS link."""
 _REFERRAL = struct.Struct("<HHIHHHHIHHH")
 """PathConsumed, NumberOfReferrals, flags; of the first entry (MS-DFSC 2.2.5.3): version, size,
 type, flags, TimeToLive, the offsets of DFSPath, DFSAlternatePath and NetworkAddress."""
@@ -138,37 +138,36 @@ class Interface:
     index: int
     """The server's number of the interface; several addresses may share one."""
     rate_bytes_per_second: int
-    """What the server claims, and not what was measured: Samba claims 1 Gbit/s for what it cannot
-    look up."""
+    """Rate that the server claims, unmeasured: Samba claims 1 Gbit/s where it knows none."""
     rss: bool
-    """Spreads connections over cores."""
+    """Whether it spreads connections over cores."""
     rdma: bool
     address: str
     """IPv4 or IPv6; "" of another family."""
 
 
 def interfaces(answer: bytes) -> tuple[Interface, ...]:
-    """The server's, as it tells them for multi-channel.
+    """Parses the server's interfaces, which it reports for multi-channel.
 
-    The chain of entries ends early where an offset leads back, out or nowhere sensible.
+    The chain of entries ends early where an offset is invalid.
     """
-    found: list[Interface] = []
-    at = 0
-    while len(found) < MOST_INTERFACES and at + _ENTRY_BYTES <= len(answer):
-        following, index, capability, _, bits_per_second = _HEAD.unpack_from(answer, at)
-        found.append(
+    rows: list[Interface] = []
+    offset = 0
+    while len(rows) < MOST_INTERFACES and offset + _ENTRY_BYTES <= len(answer):
+        following, index, capability, _, bits_per_second = _HEAD.unpack_from(answer, offset)
+        rows.append(
             Interface(
                 index=index,
                 rate_bytes_per_second=bits_per_second // 8,
                 rss=bool(capability & _RSS),
                 rdma=bool(capability & _RDMA),
-                address=_address(answer[at : at + _ENTRY_BYTES]),
+                address=_address(answer[offset : offset + _ENTRY_BYTES]),
             )
         )
         if following < _ENTRY_BYTES:
             break
-        at += following
-    return tuple(found)
+        offset += following
+    return tuple(rows)
 
 
 def _address(entry: bytes) -> str:
@@ -180,18 +179,18 @@ def _address(entry: bytes) -> str:
     return ""
 
 
-def referral(answer: bytes, asked: str) -> tuple[str, str]:
-    r"""The part of an asked path that is a DFS link, and its target, each as //host/share[/folder].
+def referral(answer: bytes, path: str) -> tuple[str, str]:
+    r"""Returns the part of a path that is a DFS link, and its target, as //host/share[/folder].
 
-    asked: as in the request, \host\share[\folder]. Empty where the answer names no valid target.
+    path: as in the request, \host\share[\folder]. Empty where the answer has no valid target.
     """
     if len(answer) < _REFERRAL.size:
         return "", ""
     consumed, entries, _, version, _, _, flags, _, _, _, address = _REFERRAL.unpack_from(answer)
-    found = _TARGET.match(answer[_REFERRAL_HEADER_BYTES + address :].decode("utf-16-le", "replace"))
-    link = asked[: consumed // 2].rstrip("\\")
-    whole_names = link.count("\\") > 1 and f"{asked}\\".startswith(f"{link}\\")
+    match = _TARGET.match(answer[_REFERRAL_HEADER_BYTES + address :].decode("utf-16-le", "replace"))
+    link = path[: consumed // 2].rstrip("\\")
+    whole_names = link.count("\\") > 1 and f"{path}\\".startswith(f"{link}\\")
     usable = entries and version in (3, 4) and not flags & _NAME_LIST
-    if not (usable and whole_names and found and consumed <= 2 * len(asked)):
+    if not (usable and whole_names and match and consumed <= 2 * len(path)):
         return "", ""
-    return "/" + link.replace("\\", "/"), "//" + found[1].replace("\\", "/")
+    return "/" + link.replace("\\", "/"), "//" + match[1].replace("\\", "/")

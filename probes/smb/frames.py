@@ -1,7 +1,7 @@
 """SMB messages on a TCP connection: 4 bytes of length, then the message (MS-SMB2 2.1).
 
-One thread, one blocking socket, no copies: a reply goes straight to the buffer that it is for, a
-request leaves as header and payload that were never joined.
+One thread, one blocking socket, no copies: a reply goes straight into its final buffer, a request
+is sent as separate header and payload.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ KEEP_ALIVE, NEGATIVE = 0x85, 0x83
 a session (RFC 1002 4.3.7, 4.3.4)."""
 CONNECT_SECONDS = 5.0
 HEAD_START_SECONDS = 0.5
-"""Wait for one address before the next of the same host is tried; all are tried longer after."""
+"""Wait for one address before the next of the same host is tried; then all are tried longer."""
 TICK_SECONDS = 1
-"""How often a blocked call comes back to look at the deadline."""
+"""Interval at which a blocked call checks the deadline."""
 STALL_SECONDS = 10.0
-"""A peer that is silent for that long while it owes us something has stalled."""
+"""Silence after which a peer that owes a reply has stalled."""
 FRAME_SPARE_BYTES = 64 * 1024
-"""How much a message may be longer than the payload that was asked for."""
+"""Bytes that a message may have beyond the requested payload."""
 
 SHORT_BYTES = 4096
 """A shorter message never waits for room in the socket."""
@@ -39,7 +39,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Broken(RuntimeError):
-    """The peer or the connection failed while bytes moved; the text is one line."""
+    """The peer or the connection failed during a transfer; the text is one line."""
 
 
 class Late(Broken):
@@ -51,19 +51,19 @@ class Closed(Broken):
 
 
 def prepare(sock: socket.socket) -> None:
-    """Blocking with short kernel timeouts: a Python timeout would make MSG_WAITALL useless.
+    """Sets short kernel timeouts on a blocking socket: Python's would make MSG_WAITALL useless.
 
     SO_RCVBUF and SO_SNDBUF stay untouched, they would switch off the kernel's autotuning.
     """
     sock.settimeout(None)
     wait_at_most(sock, TICK_SECONDS)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # a slow server disk may close the window for seconds; a dead host does so for ever
+    # A slow server disk may close the window for seconds, a dead host for ever.
     keep_alive(sock, 5, 2, 3, 30_000)
 
 
 class Wire:
-    """Frames over one prepared socket, under one absolute deadline that the peer cannot move."""
+    """Frames over one prepared socket, under one absolute deadline that the peer cannot extend."""
 
     def __init__(self, sock: socket.socket, frame_limit_bytes: int, host: str = "") -> None:
         self._sock, self._host = sock, host
@@ -75,14 +75,14 @@ class Wire:
         self.deadline: float | None = None
         """time.monotonic() at which every call ends with Late."""
         self.times: TimeBins | None = None
-        """Where the time that passes here is added up; None: nowhere."""
+        """Bins that get the time that passes here, if any."""
         self.heard = 0.0
-        """When the last message began to arrive (time.monotonic())."""
+        """Time at which the last message began to arrive (time.monotonic())."""
         self.patient = False
-        """Silence until the deadline is no stall: the peer said that it is busy (a flush)."""
+        """Whether silence until the deadline is no stall: the peer is busy with a flush."""
 
     def next_frame(self) -> int:
-        """Length of the next message, in bytes; keep-alives are passed over.
+        """Receives the length of the next message, in bytes; skips keep-alives.
 
         Raises Broken on anything that is no frame, or one beyond frame_limit_bytes.
         """
@@ -109,10 +109,10 @@ class Wire:
 
     def receive(self, view: memoryview) -> None:
         """Fills view from the socket."""
-        got, wanted, silent_since = 0, len(view), 0.0
-        while got < wanted:
+        filled, size, silent_since = 0, len(view), 0.0
+        while filled < size:
             try:
-                count = self._sock.recv_into(view[got:] if got else view, 0, WHOLE)
+                count = self._sock.recv_into(view[filled:] if filled else view, 0, WHOLE)
             except SILENT:
                 silent_since = self._look_at_stall(silent_since, "sent nothing")
                 continue
@@ -120,8 +120,8 @@ class Wire:
                 raise Closed(f"the connection failed: {_reason(error)}") from error
             if count == 0:
                 raise Closed("the server closed the connection")
-            got += count
-            if got < wanted:
+            filled += count
+            if filled < size:
                 self._look_at_deadline(time.monotonic())
                 silent_since = 0.0
 
@@ -129,7 +129,7 @@ class Wire:
         """Sends one frame made of parts; the 4 bytes of length are put in front."""
         length = sum(map(len, parts))
         pending: list[Buffer] = [_LENGTH.pack(length), *parts]
-        left = length + 4
+        remaining = length + 4
         began, silent_since = time.monotonic(), 0.0
         while True:
             try:
@@ -140,10 +140,10 @@ class Wire:
             except OSError as error:
                 if not self._is_answered:
                     with contextlib.suppress(Broken):
-                        self.next_frame()  # a refusal that came before the end
+                        self.next_frame()  # a refusal that came before the close
                 raise Closed(f"the connection failed: {_reason(error)}") from error
-            left -= count
-            if not left:
+            remaining -= count
+            if not remaining:
                 if self.times is not None and length > SHORT_BYTES:
                     self.times.walls[SEND] += time.monotonic() - began
                 return
@@ -157,7 +157,7 @@ class Wire:
             raise Late("it ran out of time")
 
     def _look_at_stall(self, since: float, what: str) -> float:
-        """After each tick without a byte; since when there was none, 0.0: this was the first."""
+        """Checks after a tick without bytes; returns the start of the silence (since; 0.0: new)."""
         now = time.monotonic()
         self._look_at_deadline(now)
         since = since or now - TICK_SECONDS
@@ -168,13 +168,13 @@ class Wire:
         return since
 
     def _reset_on_close(self) -> None:
-        """Behind data that never arrive no FIN would either, and the server kept the file open."""
+        """Sets SO_LINGER: a FIN behind lost data never arrives, and the file would stay open."""
         with contextlib.suppress(OSError):
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _stuck(sock: socket.socket) -> str:
-    """What the kernel shows of a connection that stands still, as a sentence's end."""
+    """Returns the kernel's view of a stalled connection, as the end of a sentence."""
     try:
         figures = tcp_info.read(sock)
     except OSError:
@@ -185,14 +185,14 @@ def _stuck(sock: socket.socket) -> str:
 
 
 def _rest(parts: list[Buffer], sent: int) -> list[Buffer]:
-    left: list[Buffer] = []
+    rest: list[Buffer] = []
     for part in parts:
         if sent >= len(part):
             sent -= len(part)
             continue
-        left.append(memoryview(part)[sent:])
+        rest.append(memoryview(part)[sent:])
         sent = 0
-    return left
+    return rest
 
 
 def _reason(error: OSError) -> str:
@@ -209,7 +209,7 @@ NO_WAY = {
 
 
 def first_to_answer(host: str, port: int) -> socket.socket:
-    """A connection with that address of a host's which answers; a dead one costs little.
+    """Connects to the address of a host that answers; a dead one costs little time.
 
     Errors: those of socket.create_connection.
     """
@@ -223,7 +223,7 @@ def first_to_answer(host: str, port: int) -> socket.socket:
 
 
 def connect(peer: Endpoint) -> socket.socket:
-    """A prepared TCP connection within CONNECT_SECONDS per address. Raises Refused."""
+    """Opens a prepared TCP connection within CONNECT_SECONDS per address. Raises Refused."""
     host, port = peer.host, peer.port or SMB_PORT
     where = f"{host} port {port}"
     try:

@@ -1,7 +1,7 @@
-"""Sessions of SMB1 by the impacket library, the only one that speaks it.
+"""Sessions of SMB1 by the impacket library, the only one that supports it.
 
-For SMB1 alone: impacket checks nothing that a server signs. Here its replies are checked, its
-login is tried once and never falls back to NTLMv1, and the copy itself is ours: probes.smb.pipe1.
+For SMB1 only: impacket does not check a server's signatures. Here replies are checked, the login is
+tried once and never falls back to NTLMv1, and the copy itself is ours: probes.smb.pipe1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from impacket import smb
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files.free_space import credible_room
-from probes.smb.facts import CAPABILITIES_1, Interface, SessionFacts, moment, names, security_mode
+from probes.smb.facts import CAPABILITIES_1, Interface, SessionFacts, names, security_mode, to_iso
 from probes.smb.frames import Broken, Late, Wire
 from probes.smb.pipe import Pipe
 from probes.smb.pipe1 import CAP_LARGE_READX, CAP_LARGE_WRITEX, LARGE_BYTES, Link1, Pipe1
@@ -39,14 +39,14 @@ SMB1_OFF = "SMB1 is off on the server (good)"
 _REPLY = b"\x80"
 """SMB_FLAGS_REPLY (MS-CIFS 2.2.3.1), the highest bit of Flags; the library checks the command."""
 OTHER_SHARES = {"LPT1:": "printer", "IPC": "named pipe", "COMM": "serial device"}
-"""By the Service of a TREE_CONNECT_ANDX reply (MS-CIFS 2.2.4.55.2)."""
+"""Kind of share by the Service of a TREE_CONNECT_ANDX reply (MS-CIFS 2.2.4.55.2)."""
 _QUERY_FS_SIZE_INFO = 0x0103
 _FS_SIZE = struct.Struct("<qqII")
 _TREE_SUPPORT = struct.Struct("<4xH")
 
 
 class _Transport:
-    """What impacket asks of its NetBIOS session, on guarded frames under a deadline."""
+    """The interface of impacket's NetBIOS session, on checked frames under a deadline."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -61,18 +61,18 @@ class _Transport:
 
 
 class _Smb(smb.SMB):  # type: ignore[misc]
-    """impacket's SMB1, asking for all that the server offers and checking signed replies."""
+    """impacket's SMB1 client, which requests all that the server offers and checks signatures."""
 
     tree_support = 0
     """OptionalSupport of the last TREE_CONNECT_ANDX reply."""
     service = ""
-    """Its Service: what kind of share it is."""
+    """Service of that reply: the kind of share."""
 
     def sendSMB(self, packet: Any) -> None:
         for command in packet["Data"]:
             parameters: Any = getattr(command, "fields", {}).get("Parameters")
             if "MaxMpxCount" in getattr(parameters, "fields", {}):
-                # the library offers 2 requests in flight and files below 4 GiB
+                # The library offers 2 requests in flight and files below 4 GiB.
                 parameters["MaxMpxCount"] = self._dialects_parameters["MaxMpxCount"]
                 parameters["Capabilities"] |= CAP_LARGE_FILES
         super().sendSMB(packet)
@@ -90,9 +90,9 @@ class _Smb(smb.SMB):  # type: ignore[misc]
                 raise Broken("a reply came without its right signature")
         packet = smb.NewSMBPacket(data=message)
         if packet["Command"] == smb.SMB.SMB_COM_TREE_CONNECT_ANDX and packet["Data"]:
-            told = smb.SMBCommand(packet["Data"][0])["Parameters"]
-            if len(told) >= _TREE_SUPPORT.size:
-                (self.tree_support,) = _TREE_SUPPORT.unpack_from(told)
+            parameters = smb.SMBCommand(packet["Data"][0])["Parameters"]
+            if len(parameters) >= _TREE_SUPPORT.size:
+                (self.tree_support,) = _TREE_SUPPORT.unpack_from(parameters)
             data = bytes(smb.SMBCommand(packet["Data"][0])["Data"])
             self.service = data.partition(b"\0")[0].decode("ascii", "replace")
         return packet
@@ -111,7 +111,7 @@ class Smb1Session(Session):
         self._smb: Any = None
 
     def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
-        """NT LM 0.12 with extended security."""
+        """Negotiates NT LM 0.12 with extended security."""
         host = self._peer.host
         self._wire.deadline = time.monotonic() + self.step_seconds
         try:
@@ -121,7 +121,7 @@ class Smb1Session(Session):
         except Refused:
             raise
         except Exception as error:
-            # whatever came, it was no answer to NT LM 0.12
+            # Any other answer is none to NT LM 0.12.
             raise DialectMissing(SMB1_OFF) from error
         finally:
             self._wire.deadline = None
@@ -141,7 +141,7 @@ class Smb1Session(Session):
                 smb.SMB.SECURITY_SIGNATURES_ENABLED | smb.SMB.SECURITY_SIGNATURES_REQUIRED
             ):
                 raise Unavailable(f"{host} does not sign in SMB1 (Samba: server signing = auto)")
-            # the library signs only where the server seems to require it
+            # The library signs only where the server seems to require it.
             self._smb._SignatureRequired = True
             parameters["SecurityMode"] = mode | smb.SMB.SECURITY_SIGNATURES_REQUIRED
 
@@ -165,14 +165,14 @@ class Smb1Session(Session):
     @property
     def facts(self) -> SessionFacts:
         parameters = self._smb._dialects_parameters
-        told = parameters["Capabilities"]
+        capabilities = parameters["Capabilities"]
         guid = bytes(self._smb._dialects_data["ServerGUID"])[:16].ljust(16, b"\0")
         required = bool(self._server_mode & smb.SMB.SECURITY_SIGNATURES_REQUIRED)
-        asked = "client" if self._security == "signed" else None
+        by_choice = "client" if self._security == "signed" else None
         return SessionFacts(
             dialect="smb1",
             signing=Md5.name if self._smb._SignatureEnabled else None,
-            signing_required_by="server" if required else asked,
+            signing_required_by="server" if required else by_choice,
             encryption=None,
             encryption_required_by=None,
             security_mode=security_mode(
@@ -182,13 +182,13 @@ class Smb1Session(Session):
             max_write_bytes=self._longest(CAP_LARGE_WRITEX),
             credits=parameters["MaxMpxCount"],
             server_guid=str(uuid.UUID(bytes_le=guid)),
-            server_time=moment(parameters["HighDateTime"] << 32 | parameters["LowDateTime"]),
-            capabilities=names(told, CAPABILITIES_1),
+            server_time=to_iso(parameters["HighDateTime"] << 32 | parameters["LowDateTime"]),
+            capabilities=names(capabilities, CAPABILITIES_1),
             connect_seconds=self._connect_seconds,
         )
 
     def space(self, handle: Handle) -> Space:
-        """SMB_QUERY_FS_SIZE_INFO, MS-CIFS 2.2.8.2.4."""
+        """Queries SMB_QUERY_FS_SIZE_INFO, MS-CIFS 2.2.8.2.4."""
         with self._step("free space"):
             level = struct.pack("<H", _QUERY_FS_SIZE_INFO)
             command = smb.SMB.TRANS2_QUERY_FS_INFORMATION
@@ -196,22 +196,22 @@ class Smb1Session(Session):
             reply = self._smb.recvSMB()
             reply.isValidAnswer(smb.SMB.SMB_COM_TRANSACTION2)
             data = smb.SMBCommand(reply["Data"][0])
-            told = smb.SMBTransaction2Response_Parameters(data["Parameters"])
+            parameters = smb.SMBTransaction2Response_Parameters(data["Parameters"])
             total, free, sectors, sector_bytes = _FS_SIZE.unpack(
-                bytes(data["Data"][-told["TotalDataCount"] :])[: _FS_SIZE.size]
+                bytes(data["Data"][-parameters["TotalDataCount"] :])[: _FS_SIZE.size]
             )
         unit_bytes = sectors * sector_bytes
         return Space(*credible_room(free * unit_bytes, total * unit_bytes))
 
     def interfaces(self) -> tuple[Interface, ...]:
-        """SMB1 has no question for them."""
+        """Returns none: SMB1 has no request for them."""
         return ()
 
     def _names(self, folder: str) -> list[str]:
         entries = self._smb.list_path(self._peer.share, f"{folder}\\*")
         return [str(entry.get_longname()) for entry in entries]
 
-    def _taken(self, handle: Handle) -> Pipe:
+    def _take_over(self, handle: Handle) -> Pipe:
         library, facts = self._smb, self.facts
         key = bytes(library._SigningSessionKey) + bytes(library._SigningChallengeResponse)
         return Pipe1(
@@ -245,7 +245,7 @@ class Smb1Session(Session):
     def _status(self, error: Exception) -> int | None:
         return error.get_error_code() if isinstance(error, smb.SessionError) else None
 
-    def _opened(
+    def _create(
         self, path: str, access: int, disposition: int, options: int, sharing: int
     ) -> Handle:
         flags = self._smb.get_flags()[1]
@@ -271,13 +271,13 @@ class Smb1Session(Session):
         self._smb.sendSMB(packet)
         reply = self._smb.recvSMB()
         reply.isValidAnswer(smb.SMB.SMB_COM_NT_CREATE_ANDX)
-        told = smb.SMBNtCreateAndXResponse_Parameters(
+        parameters = smb.SMBNtCreateAndXResponse_Parameters(
             smb.SMBCommand(reply["Data"][0])["Parameters"]
         )
-        return Handle(path, told["Fid"].to_bytes(2, "little"), told["EndOfFile"])
+        return Handle(path, parameters["Fid"].to_bytes(2, "little"), parameters["EndOfFile"])
 
     def _longest(self, capability: int) -> int:
-        """Longest READ or WRITE; a WRITE that is signed stays within MaxBufferSize."""
+        """Returns the longest READ or WRITE; a signed WRITE stays within MaxBufferSize."""
         parameters = self._smb._dialects_parameters
         large = parameters["Capabilities"] & capability
         if large and not (capability == CAP_LARGE_WRITEX and self._smb._SignatureEnabled):

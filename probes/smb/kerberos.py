@@ -1,4 +1,4 @@
-"""Logging in by a Kerberos ticket that the user has already (kinit): is there one to use?"""
+"""Finds a Kerberos ticket that the user has already (kinit), for logging in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXTRA = "the extra 'kerberos'"
 
 
 def principal() -> str | None:
-    """Who the default credential cache speaks for, while a ticket in it is valid; None: nobody.
+    """Returns the principal of the default credential cache; None: none with a valid ticket.
 
     Needs the libraries of EXTRA (krb5 and gssapi, which pyspnego uses too).
     """
@@ -29,11 +29,11 @@ def principal() -> str | None:
 
 
 def hint() -> str:
-    """What a user who was told to name himself may do instead, where a cache can be seen."""
-    named = os.environ.get("KRB5CCNAME") or f"FILE:/tmp/krb5cc_{os.getuid()}"
-    kind, colon, path = named.partition(":")
+    """Returns what a user without --user may do about Kerberos, where there is a cache."""
+    cache = os.environ.get("KRB5CCNAME") or f"FILE:/tmp/krb5cc_{os.getuid()}"
+    kind, colon, path = cache.partition(":")
     if not colon:
-        kind, path = "FILE", named
+        kind, path = "FILE", cache
     if kind != "FILE" or not Path(path).exists():
         return ""
     if _library() is None:
@@ -42,7 +42,7 @@ def hint() -> str:
 
 
 def _library() -> Any:
-    """The module krb5, where both it and gssapi are installed; otherwise None."""
+    """Imports krb5, where both it and gssapi are installed; otherwise None."""
     try:
         importlib.import_module("gssapi")
         return importlib.import_module("krb5")

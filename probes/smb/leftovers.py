@@ -1,10 +1,10 @@
-"""Folders of killed runs on a share and in its recycle bin, found and removed over SMB 2 or 3.
+"""Finds and removes folders of killed runs on a share and in its recycle bin, over SMB 2 or 3.
 
-Ours alone: the name of a run's folder, in it a run's files and nothing else, no link among them;
-and these begin as a run's do, or the journal of this host names the folder. A file whose name has
-no 128 random bits, as older versions made them, has to begin so in any case.
-Each is opened with nothing shared first (MS-SMB2 2.2.13, ShareAccess 0), which a server refuses
-while anybody, the run itself for one, has it open; only a handle that was given so is deleted by.
+Only a run's are removed: a folder with a run's name, in it only files with a run's names and no
+link; and these begin with a run's mark, or the journal of this host has the folder. A file whose
+name has no 128 random bits, as from older versions, must begin with the mark in any case.
+Each is first opened with ShareAccess 0 (MS-SMB2 2.2.13), which a server refuses while anybody, such
+as the run itself, has it open; only through such a handle it is deleted.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from probes.files.removal import MAGIC, OLD_FILE, run_files
 from probes.smb import recycle_bin, status
 from probes.smb.pipe import EXISTING, FILE, FOLDER, READ_ALONE, SHARE_ALL
 from probes.smb.run_folder import joined
-from probes.smb.smbprotocol_connection import Entry, listed, opened
+from probes.smb.smbprotocol_connection import Entry, list_folder, open_path
 from probes.smb.smbprotocol_session import MOST_ENTRIES, Smb2Session
 
 FILE_OF_RUN = re.compile(r"(source|pushed)-[0-9a-f]{32}(-[0-9a-f]{16})?")
 LOOK_SECONDS = 40.0
-"""From then on nothing more is begun: what was found and removed by then is told in time."""
+"""Time after which nothing more is begun, so that the result is reported in time."""
 SHARING_VIOLATION, DELETE_PENDING = 0xC0000043, 0xC0000056
 _LIST = DirectoryAccessMask.FILE_LIST_DIRECTORY | DirectoryAccessMask.SYNCHRONIZE
 _DELETE_FOLDER = _LIST | DirectoryAccessMask.DELETE | DirectoryAccessMask.FILE_READ_ATTRIBUTES
@@ -42,48 +42,48 @@ _DELETE_FOLDER = _LIST | DirectoryAccessMask.DELETE | DirectoryAccessMask.FILE_R
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
-    """Looks into peer.folder of peer.share; removes what is named, where it is still ours.
+    """Searches peer.folder of peer.share; removes setting.remove's names where still a run's.
 
     Yields the peer with facts: found (at most MOST_FOUND Leftovers as plain values, why_left also
-    what went wrong) and removed (names). The session is over by then. Raises Refused, Unavailable.
+    with errors) and removed (names), after the session has ended. Raises Refused, Unavailable.
     """
     until = time.monotonic() + LOOK_SECONDS
     session = Smb2Session(peer, "").start(None, ())
-    found: list[Leftover] = []
+    leftovers: list[Leftover] = []
     removed: list[str] = []
     try:
         now = session.facts.server_time
-        wanted = frozenset(setting.remove)
-        noted = {name for name, _ in _noted(peer)}
-        there = [
+        to_remove = frozenset(setting.remove)
+        ended_runs = {name for name, _ in _ended_runs(peer)}
+        candidates = [
             (each.name, joined(peer.folder, each.name), each)
             for each in entries(session, peer.folder, "bottleneck-*")
             if RUN.fullmatch(each.name)
         ]
-        for name, path, entry in (*there, *_folders_in_bin(session, peer.folder)):
-            if wanted and name not in wanted:
+        for name, path, entry in (*candidates, *_folders_in_bin(session, peer.folder)):
+            if to_remove and name not in to_remove:
                 continue
-            if len(found) >= MOST_FOUND - 1 or time.monotonic() > until:
-                found.append(Leftover(name, "too many for one cleanup: run it once more"))
-                if wanted:
-                    continue  # each of them is told of, so that none is taken for gone
+            if len(leftovers) >= MOST_FOUND - 1 or time.monotonic() > until:
+                leftovers.append(Leftover(name, "too many for one cleanup: run it once more"))
+                if to_remove:
+                    continue  # each of them is reported, so that none seems to be removed
                 break
-            # A run that the journal of this host knows to have ended needs no time to go by.
-            older_seconds = 0.0 if entry.name in noted else setting.older_seconds
-            seen = replace(_seen(session, path, entry, now, older_seconds), path=name)
-            if not seen.why_left and entry.name not in noted:
-                seen = replace(seen, why_left=_unproven(session, path))
-            if name in wanted and not seen.why_left:
-                seen = replace(seen, why_left=remove(session, path, until))
-                if not seen.why_left:
+            # No minimum age for a run that has ended by the journal of this host.
+            older_seconds = 0.0 if entry.name in ended_runs else setting.older_seconds
+            leftover = replace(_examine(session, path, entry, now, older_seconds), path=name)
+            if not leftover.why_left and entry.name not in ended_runs:
+                leftover = replace(leftover, why_left=_unproven(session, path))
+            if name in to_remove and not leftover.why_left:
+                leftover = replace(leftover, why_left=remove(session, path, until))
+                if not leftover.why_left:
                     removed.append(name)
                     continue
-            found.append(seen)
-        found += _files_in_bin(session, peer.folder, wanted, removed)
-        _forget(peer, {name for name, _, _ in there}.difference(removed))
+            leftovers.append(leftover)
+        leftovers += _files_in_bin(session, peer.folder, to_remove, removed)
+        _forget(peer, {name for name, _, _ in candidates}.difference(removed))
     finally:
         session.disconnect()
-    facts = {"found": [asdict(each) for each in found], "removed": removed}
+    facts = {"found": [asdict(each) for each in leftovers], "removed": removed}
     yield replace(peer, access=None, facts=facts)
 
 
@@ -95,20 +95,20 @@ def _folders_in_bin(session: Smb2Session, folder: str) -> Iterator[tuple[str, st
 
 
 def _files_in_bin(
-    session: Smb2Session, folder: str, wanted: frozenset[str], removed: list[str]
+    session: Smb2Session, folder: str, to_remove: frozenset[str], removed: list[str]
 ) -> Iterator[Leftover]:
-    """Yields runs' files that a bin keeps without their folder, and removes those that are wanted.
+    """Yields runs' files that a bin keeps without their folder, or removes those in to_remove.
 
-    Each is proven by its content; an empty one proves nothing, and takes no room.
+    Their content must prove them; an empty one proves nothing, and takes no room.
     """
     for path in recycle_bin.entries(session, folder, FILE_OF_RUN.fullmatch):
-        if wanted and path not in wanted:
+        if to_remove and path not in to_remove:
             continue
         try:
             file = session.open_file(path, write=False)
             is_own = file.size_bytes >= len(MAGIC) and session.has_mark(file, MAGIC)
             session.close(file)
-            if is_own and wanted:
+            if is_own and to_remove:
                 session.remove_file(path)
                 removed.append(path)
             elif is_own:
@@ -117,27 +117,27 @@ def _files_in_bin(
             yield Leftover(path, refused.text)
 
 
-def _noted(peer: Endpoint) -> Iterator[tuple[str, journal.Entry]]:
-    """Names of runs that have ended, of which this host's journal has a folder in this one."""
+def _ended_runs(peer: Endpoint) -> Iterator[tuple[str, journal.Entry]]:
+    """Yields names of ended runs whose folder in this one is in this host's journal."""
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
     for facts, entry in journal.orphans(journal.SHARE):
         name = facts["name"].rpartition("\\")[2]
-        here = (facts["folder"], facts["name"]) == (place, joined(peer.folder, name))
-        if here and journal.has_ended(facts):
+        location = (facts["folder"], facts["name"]) == (place, joined(peer.folder, name))
+        if location and journal.has_ended(facts):
             yield name, entry
 
 
-def _forget(peer: Endpoint, there: set[str]) -> None:
-    """What lay in this folder and does no more, whoever removed it, is no longer in the journal."""
-    for name, entry in _noted(peer):
-        if name not in there:
+def _forget(peer: Endpoint, present: set[str]) -> None:
+    """Removes entries from the journal whose folder is no longer there."""
+    for name, entry in _ended_runs(peer):
+        if name not in present:
             entry.close(is_removed=True)
 
 
-def _seen(
+def _examine(
     session: Smb2Session, path: str, entry: Entry, now: str | None, older_seconds: float
 ) -> Leftover:
-    """One candidate by its name, looked into; nothing is changed."""
+    """Examines a candidate's content; changes nothing."""
     changed, files, size = entry.changed, 0, 0
     why = "" if entry.is_plain_folder else "it is not a plain folder"
     try:
@@ -160,20 +160,20 @@ def _seen(
 
 
 def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
-    """What lies in a folder of the share and matches the server's pattern, all of it.
+    """Yields all entries of a folder of the share that match the server's pattern.
 
-    Raises Refused, also where that is more than MOST_ENTRIES.
+    Raises Refused, also where there are more than MOST_ENTRIES.
     """
     with session._step(f"list {folder or 'the share'}"):
-        made = _opened(session, folder, _LIST, FOLDER, SHARE_ALL)
-        found = listed(made, pattern, MOST_ENTRIES)
-    if len(found) > MOST_ENTRIES:
+        handle = _open(session, folder, _LIST, FOLDER, SHARE_ALL)
+        rows = list_folder(handle, pattern, MOST_ENTRIES)
+    if len(rows) > MOST_ENTRIES:
         raise Refused("usage", f"{folder or 'the share'} contains more than {MOST_ENTRIES} entries")
-    yield from (each for each in found if each.name not in (".", ".."))
+    yield from (each for each in rows if each.name not in (".", ".."))
 
 
 def _unproven(session: Smb2Session, path: str) -> str:
-    """Why nothing shows that a run wrote what lies in a folder; empty: something does."""
+    """Returns why nothing proves that a run wrote a folder's files; empty: something does."""
     try:
         files = sorted(entries(session, path, "*"), key=lambda each: payload.first(each.name))
         heads = (_head(session, path, each) for each in files)
@@ -187,7 +187,7 @@ def _head(session: Smb2Session, path: str, entry: Entry) -> bytes:
     if not entry.size_bytes:
         return b""
     with session._step(f"read {path}"):
-        file = _opened(session, f"{path}\\{entry.name}", READ_ALONE, FILE, SHARE_ALL)
+        file = _open(session, f"{path}\\{entry.name}", READ_ALONE, FILE, SHARE_ALL)
         try:
             return bytes(file.read(0, min(entry.size_bytes, len(MAGIC))))
         finally:
@@ -205,20 +205,20 @@ def _foreign(session: Smb2Session, path: str, entry: Entry) -> str:
 
 
 def withheld(session: Smb2Session, path: str) -> str:
-    """Why a folder is not given to us alone; empty: it is, and nobody else has it open."""
+    """Returns why a folder cannot be opened exclusively; empty: nobody else has it open."""
     try:
         with session._step(f"open {path}", quiet=True):
-            _opened(session, path, _DELETE_FOLDER, FOLDER, 0).close()
+            _open(session, path, _DELETE_FOLDER, FOLDER, 0).close()
     except SMBResponseException as error:
         is_open = error.status in (SHARING_VIOLATION, DELETE_PENDING)
-        return "another client has it open" if is_open else status.named(error.status)
+        return "another client has it open" if is_open else status.describe(error.status)
     return ""
 
 
 def remove(session: Smb2Session, path: str, until: float) -> str:
-    """Deletes a run's folder and its files, each once it is ours alone; empty, or why it stays.
+    """Deletes a run's folder and its files, each opened exclusively; returns why it stays, or "".
 
-    until: by time.monotonic(); it begins nothing more then.
+    until: by time.monotonic(); after it no further deletion begins.
     """
     try:
         for each in entries(session, path, "*"):
@@ -230,7 +230,7 @@ def remove(session: Smb2Session, path: str, until: float) -> str:
         session.remove_folder(path, sharing=0)
     except Refused as refused:
         return refused.text
-    # Closing a folder that is not empty deletes nothing, and says nothing (MS-FSA 2.1.5.5).
+    # Closing a folder that is not empty deletes nothing, without an error (MS-FSA 2.1.5.5).
     try:
         session.close(session.open_folder(path))
     except Refused as refused:
@@ -238,7 +238,7 @@ def remove(session: Smb2Session, path: str, until: float) -> str:
     return "it is no longer empty"
 
 
-def _opened(session: Smb2Session, path: str, access: int, options: int, sharing: int) -> Any:
-    # of a link, the link itself
+def _open(session: Smb2Session, path: str, access: int, options: int, sharing: int) -> Any:
+    # A link itself is opened, not its target.
     options |= CreateOptions.FILE_OPEN_REPARSE_POINT
-    return opened(session._tree, path, access, EXISTING, options, sharing)
+    return open_path(session._tree, path, access, EXISTING, options, sharing)

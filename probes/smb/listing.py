@@ -1,5 +1,4 @@
-"""Files below a folder of the share. Whatever a server lists, the search is bounded; no link is
-followed."""
+"""Lists files below a folder of the share. The search is bounded, and follows no link."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from probes.core.stage import Refused
 from probes.smb import smbprotocol_connection
 from probes.smb.pipe import EXISTING, FOLDER, OPEN_LINK
 from probes.smb.run_folder import joined
-from probes.smb.smbprotocol_connection import listed, opened
+from probes.smb.smbprotocol_connection import list_folder, open_path
 from probes.smb.smbprotocol_session import FILE_LIST_DIRECTORY, Smb2Session
 
 MOST_LISTED, MOST_FOLDERS, MOST_DEPTH = 20_000, 500, 8
@@ -27,23 +26,23 @@ _SPECIAL = (
     | FileAttributes.FILE_ATTRIBUTE_RECALL_ON_OPEN
     | FileAttributes.FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS
 )
-"""Links, and files that come from a tape or a cloud."""
+"""Links, and files that have to be recalled from a tape or a cloud."""
 
 
 @dataclass
 class Passed:
-    """What of a folder is not copied."""
+    """The files and folders that are not copied."""
 
     special: int = 0
-    """Links, files that are no plain ones, folders of other file systems."""
+    """Count of links, special files, folders of other file systems."""
     unreadable: int = 0
     first: str | None = None
-    """Of those that cannot be read, and why."""
+    """The first that cannot be read, and why."""
     cut: bool = False
-    """There is more than could be listed, or than there is room for."""
+    """Whether there is more than could be listed, or than there is room for."""
 
     def refused(self, text: str) -> None:
-        """One more that cannot be read."""
+        """Adds one that cannot be read."""
         self.unreadable += 1
         self.first = self.first or text
 
@@ -54,62 +53,61 @@ class Entry(NamedTuple):
     path: str
     size_bytes: int
     number: int
-    """The server's own for the file, by whatever path it was met; 0: it has none."""
+    """The server's number of the file, independent of the path; 0: it has none."""
     attributes: int
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is one."""
         return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY)
 
 
 def walk(session: Smb2Session, folder: str, until: float, passed: Passed) -> Iterator[Entry]:
-    """Every file that may be read, breadth first, each once; ends at the first of the limits.
+    """Yields every readable file, breadth first, each once; ends at the first limit.
 
-    passed: gets what is left out.
+    passed: gets those that are left out.
     """
-    todo, seen = deque([(folder, 0)]), {0}
-    left = MOST_LISTED
+    todo, numbers = deque([(folder, 0)]), {0}
+    remaining = MOST_LISTED
     for _ in range(MOST_FOLDERS):
-        if not todo or left <= 0 or time.monotonic() > until:
+        if not todo or remaining <= 0 or time.monotonic() > until:
             break
         path, depth = todo.popleft()
         try:
-            found = _listed(session, path, left, until)
+            entries = _list(session, path, remaining, until)
         except Refused as refused:
             if not depth or refused.kind in ("unreachable", "login"):
                 raise
-            # gone by now, or not for this user
+            # Removed meanwhile, or not readable by this user.
             passed.refused(refused.text)
             continue
-        left -= len(found)
-        for each in found:
+        remaining -= len(entries)
+        for each in entries:
             if each is None:
                 passed.special += 1
-            elif not (each.number and each.number in seen):
-                seen.add(each.number)
+            elif not (each.number and each.number in numbers):
+                numbers.add(each.number)
                 if not each.is_folder:
                     yield each
                 elif depth < MOST_DEPTH:
                     todo.append((each.path, depth + 1))
                 else:
                     passed.cut = True
-    passed.cut = passed.cut or bool(todo) or left <= 0 or time.monotonic() > until
+    passed.cut = passed.cut or bool(todo) or remaining <= 0 or time.monotonic() > until
 
 
-def _listed(session: Smb2Session, folder: str, most: int, until: float) -> list[Entry | None]:
-    """What lies in a folder; None for each name that is passed over."""
-    found: list[Entry | None] = []
+def _list(session: Smb2Session, folder: str, limit: int, until: float) -> list[Entry | None]:
+    """Lists a folder; None for each name that is left out."""
+    entries: list[Entry | None] = []
     with session._step("list a folder of --tree"):
-        made = opened(session._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER | OPEN_LINK)
-        for each in listed(made, "*", most, until):
+        handle = open_path(session._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER | OPEN_LINK)
+        for each in list_folder(handle, "*", limit, until):
             if each.name not in (".", ".."):
-                found.append(_entry(folder, each))
-    return found[:most]
+                entries.append(_entry(folder, each))
+    return entries[:limit]
 
 
-def _entry(folder: str, told: smbprotocol_connection.Entry) -> Entry | None:
-    name = told.name
-    if told.attributes & _SPECIAL or _ODD_NAME.search(name) or not 0 < len(name) <= 255:
+def _entry(folder: str, raw: smbprotocol_connection.Entry) -> Entry | None:
+    name = raw.name
+    if raw.attributes & _SPECIAL or _ODD_NAME.search(name) or not 0 < len(name) <= 255:
         return None
-    return Entry(joined(folder, name), told.size_bytes, told.number, told.attributes)
+    return Entry(joined(folder, name), raw.size_bytes, raw.number, raw.attributes)

@@ -1,4 +1,4 @@
-"""One login on a share, in the dialect and by the library that fit."""
+"""Logs in to a share once, by the library for the dialect."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from probes.smb.session import SECURITIES, UNENCRYPTED, DialectMissing, Session
 def open_session(
     peer: Endpoint, dialect: str = "", security: str = "", preferred: tuple[str, ...] = ()
 ) -> Iterator[Session]:
-    """Logs in once to peer.share in that dialect, "" being the best that the server speaks.
+    """Logs in once to peer.share in that dialect; "": the best that the server supports.
 
     security: one of SECURITIES, UNENCRYPTED, or "" for what the server requires and no more.
-    preferred: names of ciphers and signing algorithms (aes-256-gcm, aes-cmac ...) that alone are
-    offered in 3.1.1.
+    preferred: names of the only ciphers and signing algorithms (aes-256-gcm, aes-cmac ...) to
+    offer in 3.1.1.
     Raises Refused for what the user has to mend, Unavailable where the server lacks the dialect or
     the security.
     """
@@ -38,7 +38,7 @@ def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, .
     from probes.smb.smbprotocol_session import Smb2Session
 
     errors: list[DialectMissing] = []
-    # Without a dialect no password was sent: the next is still the first attempt to log in.
+    # No password is sent before a dialect is agreed: the next attempt is still the first login.
     for kind in {"smb1": (_smb1,), "": (Smb2Session, _smb1)}.get(dialect, (Smb2Session,)):
         try:
             return kind(peer, security).start(dialect or None, preferred)

@@ -1,6 +1,6 @@
-"""What a file server offers: its dialects, asked without a login; or what one login agrees on.
+"""Finds out a file server's dialects without a login, or the facts of a session by one login.
 
-Each question goes on a connection of its own. Sources: MS-SMB2 2.2.3 (NEGOTIATE; 2.2.3.1.1: its
+Each request has a connection of its own. Sources: MS-SMB2 2.2.3 (NEGOTIATE; 2.2.3.1.1: its
 context), 2.2.4 (its reply); MS-CIFS 2.2.4.52 for SMB1.
 """
 
@@ -32,7 +32,7 @@ _REPLY2 = struct.Struct("<HHHH16sIIIIQQHHI")
 _HEADER1 = struct.Struct("<4sBIBHH8sHHHHH")
 _CONTEXT = struct.Struct("<HHI")
 _CONTEXT_AT = 104
-"""Of the first one in a NEGOTIATE request of one dialect: aligned to 8 bytes."""
+"""Offset of the first context in a NEGOTIATE request of one dialect: aligned to 8 bytes."""
 _PREAUTH, _SHA_512 = 1, 1
 _SIGNING_ENABLED, _SIGNING_REQUIRED = 1, 2
 _SIGNING_ENABLED_1, _SIGNING_REQUIRED_1 = 4, 8
@@ -41,7 +41,7 @@ _CAPABILITIES = 0x7F
 
 @dataclass(frozen=True)
 class Setting:
-    """By which dialect to log in; "": the best that the server offers."""
+    """Dialect of the login; "": the best that the server offers."""
 
     dialect: Text = ""
     security: Text = ""
@@ -50,11 +50,11 @@ class Setting:
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
-    """Logs in to peer.share, once, and looks at peer.folder; yields the peer with the facts.
+    """Logs in to peer.share, once, and opens peer.folder; yields the peer with the facts.
 
-    To those that were agreed come free_bytes and total_bytes of the folder's file system, may_write
-    (None: untold) and bins (names of folders that may be recycle bins). Nothing is written there,
-    and the session is over by then. Raises Refused, Unavailable.
+    They are SessionFacts, free_bytes and total_bytes of the folder's file system, may_write (None:
+    unknown) and bins (names of folders that may be recycle bins). Nothing is written there, and the
+    session ends before the yield. Raises Refused, Unavailable.
     """
     with open_session(peer, setting.dialect, setting.security) as session:
         facts = {
@@ -67,42 +67,42 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
 
 
 def offered(host: Text, port: Port) -> Details:
-    """What a server says to one question per dialect.
+    """Asks a server for each dialect separately.
 
     Returns dialects (names, oldest first), signing (of the newest: "signing required", "signing
-    enabled", "signing off"; absent where it speaks none) and connect_seconds. Raises Refused where
-    nothing takes the connection, or the server turns this host away.
+    enabled", "signing off"; absent where it supports none) and connect_seconds. Raises Refused
+    where nothing accepts the connection, or the server refuses this host.
     """
     peer = Endpoint(host=host, port=port)
     began = time.monotonic()
     connect(peer).close()
     seconds = time.monotonic() - began
     modes = {each: mode for each in DIALECTS if (mode := _mode(peer, each)) is not None}
-    told: Details = {"dialects": list(modes), "connect_seconds": seconds}
+    details: Details = {"dialects": list(modes), "connect_seconds": seconds}
     if modes:
-        told["signing"] = list(modes.values())[-1]
-    return told
+        details["signing"] = list(modes.values())[-1]
+    return details
 
 
 def identity(peer: Endpoint) -> bytes:
-    """The ServerGuid of a file server, the same by each of its addresses; empty: none was told."""
+    """Returns a file server's ServerGuid, the same by each of its addresses; empty: it has none."""
     with suppress(Refused):
         for dialect in ("3.1.1", "3.0", "2.1"):
-            fields = _fields(_asked(peer, question(dialect)), dialect)
+            fields = _fields(_ask(peer, question(dialect)), dialect)
             if fields is not None:
                 return bytes(fields[4])
     return b""
 
 
 def _mode(peer: Endpoint, dialect: str) -> str | None:
-    """What it says of signing in a dialect; None: it does not speak it."""
+    """Returns the server's mode of signing in a dialect; None: it does not support it."""
     if dialect == "smb1":
-        return parse_1(_asked(peer, question_1()))
-    return parse(_asked(peer, question(dialect)), dialect)
+        return parse_1(_ask(peer, question_1()))
+    return parse(_ask(peer, question(dialect)), dialect)
 
 
-def _asked(peer: Endpoint, sent: bytes) -> bytes:
-    """The answer; empty: none came, or no message. Raises Refused as connect()."""
+def _ask(peer: Endpoint, sent: bytes) -> bytes:
+    """Returns the answer to a message; empty: none, or no message. Raises Refused as connect()."""
     with connect(peer) as sock:
         wire = Wire(sock, ANSWER_BYTES, peer.host)
         wire.deadline = time.monotonic() + ANSWER_SECONDS
@@ -116,11 +116,11 @@ def _asked(peer: Endpoint, sent: bytes) -> bytes:
 
 
 def question(dialect: str) -> bytes:
-    """A NEGOTIATE of SMB2 for one dialect alone."""
+    """Builds an SMB2 NEGOTIATE for a single dialect."""
     number = NUMBERS[dialect]
     context = b""
     if dialect == "3.1.1":
-        # the one context that a client has to send: SHA-512 for the preauthentication's hash
+        # The only context that a client must send: SHA-512 as the preauthentication's hash.
         salt = os.urandom(32)
         data = struct.pack("<HHH", 1, len(salt), _SHA_512) + salt
         context = _CONTEXT.pack(_PREAUTH, len(data), 0) + data
@@ -135,7 +135,7 @@ def question(dialect: str) -> bytes:
 
 
 def parse(message: bytes, dialect: str) -> str | None:
-    """What the reply says of signing; None: it is another dialect, an error or no such reply."""
+    """Returns a reply's mode of signing; None: another dialect, an error or no such reply."""
     fields = _fields(message, dialect)
     if fields is None:
         return None
@@ -143,7 +143,7 @@ def parse(message: bytes, dialect: str) -> str | None:
 
 
 def _fields(message: bytes, dialect: str) -> tuple[Any, ...] | None:
-    """Of the body of a NEGOTIATE reply in that dialect; None: another message, or an error."""
+    """Parses the body of a NEGOTIATE reply in that dialect; None: another message, or an error."""
     if len(message) < _HEADER2.size + _REPLY2.size:
         return None
     header = _HEADER2.unpack_from(message)
@@ -154,18 +154,18 @@ def _fields(message: bytes, dialect: str) -> tuple[Any, ...] | None:
 
 
 def question_1() -> bytes:
-    """A NEGOTIATE of SMB1 for NT LM 0.12 alone, with extended security and Unicode."""
+    """Builds an SMB1 NEGOTIATE for NT LM 0.12 only, with extended security and Unicode."""
     header = _HEADER1.pack(b"\xffSMB", 0x72, 0, 0x18, 0xC801, 0, bytes(8), 0, 0xFFFF, 1, 0, 0)
     names = b"\x02NT LM 0.12\0"
     return header + b"\0" + struct.pack("<H", len(names)) + names
 
 
 def parse_1(message: bytes) -> str | None:
-    """The same of SMB1; None: not spoken."""
-    at = _HEADER1.size
-    if len(message) < at + 4 or message[:4] != b"\xffSMB" or message[at] < 17:
+    """Returns an SMB1 reply's mode of signing; None: not supported."""
+    start = _HEADER1.size
+    if len(message) < start + 4 or message[:4] != b"\xffSMB" or message[start] < 17:
         return None
-    index, mode = struct.unpack_from("<HB", message, at + 1)
+    index, mode = struct.unpack_from("<HB", message, start + 1)
     if struct.unpack_from("<I", message, 5)[0] or index != 0:
         return None
     return security_mode(bool(mode & _SIGNING_ENABLED_1), bool(mode & _SIGNING_REQUIRED_1))

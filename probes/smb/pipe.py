@@ -1,4 +1,4 @@
-"""What the data paths of SMB1 and of SMB2/3 have in common: requests out, replies back, counts."""
+"""The common part of the data paths of SMB1 and of SMB2/3: requests out, replies back, counts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Verb = Literal["read", "write", "flush", "echo", "create", "close", "space", "em
 
 REMEMBERED_REQUESTS = 4096
 IN_FLIGHT_LIMIT_BYTES = 64 * 1024 * 1024
-"""Buffers of a copy never take more than that, whatever depth is asked for."""
+"""Limit of a copy's buffers, whatever the depth."""
 EMPTY = memoryview(b"")
 
 GENERIC_READ, GENERIC_WRITE, DELETE = 0x80000000, 0x40000000, 0x00010000
 LIST_AND_DELETE = 0x00110081
 """SYNCHRONIZE, DELETE, READ_ATTRIBUTES, LIST_DIRECTORY."""
 SHARE_ALL, SHARE_BUT_DELETE = 0x7, 0x3
-"""Others may do anything with what is open; all but rename or delete it."""
+"""Sharing: others may do anything with an open file; all but rename or delete it."""
 EXISTING, NEW = 1, 2
 FOLDER, FILE, DELETE_ON_CLOSE = 0x0001, 0x0040, 0x1000
 READ_ALONE, PAST_CACHE, OPEN_LINK, NO_RECALL = 0x81, 0x8, 0x200000, 0x400000
@@ -42,11 +42,11 @@ class Request(NamedTuple):
     offset: int
     size_bytes: int
     view: memoryview
-    """Where the payload of a READ goes."""
+    """Buffer for the payload of a READ."""
     sequence: int
-    """Of its signature (SMB1); 0 elsewhere."""
+    """Sequence number of its signature (SMB1); else 0."""
     sent_seconds: float
-    """time.monotonic() when it was sent."""
+    """Time at which it was sent (time.monotonic())."""
 
 
 class Reply(NamedTuple):
@@ -55,51 +55,51 @@ class Reply(NamedTuple):
     verb: Verb
     offset: int
     view: memoryview
-    """Of a READ: what arrived; empty otherwise."""
+    """Payload of a READ; else empty."""
     moved_bytes: int
-    """Payload bytes that were moved; of a READ possibly fewer than asked, never 0."""
+    """Payload bytes that were moved; for a READ possibly fewer than requested, never 0."""
     body: bytes = b""
-    """Of a request that ask() sent: all that follows the header; empty otherwise."""
+    """All that follows the header, for requests that ask() sent; else empty."""
 
 
 class Created(NamedTuple):
-    """An open file, as turn() takes it."""
+    """An open file, for turn()."""
 
     id: bytes
     size_bytes: int
-    """When it was opened."""
+    """Size when it was opened."""
     identity: bytes = b""
-    """Number of the file and of its volume, by whatever path it was opened; b"": untold."""
+    """Number of the file and of its volume, independent of the path; b"": unknown."""
 
 
 @dataclass
 class Counters:
-    """What happened on a pipe so far."""
+    """Counts of a pipe so far."""
 
     requests: int = 0
     """READs and WRITEs sent."""
     flushes: int = 0
     flushing_seconds: float = 0.0
-    """From sending to the reply, of all FLUSHes that a push sent on its way, not of its last."""
+    """Time from sending to the reply, of all FLUSHes of a push but its last."""
     pending_replies: int = 0
     """Interim STATUS_PENDING replies: the server could not answer at once."""
     short_replies: int = 0
     credit_stalls: int = 0
-    """Times that only the server's credits kept the next request back."""
+    """Times that only the server's credits delayed the next request."""
     in_flight_bytes: int = 0
-    """The most payload that was ever asked for and not yet answered."""
+    """The most payload that was ever in flight."""
     request_seconds: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED_REQUESTS))
-    """From sending to the full reply, of the last READs and WRITEs."""
+    """Time from sending to the full reply, of the last READs and WRITEs."""
 
 
 class Pipe(ABC):
     """Requests on one open file; replies come in any order. Raises Broken.
 
-    No oplock and no lease is asked for: nobody here could answer its break.
+    No oplock and no lease is requested: nobody here could answer its break.
     """
 
     link: Any
-    """A Link1 or Link2: the session as this takes it over and gives it back."""
+    """A Link1 or Link2: the session's state, which the pipe takes over and gives back."""
     _echo_body: bytes
 
     def __init__(self, wire: Wire) -> None:
@@ -110,46 +110,46 @@ class Pipe(ABC):
         self._in_flight_bytes = 0
         self._times: TimeBins | None = None
         self.created: set[bytes] = set()
-        """Files of this run that are emptied where the work on this pipe breaks off."""
+        """Files of this run that abandon() empties."""
 
     @property
     def outstanding(self) -> int:
-        """Requests that are not answered yet."""
+        """Count of requests that are not answered yet."""
         return len(self._requests)
 
     @abstractmethod
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
-        """Readies depth requests of request_bytes; returns what is possible.
+        """Prepares for `depth` requests of request_bytes; returns the possible size and depth.
 
-        0 is the default for a short path; fitting() chooses for the path at hand.
+        0 is the default for a short path; fitting() chooses for the present path.
         """
 
     @abstractmethod
     def affords(self, size_bytes: int) -> int:
-        """How much of size_bytes may be requested at once now; 0: wait for a reply first."""
+        """Returns the part of size_bytes that may be requested now; 0: wait for a reply first."""
 
     @abstractmethod
     def read(self, offset: int, view: memoryview) -> None:
-        """Asks for the bytes of view; one that affords() allowed."""
+        """Sends a READ for the bytes of view, a size that affords() allowed."""
 
     @abstractmethod
     def write(self, offset: int, data: memoryview) -> None:
-        """Sends data, which may be reused at once; one that affords() allowed."""
+        """Sends a WRITE of a size that affords() allowed; data may be reused at once."""
 
     @abstractmethod
     def turn(self, file_id: bytes) -> None:
-        """READ, WRITE and FLUSH go to that open file from now on (Handle.id)."""
+        """Directs READ, WRITE and FLUSH to that open file from now on (Handle.id)."""
 
     @abstractmethod
     def wait(self) -> Reply:
-        """The next request that is answered."""
+        """Waits for the next reply."""
 
     @abstractmethod
-    def opened(self, body: bytes) -> Created:
-        """What the reply to create() or open() tells. Raises Broken where it is too short."""
+    def parse_created(self, body: bytes) -> Created:
+        """Parses the reply to create() or open(). Raises Broken where it is too short."""
 
     def ask(self, verb: Verb, tag: int, body: bytes) -> None:
-        """Sends a request of another kind, made of body; its Reply has the tag as its offset."""
+        """Sends a request of another kind with that body; its Reply has the tag as its offset."""
         self._send(verb, tag, body)
 
     def begins_with(self, mark: bytes) -> bool:
@@ -163,35 +163,35 @@ class Pipe(ABC):
             return False
 
     def flush(self) -> None:
-        """Asks the server to make durable what was written so far."""
+        """Sends a FLUSH of all that was written so far."""
         self.ask("flush", 0, self._flush_body())
 
     def echo(self) -> None:
-        """Asks for a sign of life, which costs the server nothing."""
+        """Sends an ECHO, which costs the server nothing."""
         self.ask("echo", 0, self._echo_body)
 
     def create(self, tag: int, path: str) -> None:
-        """Asks for a new file to read and write; it goes when this handle is closed."""
+        """Sends a CREATE of a new file to read and write, deleted when this handle is closed."""
         access = GENERIC_READ | GENERIC_WRITE | DELETE
         self.ask("create", tag, self._create_body(path, access, NEW, FILE | DELETE_ON_CLOSE))
 
     def open(self, tag: int, path: str, write: bool, options: int = FILE) -> None:
-        """Asks for one more handle of an existing file."""
+        """Sends a CREATE for one more handle of an existing file."""
         access = GENERIC_READ | (GENERIC_WRITE if write else 0)
         self.ask("create", tag, self._create_body(path, access, EXISTING, options))
 
     def close(self, tag: int, file_id: bytes) -> None:
-        """Asks to close a handle."""
+        """Sends the CLOSE of a handle."""
         self.ask("close", tag, self._close_body(file_id))
 
     def empty(self, tag: int, file_id: bytes) -> None:
-        """Asks for a length of 0: whatever a server does with a deleted file, nothing is kept."""
+        """Sets a file's length to 0, so that a recycle bin keeps nothing of it."""
         self.ask("empty", tag, self._empty_body(file_id))
 
     def abandon(self, seconds: float) -> None:
-        """Empties what was created, after work that broke off; waits no longer than that."""
+        """Empties the created files after work that failed, within so many seconds."""
         self._wire.deadline = time.monotonic() + seconds
-        with suppress(Broken):  # the connection is of no use, or the time is over
+        with suppress(Broken):  # the connection is broken, or the time is over
             for each in self.created:
                 while not self.affords(1):
                     self._pass_over()
@@ -200,17 +200,17 @@ class Pipe(ABC):
                 self._pass_over()
 
     def _pass_over(self) -> None:
-        """Waits for a reply, which may say no."""
+        """Waits for a reply, which may be an error."""
         with suppress(status.ServerSaid):
             self.wait()
 
     def add_up(self, times: TimeBins) -> None:
-        """Adds up from now on where the time goes; until times.end()."""
+        """Adds up times by activity from now on, until times.end()."""
         self._times = self._wire.times = times
         times.begin()
 
     def turn_times(self) -> None:
-        """Once a request: now and then closes a bin."""
+        """Closes a bin of times that is due; called once a request."""
         times = self._times
         if times is None or self._wire.heard < times.due:
             return
@@ -236,22 +236,22 @@ class Pipe(ABC):
     def _flush_body(self) -> bytes: ...
 
     def _begin(self, number: int, request: Request) -> None:
-        """Counts a request that is about to be sent; its reply has that number."""
+        """Counts a request that is about to be sent; number: that of its reply."""
         counters, flushes = self.counters, request.verb == "flush"
         self._requests[number] = request
         self._in_flight_bytes += request.size_bytes
         counters.in_flight_bytes = max(counters.in_flight_bytes, self._in_flight_bytes)
         counters.flushes += flushes
         counters.requests += request.size_bytes > 0
-        # a disk may be busy with one flush for longer than a stall takes
+        # One flush may take a disk longer than STALL_SECONDS.
         self._wire.patient |= flushes
 
     def _end(
         self, number: int, code: int, read: memoryview | None, written: int, *body: memoryview
     ) -> Reply:
-        """What a request came to that was answered in full.
+        """Counts a request that was answered in full; returns its Reply.
 
-        code: its status; read: what arrived of a READ; written: of a WRITE, as the server tells.
+        code: its status; read: payload of a READ; written: bytes of a WRITE by the server's count.
         """
         request = self._requests.pop(number)
         verb, size, view = request.verb, request.size_bytes, read or EMPTY
@@ -261,18 +261,18 @@ class Pipe(ABC):
         self._in_flight_bytes -= size
         self._wire.patient &= verb != "flush"
         if code != status.SUCCESS:
-            raise status.said(f"{verb.upper()} at {request.offset}", code)
+            raise status.error_of(f"{verb.upper()} at {request.offset}", code)
         if not size:
             return Reply(verb, request.offset, view, 0, b"".join(body))
         if verb == "write" and written != size:
             raise Broken(f"the server wrote {written} of the {size} bytes sent")
-        moved = written if verb == "write" else len(view)
+        moved_bytes = written if verb == "write" else len(view)
         self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
-        self.counters.short_replies += moved < size
-        return Reply(verb, request.offset, view, moved)
+        self.counters.short_replies += moved_bytes < size
+        return Reply(verb, request.offset, view, moved_bytes)
 
-    def _received(self, size: int) -> memoryview:
-        """The next size bytes of the frame; what surrounds a payload is small or absent."""
+    def _receive(self, size: int) -> memoryview:
+        """Receives the next bytes of the frame, around a payload: they are few or none."""
         if not size:
             return EMPTY
         view = memoryview(bytearray(size))
@@ -281,7 +281,7 @@ class Pipe(ABC):
 
 
 def shape(request_bytes: int, longest_bytes: int, depth: int) -> tuple[int, int]:
-    """Request size and depth within the server's and our own limits."""
+    """Returns request size and depth within the server's and our own limits."""
     request_bytes = max(1, min(request_bytes, longest_bytes))
     return request_bytes, max(1, min(depth, IN_FLIGHT_LIMIT_BYTES // request_bytes))
 
@@ -290,30 +290,29 @@ ECHOS, LEAST_ECHOS = 12, 3
 
 
 def round_trips(pipe: Pipe, seconds: float, count: int = ECHOS) -> list[float]:
-    """Seconds of each of up to count ECHOs, one by one; LEAST_ECHOS whatever time they take.
+    """Measures up to count ECHOs one by one, in seconds; LEAST_ECHOS whatever time they take.
 
-    Nothing else may be in flight: a READ's payload in front of a reply would be counted too.
-    Raises Broken where something is.
+    Raises Broken where another request is in flight: a READ's payload would delay the reply.
     """
     if pipe.outstanding:
         raise Broken("an ECHO measures the round-trip time of an idle session only")
-    taken: list[float] = []
+    times: list[float] = []
     until = time.monotonic() + seconds
-    while len(taken) < count and (len(taken) < LEAST_ECHOS or time.monotonic() < until):
-        before = time.perf_counter()
+    while len(times) < count and (len(times) < LEAST_ECHOS or time.monotonic() < until):
+        began = time.perf_counter()
         pipe.echo()
         pipe.wait()
-        taken.append(time.perf_counter() - before)
-    return taken
+        times.append(time.perf_counter() - began)
+    return times
 
 
 LIKELY_BYTES_PER_SECOND = 2.5e9
-"""Twice 10 Gbit/s: a link's worth on its way, and as much with the server. A slower link only has
-our own requests wait for each other; nobody else's packets do, for TCP bounds what is sent."""
+"""Twice 10 Gbit/s: one half under way on the link, the other at the server. On a slower link only
+our own requests wait for each other, not others' packets, since TCP limits the rate."""
 
 
 class Flight(NamedTuple):
-    """What a copy was made with."""
+    """Request size and depth of a copy."""
 
     request_bytes: int
     depth: int
@@ -329,11 +328,11 @@ class Flight(NamedTuple):
 def fitting(
     pipe: Pipe, verb: Verb, request_bytes: int = 0, depth: int = 0, least_bytes: int = 0
 ) -> Flight:
-    """Readies the pipe for a copy, deep enough that the path's RTT does not cap it.
+    """Prepares the pipe for a copy, deep enough that the path's RTT does not limit it.
 
-    rate = bytes in flight / RTT, up to IN_FLIGHT_LIMIT_BYTES and to the server's
-    credits. 0: the default request; a depth that is given is kept; least_bytes: in flight, whatever
-    the RTT. Nothing may be in flight.
+    rate = bytes in flight / RTT, up to IN_FLIGHT_LIMIT_BYTES and to the server's credits.
+    request_bytes: 0: the default; depth: 0: by the RTT; least_bytes: in flight, whatever the RTT.
+    Nothing may be in flight.
     """
     if depth:
         return Flight(*pipe.prepare(verb, request_bytes, depth), None)
@@ -341,6 +340,6 @@ def fitting(
     rtt = min(round_trips(pipe, 0.0, LEAST_ECHOS))
     needed = -int(-max(rtt * LIKELY_BYTES_PER_SECOND, least_bytes) // size)
     if needed > depth:
-        # A power of two: smb-matrix measures such depths, so that a copy finds its own among them.
+        # A power of two: smb-matrix measures such depths, and so includes that of a copy.
         size, depth = pipe.prepare(verb, request_bytes, 1 << (needed - 1).bit_length())
     return Flight(size, depth, rtt)

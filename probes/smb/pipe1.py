@@ -43,7 +43,7 @@ LARGE_BYTES = 127 * 1024
 """Below 128 KiB with its header; what Samba takes. Windows answers short, and then gets less."""
 LAST_MESSAGE_ID = 0xFFF0
 DEFAULT_IN_FLIGHT_BYTES: dict[Verb, int] = {"read": 1 << 20, "write": 2 << 20}
-"""For a short path: more would wait in socket buffers and leave the processor's caches."""
+"""Bytes in flight on a short path: more would wait in socket buffers, out of the CPU's caches."""
 LEAST_DEPTH = 2
 
 HEADER_BYTES = 32
@@ -67,7 +67,7 @@ _UNICODE_FLAG2 = 0x8000
 
 @dataclass
 class Link1:
-    """A logged-in session with an open file, as our data path takes it over and gives it back."""
+    """The state of a logged-in session with an open file, which the pipe takes over."""
 
     wire: Wire
     user_id: int
@@ -77,14 +77,14 @@ class Link1:
     max_read_bytes: int
     max_write_bytes: int
     max_requests: int
-    """MaxMpxCount: how many requests the server takes at once."""
+    """MaxMpxCount: requests that the server accepts at once."""
     signer: Md5 | None
     sequence: int
-    """Of the next signed request; its reply has the following one."""
+    """Sequence number of the next signed request; its reply has the following one."""
 
 
 class Pipe1(Pipe):
-    """The Pipe of SMB1; what credits are in SMB2, MaxMpxCount is here."""
+    """The Pipe of SMB1; MaxMpxCount takes the place of SMB2's credits."""
 
     _echo_body = struct.pack("<BHH", 1, 1, 0)
 
@@ -96,7 +96,7 @@ class Pipe1(Pipe):
         self._head = memoryview(bytearray(_READ_HEAD_BYTES))
 
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
-        """The default is the longest request."""
+        """Prepares requests; by default the longest."""
         link = self._link
         longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
         request_bytes = min(request_bytes or longest, longest)
@@ -151,7 +151,7 @@ class Pipe1(Pipe):
     def turn(self, file_id: bytes) -> None:
         self._link.file_id = int.from_bytes(file_id, "little")
 
-    def opened(self, body: bytes) -> Created:
+    def parse_created(self, body: bytes) -> Created:
         if len(body) < _CREATED.size or body[0] < 34:
             raise Broken("the server sent a CREATE reply that is too short")
         file_id, size_bytes = _CREATED.unpack_from(body)
@@ -160,17 +160,17 @@ class Pipe1(Pipe):
     def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes:
         unicode = self._link.flags2 & _UNICODE_FLAG2
         name = path.encode("utf-16le" if unicode else "ascii")
-        # a name in UTF-16 stands at an even offset of the message
+        # A name in UTF-16 begins at an even offset of the message.
         data = b"\0" + name if unicode else name
-        wanted = (access, 0, NORMAL, SHARE_ALL, disposition, options, IMPERSONATION, 0)
-        return _CREATE_BODY.pack(24, 0xFF, 0, 0, 0, len(name), 0, 0, *wanted, len(data)) + data
+        fields = (access, 0, NORMAL, SHARE_ALL, disposition, options, IMPERSONATION, 0)
+        return _CREATE_BODY.pack(24, 0xFF, 0, 0, 0, len(name), 0, 0, *fields, len(data)) + data
 
     def _close_body(self, file_id: bytes) -> bytes:
-        """Its time of the last write stays the server's."""
+        """Builds a CLOSE that leaves the time of the last write to the server."""
         return _CLOSE_BODY.pack(3, int.from_bytes(file_id, "little"), 0, 0)
 
     def _empty_body(self, file_id: bytes) -> bytes:
-        """SMB_COM_WRITE of no bytes at offset 0 truncates there (MS-CIFS 2.2.4.12)."""
+        """Builds an SMB_COM_WRITE of no bytes at 0, which truncates there (MS-CIFS 2.2.4.12)."""
         return _EMPTY_BODY.pack(5, int.from_bytes(file_id, "little"), 0, 0, 0, 3, 1, 0)
 
     def _flush_body(self) -> bytes:
@@ -235,14 +235,14 @@ class Pipe1(Pipe):
         if request.verb == "read" and code == status.SUCCESS:
             start, count = self._payload(request, head, length)
             target = request.view[:count]
-            before = self._received(start - len(head))
+            padding = self._receive(start - len(head))
             self._wire.receive(target)
-            parts = [before, target, self._received(length - start - count)]
+            parts = [padding, target, self._receive(length - start - count)]
         else:
-            parts = [self._received(length - len(head))]
+            parts = [self._receive(length - len(head))]
         if self._link.signer is not None:
             self._verify(self._link.signer, request, head, parts)
-        return self._end(message_id, code, target, _written(head), head[HEADER_BYTES:], parts[0])
+        return self._end(message_id, code, target, _read_count(head), head[HEADER_BYTES:], parts[0])
 
     def _understand(self, head: memoryview) -> tuple[int, Request, int]:
         protocol, command, code, flags, flags2, _, _, _, tree_id, _, user_id, message_id = (
@@ -264,15 +264,15 @@ class Pipe1(Pipe):
         return message_id, request, code
 
     def _payload(self, request: Request, head: memoryview, length: int) -> tuple[int, int]:
-        """Offset in the message and length of a READ's payload, once found possible."""
+        """Returns offset in the message and length of a READ's payload, once checked."""
         if length < _READ_HEAD_BYTES or head[HEADER_BYTES] != 12:
             raise Broken("the server sent a READ reply that is too short")
         _, low, start, high = _READ_REPLY.unpack_from(head, HEADER_BYTES)
         count = low + (high << 16)
-        asked = len(request.view)
-        if start < _READ_HEAD_BYTES or start + count > length or not 1 <= count <= asked:
+        limit = len(request.view)
+        if start < _READ_HEAD_BYTES or start + count > length or not 1 <= count <= limit:
             raise Broken(
-                f"the server answered a READ of {asked} bytes "
+                f"the server answered a READ of {limit} bytes "
                 f"with {count} bytes at {start} of a message of {length}"
             )
         return start, count
@@ -287,7 +287,7 @@ class Pipe1(Pipe):
             raise Broken("a reply came with a wrong signature: it was altered on its way")
 
 
-def _written(head: memoryview) -> int:
+def _read_count(head: memoryview) -> int:
     if len(head) < HEADER_BYTES + _WRITE_REPLY.size or head[HEADER_BYTES] != 6:
         return 0
     _, low, high = _WRITE_REPLY.unpack_from(head, HEADER_BYTES)

@@ -41,17 +41,17 @@ COMMANDS: dict[Verb, int] = {
 CREDIT_BYTES = 64 * 1024
 """Payload that one credit pays for; also the longest request without multi-credit."""
 CREDITS_ASKED = 512
-"""Asked for in each header; the server grants what it likes."""
+"""Credits requested in each header; the server may grant fewer."""
 DEFAULT_REQUEST_BYTES = 1024 * 1024
 DEFAULT_IN_FLIGHT_BYTES: dict[Verb, int] = {"read": 4 << 20, "write": 8 << 20}
-"""For a short path: what lies read in socket buffers has left the processor's caches when its turn
-comes, so a READ more only costs; a WRITE more keeps the server's writers busy."""
+"""Bytes in flight on a short path: payload that waits in socket buffers leaves the CPU's caches, so
+more READs only cost; more WRITEs keep the server's writers busy."""
 FEWEST_LONG, MANY_SHORT = 4, 8
-"""Where the credits pay for fewer long requests than that, they are shared out over so many."""
+"""Long requests below which the credits are divided into so many short ones."""
 DEFAULT_DEPTHS = (2, 32)
-"""The least and the most of them, where requests are very long or short."""
+"""Lowest and highest default depth, for very long and short requests."""
 GRANTED_AT_ONCE = 32
-"""Credits that a server gives for one ECHO; Samba's most."""
+"""Credits that a server grants for one ECHO; Samba's maximum."""
 
 HEADER_BYTES = 64
 IDENTITY_BYTES = 16
@@ -77,7 +77,7 @@ _PROTOCOL = b"\xfeSMB"
 
 @dataclass
 class Link2:
-    """A logged-in session with an open file, as our data path takes it over and gives it back."""
+    """The state of a logged-in session with an open file, which the pipe takes over."""
 
     wire: Wire
     session_id: int
@@ -86,7 +86,7 @@ class Link2:
     next_message_id: int
     credits: int
     multi_credit: bool
-    """LARGE_MTU was agreed: requests beyond 64 KiB that cost several credits."""
+    """Whether LARGE_MTU was agreed: requests beyond 64 KiB that cost several credits."""
     max_read_bytes: int
     max_write_bytes: int
     signer: Signer | None
@@ -113,40 +113,40 @@ class Pipe2(Pipe):
         self._frame = memoryview(bytearray(0))
 
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
-        """Gathers credits by ECHO until they cover it or the server grants no more."""
+        """Gathers credits by ECHO until they suffice or the server grants no more."""
         link = self._link
         longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
         if not link.multi_credit:
             longest = min(longest, CREDIT_BYTES)
-        chosen_here = not request_bytes
+        is_default = not request_bytes
         request_bytes = min(request_bytes or DEFAULT_REQUEST_BYTES, longest)
         if not depth:
-            least, most = DEFAULT_DEPTHS
-            depth = max(least, min(most, DEFAULT_IN_FLIGHT_BYTES[verb] // request_bytes))
+            lowest, highest = DEFAULT_DEPTHS
+            depth = max(lowest, min(highest, DEFAULT_IN_FLIGHT_BYTES[verb] // request_bytes))
         request_bytes, depth = shape(request_bytes, longest, depth)
-        wanted = self._charge(request_bytes) * depth
-        while link.credits < wanted:
-            before = link.credits
-            if before < 1:
+        needed = self._charge(request_bytes) * depth
+        while link.credits < needed:
+            credits = link.credits
+            if credits < 1:
                 raise Broken("the server left this session without credits")
-            for _ in range(min(before, -(-(wanted - before) // GRANTED_AT_ONCE))):
+            for _ in range(min(credits, -(-(needed - credits) // GRANTED_AT_ONCE))):
                 self.echo()
             while self._requests:
                 self.wait()
-            if link.credits <= before:
+            if link.credits <= credits:
                 break
-        if chosen_here and link.credits * CREDIT_BYTES < FEWEST_LONG * request_bytes:
-            # Many short requests keep the path busy where one long one has to be waited for.
+        if is_default and link.credits * CREDIT_BYTES < FEWEST_LONG * request_bytes:
+            # Many short requests keep the path busy; a single long one would not.
             share = max(1, link.credits // MANY_SHORT)
             request_bytes = (1 << (share.bit_length() - 1)) * CREDIT_BYTES
-            # One more than they pay for: that the credits ran out is to be seen.
+            # One more than the credits pay for, so that credit_stalls shows the lack of them.
             depth = max(depth, link.credits * CREDIT_BYTES // request_bytes + 1)
         if self._charge(request_bytes) > link.credits:
             request_bytes = link.credits * CREDIT_BYTES
         return request_bytes, depth
 
     def affords(self, size_bytes: int) -> int:
-        """With nothing in flight the request shrinks to what the credits pay for."""
+        """Returns the affordable size; with nothing in flight at least what the credits pay for."""
         available = self._link.credits
         if self._charge(size_bytes) <= available:
             return size_bytes
@@ -174,7 +174,7 @@ class Pipe2(Pipe):
         self._link.file_id = file_id
 
     def wait(self) -> Reply:
-        """Interim replies are counted and passed over, their credits kept."""
+        """Waits for the next reply; counts interim ones, and takes their credits."""
         while True:
             length = self._wire.next_frame()
             reply = self._sealed(length) if self._link.sealer else self._plain(length)
@@ -182,7 +182,7 @@ class Pipe2(Pipe):
                 return reply
             self.counters.pending_replies += 1
 
-    def opened(self, body: bytes) -> Created:
+    def parse_created(self, body: bytes) -> Created:
         if len(body) < _CREATED.size:
             raise Broken("the server sent a CREATE reply that is too short")
         size_bytes, file_id = _CREATED.unpack_from(body)
@@ -190,19 +190,19 @@ class Pipe2(Pipe):
 
     def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes:
         name = path.encode("utf-16-le")
-        wanted = (access, NORMAL, SHARE_ALL, disposition, options)
+        fields = (access, NORMAL, SHARE_ALL, disposition, options)
         name_at = HEADER_BYTES + _CREATE_BODY.size
         contexts_at = name_at + len(name) + 7 & ~7
         place = (name_at, len(name), contexts_at, len(_ASK_IDENTITY))
-        body = _CREATE_BODY.pack(57, 0, 0, IMPERSONATION, 0, 0, *wanted, *place) + name
+        body = _CREATE_BODY.pack(57, 0, 0, IMPERSONATION, 0, 0, *fields, *place) + name
         return body.ljust(contexts_at - HEADER_BYTES, b"\0") + _ASK_IDENTITY
 
     def _close_body(self, file_id: bytes) -> bytes:
         return _FLUSH_BODY.pack(24, 0, 0, file_id)
 
     def _empty_body(self, file_id: bytes) -> bytes:
-        at = HEADER_BYTES + _LENGTH_BODY.size - 8
-        return _LENGTH_BODY.pack(33, _FILE, _END_OF_FILE, 8, at, 0, 0, file_id, 0)
+        offset = HEADER_BYTES + _LENGTH_BODY.size - 8
+        return _LENGTH_BODY.pack(33, _FILE, _END_OF_FILE, 8, offset, 0, 0, file_id, 0)
 
     def _flush_body(self) -> bytes:
         return _FLUSH_BODY.pack(24, 0, 0, self._link.file_id)
@@ -257,22 +257,22 @@ class Pipe2(Pipe):
             raise Broken(f"the server sent a message of {length} bytes, too short for a reply")
         head = self._head[: min(length, HEAD_BYTES)]
         self._wire.receive(head)
-        told = self._understand(head)
-        target = self._payload(told, head, length)
+        info = self._understand(head)
+        target = self._payload(info, head, length)
         parts: list[memoryview] = []
         if target is None:
-            parts.append(self._received(length - len(head)))
+            parts.append(self._receive(length - len(head)))
         else:
             start = head[66]
-            parts.append(self._received(start - HEAD_BYTES))
+            parts.append(self._receive(start - HEAD_BYTES))
             self._wire.receive(target)
-            parts += [target, self._received(length - start - len(target))]
-        if self._link.signer is not None and told.status != status.PENDING:
-            self._verify(told, head, parts)
-        return self._settle(told, head, target, parts[0])
+            parts += [target, self._receive(length - start - len(target))]
+        if self._link.signer is not None and info.status != status.PENDING:
+            self._verify(info, head, parts)
+        return self._settle(info, head, target, parts[0])
 
     def _sealed(self, length: int) -> Reply | None:
-        """Receives an encrypted reply; nothing that it says counts before its tag was checked."""
+        """Receives an encrypted reply, whose content is not used before its tag is checked."""
         sealer = self._link.sealer
         assert sealer is not None
         if len(self._frame) < length + 16:
@@ -289,7 +289,7 @@ class Pipe2(Pipe):
         return self._settle(self._understand(plain), plain, target, EMPTY)
 
     def _understand(self, head: memoryview) -> _Head:
-        """The header of a reply to one of our requests; changes nothing."""
+        """Checks and parses the header of a reply to one of our requests; changes nothing."""
         (
             protocol,
             size,
@@ -313,52 +313,52 @@ class Pipe2(Pipe):
             raise Broken(f"the server answered message {message_id}, which was not asked")
         if session != self._link.session_id:
             raise Broken("the server answered for another session")
-        # an ECHO's means nothing, and an asynchronous reply has an AsyncId there (2.2.1.1, 2.2.1.2)
+        # An ECHO's tree is undefined, an asynchronous reply has an AsyncId (2.2.1.1, 2.2.1.2).
         if tree != self._link.tree_id and not flags & _ASYNC and request.verb != "echo":
             raise Broken("the server answered for another share")
         if code == status.PENDING and not flags & _ASYNC:
             raise Broken("the server sent STATUS_PENDING without an asynchronous header")
         return _Head(message_id, code, flags, granted, request)
 
-    def _payload(self, told: _Head, head: memoryview, length: int) -> memoryview | None:
-        """Where the payload of this reply goes, once its place and length are found possible."""
-        if told.request.verb != "read" or told.status != status.SUCCESS:
+    def _payload(self, info: _Head, head: memoryview, length: int) -> memoryview | None:
+        """Returns the buffer for a reply's payload, once its place and length are checked."""
+        if info.request.verb != "read" or info.status != status.SUCCESS:
             return None
         if length < HEAD_BYTES:
             raise Broken("the server sent a READ reply that is too short")
         start, count = head[66], int.from_bytes(head[68:72], "little")
-        if start < HEAD_BYTES or start + count > length or not 1 <= count <= len(told.request.view):
+        if start < HEAD_BYTES or start + count > length or not 1 <= count <= len(info.request.view):
             raise Broken(
-                f"the server answered a READ of {len(told.request.view)} bytes "
+                f"the server answered a READ of {len(info.request.view)} bytes "
                 f"with {count} bytes at {start} of a message of {length}"
             )
-        return told.request.view[:count]
+        return info.request.view[:count]
 
-    def _verify(self, told: _Head, head: memoryview, parts: list[memoryview]) -> None:
+    def _verify(self, info: _Head, head: memoryview, parts: list[memoryview]) -> None:
         assert self._link.signer is not None
-        if not told.flags & _SIGNED:
+        if not info.flags & _SIGNED:
             raise Broken("a reply came without the signature that this session has to have")
         signature = bytes(head[48:64])
         head[48:64] = _NO_SIGNATURE
-        right = self._link.signer.sign(told.message_id, True, head, *(p for p in parts if p))
+        right = self._link.signer.sign(info.message_id, True, head, *(p for p in parts if p))
         if not hmac.compare_digest(signature, right):
             raise Broken("a reply came with a wrong signature: it was altered on its way")
 
     def _settle(
-        self, told: _Head, head: memoryview, target: memoryview | None, rest: memoryview
+        self, info: _Head, head: memoryview, target: memoryview | None, rest: memoryview
     ) -> Reply | None:
-        self._link.credits += told.granted
-        if told.status == status.PENDING:
+        self._link.credits += info.granted
+        if info.status == status.PENDING:
             return None
         written = int.from_bytes(head[68:72], "little") if len(head) >= 72 else 0
-        return self._end(told.message_id, told.status, target, written, head[HEADER_BYTES:], rest)
+        return self._end(info.message_id, info.status, target, written, head[HEADER_BYTES:], rest)
 
 
 _READ_REST = (0, 0, 0, 0, 0, 0)
 
 
 def identity_of(body: bytes) -> bytes:
-    """Returns the file's number and its volume's from the body of a CREATE reply; b"": untold.
+    """Returns the file's number and its volume's from the body of a CREATE reply; b"": none.
 
     Source: MS-SMB2 2.2.14.2.9, SMB2_CREATE_QUERY_ON_DISK_ID.
     """

@@ -1,9 +1,9 @@
 """Signatures and encryption of SMB messages.
 
-Signatures are computed over pieces that are never joined; a session that is signed has every reply
-checked: a reply without a signature is a forgery. SMB3 encrypts messages inside a TRANSFORM_HEADER
-(MS-SMB2 2.2.41, 3.1.4.3): GCM streams, so a reply's payload is decrypted straight into the buffer
-that it is for; CCM has to know the whole message and goes through a staging buffer.
+Signatures are computed over separate parts; in a signed session every reply is checked: one without
+a signature is a forgery. SMB3 encrypts messages inside a TRANSFORM_HEADER (MS-SMB2 2.2.41,
+3.1.4.3): GCM streams, so a reply's payload is decrypted straight into its final buffer; CCM needs
+the whole message and uses a staging buffer.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Signer(Protocol):
 
     @property
     def name(self) -> str:
-        """As reports call it: aes-gmac, aes-cmac, hmac-sha256, md5."""
+        """Name in reports: aes-gmac, aes-cmac, hmac-sha256, md5."""
 
     def sign(self, number: int, reply: bool, *parts: Buffer) -> bytes:
-        """Signature of the message whose signature field is empty.
+        """Returns the signature of the message whose signature field is empty.
 
         number is the MessageId (SMB2) or the sequence number (SMB1); reply: sent by the server.
         """
@@ -69,7 +69,7 @@ class AesCmac:
 
 
 class AesGmac:
-    """SMB 3.1.1: AES-128-GMAC; the nonce is the MessageId and who sends (MS-SMB2 3.1.4.1)."""
+    """SMB 3.1.1: AES-128-GMAC; the nonce is MessageId and sender (MS-SMB2 3.1.4.1)."""
 
     name = "aes-gmac"
 
@@ -107,7 +107,7 @@ class Md5:
 
 
 def signer(name: str, key: bytes) -> Signer:
-    """The Signer of an SMB2 or SMB3 session, by its name."""
+    """Returns the Signer of an SMB2 or SMB3 session, by its name."""
     if name == HmacSha256.name:
         return HmacSha256(key)
     if name == AesCmac.name:
@@ -121,10 +121,10 @@ _PROTOCOL = b"\xfdSMB"
 _ENCRYPTED = 1
 
 HEAD_BYTES = 80
-"""SMB2 header and the body of a READ reply: what has to be known to place its payload."""
+"""SMB2 header and the body of a READ reply, which determine the place of its payload."""
 
 Place = Callable[[memoryview, int], memoryview | None]
-"""From a reply's first bytes and its whole length to the buffer of its payload, if it has one."""
+"""Function from a reply's first bytes and whole length to the buffer of its payload, if any."""
 
 
 class Sealer:
@@ -149,14 +149,14 @@ class Sealer:
         else:
             self._encrypt = AESCCM(encrypt_key)
             self._decrypt = AESCCM(decrypt_key)
-        # a nonce must never come twice: random per connection, then counted
+        # A nonce must never repeat: a random part per connection, then a counter.
         self._nonce_prefix = os.urandom(4)
         self._nonce_count = 0
         self._staging = memoryview(bytearray(0))
         self._plain = memoryview(bytearray(0))
 
     def seal(self, head: Buffer, payload: Buffer) -> tuple[bytes, memoryview]:
-        """Transform header and ciphertext of a request; the second is valid until the next call."""
+        """Returns transform header and ciphertext of a request; the latter until the next call."""
         length = len(head) + len(payload)
         self._grow(length)
         self._nonce_count += 1
@@ -183,7 +183,7 @@ class Sealer:
     def unseal(self, frame: memoryview, length: int, place: Place) -> memoryview:
         """Decrypts a reply of length bytes at the start of frame, which has 16 bytes to spare.
 
-        Returns the plain message without the payload that went to the buffer told by place. Raises
+        Returns the plain message without the payload, which goes to the buffer from place. Raises
         Broken where the reply is not encrypted, not of this session, or was tampered with.
         """
         if length < HEADER_BYTES + 66 or frame[:4] != _PROTOCOL:

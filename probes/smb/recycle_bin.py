@@ -1,7 +1,7 @@
-"""Recycle bins of a share: folders into which a server moves what is deleted.
+"""Recycle bins of a share: folders into which a server moves deleted files.
 
-A run's files are emptied before they are deleted, so that a bin holds their names and no data. What
-has a run's random name there is removed, where this user may. Sources: vfs_recycle(8); the usual
+A run's files are emptied before they are deleted, so that a bin holds their names and no data.
+Entries with a run's random name are removed, where this user may. Sources: vfs_recycle(8); usual
 names are those of Synology (#recycle), QNAP (@Recycle), TrueNAS, Unraid and OMV (.recycle).
 """
 
@@ -18,12 +18,12 @@ from probes.smb.session import Session
 USUAL = re.compile(r"[.#@$~]?(recycle|recycler|recycled|trash|trashbin|deleted|bin)\b.*", re.I)
 """Names of folders of a share that may be a bin."""
 MOST_USERS = 50
-"""Folders in a bin that are looked into: many have one for each user."""
+"""Folders in a bin that are searched: many have one for each user."""
 LOOK_SECONDS = 3.0
 
 
 def names(session: Session, folder: str) -> tuple[str, ...]:
-    """Lists a folder of the share; nothing where it is none, or may not be listed."""
+    """Lists a folder of the share; empty where it is none, or may not be listed."""
     with suppress(Refused):
         return session.names(folder)
     return ()
@@ -33,37 +33,37 @@ def entries(
     session: Session,
     folder: str,
     is_wanted: Callable[[str], object],
-    before: tuple[str, ...] | None = None,
+    old_root: tuple[str, ...] | None = None,
 ) -> Iterator[str]:
     """Yields the paths of entries in a bin by their name, LOOK_SECONDS long.
 
-    folder: from which they were deleted. before: names in the share's root before that: a
-    folder that is new there is taken for a bin, too; None: that is unknown.
+    folder: from which they were deleted. old_root: names in the share's root before that: a new
+    folder there is taken for a bin, too; None: unknown.
     """
     until = time.monotonic() + LOOK_SECONDS
-    for place in _places(session, folder, before):
+    for place in _places(session, folder, old_root):
         if time.monotonic() > until:
             return
         for name in filter(is_wanted, names(session, place)):
             yield f"{place}\\{name}"
 
 
-def _places(session: Session, folder: str, before: tuple[str, ...] | None) -> Iterator[str]:
+def _places(session: Session, folder: str, old_root: tuple[str, ...] | None) -> Iterator[str]:
     """Yields the folders in which a bin keeps what was deleted from a folder."""
     behind = f"\\{folder}" if folder else ""
     for top in names(session, ""):
-        if USUAL.fullmatch(top) or (before is not None and top not in before):
+        if USUAL.fullmatch(top) or (old_root is not None and top not in old_root):
             yield from dict.fromkeys((top, top + behind))
             for user in names(session, top)[:MOST_USERS]:
                 yield from dict.fromkeys((f"{top}\\{user}", f"{top}\\{user}{behind}"))
 
 
-def clear(session: Session, folder: str, run: str, before: tuple[str, ...] | None = None) -> None:
+def clear(session: Session, folder: str, run: str, old_root: tuple[str, ...] | None = None) -> None:
     """Deletes a run's entries in a bin: files that have its id in their name, and their folder."""
     if not re.fullmatch("[0-9a-f]{32}", run):
         return  # such names prove nothing
     ours = re.compile(run).search
-    for path in list(entries(session, folder, ours, before)):
+    for path in list(entries(session, folder, ours, old_root)):
         inside = (f"{path}\\{name}" for name in filter(ours, names(session, path)))
         for file in (*inside, path):
             with suppress(Refused):  # what may not be deleted stays, without content

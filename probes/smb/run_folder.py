@@ -1,10 +1,10 @@
-"""The folder of this run on the share: held open for the whole run, gone however it ends.
+"""The folder of this run on the share: open for the whole run, removed however it ends.
 
 Folder and files are created exclusively and with DELETE_ON_CLOSE (MS-SMB2 2.2.13), so the server
-removes them when the last handle goes: closed by us, or by the server when our connection breaks.
-Somebody who may write to the share can put something else at their names. So no file is written to
-before the handle was shown to be that of the run's own, and a deletion, which a server carries out
-by name, goes to names that have the run's 128 random bits.
+removes them with the last handle: closed by us, or by the server when our connection breaks.
+Somebody who may write to the share can put something else under their names. So no file is written
+to before the handle is proven to be of the run's file, and deletions, which a server carries out by
+name, are limited to names that have the run's 128 random bits.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from probes.system import rtnetlink
 
 NAME = "run-folder"
 LEAST_FILE_BYTES = 16 << 20
-"""Of a file that is worth a copy."""
+"""Size of a file that is worth a copy."""
 LEFT_SECONDS = 3.0
-"""For what killed runs left: then no further removal is begun."""
+"""Time to remove folders of killed runs, after which no further removal begins."""
 GOING_SECONDS, PAUSE_SECONDS = 1.5, 0.05
-"""For the files of a stage that is just ending, as after Ctrl-C."""
+"""Wait for the files of a stage that is just ending, as after Ctrl-C, and the pause in it."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Which run's folder, and by which dialect it is held."""
+    """The run, and the session that keeps its folder open."""
 
     run: Hex
     """Hex id of the run."""
     dialect: Text = ""
-    """"": the best that the server offers."""
+    """Dialect of the session; "": the best that the server offers."""
     outlived: bool = True
     """Whether the server lives on when this run is killed with all that it started."""
     security: Text = ""
-    """As open_session() takes it."""
+    """Argument of open_session()."""
     seconds: Number = journal.LONGEST_SECONDS
-    """How long the run may take: until then other hosts leave its folder alone."""
+    """Longest time of the run, during which other hosts do not remove its folder."""
     seed: Text = ""
     """Seed of the run's payload, hex; empty: no step writes to the source file."""
     pulls_file: bool = False
-    """Whether a file of the user's is pulled, for which a share may be read-only."""
+    """Whether a file of the user's is pulled, for which the share may be read-only."""
 
 
 def joined(folder: str, name: str) -> str:
-    """A path on a share."""
+    """Joins a folder and a name to a path on a share."""
     folder = folder.replace("/", "\\").strip("\\")
     return f"{folder}\\{name}" if folder else name
 
@@ -66,7 +66,7 @@ def joined(folder: str, name: str) -> str:
 def source_of(
     session: Session, peer: Endpoint, size_bytes: int, what: str, past_cache: bool = False
 ) -> Handle:
-    """Opens the run's source file, that long at least, for reading. peer.folder is the run's.
+    """Opens the run's source file, at least that long, for reading. peer.folder is the run's.
 
     past_cache: it is read without the server's cache, if that allows it.
 
@@ -87,7 +87,7 @@ def source_to_fill(session: Session, peer: Endpoint, seed: str) -> Handle:
     """Opens the run's source file for writing.
 
     Raises Refused before anything is written: "replaced" where another file has its name, "space"
-    where it is empty, as one that a full disk took no byte of.
+    where it is empty, because the disk was full.
     """
     session.open_folder(peer.folder)
     handle = session.open_file(joined(peer.folder, source_name(peer.folder)), write=True)
@@ -100,32 +100,32 @@ def source_to_fill(session: Session, peer: Endpoint, seed: str) -> Handle:
 
 
 def replacement_error(peer: Endpoint, path: str, how: str = "replaced by another file") -> Refused:
-    """Returns what ends a run whose file has gone from its name."""
+    """Returns the error for a run whose file is no longer at its path."""
     text = f"//{peer.host}/{peer.share}: {path} was {how} during the run; nothing was written "
     text += "to it; find out who renames files there: this run's own file may be left beside it"
     return Refused("replaced", text)
 
 
 def new_file(session: Session, peer: Endpoint) -> Handle:
-    """Creates a file of a push's own in the run's folder, which is opened in the same way."""
+    """Creates a file for a push in the run's folder, which is opened first as in source_of."""
     session.open_folder(peer.folder)
     return session.create_file(joined(peer.folder, new_name(peer.folder)))
 
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
-    """Creates bottleneck-RUN in peer.folder, with a source file that has the run's mark alone.
+    """Creates bottleneck-RUN in peer.folder, with a source file that has only the run's mark.
 
-    Keeps both open. Removes first what a run left there that was killed with the server. Yields the
-    peer with that folder and with facts: what was agreed (SessionFacts), the server's interfaces
-    (Interface, and reached_from: the address of this host that packets there have; None: no route),
-    free_bytes, total_bytes (None: untold), bin (the recycle bin that deleted files go to), guest.
-    Of a read-only share, where that will do, the peer as it is, with the fact read_only.
-    Raises Refused or Unavailable; Broken where something may be left.
+    Keeps both open. First removes leftovers of runs that were killed with the server. Yields the
+    peer with that folder and with facts: SessionFacts, the server's interfaces (Interface, and
+    reached_from: this host's source address towards it; None: no route), free_bytes, total_bytes
+    (None: unknown), bin (the recycle bin that deleted files go to), guest. For a read-only share,
+    where setting.pulls_file allows it, the unchanged peer with the fact read_only.
+    Raises Refused or Unavailable; Broken where something may remain.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
     with open_session(peer, setting.dialect, setting.security) as session:
-        entry, is_gone = _noted(session, setting, peer, path), False
+        entry, is_gone = _enter_journal(session, setting, peer, path), False
         try:
             if setting.pulls_file and session.may_write() is False:
                 is_gone = True
@@ -133,7 +133,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
                 yield replace(peer, facts={**facts, "read_only": True})
                 return
             root_before = recycle_bin.names(session, "") if setting.seed else None
-            folder = _created(session, peer, path)
+            folder = _create(session, peer, path)
             try:
                 bin_folder = _bin(session, peer, path, root_before) if setting.seed else ""
                 source = session.create_file(joined(path, source_name(path)))
@@ -144,16 +144,16 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             except Refused as refused:
                 session.disconnect()
                 with suppress(Broken):
-                    is_gone = _swept(setting, peer, path, root_before)
+                    is_gone = _sweep(setting, peer, path, root_before)
                     raise
                 raise Refused(refused.kind, f"{refused.text}; {path} may remain there") from None
             session.step_seconds = STEP_SECONDS
-            own = replace(peer, folder=path, facts=facts)
+            run_peer = replace(peer, folder=path, facts=facts)
             try:
-                yield own
+                yield run_peer
             finally:
-                is_gone = _vanished(session, source, folder, own, mark)
-                is_gone = is_gone or _swept(setting, peer, path, root_before)
+                is_gone = _close(session, source, folder, run_peer, mark)
+                is_gone = is_gone or _sweep(setting, peer, path, root_before)
                 if bin_folder:
                     recycle_bin.clear(session, peer.folder, setting.run, root_before)
         finally:
@@ -161,7 +161,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
 
 
 def _facts(session: Session, folder: Handle) -> Details:
-    """Returns what is known of the share and its server."""
+    """Returns the facts of the share and its server."""
     space = session.space(folder)
     return {
         **session.facts.details(),
@@ -176,7 +176,7 @@ def _facts(session: Session, folder: Handle) -> Details:
 
 
 def _is_there(session: Session, path: str) -> bool:
-    """Whether a folder may be there: also where the server does not tell."""
+    """Whether a folder may exist; true where the server does not tell."""
     folder, _, name = path.rpartition("\\")
     try:
         return name in session.names(folder)
@@ -200,7 +200,7 @@ def _bin(session: Session, peer: Endpoint, path: str, root_before: tuple[str, ..
     return next((entry.partition("\\")[0] for entry in paths), "")
 
 
-def _created(session: Session, peer: Endpoint, path: str) -> Handle:
+def _create(session: Session, peer: Endpoint, path: str) -> Handle:
     try:
         return session.create_folder(path)
     except Refused as error:
@@ -223,30 +223,30 @@ def _reached_from(address: str) -> str | None:
         return None
 
 
-def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> journal.Entry:
-    """Removes what killed runs left there, and returns the journal's entry of the folder."""
+def _enter_journal(session: Session, setting: Setting, peer: Endpoint, path: str) -> journal.Entry:
+    """Removes leftovers of killed runs there, and enters the folder into the journal."""
     if not setting.outlived:
         return journal.Entry(None)
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
     until = time.monotonic() + LEFT_SECONDS
-    for facts, left in journal.orphans(journal.SHARE):
+    for facts, leftover in journal.orphans(journal.SHARE):
         if facts["folder"] == place and journal.has_ended(facts) and time.monotonic() < until:
-            # Whatever is wrong with it is no reason to measure nothing: the next one tries again.
+            # An error must not prevent the measurement: the next run tries again.
             with suppress(Refused, Unavailable, Broken):
                 folder, _, name = facts["name"].rpartition("\\")
-                is_gone = _removed(session, facts["name"])
+                is_gone = _remove(session, facts["name"])
                 recycle_bin.clear(session, folder, name.rpartition("-")[2])
-                left.close(is_removed=is_gone)
+                leftover.close(is_removed=is_gone)
     return journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
 
 
-def _removed(session: Session, path: str, seconds: float = 0.0) -> bool:
-    """Removes a folder of a run by its name, tries again for so long; whether it is gone."""
+def _remove(session: Session, path: str, seconds: float = 0.0) -> bool:
+    """Removes a folder of a run by its name, retrying for so long; returns whether it is gone."""
     until = time.monotonic() + seconds
     while True:
         try:
             for name in filter(run_files(path).fullmatch, session.names(path)):
-                with suppress(Refused):  # gone by now, or in use: the folder's removal tells
+                with suppress(Refused):  # removed or in use: the folder's removal shows it
                     session.remove_file(joined(path, name))
             session.remove_folder(path)
             session.close(session.open_folder(path))
@@ -260,16 +260,16 @@ def _removed(session: Session, path: str, seconds: float = 0.0) -> bool:
         time.sleep(PAUSE_SECONDS)
 
 
-def _vanished(session: Session, source: Handle, folder: Handle, own: Endpoint, mark: bytes) -> bool:
-    """Closes both, and looks whether that removed them; own: the run's folder.
+def _close(session: Session, source: Handle, folder: Handle, peer: Endpoint, mark: bytes) -> bool:
+    """Closes both, and returns whether that removed them; peer: with the run's folder.
 
     Raises Refused ("replaced") where the source, by its path, no longer begins with the mark.
     """
     try:
         if mark:
-            _still_own(session, source.path, own, mark)
+            _check_source(session, source.path, peer, mark)
         for handle in (source, folder):
-            with suppress(Refused):  # what the server could not delete is there, and found below
+            with suppress(Refused):  # what the server could not delete is found below
                 session.close(handle)
         session.close(session.open_folder(folder.path))
     except Refused as refused:
@@ -279,22 +279,22 @@ def _vanished(session: Session, source: Handle, folder: Handle, own: Endpoint, m
     return False
 
 
-def _still_own(session: Session, path: str, own: Endpoint, mark: bytes) -> None:
+def _check_source(session: Session, path: str, peer: Endpoint, mark: bytes) -> None:
     """Raises Refused ("replaced") where the run's source is not at its path."""
     try:
         file = session.open_file(path, write=False)
     except Refused as refused:
         if refused.kind == "share":
-            raise replacement_error(own, path, "renamed or deleted") from refused
+            raise replacement_error(peer, path, "renamed or deleted") from refused
         raise
     same = session.has_mark(file, mark)
     session.close(file)
     if not same:
-        raise replacement_error(own, path)
+        raise replacement_error(peer, path)
 
 
-def _swept(setting: Setting, peer: Endpoint, path: str, before: tuple[str, ...] | None) -> bool:
-    """Removes by name what a server that died left of this run, and nothing else; True.
+def _sweep(setting: Setting, peer: Endpoint, path: str, old_root: tuple[str, ...] | None) -> bool:
+    """Removes by name what a crashed server kept of this run, and nothing else; returns True.
 
     Raises Broken where it stays, as with a file of somebody else in it.
     """
@@ -302,8 +302,8 @@ def _swept(setting: Setting, peer: Endpoint, path: str, before: tuple[str, ...] 
     what = f"//{peer.host}/{peer.share}: the folder {path} {remedy}"
     try:
         with open_session(peer, setting.dialect) as session:
-            is_gone = _removed(session, path, GOING_SECONDS)
-            recycle_bin.clear(session, peer.folder, setting.run, before)
+            is_gone = _remove(session, path, GOING_SECONDS)
+            recycle_bin.clear(session, peer.folder, setting.run, old_root)
             if is_gone:
                 return True
     except (Refused, Unavailable) as error:

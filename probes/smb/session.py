@@ -1,4 +1,4 @@
-"""A login on a share as the stages see it, whichever library made it."""
+"""A login on a share as the stages use it, independent of the library."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ NO_ANSWER = "no answer in"
 GUEST = "guest"
 """Name of a user without one."""
 ABANDON_SECONDS = 1.0
-"""For the emptying of files after work that broke off."""
+"""Time to empty files after work that failed."""
 SECURITIES = ("plain", "signed", "encrypted")
-"""plain: neither signed nor encrypted; signed, encrypted: every message, because we say so."""
+"""plain: neither signed nor encrypted; signed, encrypted: every message, as we require it."""
 UNENCRYPTED = "unencrypted"
 """Signed where the server requires that, and never encrypted."""
 
 
 class DialectMissing(Unavailable):
-    """The server does not speak it; no login was tried yet."""
+    """The server does not support the dialect; no login was tried yet."""
 
 
 def security_of(signing: str, encryption: str) -> str:
-    """What open_session() takes for "on", "off" or "" of both; "": as the server requires.
+    """Returns open_session()'s security for "on", "off" or "" of both; "": the server's choice.
 
     Encryption takes the place of signing (MS-SMB2 3.1.4.1), so that signing off is plain.
     """
@@ -70,7 +70,7 @@ class Handle:
     path: str
     id: bytes
     size_bytes: int
-    """When it was opened."""
+    """Size when it was opened."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Session(ABC):
 
     _library: str
     _control_frame_bytes: int
-    """No reply but that to a READ is longer."""
+    """Longest reply other than to a READ."""
     _plain_errors: tuple[type[Exception], ...]
-    """What the library raises where the server's answer made sense."""
+    """The library's errors for a valid answer of the server."""
 
     def __init__(self, peer: Endpoint, security: str) -> None:
         self._peer, self._security = peer, security
@@ -97,48 +97,48 @@ class Session(ABC):
         self._tree: Any = None
         self._handles: list[Handle] = []
         self._created: set[bytes] = set()
-        """Files among them that are emptied before they are closed."""
+        """Ids of those that are emptied before they are closed."""
         self._cut = False
         self.step_seconds = peer.step_seconds or STEP_SECONDS
         """Absolute limit of each step."""
         self.guest = False
         """Whether the server logged this user in as a guest."""
-        before = time.monotonic()
+        began = time.monotonic()
         self._sock = connect(peer)
-        self._connect_seconds = time.monotonic() - before
+        self._connect_seconds = time.monotonic() - began
         self._wire = Wire(self._sock, self._control_frame_bytes, peer.host)
 
     @property
     @abstractmethod
     def facts(self) -> SessionFacts:
-        """What was agreed."""
+        """Negotiated parameters and the server's facts."""
 
     @abstractmethod
     def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
-        """Agrees on dialect and algorithms.
+        """Negotiates dialect and algorithms.
 
-        Raises DialectMissing where the server does not speak it, Unavailable where it lacks what
-        the security needs.
+        Raises DialectMissing where the server does not support the dialect, Unavailable where it
+        lacks what the security needs.
         """
 
     @abstractmethod
     def log_in(self) -> None:
-        """One attempt, then the tree connection; secured as the server requires and as we wish."""
+        """Logs in, in one attempt, and connects the tree, as the server and `security` require."""
 
     @abstractmethod
     def space(self, handle: Handle) -> Space:
-        """Room on the file system that the handle lies on."""
+        """Returns the room on the file system of an open file or folder."""
 
     @abstractmethod
     def interfaces(self) -> tuple[Interface, ...]:
-        """The server's network interfaces; none where it does not tell them."""
+        """Returns the server's network interfaces; none where it does not report them."""
 
     def start(self, dialect: str | None, preferred: tuple[str, ...]) -> Self:
-        """Negotiates and logs in; closed where that fails, see open_session."""
+        """Negotiates and logs in; disconnects where that fails, see open_session."""
         logger = logging.getLogger(self._library)
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-        # what matters comes as an exception
+        # Errors come as exceptions.
         logger.propagate = False
         try:
             self.negotiate(dialect, preferred)
@@ -149,13 +149,13 @@ class Session(ABC):
         return self
 
     def create_folder(self, path: str) -> Handle:
-        """Creates a folder that cannot be renamed over SMB while it is open; closing deletes it."""
+        """Creates a folder that cannot be renamed over SMB while open; closing deletes it."""
         return self._open(
             path, LIST_AND_DELETE, NEW, FOLDER | DELETE_ON_CLOSE, sharing=SHARE_BUT_DELETE
         )
 
     def open_folder(self, path: str) -> Handle:
-        """Opens an existing folder to look at it."""
+        """Opens an existing folder for its attributes."""
         return self._open(path, READ_ALONE, EXISTING, FOLDER, path or "the share")
 
     def remove_folder(self, path: str, sharing: int = SHARE_ALL) -> None:
@@ -164,22 +164,22 @@ class Session(ABC):
         self.close(self._open(path, LIST_AND_DELETE, EXISTING, options, sharing=sharing))
 
     def create_file(self, path: str) -> Handle:
-        """A new file to read and write, shared; it goes when its last handle is closed."""
+        """Creates a file to read and write, shared; closing its last handle deletes it."""
         access = GENERIC_READ | GENERIC_WRITE | DELETE
         file = self._open(path, access, NEW, FILE | DELETE_ON_CLOSE)
         self._created.add(file.id)
         return file
 
     def open_file(self, path: str, write: bool) -> Handle:
-        """An existing file; write: one that this run created."""
+        """Opens an existing file; write: only one that this run created."""
         return self._open(path, GENERIC_READ | (GENERIC_WRITE if write else 0), EXISTING, FILE)
 
     def open_past_cache(self, path: str) -> Handle:
-        """An existing file, for reading alone and without the server's cache, if it allows that."""
+        """Opens an existing file for reading, without the server's cache, if it allows that."""
         return self._open(path, READ_ALONE, EXISTING, FILE | PAST_CACHE)
 
     def remove_file(self, path: str, sharing: int = SHARE_ALL) -> None:
-        """Deletes a file that a run created, and empties it before if it holds a run's payload."""
+        """Deletes a file that a run created, emptied first if it holds a run's payload."""
         access, options = GENERIC_READ | GENERIC_WRITE | DELETE, FILE | DELETE_ON_CLOSE
         try:
             file = self._open(path, access, EXISTING, options, sharing=sharing)
@@ -192,38 +192,38 @@ class Session(ABC):
         self.close(file)
 
     def close(self, handle: Handle) -> None:
-        """Closes it, and so deletes what was created, of which no recycle bin keeps a byte."""
+        """Closes a handle; a created file is emptied first, so that no recycle bin keeps a byte."""
         self._handles.remove(handle)
         if handle.id in self._created:
             self._created.discard(handle.id)
             with self._step(f"empty {handle.path}"), self.pipe(handle) as pipe:
                 pipe.empty(0, handle.id)
-                with suppress(status.ServerSaid):  # as of a share that lets nothing be changed
+                with suppress(status.ServerSaid):  # as on a write-once share
                     pipe.wait()
         with self._step(f"close {handle.path}"):
             self._close(handle)
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """What lies in a folder."""
+        """Lists the names in a folder."""
         with self._step(f"list {folder}"):
             return tuple(name for name in self._names(folder) if name not in (".", ".."))
 
     def largest_file(self, folder: str) -> tuple[int, str]:
-        """Bytes and path of the largest file below a folder, of those that a brief look finds.
+        """Returns bytes and path of the largest file that a brief search below a folder finds.
 
-        (0, ""): there is none, or the dialect's sessions do not tell.
+        (0, ""): there is none, or the dialect's sessions do not support it.
         """
         return 0, ""
 
     def room(self, folder: str) -> Space:
-        """Room on the file system that an existing folder lies on; nothing is changed."""
-        seen = self.open_folder(folder)
-        space = self.space(seen)
-        self.close(seen)
+        """Returns the room on the file system of an existing folder; changes nothing."""
+        handle = self.open_folder(folder)
+        space = self.space(handle)
+        self.close(handle)
         return space
 
     def may_write(self) -> bool | None:
-        """Whether the share lets this user make files, whatever its folders say; None: untold."""
+        """Whether the share itself, apart from its folders, is writable by this user, or None."""
         return None
 
     def write_mark(self, handle: Handle, mark: bytes) -> bool:
@@ -239,24 +239,24 @@ class Session(ABC):
         return True
 
     def has_mark(self, handle: Handle, mark: bytes) -> bool:
-        """Whether an open file, whatever has its name by now, begins with these bytes."""
+        """Whether an open file, independent of its name, begins with these bytes."""
         with self._step(f"read {handle.path}"), self.pipe(handle) as pipe:
             return pipe.begins_with(mark)
 
     @contextmanager
     def pipe(self, handle: Handle) -> Iterator[Pipe]:
-        """The data path on this session; the library rests until it is closed.
+        """Opens the data path on this session; the library pauses until it is closed.
 
         Where the body fails the connection is cut: the server then closes and deletes everything.
         """
-        wire, pipe = self._wire, self._taken(handle)
+        wire, pipe = self._wire, self._take_over(handle)
         pipe.created |= self._created
         wire.frame_limit_bytes = pipe.link.max_read_bytes + FRAME_SPARE_BYTES
         wire.deadline = time.monotonic() + self.step_seconds
         try:
             yield pipe
         except BaseException:
-            # what is under way cannot be called back, and its replies would confuse the library
+            # Replies to the requests in flight would confuse the library.
             self._cut = True
             pipe.abandon(ABANDON_SECONDS)
             raise
@@ -268,7 +268,7 @@ class Session(ABC):
     def disconnect(self) -> None:
         """Closes what is open, logs off and disconnects; never raises."""
         if self._usable():
-            # a server that is gone has closed everything already
+            # Where the connection is broken the server closes everything itself.
             with suppress(Refused):
                 while self._handles:
                     self.close(self._handles[-1])
@@ -286,13 +286,13 @@ class Session(ABC):
         sharing: int = SHARE_ALL,
     ) -> Handle:
         with self._step(f"{'create' if disposition == NEW else 'open'} {name or path}"):
-            handle = self._opened(path, access, disposition, options, sharing)
+            handle = self._create(path, access, disposition, options, sharing)
         self._handles.append(handle)
         return handle
 
     @contextmanager
     def _step(self, what: str, quiet: bool = False) -> Iterator[None]:
-        """Bounds one step with the library and puts its errors in one line; quiet: leaves them."""
+        """Bounds one step with the library; raises its errors as one line, unless quiet."""
         self._wire.deadline = time.monotonic() + self.step_seconds
         self._wire.patient = self.step_seconds > STEP_SECONDS
         try:
@@ -300,7 +300,7 @@ class Session(ABC):
         except (Refused, Unavailable, MemoryError):
             raise
         except Exception as error:
-            # the libraries parse as if nobody lied: any error at all means a bad reply
+            # The libraries do not check replies: any other error means an invalid one.
             if quiet:
                 raise
             code = self._status(error)
@@ -324,7 +324,7 @@ class Session(ABC):
         return self._tree is not None and not self._cut
 
     @abstractmethod
-    def _opened(
+    def _create(
         self, path: str, access: int, disposition: int, options: int, sharing: int
     ) -> Handle: ...
 
@@ -335,8 +335,8 @@ class Session(ABC):
     def _names(self, folder: str) -> list[str]: ...
 
     @abstractmethod
-    def _taken(self, handle: Handle) -> Pipe:
-        """The data path, once the library has let go of the connection."""
+    def _take_over(self, handle: Handle) -> Pipe:
+        """Returns the data path, once the library has released the connection."""
 
     @abstractmethod
     def _give_back(self, link: Any) -> None: ...
@@ -349,19 +349,19 @@ class Session(ABC):
 
     @abstractmethod
     def _status(self, error: Exception) -> int | None:
-        """What the server answered, where that is the error."""
+        """Returns the status that the server answered with, if that is the error."""
 
 
 def refuse_other_shares(peer: Endpoint, kind: str) -> None:
-    """Raises Refused where a share holds no files: kind names what it is, empty for files."""
+    """Raises Refused where a share holds no files; kind: that of the share, empty for files."""
     if kind:
         text = f"//{peer.host}/{peer.share} is a {kind}, not a share of files; name another share"
         raise Refused("usage", f"{text} (smbclient -L lists them)")
 
 
 def login(peer: Endpoint) -> Access:
-    """Who logs in: the user; guest, only where that was allowed; or, without a name and a
-    password, whoever a Kerberos ticket of this host speaks for. Raises Refused."""
+    """Returns the user to log in; guest, only if allowed; or one without name and password, for
+    the principal of this host's Kerberos ticket. Raises Refused."""
     access = peer.access or Access()
     if access.username:
         return access
@@ -374,12 +374,12 @@ def login(peer: Endpoint) -> Access:
 
 
 def refuse_guest(peer: Endpoint, access: Access) -> None:
-    """Raises Refused where the server made a guest of a user with a name.
+    """Raises Refused where the server logged a named user in as a guest.
 
-    Whatever is allowed: each further login would be one more with a wrong password.
+    Even if guests are allowed: each further login would be one more with a wrong password.
     """
-    named = peer.access.username if peer.access else ""
-    if named and named.lower() != GUEST or not access.allow_guest:
-        text = f"{peer.host}: login: the server treated {named or 'this user'} as a guest"
+    username = peer.access.username if peer.access else ""
+    if username and username.lower() != GUEST or not access.allow_guest:
+        text = f"{peer.host}: login: the server treated {username or 'this user'} as a guest"
         remedy = "check user and password, or use --allow-guest without a user"
         raise Refused("login", f"{text}; {remedy}")

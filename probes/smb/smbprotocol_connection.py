@@ -1,13 +1,13 @@
-"""smbprotocol's connection and session, made safe to leave a password and a copy to.
+"""smbprotocol's connection and session, hardened against hostile servers and networks.
 
-The library checks signatures only of replies that claim to have one, believes any frame length,
+The library checks signatures only of replies that claim to have one, accepts any frame length,
 waits without end while a server says PENDING, follows links to other hosts, takes whatever comes
-last for a login, and keeps the socket to itself. Here none of that is so.
+last for a login, and does not release the socket. These classes change all of that.
 
-What nobody can find: in 2.x and 3.0 a man in the middle may clear the flags of a login that neither
-side requires to be signed (the share's own encryption stays); who spoils the answer to SMB2 where
-SMB1 is on makes SMB1 the best that was found. The report says what was used. A dialect that is
-lower than the best of both is found in all of 2.0.2 to 3.1.1.
+Undetectable remain: in 2.x and 3.0 a man in the middle may clear the flags of a login that neither
+side requires to be signed (the share's own encryption stays); one who spoils the answer to SMB2
+where SMB1 is on makes SMB1 the best dialect. The report shows what was used. A downgrade below the
+best common dialect is detected in all of 2.0.2 to 3.1.1.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ from probes.smb.pipe import FOLDER, SHARE_ALL
 from probes.smb.session import STEP_SECONDS
 
 KEEP_ALIVE_SECONDS = 20
-"""An idle session sends an ECHO that often, and notices so that its server went."""
+"""Interval of an idle session's ECHOs, by which a dead server is noticed."""
 LEAST_LIMIT_BYTES = 4096
-"""A server that takes no longer READ or WRITE serves no files."""
+"""Shortest limit of READ and WRITE that a file server may have."""
 LISTING_BYTES = 64 * 1024
-"""Asked for and taken of a folder's entries in one reply; what one credit pays for."""
+"""Most bytes of a folder's entries in one reply: those that one credit pays for."""
 _ENTRY = struct.Struct("<I20xQQQ8xII8xQ")
 """NextEntryOffset, LastWriteTime, ChangeTime, EndOfFile, FileAttributes, FileNameLength, FileId."""
 _FOLDER, _FOLDER_OR_LINK = 0x10, 0x410
 """FILE_ATTRIBUTE_DIRECTORY; it or FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6)."""
 _LATEST = timedelta(days=365 * 8000)
-"""Since FILETIME_EPOCH: a later date is none that a calendar has."""
+"""Latest time since FILETIME_EPOCH that a datetime can hold."""
 _MESSAGES = (b"\xfeSMB", b"\xfdSMB")
 _LEAST_BYTES = 68
-"""Header and the shortest body; of an encrypted message more."""
+"""Shortest message: header and shortest body; an encrypted one has more."""
 
 
 class ParkableTcp(Tcp):  # type: ignore[misc]
-    """The library's transport: guarded frames, a deadline, and a reader that can be parked."""
+    """The library's transport: checked frames, a deadline, and a reader that can be paused."""
 
     def __init__(self, sock: socket.socket, wire: Wire, server: str, port: int) -> None:
         super().__init__(server, port, None)
@@ -71,14 +71,14 @@ class ParkableTcp(Tcp):  # type: ignore[misc]
         self._parked, self._resume = threading.Event(), threading.Event()
 
     def connect(self) -> None:
-        """Nothing to do: it was made from a connected socket."""
+        """Does nothing: the socket is connected already."""
 
     def send(self, header: Any) -> None:
         message = header if isinstance(header, bytes) else header.pack()
         self.wire.send([message])
 
     def recv(self, timeout: float) -> bytes:
-        """One message; b"" at the end of the connection. TimeoutError: nothing for that long."""
+        """Receives a message; b"" at the end of the connection. TimeoutError: none for so long."""
         idle_until = time.monotonic() + timeout
         while self.connected:
             ready = select.select([self._sock, self._wake_read], [], [], 1.0)[0]
@@ -124,7 +124,7 @@ class ParkableTcp(Tcp):  # type: ignore[misc]
 
 
 class _Outstanding(dict[int, Any]):
-    """Requests by message id; a reply to none of them is an error with a text."""
+    """Requests by message id; raises Broken for a reply to none of them."""
 
     def __missing__(self, message_id: int) -> Any:
         raise Broken(f"the server answered message {message_id}, which was not asked")
@@ -142,8 +142,8 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         self.outstanding_requests = _Outstanding()
         self.last_login_reply: Any = None
         """Header of the last SESSION_SETUP reply."""
-        self.told: dict[int, bytes] = {}
-        """Body of the last good reply to each command: the library keeps a part of it only."""
+        self.bodies: dict[int, bytes] = {}
+        """Body of the last good reply to each command: the library keeps only a part of it."""
 
     @property
     def transport(self) -> ParkableTcp:
@@ -151,19 +151,19 @@ class GuardedConnection(Connection):  # type: ignore[misc]
 
     @transport.setter
     def transport(self, theirs: object) -> None:
-        """The library's own transport is never used."""
+        """Ignores the library's own transport."""
 
-    def connect(self, dialect: int | None = None, **more: Any) -> None:
-        """Negotiates. Raises Refused where the server chose what was not offered to it."""
-        super().connect(dialect=dialect, **more)
+    def connect(self, dialect: int | None = None, **keywords: Any) -> None:
+        """Negotiates. Raises Refused where the server chose what was not offered."""
+        super().connect(dialect=dialect, **keywords)
         doubt = ""
         if dialect is None and self.dialect not in self.negotiated_dialects:
             doubt = f"it chose dialect 0x{self.dialect:04x}, which was not offered"
         elif min(self.max_read_size, self.max_write_size) < LEAST_LIMIT_BYTES:
             doubt = f"it takes READs of {self.max_read_size} and WRITEs of {self.max_write_size}"
         elif self.dialect == Dialects.SMB_3_1_1:
-            offered = more.get("preferred_encryption_algos") or range(1, 5)
-            signatures = more.get("preferred_signing_algos") or range(3)
+            offered = keywords.get("preferred_encryption_algos") or range(1, 5)
+            signatures = keywords.get("preferred_signing_algos") or range(3)
             if self.preauth_integrity_hash_id != HashAlgorithms.SHA_512:
                 doubt = "it sent no hash that guards the negotiation"
             elif self.cipher_id and self.cipher_id not in offered:
@@ -181,15 +181,15 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         timeout: float | None = None,
         resolve_symlinks: bool = True,
     ) -> Any:
-        # The transport's deadline ends every wait: the library's own would be moved by the peer,
-        # and is longer than any step.
+        # The transport's deadline ends every wait: the peer could extend the library's own, which
+        # is also longer than any step.
         try:
             reply = super().receive(request, wait=wait, timeout=120.0, resolve_symlinks=False)
         except SMBResponseException as error:
             self._keep(error.header)
             raise
         self._keep(reply)
-        self.told[reply["command"].get_value()] = reply["data"].get_value()
+        self.bodies[reply["command"].get_value()] = reply["data"].get_value()
         return reply
 
     def _keep(self, reply: Any) -> None:
@@ -207,27 +207,27 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         return plain
 
     def _request_of(self, header: Any) -> Any:
-        """The request that a message answers, one on its own for the same command.
+        """Returns the request that a message answers, a single one of the same command.
 
         Raises Broken where it answers none (MS-SMB2 3.2.5.1).
         """
-        asked = self.outstanding_requests[header["message_id"].get_value()].message
+        request = self.outstanding_requests[header["message_id"].get_value()].message
         command = header["command"].get_value()
         if not header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SERVER_TO_REDIR):
             raise Broken("the server sent a message that is no reply")
-        if command != asked["command"].get_value() or header["next_command"].get_value():
-            # verify_signature leaves SESSION_SETUP out: no other reply may pass for one
+        if command != request["command"].get_value() or header["next_command"].get_value():
+            # verify_signature exempts SESSION_SETUP: no other reply may claim to be one.
             raise Broken("the server answered something else than what was asked")
-        return asked
+        return request
 
     def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:
         session = self.session_table.get(session_id)
         command = header["command"].get_value()
         interim = header["status"].get_value() == NtStatus.STATUS_PENDING
         if not force:
-            asked = self._request_of(header)
+            request = self._request_of(header)
         if session is not None and not force and command != Commands.SMB2_SESSION_SETUP:
-            # only replies that came unencrypted get here
+            # Only unencrypted replies get here.
             trees = session.tree_connect_table.values()
             sealed_tree = command != Commands.SMB2_TREE_CONNECT and any(
                 tree.encrypt_data for tree in trees
@@ -235,8 +235,8 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             if session.encrypt_data or sealed_tree:
                 raise Broken("the server answered without the encryption that was agreed")
             signed = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
-            # a signed request is answered signed, in a session that is not signed too (3.3.4.1.1)
-            due = session.signing_required or asked["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
+            # A signed request gets a signed reply, even in an unsigned session (3.3.4.1.1).
+            due = session.signing_required or request["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
             if due and not signed and not interim:
                 raise Broken("a reply came without the signature that this session has to have")
         try:
@@ -244,44 +244,44 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         except SMBException:
             raise Broken("a reply came with a wrong signature: it was altered on its way") from None
         if not force:
-            # Last: a reply that was altered on its way is that before all else.
-            _check_tree(header, asked)
+            # Checked last: an altered reply is to be reported as such.
+            _check_tree(header, request)
 
 
-def _check_tree(header: Any, asked: Any) -> None:
+def _check_tree(header: Any, request: Any) -> None:
     """Raises Broken for a reply of another tree than its request's.
 
-    An asynchronous one has no TreeId, the reply to a TREE_CONNECT a new one, and without a tree it
-    means nothing (MS-SMB2 2.2.1.2).
+    An asynchronous one has no TreeId, the reply to a TREE_CONNECT a new one, and without a tree the
+    TreeId is undefined (MS-SMB2 2.2.1.2).
     """
     is_async = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_ASYNC_COMMAND)
-    tree = asked["tree_id"].get_value()
+    tree = request["tree_id"].get_value()
     if tree and not is_async and header["tree_id"].get_value() != tree:
         raise Broken("the server answered for another share")
 
 
 class _Spnego:
-    """What the library takes of spnego, with NTLM in Python on every system."""
+    """The part of spnego that the library uses, with NTLM in Python on every system."""
 
     exceptions = spnego.exceptions
     NegotiateOptions = spnego.NegotiateOptions
 
     @staticmethod
-    def client(*names: Any, **more: Any) -> Any:
-        """A login's context."""
-        more["options"] |= spnego.NegotiateOptions.use_ntlm
-        return spnego.client(*names, **more)
+    def client(*names: Any, **keywords: Any) -> Any:
+        """Returns the context of a login."""
+        keywords["options"] |= spnego.NegotiateOptions.use_ntlm
+        return spnego.client(*names, **keywords)
 
 
 class GuardedSession(Session):  # type: ignore[misc]
-    """The library's session, which a server has to have agreed to, and in 3.1.1 to prove it."""
+    """The library's session, whose login the server must confirm, and in 3.1.1 prove."""
 
     def connect(self) -> None:
         """Logs in, once.
 
         In 3.1.1 the last reply's signature proves that the server knows the password, and that
-        nothing was altered since the first message (MS-SMB2 3.2.5.3.1). Older servers may leave it
-        out; a signature that is there has to be right.
+        nothing was altered since the first message (MS-SMB2 3.2.5.3.1). In older dialects it may be
+        absent; one that is present has to be right.
         """
         # With a name and a password: Windows' own NTLM (SSPI) would log in by its own rules.
         smbprotocol.session.spnego = _Spnego if self.auth_protocol == "ntlm" else spnego
@@ -298,14 +298,14 @@ class GuardedSession(Session):  # type: ignore[misc]
             self.connection.verify_signature(reply, self.session_id, force=True)
 
 
-def opened(
+def open_path(
     tree: Any, path: str, access: int, disposition: int, options: int, sharing: int = SHARE_ALL
 ) -> Any:
-    """A file or folder on the share, opened or created; the arguments are those of a CREATE."""
-    made = Open(tree, path)
+    """Opens or creates a file or folder on the share; the arguments are those of a CREATE."""
+    file = Open(tree, path)
     attributes = FileAttributes.FILE_ATTRIBUTE_DIRECTORY if options & FOLDER else 0
-    made.create(ImpersonationLevel.Impersonation, access, attributes, sharing, disposition, options)
-    return made
+    file.create(ImpersonationLevel.Impersonation, access, attributes, sharing, disposition, options)
+    return file
 
 
 @dataclass(frozen=True)
@@ -318,58 +318,58 @@ class Entry:
     changed: datetime
     """The later of its last write and its last change, by the server's clock."""
     number: int
-    """The server's own for the file, by whatever path it was met; 0: it has none."""
+    """The server's number of the file, independent of the path; 0: it has none."""
 
     @property
     def is_plain_folder(self) -> bool:
-        """A folder and no link or mount point."""
+        """Whether it is a folder and no link or mount point."""
         return self.attributes & _FOLDER_OR_LINK == _FOLDER
 
     @property
     def is_plain_file(self) -> bool:
-        """A file and no link."""
+        """Whether it is a file and no link."""
         return not self.attributes & _FOLDER_OR_LINK
 
 
-def listed(folder: Any, pattern: str, most: int, until: float = math.inf) -> list[Entry]:
-    """The entries of an open folder, all of them or more than most; closes it. Raises Broken.
+def list_folder(folder: Any, pattern: str, limit: int, until: float = math.inf) -> list[Entry]:
+    """Lists an open folder, all of it or more than limit entries, and closes it. Raises Broken.
 
-    until: no further entries are asked for then, by the monotonic clock.
+    until: by the monotonic clock; after it no further entries are requested.
 
-    Each QUERY_DIRECTORY (MS-SMB2 2.2.33) brings one entry or more, so most + 1 are sent at most.
+    Each QUERY_DIRECTORY (MS-SMB2 2.2.33) brings one entry or more: limit + 1 are sent at most.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     tree, connection = folder.tree_connect, folder.connection
     kind = FileInformationClass.FILE_ID_FULL_DIRECTORY_INFORMATION
     try:
         with contextlib.suppress(NoMoreFiles, NoSuchFile):
-            while len(found) <= most and time.monotonic() < until:
+            while len(entries) <= limit and time.monotonic() < until:
                 query, _ = folder.query_directory(
                     pattern, kind, max_output=LISTING_BYTES, send=False
                 )
                 sent = connection.send(query, tree.session.session_id, tree.tree_connect_id)
                 reply = SMB2QueryDirectoryResponse()
                 reply.unpack(connection.receive(sent)["data"].get_value())
-                found += _entries(reply["buffer"].get_value())
+                entries += _entries(reply["buffer"].get_value())
     finally:
         folder.close()
-    return found
+    return entries
 
 
 def _entries(listing: bytes) -> Iterator[Entry]:
     """Parses FileIdFullDirectoryInformation (MS-FSCC 2.4.18); entries have to follow each other."""
     if len(listing) > LISTING_BYTES:
         raise Broken(f"the server sent a listing of {len(listing)} bytes, at most {LISTING_BYTES}")
-    at, following = 0, 1
+    offset, following = 0, 1
     while following:
-        if at + _ENTRY.size > len(listing):
+        if offset + _ENTRY.size > len(listing):
             raise Broken("the server sent a listing that is cut off")
-        told = _ENTRY.unpack_from(listing, at)
-        following, written, changed, size, attributes, name_bytes, number = told
-        name_at = at + _ENTRY.size
+        fields = _ENTRY.unpack_from(listing, offset)
+        following, written, changed, size, attributes, name_bytes, number = fields
+        name_at = offset + _ENTRY.size
         if name_at + name_bytes > len(listing) or 0 < following < _ENTRY.size + name_bytes:
             raise Broken("the server sent a listing whose entries overlap")
         name = listing[name_at : name_at + name_bytes].decode("utf-16-le", "replace")
         since = min(timedelta(microseconds=max(written, changed) // 10), _LATEST)
         yield Entry(name, attributes, size, FILETIME_EPOCH + since, number)
-        at += following
+        offset += following

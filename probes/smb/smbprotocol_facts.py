@@ -1,6 +1,6 @@
-"""What was agreed in a session of the smbprotocol library, and what else its server can be asked.
+"""Facts of a session of the smbprotocol library, and further queries to its server.
 
-Runs between the library's own steps: the callers bound each question and catch its errors.
+Runs between the library's own steps: the callers bound each query and catch its errors.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _HEADER_BYTES = 64
 _NO_FILE = b"\xff" * 16
 
 
-def numbers(known: dict[int, str], preferred: tuple[str, ...]) -> list[int] | None:
-    """The library's numbers of those names that are known; None: the library's own choice."""
-    return [number for name in preferred for number, n in known.items() if n == name] or None
+def numbers(table: dict[int, str], preferred: tuple[str, ...]) -> list[int] | None:
+    """Returns the library's numbers of the names in a table; None: the library's own choice."""
+    return [number for name in preferred for number, n in table.items() if n == name] or None
 
 
 _FILE_ADD_FILE = 0x2
@@ -57,24 +57,24 @@ class Agreement:
 
     @property
     def dialect(self) -> str:
-        """One of facts.NUMBERS."""
+        """Name of the dialect, one of facts.NUMBERS."""
         return next(name for name, n in facts.NUMBERS.items() if n == self.connection.dialect)
 
     @property
     def server_requires_signing(self) -> bool:
-        """Whether its NEGOTIATE reply says so."""
+        """Whether the server requires signing, by its NEGOTIATE reply."""
         mode = self.connection.server_security_mode
         return bool(mode & SecurityMode.SMB2_NEGOTIATE_SIGNING_REQUIRED)
 
     @property
     def may_write(self) -> bool:
         """Whether the share lets this user add files (MaximalAccess, MS-SMB2 2.2.10)."""
-        (most,) = struct.unpack_from("<I", self.connection.told[Commands.SMB2_TREE_CONNECT], 12)
-        return bool(most & _FILE_ADD_FILE)
+        (rights,) = struct.unpack_from("<I", self.connection.bodies[Commands.SMB2_TREE_CONNECT], 12)
+        return bool(rights & _FILE_ADD_FILE)
 
     @property
     def encryption(self) -> str | None:
-        """The cipher of every message on the tree; None: they are not encrypted."""
+        """Cipher of every message on the tree; None: they are not encrypted."""
         if not (self.session.encrypt_data or self.tree.encrypt_data):
             return None
         if self.connection.dialect < Dialects.SMB_3_1_1:
@@ -83,7 +83,7 @@ class Agreement:
 
     @property
     def signing(self) -> str | None:
-        """The algorithm that signs every message; None: they are not signed, or encrypted."""
+        """Algorithm that signs every message; None: they are not signed, or encrypted."""
         if self.encryption or not self.session.signing_required:
             return None
         number, agreed = self.connection.dialect, self.connection.signing_algorithm_id
@@ -92,7 +92,7 @@ class Agreement:
         return "aes-cmac" if number >= Dialects.SMB_3_0_0 else "hmac-sha256"
 
     def facts(self, security: str, connect_seconds: float) -> SessionFacts:
-        """Everything that was agreed; security is what we asked for."""
+        """Returns the negotiated parameters; security: the one requested by this client."""
         connection = self.connection
         window = connection.sequence_window
         mode = connection.server_security_mode
@@ -116,38 +116,38 @@ class Agreement:
             max_write_bytes=connection.max_write_size,
             credits=window["high"] - window["low"],
             server_guid=str(connection.server_guid),
-            server_time=facts.negotiated(connection.told[Commands.SMB2_NEGOTIATE]),
+            server_time=facts.read_clock(connection.bodies[Commands.SMB2_NEGOTIATE]),
             capabilities=self.capabilities,
             connect_seconds=connect_seconds,
         )
 
     def interfaces(self) -> tuple[Interface, ...]:
-        """The server's network interfaces; none where it does not tell (MS-SMB2 3.2.4.20.10)."""
+        """Queries the server's network interfaces, if it reports them (MS-SMB2 3.2.4.20.10)."""
         if not self.connection.supports_multi_channel:
             return ()
         return facts.interfaces(self._ask(facts.QUERY_NETWORK_INTERFACE_INFO))
 
     def refuse_link(self, peer: Endpoint, path: str) -> None:
-        """Raises Refused where the server says to which share a path leads that is a DFS link.
+        """Raises Refused where a path is a DFS link and the server reports its target.
 
         The tree may be that of IPC$, and not connected yet. No other host is asked.
         """
-        asked = rf"\{peer.host}\{peer.share}\{path}".rstrip("\\")
+        unc_path = rf"\{peer.host}\{peer.share}\{path}".rstrip("\\")
         link = target = ""
         with suppress(SMBException, Broken, OSError):
             if self.tree.tree_connect_id is None:
                 self.tree.connect(require_secure_negotiate=False)
-            request = struct.pack("<H", 4) + f"{asked}\0".encode("utf-16-le")
-            link, target = facts.referral(self._ask(facts.DFS_GET_REFERRALS, request), asked)
+            request = struct.pack("<H", 4) + f"{unc_path}\0".encode("utf-16-le")
+            link, target = facts.referral(self._ask(facts.DFS_GET_REFERRALS, request), unc_path)
         if target and target.lower() != link.lower():
-            # The folder that the user named may lie below the link.
+            # The user's folder may be below the link.
             folder = f"//{peer.host}/{peer.share}/{peer.folder}/".replace("\\", "/")
-            named = f"{target}/{folder.partition(f'{link}/')[2]}".rstrip("/")
-            command = f"bottleneck diagnose {shlex.quote(named)}"
+            location = f"{target}/{folder.partition(f'{link}/')[2]}".rstrip("/")
+            command = f"bottleneck diagnose {shlex.quote(location)}"
             raise Refused("share", f"{link} is a DFS link to {target}: use {command}")
 
     def _ask(self, code: int, data: bytes = b"") -> bytes:
-        """Output of an FSCTL without a file; empty: refused, or a reply that is too short."""
+        """Returns the output of an FSCTL without a file; empty: refused, or too short a reply."""
         request = SMB2IOCTLRequest()
         request["ctl_code"] = code
         request["file_id"] = _NO_FILE
@@ -168,7 +168,7 @@ class Agreement:
     def _encryption_required_by(self) -> str | None:
         if self.encryption is None:
             return None
-        (flags,) = struct.unpack_from("<H", self.connection.told[Commands.SMB2_SESSION_SETUP], 2)
+        (flags,) = struct.unpack_from("<H", self.connection.bodies[Commands.SMB2_SESSION_SETUP], 2)
         if flags & facts.SESSION_ENCRYPT_DATA:
             return "server"
         return "share" if self.tree.encrypt_data else "client"
@@ -176,8 +176,8 @@ class Agreement:
     @property
     def capabilities(self) -> tuple[str, ...]:
         """Names of facts.CAPABILITIES that the server has."""
-        told = facts.names(self.connection.server_capabilities.get_value(), facts.CAPABILITIES)
-        # 3.1.1 agrees on encryption by a negotiate context and leaves the bit alone
-        if self.connection.supports_encryption and "encryption" not in told:
-            told += ("encryption",)
-        return told
+        names = facts.names(self.connection.server_capabilities.get_value(), facts.CAPABILITIES)
+        # 3.1.1 negotiates encryption by a context and does not set the bit.
+        if self.connection.supports_encryption and "encryption" not in names:
+            names += ("encryption",)
+        return names

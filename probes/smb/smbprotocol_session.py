@@ -1,7 +1,7 @@
 """Sessions of SMB 2.0.2 to 3.1.1 by the smbprotocol library: everything but READ and WRITE.
 
-The library logs in, opens and closes; for the copy itself its reader thread is parked and the
-socket handed to probes.smb.pipe2.
+The library logs in, opens and closes; for the copy itself its reader thread is paused and the
+socket passed to probes.smb.pipe2.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from probes.smb.smbprotocol_connection import (
     GuardedConnection,
     GuardedSession,
     ParkableTcp,
-    listed,
-    opened,
+    list_folder,
+    open_path,
 )
 from probes.smb.smbprotocol_facts import ENCRYPTION, SIGNING, Agreement, numbers
 from probes.smb.transfer import parse_room, room_question
@@ -50,21 +50,21 @@ HARMLESS_CAPABILITIES = (
     | Capabilities.SMB2_GLOBAL_CAP_PERSISTENT_HANDLES
     | Capabilities.SMB2_GLOBAL_CAP_DIRECTORY_LEASING
 )
-"""A server tells these only to a client that has them too; they oblige us to nothing."""
+"""Capabilities that a server reports only to a client with the same; they require nothing."""
 
 
 BREATH_SECONDS = 0.2
 LOOK_SECONDS = 2.0
-"""For the largest file of a share."""
+"""Time to search the largest file of a share."""
 MOST_ENTRIES = 20_000
-"""Of one folder."""
+"""Entries of one folder."""
 FILE_LIST_DIRECTORY = 1
 OTHER_SHARES = {2: "named pipe", 3: "printer"}
-"""By the ShareType of a TREE_CONNECT reply (MS-SMB2 2.2.10)."""
+"""Kind of share by the ShareType of a TREE_CONNECT reply (MS-SMB2 2.2.10)."""
 
 
 class Smb2Session(Session):
-    """A Session of SMB2 or SMB3; dialects are those of NUMBERS, None the best that is offered."""
+    """A Session of SMB2 or SMB3; dialects are those of NUMBERS, None: the best one offered."""
 
     _library = "smbprotocol"
     _control_frame_bytes = 1024 * 1024
@@ -81,8 +81,8 @@ class Smb2Session(Session):
 
     def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
         number = NUMBERS[dialect] if dialect else None
-        wanted = f"SMB {dialect}" if dialect else "SMB 2 or 3"
-        refusal = DialectMissing(f"{self._where} does not offer {wanted}")
+        name = f"SMB {dialect}" if dialect else "SMB 2 or 3"
+        refusal = DialectMissing(f"{self._where} does not offer {name}")
         sent = self._connection.client_security_mode
         self._connection.client_capabilities |= HARMLESS_CAPABILITIES
         try:
@@ -99,12 +99,12 @@ class Smb2Session(Session):
         except Broken as error:
             raise DialectMissing(f"{refusal}: {error}") from error
         except Exception as error:
-            # whatever came, it was no answer to this question
+            # Any other answer is none to a NEGOTIATE.
             raise refusal from error
         if number is not None and self._connection.dialect != number:
             raise refusal
-        # the library notes down the server's wish as our own, and 3.0's check of the negotiation
-        # then tells the server something else than what we had sent
+        # The library stores the server's mode as our own, and 3.0's check of the negotiation would
+        # then send the server another mode than we sent first.
         self._connection.client_security_mode = sent
         if self._security == "encrypted" and not self._connection.supports_encryption:
             spoken = self._agreed.dialect
@@ -130,7 +130,7 @@ class Smb2Session(Session):
             raise Unavailable(f"{self._where} requires encryption{instead}")
 
     def _session_of(self, access: Access, encrypted: bool) -> GuardedSession:
-        """The library's, before its login: by name and password, or by a Kerberos ticket."""
+        """Creates the library's session, for a login by password or by a Kerberos ticket."""
         user = f"{access.domain}\\{access.username}" if access.domain else access.username
         return GuardedSession(
             self._connection,
@@ -141,7 +141,7 @@ class Smb2Session(Session):
         )
 
     def _authenticate(self, session: GuardedSession, access: Access) -> None:
-        """Errors: Refused and Unavailable, with what to do about a ticket or a guest."""
+        """Logs in. Raises Refused and Unavailable, with a remedy for a ticket or a guest."""
         try:
             session.connect()
         except SMBResponseException:
@@ -175,11 +175,11 @@ class Smb2Session(Session):
         number = self._connection.dialect
         with self._step(f"share {share}"):
             required = session.signing_required
-            # 3.1.1 wants this one request signed in any case (MS-SMB2 3.2.4.1.1); in 3.0 too its
-            # reply says whether the share is encrypted, which nobody may take away
+            # 3.1.1 requires this one request to be signed (MS-SMB2 3.2.4.1.1); in 3.0 as well its
+            # reply says whether the share is encrypted, which must not be altered.
             if number >= Dialects.SMB_3_0_0 and not guest and not session.encrypt_data:
                 session.signing_required = True
-            # below 3.1.1 a downgrade is found by asking again under a signature
+            # Below 3.1.1 a downgrade is detected by a second, signed query.
             choice = number >= Dialects.SMB_3_0_0 or len(self._connection.negotiated_dialects) > 1
             try:
                 _connect(tree, choice and not guest)
@@ -190,7 +190,7 @@ class Smb2Session(Session):
                 raise
             finally:
                 session.signing_required = required
-        kind = self._connection.told[Commands.SMB2_TREE_CONNECT][2]
+        kind = self._connection.bodies[Commands.SMB2_TREE_CONNECT][2]
         refuse_other_shares(self._peer, OTHER_SHARES.get(kind, ""))
         return tree
 
@@ -210,40 +210,40 @@ class Smb2Session(Session):
         with self._step("interfaces"):
             return self._agreed.interfaces()
 
-    def _opened(
+    def _create(
         self, path: str, access: int, disposition: int, options: int, sharing: int
     ) -> Handle:
         try:
-            made = opened(self._tree, path, access, disposition, options, sharing)
+            file = open_path(self._tree, path, access, disposition, options, sharing)
         except SMBResponseException as error:
             if error.status in status.ELSEWHERE:
                 self._agreed.refuse_link(self._peer, path)
             raise
-        self._files[made.file_id] = made
-        return Handle(path, made.file_id, made.end_of_file)
+        self._files[file.file_id] = file
+        return Handle(path, file.file_id, file.end_of_file)
 
     def _close(self, handle: Handle) -> None:
         self._files.pop(handle.id).close()
 
     def _names(self, folder: str) -> list[str]:
-        made = opened(self._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER)
-        return [entry.name for entry in listed(made, "*", MOST_ENTRIES)]
+        handle = open_path(self._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER)
+        return [entry.name for entry in list_folder(handle, "*", MOST_ENTRIES)]
 
     def largest_file(self, folder: str) -> tuple[int, str]:
         until = time.monotonic() + LOOK_SECONDS
-        largest, left = (0, ""), [""]
-        while left and time.monotonic() < until:
-            place = left.pop(0)
+        largest, pending = (0, ""), [""]
+        while pending and time.monotonic() < until:
+            place = pending.pop(0)
             path = "\\".join(filter(None, (folder, place.replace("/", "\\"))))
             with suppress(Refused), self._step(f"list {path}"):
-                made = opened(self._tree, path, FILE_LIST_DIRECTORY, EXISTING, FOLDER)
-                found = listed(made, "*", MOST_ENTRIES, until)
-                names = [(each, f"{place}/{each.name}".lstrip("/")) for each in found]
-                left += [n for e, n in names if e.is_plain_folder and e.name not in (".", "..")]
+                handle = open_path(self._tree, path, FILE_LIST_DIRECTORY, EXISTING, FOLDER)
+                entries = list_folder(handle, "*", MOST_ENTRIES, until)
+                names = [(each, f"{place}/{each.name}".lstrip("/")) for each in entries]
+                pending += [n for e, n in names if e.is_plain_folder and e.name not in (".", "..")]
                 largest = max((largest, *((e.size_bytes, n) for e, n in names if e.is_plain_file)))
         return largest
 
-    def _taken(self, handle: Handle) -> Pipe:
+    def _take_over(self, handle: Handle) -> Pipe:
         connection = self._connection
         self._settle_echoes()
         self._transport.park()
@@ -289,7 +289,7 @@ class Smb2Session(Session):
         return error.status if isinstance(error, SMBResponseException) else None
 
     def _settle_echoes(self) -> None:
-        """Waits for a keep-alive ECHO that is under way; its reply belongs to the library."""
+        """Waits for a keep-alive ECHO in flight, whose reply is for the library."""
         until = time.monotonic() + STEP_SECONDS
         while self._connection.outstanding_requests:
             if time.monotonic() > until:
@@ -309,15 +309,15 @@ class Smb2Session(Session):
 
 
 def _last_reason(error: Exception) -> str:
-    """What GSSAPI says last and most precisely, in one line."""
+    """Returns GSSAPI's last and most precise message, in one line."""
     text = " ".join(str(error).split()).partition(", Context:")[0]
     return text.rpartition("Minor")[2].strip(" (0123456789):.") or text
 
 
 def _connect(tree: Any, checked: bool) -> None:
-    """Opens the share; once more where the server is short of memory at that moment.
+    """Connects the tree; tries once more where the server is short of memory at that moment.
 
-    No password is sent by it, so that a second attempt locks nobody out.
+    It sends no password, so that a second attempt locks nobody out.
     """
     try:
         tree.connect(require_secure_negotiate=checked)
@@ -329,23 +329,23 @@ def _connect(tree: Any, checked: bool) -> None:
 
 
 SESSION_FLAG_BINDING = 0x01
-"""Of a SESSION_SETUP request (MS-SMB2 2.2.5)."""
+"""Flag of a SESSION_SETUP request (MS-SMB2 2.2.5)."""
 
 
 class _BindingConnection(GuardedConnection):
-    """A connection whose login joins a session that is there."""
+    """A connection whose login joins an existing session."""
 
-    def send(self, message: Any, *arguments: Any, **more: Any) -> Any:
+    def send(self, message: Any, *arguments: Any, **keywords: Any) -> Any:
         if isinstance(message, SMB2SessionSetupRequest):
             message["flags"] = SESSION_FLAG_BINDING
-        return super().send(message, *arguments, **more)
+        return super().send(message, *arguments, **keywords)
 
 
 class Channel(Smb2Session):
-    """One more connection of a session: its pipe carries the files that the session opened.
+    """One more connection of a session; its pipe works on files that the session opened.
 
     Source: MS-SMB2 3.2.4.2.3.1 (establishing an additional channel), 3.2.5.3.3 (the reply to
-    binding), 3.3.5.5.2 (what a server asks of it).
+    binding), 3.3.5.5.2 (a server's requirements).
     """
 
     def __init__(self, first: Smb2Session, peer: Endpoint) -> None:
@@ -357,13 +357,13 @@ class Channel(Smb2Session):
         self._first = first
 
     def log_in(self) -> None:
-        """Joins the first one's session, signed with its key; the same user logs in once more.
+        """Joins the first connection's session, signed with its key; logs the user in again.
 
-        Raises Unavailable where the server lets no further connection join.
+        Raises Unavailable where the server allows no further connection.
         """
         first = self._first._session
         joined = self._session_of(login(self._peer), encrypted=False)
-        # The request is signed as the session's own, whatever else of the session is not.
+        # The request is signed with the session's key, even where the session is unsigned.
         as_first = copy.copy(first)
         as_first.signing_required, as_first.encrypt_data = True, False
         joined.session_id = first.session_id
@@ -378,17 +378,17 @@ class Channel(Smb2Session):
         joined.encryption_key = first.encryption_key
         joined.decryption_key = first.decryption_key
         joined.tree_connect_table = first.tree_connect_table
-        # The share was opened by the first connection alone.
-        self._connection.told = {**self._first._connection.told, **self._connection.told}
+        # Only the first connection has the reply to TREE_CONNECT.
+        self._connection.bodies = {**self._first._connection.bodies, **self._connection.bodies}
         self._session, self._tree = joined, self._first._tree
         self._agreed = Agreement(self._connection, joined, self._tree)
 
     def _log_off(self) -> None:
-        """Nothing: the first connection ends the session."""
+        """Does nothing: the first connection ends the session."""
 
 
-def further(first: Smb2Session, peer: Endpoint) -> Channel:
-    """One more channel of a session. Raises Refused, and Unavailable where there can be none."""
+def open_channel(first: Smb2Session, peer: Endpoint) -> Channel:
+    """Opens one more channel of a session. Raises Refused; Unavailable where none is possible."""
     connection = first._connection
     if connection.dialect < Dialects.SMB_3_0_0 or not connection.supports_multi_channel:
         raise Unavailable(f"{peer.host} offers one connection per session")

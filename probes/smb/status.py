@@ -1,4 +1,4 @@
-"""What a server's refusals mean for the person who runs a copy (MS-ERREF 2.3)."""
+"""Explains a server's error statuses to the user, with remedies (MS-ERREF 2.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUCCESS = 0
 PENDING = 0x00000103
 ACCESS_DENIED, NAME_NOT_FOUND = 0xC0000022, 0xC0000034
 ELSEWHERE = (0xC0000257, 0xC00000CC)
-"""PATH_NOT_COVERED, and BAD_NETWORK_NAME, which Samba answers for a share that is a DFS link."""
+"""PATH_NOT_COVERED, and BAD_NETWORK_NAME, Samba's reply for a share that is a DFS link."""
 NO_ROOM = (0xC000007F, 0xC0000044, 0xC0000802)
 """DISK_FULL, QUOTA_EXCEEDED, DISK_QUOTA_EXCEEDED."""
 
@@ -85,7 +85,7 @@ unreachable: try another dialect
 
 
 def _meanings(table: str) -> Iterator[tuple[int, tuple[str, str, str, str]]]:
-    """Each status with its name, kind, meaning and remedy."""
+    """Yields each status with its name, kind, meaning and remedy."""
     kind = remedy = ""
     for line in table.strip().split("\n"):
         if line.startswith(" "):
@@ -99,34 +99,34 @@ _MEANINGS = dict(_meanings(_TABLE))
 
 
 class ServerSaid(Broken):
-    """A request in the middle of a copy was answered with an error."""
+    """The server answered a request of a copy with an error status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
         self.status = status
 
 
-def said(what: str, status: int) -> ServerSaid:
-    """The error of a request that was answered with status."""
-    return ServerSaid(f"{what} was answered with {named(status)}", status)
+def error_of(what: str, status: int) -> ServerSaid:
+    """Returns the error for a request that was answered with status."""
+    return ServerSaid(f"{what} was answered with {describe(status)}", status)
 
 
-def named(status: int) -> str:
-    """A status in words: what it means, its name and number."""
-    known = _MEANINGS.get(status)
-    if known is None:
+def describe(status: int) -> str:
+    """Returns a status in words: its name and meaning, or its number."""
+    entry = _MEANINGS.get(status)
+    if entry is None:
         return f"status 0x{status:08x}"
-    return f"{known[0]}: {known[2]}"
+    return f"{entry[0]}: {entry[2]}"
 
 
 def refusal(host: str, step: str, status: int) -> Refused:
-    """The Refused of a step that the server answered with status; login steps never retry."""
-    known = _MEANINGS.get(status)
-    if known is None:
-        # An account's lockout may count it.
+    """Returns the Refused for a step that the server answered with status."""
+    entry = _MEANINGS.get(status)
+    if entry is None:
+        # It may count as a failed login, towards a lockout.
         kind = "login" if step == "login" else "unreachable"
         return Refused(kind, f"{host}: {step}: refused with status 0x{status:08x}")
-    name, kind, meaning, remedy = known
+    name, kind, meaning, remedy = entry
     verb = step.partition(" ")[0]
     if status == ACCESS_DENIED and verb in ("login", "share"):
         remedy = "the server may require encryption (SMB 3), or deny this user or host access"
@@ -135,7 +135,7 @@ def refusal(host: str, step: str, status: int) -> Refused:
         meaning = "the share takes no more connections, or the server is short of memory"
         remedy = "a run needs two at once: raise `max connections`, or close others"
     elif status == NAME_NOT_FOUND and verb == "create":
-        # A folder that is not there would be OBJECT_PATH_NOT_FOUND.
+        # A missing folder would be OBJECT_PATH_NOT_FOUND.
         kind, meaning = "permission", "the server allows no file or folder of this name"
         remedy = "look for `veto files` in its configuration, or use another share"
     return Refused(kind, f"{host}: {step}: {meaning} ({name}); {remedy}")
@@ -143,9 +143,9 @@ def refusal(host: str, step: str, status: int) -> Refused:
 
 @contextmanager
 def error_context(what: Callable[[], str], peer: Endpoint, limit: str = "") -> Iterator[None]:
-    """Names host, share and what was under way in a Broken of the body; limit: what Late adds.
+    """Adds host, share and `what` to a Broken of the body; limit: text that is added to a Late.
 
-    Raises Refused instead where the share has no room: that is the user's to mend.
+    Raises Refused instead where the share has no room, which the user can mend.
     """
     try:
         yield

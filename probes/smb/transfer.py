@@ -1,6 +1,6 @@
-"""Through a pipe: one file, in a window of requests that is kept full, or a steady load.
+"""Moves one file through a pipe, with a window of requests that is kept full, or a steady load.
 
-The load keeps a chosen number of requests in flight, over and over a region of one open file.
+The load keeps a fixed number of requests in flight, repeatedly over a region of one open file.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, Reply
 
 FLUSH_BYTES = 16 * 1024 * 1024
 SHORT_FLUSH_BYTES = 4 * 1024 * 1024
-"""For a server that does nothing else while it flushes (Samba over SMB1): less than the requests
-in flight, so that the link does not run dry meanwhile."""
+"""Bytes between FLUSHes to a server that does nothing else while it flushes (Samba over SMB1): less
+than those in flight, so that the link does not idle meanwhile."""
 
 FIRST_REQUESTS = 4
-"""READs or WRITEs in flight at first; each reply allows one more."""
+"""READs or WRITEs in flight at the start; each reply allows one more."""
 
 Sink = Callable[[int, memoryview], None]
-"""Takes what arrived for an offset; the buffer is reused after it returns."""
+"""Function that takes the bytes at an offset; the buffer is reused after it returns."""
 Source = Callable[[int, int], memoryview]
-"""From offset and size to the bytes; the buffer is free again after they were sent."""
+"""Function from offset and size to the bytes; the buffer is reused after they were sent."""
 
 
 FILESYSTEM, FULL_SIZE = 2, 7
@@ -41,33 +41,32 @@ _SIZES = struct.Struct("<QQQII")
 
 
 class ShareRoom:
-    """What a push asks about its file's file system, after each free_space.LOOK_BYTES.
+    """Queries the free space of a push's file system, after each free_space.LOOK_BYTES.
 
-    The question goes along with its WRITEs (SMB2 and SMB3).
+    The query is sent among the WRITEs (SMB2 and SMB3).
     """
 
     def __init__(self, pipe: Pipe, file_id: bytes, name: str) -> None:
-        """file_id: of the open file; name: of the share, for the message."""
+        """file_id: that of the open file; name: that of the share, for the message."""
         self._pipe, self._file_id = pipe, file_id
         self._watch = free_space.Watch(name)
 
     def ask(self) -> None:
-        """Sends the question; its reply has the verb "space"."""
+        """Sends the query; its reply has the verb "space"."""
         self._pipe.ask("space", 0, room_question(self._file_id))
 
     def take(self, body: bytes) -> None:
-        """Refused ("space") where the reply says that the reserve is touched; Broken: garbled."""
+        """Raises Refused ("space") where the reserve is touched, Broken for a garbled reply."""
         self._watch.look(*parse_room(body))
 
 
 def room_question(file_id: bytes) -> bytes:
-    """Body of a QUERY_INFO for the sizes of an open file's file system."""
+    """Builds the body of a QUERY_INFO for the sizes of an open file's file system."""
     return _REQUEST.pack(41, FILESYSTEM, FULL_SIZE, _SIZES.size, 0, 0, 0, 0, 0, file_id)
 
 
 def parse_room(body: bytes) -> tuple[int, int]:
-    """Free bytes for this user and all bytes, of all that follows the reply's header; 0 of 0: the
-    server does not tell."""
+    """Returns free bytes for this user and total bytes from a reply's body; 0 of 0: unknown."""
     try:
         _, start, length = _REPLY.unpack_from(body)
         if start < HEADER_BYTES + _REPLY.size or length < _SIZES.size:
@@ -79,26 +78,25 @@ def parse_room(body: bytes) -> tuple[int, int]:
     return free_space.credible_room(free * unit_bytes, total * unit_bytes)
 
 
-def fetched(
+def fetch(
     pipe: Pipe, ranges: Iterator[tuple[int, int]], request_bytes: int, depth: int, sink: Sink
 ) -> Iterator[int]:
-    """Reads ranges, from and to which offset, into sink; yields the bytes that arrived.
+    """Reads ranges (start and end offsets) into sink; yields the bytes that arrived so far.
 
-    One buffer of request_bytes does, whatever the depth: a reply has left for the sink before the
-    next. After a short reply the rest is asked for again, and later requests are no longer than
-    what came.
+    One buffer of request_bytes suffices for any depth: the sink takes a reply before the next
+    arrives. After a short reply the rest is requested again, and later requests are as short.
     """
     # Hot in the processor's cache: a buffer a request costs a fifth more CPU time.
     buffer = memoryview(bytearray(request_bytes))
     flying: dict[int, int] = {}
     to_ask: deque[tuple[int, int]] = deque()
-    longest, moved, answered = request_bytes, 0, 0
+    longest, moved_bytes, answered = request_bytes, 0, 0
     while True:
-        # What is under way when the time is over still comes: a slow disk gets what it serves.
+        # Few at first: requests in flight outlast the time, and a slow disk takes long for them.
         while len(flying) < min(depth, FIRST_REQUESTS + answered):
             if not to_ask:
                 to_ask.extend(islice(ranges, 1))
-            # What is asked for again waits until the first answer is there.
+            # A repeated range waits for the first answer.
             if not to_ask or to_ask[0][0] in flying:
                 break
             offset, end = to_ask[0]
@@ -115,13 +113,13 @@ def fetched(
         pipe.turn_times()
         reply = pipe.wait()
         sink(reply.offset, reply.view)
-        moved += reply.moved_bytes
+        moved_bytes += reply.moved_bytes
         answered += 1
         size = flying.pop(reply.offset)
         if reply.moved_bytes < size:
             to_ask.appendleft((reply.offset + reply.moved_bytes, reply.offset + size))
             longest = min(longest, max(4096, reply.moved_bytes & ~1023))
-        yield moved
+        yield moved_bytes
 
 
 def push(
@@ -135,24 +133,24 @@ def push(
     flushes: Flushes | None = None,
     over: Callable[[], bool] = lambda: False,
 ) -> Iterator[int]:
-    """Writes size_bytes from source to the pipe's file; yields the bytes that were acknowledged.
+    """Writes size_bytes from source to the pipe's file; yields the bytes acknowledged so far.
 
-    After each flush_bytes a FLUSH goes along, one at a time, so that the server writes to its disk
+    After each flush_bytes a FLUSH is sent, one at a time, so that the server writes to its disk
     while it receives. Ends when the last WRITE is acknowledged; finish() makes it durable.
-    room: asked now and then; Refused where somebody else takes it. over: no WRITE is to follow.
+    room: checked repeatedly; Refused where others use it up. over: whether no WRITE is to follow.
     """
-    sent = moved = looked = looking = 0
-    flushes, most = flushes or Flushes(), min(depth, FIRST_REQUESTS)
-    while moved < size_bytes or looking:
+    sent = moved_bytes = looked = looking = 0
+    flushes, window = flushes or Flushes(), min(depth, FIRST_REQUESTS)
+    while moved_bytes < size_bytes or looking:
         size_bytes = sent if 0 < sent < size_bytes and over() else size_bytes
-        while sent < size_bytes and pipe.outstanding - flushes.outstanding - looking < most:
+        while sent < size_bytes and pipe.outstanding - flushes.outstanding - looking < window:
             if room is not None and sent - looked >= free_space.LOOK_BYTES and not looking:
                 if not pipe.affords(1):
                     break
                 room.ask()
                 looked, looking = sent, 1
             if sent - flushes.asked_bytes >= flush_bytes and not flushes.outstanding:
-                # Before the next WRITE: where the window is all in use there is never room else.
+                # Before the next WRITE, which would use up the window.
                 if not pipe.affords(1):
                     break
                 pipe.flush()
@@ -169,15 +167,15 @@ def push(
             looking = 0
             room.take(reply.body)
         else:
-            moved += reply.moved_bytes
-            most = min(depth, most + 1)
-            yield moved
+            moved_bytes += reply.moved_bytes
+            window = min(depth, window + 1)
+            yield moved_bytes
     if flushes.outstanding:
         pipe.counters.flushing_seconds += time.monotonic() - flushes.asked_at
 
 
 def finish(pipe: Pipe) -> None:
-    """Makes durable what was written: a last FLUSH, and waits for every reply that is due."""
+    """Sends a last FLUSH, and waits for every reply."""
     while not pipe.affords(1):
         pipe.wait()
     pipe.flush()
@@ -191,14 +189,14 @@ BLOCK_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Pace:
-    """What a load reached between its first full window and its last reply."""
+    """The payload and time of a load between its first full window and its last reply."""
 
     moved_bytes: int
     seconds: float
 
     @property
     def bytes_per_second(self) -> float:
-        """Exact where replies come in bursts, one a round trip, and where they trickle."""
+        """Rate, exact both where replies come in bursts, one a round trip, and evenly."""
         return self.moved_bytes / self.seconds
 
 
@@ -210,20 +208,20 @@ class Load:
     ) -> None:
         self._pipe, self.verb, self._ring = pipe, verb, ring
         self._region_bytes = region_bytes
-        # One for all depths, hot in the processor's cache: a reply is looked at before the next.
+        # One for all depths, hot in the processor's cache: a reply is compared before the next.
         self._buffer = memoryview(bytearray(0))
         self._replies = 0
         self.written_bytes = 0
-        """How much of the region holds the payload by now, from its start."""
+        """Bytes of the region, from its start, that hold the payload by now."""
         self.intact = True
-        """Nothing that was read and compared so far differed."""
+        """Whether all content compared so far was right."""
 
     def turning(
-        self, request_bytes: int, depth: int, more: Callable[[int], bool]
+        self, request_bytes: int, depth: int, may_send: Callable[[int], bool]
     ) -> Iterator[Reply]:
-        """Keeps depth requests in flight while more(sent so far) says so; yields every reply.
+        """Keeps depth requests in flight while may_send(sent so far); yields every reply.
 
-        A reply's bytes are valid until the next is asked for.
+        A reply's bytes are valid until the generator continues.
         request_bytes x depth must not exceed region_bytes nor IN_FLIGHT_LIMIT_BYTES.
         """
         places = self._region_bytes // request_bytes
@@ -236,10 +234,10 @@ class Load:
         while True:
             while (
                 len(busy) < depth
-                and more(sent)
+                and may_send(sent)
                 and self._pipe.affords(request_bytes) == request_bytes
             ):
-                # a reply that is late keeps its place: none is asked for twice at once
+                # The place of a late reply stays busy: none is requested twice at once.
                 while place * request_bytes in busy:
                     place = (place + 1) % places
                 offset = place * request_bytes
@@ -258,11 +256,11 @@ class Load:
 
         The clock starts with the last reply of the first window. Where replies come in bursts of
         depth, one a round trip, a part of a window would make the rate look too high; where they
-        trickle at the ceiling, the first reply's way would make it look too low.
+        come evenly at the ceiling, the first reply's delay would make it look too low.
         """
         started, goal = 0.0, 2 * depth
 
-        def more(sent: int) -> bool:
+        def may_send(sent: int) -> bool:
             nonlocal goal
             now = time.perf_counter()
             if time.monotonic() > until:
@@ -271,21 +269,21 @@ class Load:
                 goal += depth
             return sent < goal
 
-        moved = replies = 0
+        moved_bytes = replies = 0
         ended = 0.0
-        for reply in self.turning(request_bytes, depth, more):
+        for reply in self.turning(request_bytes, depth, may_send):
             replies += 1
             if replies == depth:
                 started = time.perf_counter()
             elif replies > depth:
-                moved += reply.moved_bytes
+                moved_bytes += reply.moved_bytes
                 ended = time.perf_counter()
         if replies < 2 * depth or ended <= started:
             return None
-        return Pace(moved, ended - started)
+        return Pace(moved_bytes, ended - started)
 
     def read_back(self, blocks: int) -> None:
-        """Compares so many blocks (2 at least), spread over what was written, with the payload.
+        """Compares so many blocks (2 at least), spread over the written region, with the payload.
 
         Nothing may be in flight.
         """

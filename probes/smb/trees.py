@@ -1,8 +1,8 @@
-"""A folder of the user's with all below it: pushed into the run's folder, or pulled from the share.
+"""Copies a folder of the user's with all below it: into the run's folder, or from the share.
 
-Opened for reading alone. No link is followed, and no other file system entered: both are counted,
-as is what cannot be read. What is pushed has names of this run, and is gone again as soon as its
-folder was copied: at each moment the run's folder has as many files as the user's has.
+It is opened for reading only. No link is followed, and no other file system entered: both are
+counted, as are unreadable files. Pushed files have names of this run, and are removed as soon as
+their folder is copied: the run's folder never has more files than the user's.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SAMPLE_SECONDS = 0.1
 GRACE_SECONDS = 5.0
 CLEANING_SECONDS = 20.0
 LIST_SHARE = 0.3
-"""Of the time of a pull, at most: for listing the folder, which is not measured."""
+"""Longest share of a pull's time for listing the folder, which is not measured."""
 MOST_AT_ONCE = 4096
-"""Files of one folder on the share, each of which this run holds open."""
+"""Files of one folder on the share, each of which this run keeps open."""
 
 T = TypeVar("T")
 Timing = Generator[Sample, None, list[Timed]]
@@ -39,48 +39,48 @@ Timing = Generator[Sample, None, list[Timed]]
 
 @dataclass
 class Copy:
-    """A copy of a tree, and how far it came."""
+    """A copy of a tree, and its progress."""
 
     tree: str
     size_bytes: int
-    """At most so much is copied."""
+    """Most bytes to copy."""
     folder: str
-    """Where a pull's bytes go."""
+    """This host's folder for a pull's bytes."""
     seconds: float
     elapsed_seconds: float = 0.0
     moved_bytes: int = 0
-    whole: bool = False
-    """Everything that can be read was copied."""
+    is_complete: bool = False
+    """Whether all readable files were copied."""
     passed: Passed = field(default_factory=Passed)
 
     def details(self) -> Details:
-        """What was copied, and what was not."""
+        """Returns the counts of what was copied, and what was not."""
         return {
             "bytes": self.moved_bytes,
             "seconds": self.elapsed_seconds,
-            "whole": self.whole and not self.passed.cut,
+            "whole": self.is_complete and not self.passed.cut,
             "special_files": self.passed.special,
             "unreadable_files": self.passed.unreadable,
             "first_unreadable": self.passed.first,
         }
 
-    def listed(self, session: Session) -> list[Entry]:
-        """The files of the share's folder. Raises Refused, and Unavailable over SMB1."""
+    def list_files(self, session: Session) -> list[Entry]:
+        """Lists the files of the share's folder. Raises Refused, and Unavailable over SMB1."""
         if not isinstance(session, Smb2Session):
             raise Unavailable("--tree: a folder of the share is listed over SMB 2 or 3 only")
         until = time.monotonic() + LIST_SHARE * self.seconds
         top = "" if self.tree == "." else self.tree
         return [*listing.walk(session, top, until, self.passed)]
 
-    def pushed(self, pipe: Pipe, path: str, peer: Endpoint, asks_room: bool) -> Timing:
-        """From peer.path; path: how the files on the share begin."""
+    def push_files(self, pipe: Pipe, path: str, peer: Endpoint, asks_room: bool) -> Timing:
+        """Pushes the files below peer.path; path: prefix of the files on the share."""
         files = ManyFiles(pipe, path, {"write": fitting(pipe, "write").shape})
         files.share = f"//{peer.host}/{peer.share}" if asks_room else ""
         numbers = iter(range(10**6))
 
         def push(fd: int | None, until: float) -> Timed | None:
             began = time.perf_counter()
-            if fd is None or len(files.kept) >= MOST_AT_ONCE:
+            if fd is None or len(files.handles) >= MOST_AT_ONCE:
                 pipe.limit(time.monotonic() + CLEANING_SECONDS)
                 files.remove()
                 pipe.limit(until + GRACE_SECONDS)
@@ -92,13 +92,13 @@ class Copy:
                 return None
             return files.push(next(numbers), source.size_bytes, source.give, until)
 
-        timed = yield from self._timed(pipe, files, walked(peer.path, self.passed), push)
+        timed = yield from self._timed(pipe, files, walk(peer.path, self.passed), push)
         pipe.limit(time.monotonic() + CLEANING_SECONDS)
         files.remove()
         return timed
 
-    def pulled(self, pipe: Pipe, listed: Iterable[Entry]) -> Timing:
-        """Into a file without a name."""
+    def pull_files(self, pipe: Pipe, entries: Iterable[Entry]) -> Timing:
+        """Pulls files into one file without a name."""
         files = ManyFiles(pipe, "", {"read": fitting(pipe, "read").shape})
         with closing(FolderSink(self.folder)) as sink:
 
@@ -108,15 +108,15 @@ class Copy:
                     return None
                 try:
                     return files.pull(
-                        entry.path, lambda at, view: sink.take(start + at, view), None, until
+                        entry.path, lambda place, view: sink.take(start + place, view), None, until
                     )
                 except status.ServerSaid as error:
                     if pipe.outstanding:
                         raise
-                    self.passed.refused(f"{entry.path}: {status.named(error.status)}")
+                    self.passed.refused(f"{entry.path}: {status.describe(error.status)}")
                     return None
 
-            return (yield from self._timed(pipe, files, listed, pull))
+            return (yield from self._timed(pipe, files, entries, pull))
 
     def _timed(
         self,
@@ -125,9 +125,9 @@ class Copy:
         sources: Iterable[T],
         copy: Callable[[T, float], Timed | None],
     ) -> Timing:
-        """One file after the other until all are copied, or time or room are over."""
+        """Copies one file after the other until all are done, or time or room are used up."""
         timed: list[Timed] = []
-        told, began, until = 0.0, time.perf_counter(), time.monotonic() + self.seconds
+        sampled, began, until = 0.0, time.perf_counter(), time.monotonic() + self.seconds
         pipe.limit(until + GRACE_SECONDS)
         yield Sample(0.0, 0)
         for each in sources:
@@ -135,14 +135,14 @@ class Copy:
             self.elapsed_seconds = time.perf_counter() - began - files.aside_seconds
             if one is not None:
                 self.moved_bytes += one.moved_bytes
-                timed += [one] if one.whole else []
+                timed += [one] if one.is_complete else []
             if files.full or time.monotonic() > until:
                 break
-            if self.elapsed_seconds - told >= SAMPLE_SECONDS:
-                told = self.elapsed_seconds
-                yield Sample(told, self.moved_bytes)
+            if self.elapsed_seconds - sampled >= SAMPLE_SECONDS:
+                sampled = self.elapsed_seconds
+                yield Sample(sampled, self.moved_bytes)
         else:
-            self.whole = True
+            self.is_complete = True
         if not timed:
             why = f" ({self.passed.first})" if self.passed.first else ""
             raise Unavailable(f"--tree {self.tree}: no file was copied{why}")
@@ -156,46 +156,46 @@ class Copy:
 
 
 class _Source:
-    """An open file of the user's as it is pushed; what cannot be read of it by now is zeros."""
+    """An open file of the user's to push; zeros replace what can no longer be read of it."""
 
     def __init__(self, fd: int, passed: Passed) -> None:
         self._fd, self._passed = fd, passed
         self.size_bytes = os.fstat(fd).st_size
 
     def give(self, offset: int, size: int) -> memoryview:
-        """The file's bytes there."""
+        """Returns the file's bytes there."""
         try:
-            found = os.pread(self._fd, size, offset)
+            content = os.pread(self._fd, size, offset)
         except OSError as error:
             self._passed.refused(str(error.strerror))
-            found = b""
-        return memoryview(found.ljust(size, b"\0"))
+            content = b""
+        return memoryview(content.ljust(size, b"\0"))
 
 
-def walked(top: str, passed: Passed) -> Iterator[int | None]:
-    """Each regular file below a folder, opened for reading until the next one; None: after the last
-    one of a folder."""
+def walk(top: str, passed: Passed) -> Iterator[int | None]:
+    """Yields each regular file below a folder, open for reading until the next one; None after the
+    last one of each folder."""
 
     def refused(error: OSError) -> None:
         passed.refused(f"{error.filename}: {error.strerror}")
 
     device = os.stat(top).st_dev  # noqa: PTH116 - any bytes
-    for _, inner, names, at in os.fwalk(top, onerror=refused):
+    for _, inner, names, top_fd in os.fwalk(top, onerror=refused):
 
-        def is_plain(name: str, at: int = at) -> bool:
+        def is_plain(name: str, top_fd: int = top_fd) -> bool:
             try:
-                told = os.stat(name, dir_fd=at, follow_symlinks=False)  # noqa: PTH116 - by descriptor
+                status = os.stat(name, dir_fd=top_fd, follow_symlinks=False)  # noqa: PTH116
             except OSError as error:
                 refused(error)
                 return False
-            kept = stat.S_ISREG(told.st_mode) or stat.S_ISDIR(told.st_mode)
-            passed.special += not kept or told.st_dev != device
-            return kept and told.st_dev == device
+            is_known = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+            passed.special += not is_known or status.st_dev != device
+            return is_known and status.st_dev == device
 
         for name in sorted(filter(is_plain, names)):
             try:
-                # O_NONBLOCK: a FIFO that took the file's place must not hold us
-                fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+                # O_NONBLOCK: a FIFO that replaced the file must not block.
+                fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=top_fd)
             except OSError as error:
                 refused(error)
                 continue

@@ -160,16 +160,16 @@ def _copy_tree(setting: Setting, peer: Endpoint) -> Running:
         what = f"{STAGE.name} {setting.verb} of {setting.tree} failed"
         copy = trees.Copy(setting.tree, setting.size_bytes, setting.folder, setting.seconds)
         with status.error_context(lambda: what, peer):
-            listed = copy.listed(session) if setting.verb == "pull" else None
+            listed = copy.list_files(session) if setting.verb == "pull" else None
             with session.pipe(folder) as pipe:
                 pipe.limit(time.monotonic() + GRACE_SECONDS)
                 rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
                 path = joined(peer.folder, "small")
                 if listed is None:
                     asks_room = setting.dialect != "smb1"
-                    timed = yield from copy.pushed(pipe, path, peer, asks_room)
+                    timed = yield from copy.push_files(pipe, path, peer, asks_room)
                 else:
-                    timed = yield from copy.pulled(pipe, listed)
+                    timed = yield from copy.pull_files(pipe, listed)
         mean = copy.elapsed_seconds / len(timed)
         details = {**_details(timed, rtts), "seconds_per_file": mean, "hash_ok": None}
         return {**details, **copy.details(), **session.facts.used}
@@ -216,11 +216,11 @@ class SmallFiles:
     @property
     def numbers(self) -> list[int]:
         """Numbers of the files on the share."""
-        return list(self._files.kept)
+        return list(self._files.handles)
 
     def make(self, files: int, until: float) -> None:
         """Makes the files from 0 on, many at once, until a moment of time.monotonic()."""
-        handles = self._files.kept
+        handles = self._files.handles
         while len(handles) < files and not self._files.full and time.monotonic() < until:
             self._files.make(range(len(handles), min(files, len(handles) + DEPTH)), self._write)
 
@@ -237,10 +237,10 @@ class SmallFiles:
     def read_back(self) -> None:
         """Reads all files back through their open handles, and compares them."""
         pipe = self._files.pipe
-        for number, handle in self._files.kept.items():
+        for number, handle in self._files.handles.items():
             pipe.turn(handle.id)
             ranges = iter([(0, self._file_bytes)])
-            deque(transfer.fetched(pipe, ranges, *self._files.shapes["read"], self._take), maxlen=0)
+            deque(transfer.fetch(pipe, ranges, *self._files.shapes["read"], self._take), maxlen=0)
             self._look(number)
 
     def _content(self, number: int, offset: int, size: int) -> memoryview:

@@ -186,7 +186,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
                 parts: Iterator[tuple[int, int]] = repeat((0, size_bytes), count)
                 if setting.most_seconds:
                     parts = _until_over(parts, flight.request_bytes, window.length)
-                arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take)
+                arrived = transfer.fetch(pipe, parts, *flight.shape, sink.take)
                 yield from window.samples(pipe, arrived)
                 sink.finish()
                 yield window.close(time.monotonic(), window.moved_bytes)
@@ -273,7 +273,7 @@ def _read_back(pipe: Pipe, size_bytes: int, copy_seconds: float, check: Check) -
     depth = min(CHECK_DEPTH, max(1, likely_bytes // 2 // block_bytes))
     shape = pipe.prepare("read", block_bytes, depth)
     blocks = spread(size_bytes, shape[0], seconds)
-    deque(transfer.fetched(pipe, blocks, *shape, check.take), maxlen=0)
+    deque(transfer.fetch(pipe, blocks, *shape, check.take), maxlen=0)
 
 
 def _check_details(check: Check) -> Details:

@@ -144,11 +144,11 @@ class _Group:
 
         Raises Unavailable where not even a second one may join.
         """
-        from probes.smb.smbprotocol_session import further
+        from probes.smb.smbprotocol_session import open_channel
 
         while len(self.loads) < count:
             try:
-                channel = further(self.first, self.peer)
+                channel = open_channel(self.first, self.peer)
             except Unavailable:
                 if len(self.loads) == 1:
                     raise

@@ -63,7 +63,7 @@ def parsers(data: bytes) -> None:
         parse = offered.parse_1 if dialect == "smb1" else lambda m: offered.parse(m, dialect)  # noqa: B023
         assert parse(data) is None or parse(data).startswith("signing")
     with contextlib.suppress(struct.error):
-        facts.negotiated(data)
+        facts.read_clock(data)
     with contextlib.suppress(Broken):
         transfer.parse_room(data)
 
@@ -186,13 +186,13 @@ def worked(pipe: Pipe) -> None:
         assert 0 <= reply.moved_bytes <= PIECE_BYTES
         assert len(reply.view) == (reply.moved_bytes if reply.verb == "read" else 0)
         if reply.verb == "create":
-            pipe.turn(pipe.opened(reply.body).id)
+            pipe.turn(pipe.parse_created(reply.body).id)
         elif reply.verb == "space":
             transfer.parse_room(reply.body)
     request, depth = pipe.prepare("read", PIECE_BYTES, 2)
     for _ in Load(pipe, "read", 4 * request, RING).turning(request, depth, lambda sent: sent < 6):
         pass
-    deque(transfer.fetched(pipe, iter([(0, 100)]), request, depth, lambda at, part: None), 0)
+    deque(transfer.fetch(pipe, iter([(0, 100)]), request, depth, lambda at, part: None), 0)
     SmallFiles(pipe, "small", 100, RING).make(2, time.monotonic() + 1)
 
 
@@ -276,7 +276,7 @@ def visited(session: Session) -> None:
     session.names("other")
     file = session.create_file("run\\file")
     with session.pipe(file) as pipe:
-        deque(transfer.fetched(pipe, iter([(0, 100)]), 100, 1, lambda at, part: None), 0)
+        deque(transfer.fetch(pipe, iter([(0, 100)]), 100, 1, lambda at, part: None), 0)
     session.close(file)
     session.close(session.open_file("other\\a", write=False))
 

@@ -41,8 +41,8 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
         def listed(path: str, pattern: str, most: int, until: float) -> list[Listed]:
             return list(answer(path))
 
-        monkeypatch.setattr(listing, "opened", opened)
-        monkeypatch.setattr(listing, "listed", listed)
+        monkeypatch.setattr(listing, "open_path", opened)
+        monkeypatch.setattr(listing, "list_folder", listed)
         until = within(seconds)
         found = list(listing.walk(Session(), "top", until, listing.Passed()))
         assert len(asked) <= listing.MOST_FOLDERS

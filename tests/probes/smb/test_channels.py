@@ -10,7 +10,7 @@ import pytest
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.smb.login import open_session
-from probes.smb.smbprotocol_session import further
+from probes.smb.smbprotocol_session import open_channel
 
 BYTES = 64 << 10
 
@@ -29,7 +29,7 @@ def test_what_one_channel_writes_another_reads(peer, dialect, security):
     sent, got = memoryview(secrets.token_bytes(BYTES)), memoryview(bytearray(BYTES))
     with open_session(peer, dialect, security) as first:
         handle = first.create_file(f"channels-{secrets.token_hex(4)}")
-        second, third = further(first, peer), further(first, peer)
+        second, third = open_channel(first, peer), open_channel(first, peer)
         assert second.facts.signing == first.facts.signing
         assert second.facts.encryption == first.facts.encryption
         with second.pipe(handle) as pipe:
@@ -46,14 +46,14 @@ def test_what_one_channel_writes_another_reads(peer, dialect, security):
 
 def test_the_session_outlives_its_further_channels(peer):
     with open_session(peer, "3.1.1") as first:
-        further(first, peer).disconnect()
+        open_channel(first, peer).disconnect()
         first.close(first.create_file(f"channels-{secrets.token_hex(4)}"))
 
 
 @pytest.mark.parametrize("dialect", ["2.0.2", "2.1"])
 def test_an_old_dialect_has_one_connection(peer, dialect):
     with open_session(peer, dialect) as first, pytest.raises(Unavailable, match="one connection"):
-        further(first, peer)
+        open_channel(first, peer)
 
 
 def test_a_server_without_channels_has_one_connection(share):
@@ -62,12 +62,12 @@ def test_a_server_without_channels_has_one_connection(share):
         open_session(peer, "3.1.1") as first,
         pytest.raises(Unavailable, match="one connection"),
     ):
-        further(first, peer)
+        open_channel(first, peer)
 
 
 def test_nobody_else_joins_a_session(peer):
     wrong = replace(peer, access=Access(peer.access.username, "wrong"))
     with open_session(peer, "3.1.1") as first:
         with pytest.raises((Refused, Unavailable)):
-            further(first, wrong)
+            open_channel(first, wrong)
         first.close(first.create_file(f"channels-{secrets.token_hex(4)}"))

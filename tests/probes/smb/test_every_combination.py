@@ -97,7 +97,7 @@ def pulled(pipe: Pipe) -> str:
     def keep(offset: int, view: memoryview) -> None:
         arrived[offset : offset + len(view)] = view
 
-    for _ in transfer.fetched(pipe, iter([(0, SIZE)]), *pipe.prepare("read", 0, 0), keep):
+    for _ in transfer.fetch(pipe, iter([(0, SIZE)]), *pipe.prepare("read", 0, 0), keep):
         pass
     return hashlib.sha256(arrived).hexdigest()
 

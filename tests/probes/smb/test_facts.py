@@ -15,11 +15,11 @@ from probes.smb.facts import (
     CAPABILITIES,
     MOST_INTERFACES,
     Interface,
-    moment,
     names,
-    negotiated,
+    read_clock,
     referral,
     security_mode,
+    to_iso,
 )
 from probes.smb.facts import interfaces as parse_interfaces
 from probes.smb.login import open_session
@@ -30,12 +30,12 @@ RECORDED = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.
 
 
 def test_the_recorded_reply_tells_its_clock_and_one_that_is_cut_short_none() -> None:
-    told = negotiated(RECORDED)
+    told = read_clock(RECORDED)
     assert told is not None and told.startswith("2026-11-21T04:3")
     assert datetime.fromisoformat(told).tzinfo == UTC
     for cut in (0, 1, 47):
         with pytest.raises(struct.error):
-            negotiated(RECORDED[:cut])
+            read_clock(RECORDED[:cut])
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_recorded_reply_tells_its_clock_and_one_that_is_cut_short_none() -> 
     ],
 )
 def test_a_file_time_is_a_date_or_none(filetime: int, text: str | None) -> None:
-    assert moment(filetime) == text
+    assert to_iso(filetime) == text
 
 
 def test_the_bits_of_a_session_have_names() -> None:

@@ -84,14 +84,14 @@ def test_smb2_creates_opens_and_closes_as_the_standard_asks(pipe2: Any) -> None:
     assert (at % 8, at + size) == (0, len(message)) and message[at + 16 :] == b"QFid"
     peer.give(answer2(message, created2(b"i" * 16, 0)))
     reply = pipe.wait()
-    assert reply.offset == 3 and pipe.opened(reply.body) == Created(b"i" * 16, 0)
-    assert pipe.opened(created2(b"i" * 16, 0, IDENTITY)) == Created(b"i" * 16, 0, IDENTITY)
+    assert reply.offset == 3 and pipe.parse_created(reply.body) == Created(b"i" * 16, 0)
+    assert pipe.parse_created(created2(b"i" * 16, 0, IDENTITY)) == Created(b"i" * 16, 0, IDENTITY)
     pipe.open(4, "x", write=False)
     message = peer.take()
     access, _, _, disposition, options = struct.unpack_from("<IIIII", message, 88)
     assert (access, disposition, options) == (0x80000000, 1, 0x40)
     peer.give(answer2(message, created2(b"j" * 16, 1 << 33)))
-    assert pipe.opened(pipe.wait().body).size_bytes == 1 << 33
+    assert pipe.parse_created(pipe.wait().body).size_bytes == 1 << 33
     pipe.close(5, b"j" * 16)
     message = peer.take()
     assert struct.unpack_from("<H", message, 12) == (CLOSE,) and message[72:88] == b"j" * 16
@@ -111,7 +111,7 @@ def test_smb1_names_files_in_the_servers_alphabet(pipe1: Any, flags2: int, name:
     words += struct.pack("<IQQHHB", 0x80, 4096, 77, 0, 0, 0)
     peer.give(head + bytes([len(words) // 2]) + words + b"\0\0")
     reply = pipe.wait()
-    assert reply.offset == 2 and pipe.opened(reply.body) == Created(b"\x34\x12", 77)
+    assert reply.offset == 2 and pipe.parse_created(reply.body) == Created(b"\x34\x12", 77)
     pipe.close(1, b"\x34\x12")
     message = peer.take()
     assert message[4] == 0x04 and message[33:35] == b"\x34\x12"
@@ -123,7 +123,7 @@ def test_smb1_names_files_in_the_servers_alphabet(pipe1: Any, flags2: int, name:
 def test_a_reply_that_is_too_short_opens_nothing(pipe1: Any, pipe2: Any, body: bytes) -> None:
     for pipe in (pipe2()[0], pipe1(flags2=0xC001)[0]):
         with pytest.raises(Broken, match="too short"):
-            pipe.opened(body)
+            pipe.parse_created(body)
 
 
 def test_an_echo_needs_an_idle_session(pipe2: Any, served: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from probes.smb import transfer
 from probes.smb.frames import Broken
 from probes.smb.pipe import EMPTY, Counters, Reply, Verb
-from probes.smb.transfer import FLUSH_BYTES, fetched, finish, push
+from probes.smb.transfer import FLUSH_BYTES, fetch, finish, push
 from tests.living import FakeClock
 
 CONTENT = random.Random(1).randbytes(300_001)
@@ -82,7 +82,7 @@ def test_a_pull_has_every_byte_once_and_asks_less_after_a_short_one(fills: int, 
         got[offset : offset + len(view)] = view
         seen.append((offset, len(view)))
 
-    moved = list(fetched(server, iter([(0, size)]), 10_000, 4, sink))
+    moved = list(fetch(server, iter([(0, size)]), 10_000, 4, sink))
     assert got == CONTENT[:size]
     assert sum(length for _, length in seen) == size == moved[-1]
     assert moved == sorted(moved)
@@ -109,7 +109,7 @@ def test_each_reply_allows_one_more_request_in_flight() -> None:
     block = memoryview(bytes(1000))
     made = (
         lambda server: push(server, 100_000, 1000, 50, lambda offset, length: block[:length]),
-        lambda server: fetched(server, iter([(0, 100_000)]), 1000, 50, lambda offset, view: None),
+        lambda server: fetch(server, iter([(0, 100_000)]), 1000, 50, lambda offset, view: None),
     )
     for copy in made:
         server = HonestServer()
@@ -141,14 +141,14 @@ def test_ranges_arrive_whole_in_whatever_parts(fills: int) -> None:
     def sink(offset: int, view: memoryview) -> None:
         got.update(zip(range(offset, offset + len(view)), bytes(view), strict=True))
 
-    moved = list(fetched(server, iter(ranges), 2000, 4, sink))
+    moved = list(fetch(server, iter(ranges), 2000, 4, sink))
     assert moved[-1] == len(got) == 5000 + 1 + 10_001
     assert all(got[place] == CONTENT[place] for start, end in ranges for place in range(start, end))
 
 
 def test_a_place_that_is_read_again_is_in_flight_once_however_late_its_answer() -> None:
     server = HonestServer()
-    moved = list(fetched(server, iter([(0, 9), (9, 18)] * 50), 9, 4, lambda offset, view: None))
+    moved = list(fetch(server, iter([(0, 9), (9, 18)] * 50), 9, 4, lambda offset, view: None))
     assert moved[-1] == 900 and server.most == 2
 
 
