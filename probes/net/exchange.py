@@ -31,17 +31,17 @@ def message(ring: memoryview, size: int) -> bytearray:
     return content
 
 
-def exchange(connection: socket.socket, sent: bytearray) -> float:
+def exchange(connection: socket.socket, request: bytearray) -> float:
     """Sends a message and awaits its answer; returns seconds. Raises EOFError or OSError."""
     began = time.monotonic()
-    connection.sendall(sent)
+    connection.sendall(request)
     await_answer(connection)
     return time.monotonic() - began
 
 
-def exchange_in_two(connection: socket.socket, sent: bytearray) -> float:
+def exchange_in_two(connection: socket.socket, request: bytearray) -> float:
     """Does as exchange, but writes the length and the payload separately, as some programs do."""
-    body = memoryview(sent)
+    body = memoryview(request)
     began = time.monotonic()
     connection.sendall(body[: LENGTH.size])
     connection.sendall(body[LENGTH.size :])

@@ -132,7 +132,7 @@ def send(flow: Flow, index: int, ring: memoryview, buffer_bytes: int, until: flo
     """Sends payload in buffers of a size until a moment of the monotonic clock."""
     connection, sums, calls, now = flow.connections[index], flow.totals, flow.calls, time.monotonic
     count = max(1, min(MOST_BLOCKS, REGION_BYTES // buffer_bytes))
-    region = _aligned(count * buffer_bytes)
+    region = _allocate(count * buffer_bytes)
     region[:] = ring[: count * buffer_bytes]
     blocks = [region[i * buffer_bytes : (i + 1) * buffer_bytes] for i in range(count)]
     # Small buffers go in groups: else the loop around a call would cost as much as the call.
@@ -154,7 +154,7 @@ def send(flow: Flow, index: int, ring: memoryview, buffer_bytes: int, until: flo
             calls[index] = number
 
 
-def _aligned(size_bytes: int) -> memoryview:
+def _allocate(size_bytes: int) -> memoryview:
     """Allocates page-aligned memory: the processor copies from and to it faster."""
     return memoryview(mmap.mmap(-1, size_bytes))
 
@@ -209,7 +209,7 @@ def receive(flow: Flow, index: int, buffer_bytes: int, copies: bool = True) -> N
     it (MSG_TRUNC, tcp(7)), where it can.
     """
     connection, sums, calls = flow.connections[index], flow.totals, flow.calls
-    buffer = _aligned(buffer_bytes)
+    buffer = _allocate(buffer_bytes)
     take, total, number = connection.recv_into, 0, 0
     # The first bytes are counted at once: a slow link would take long to fill a large buffer.
     flags = 0

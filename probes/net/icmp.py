@@ -233,11 +233,11 @@ def _set_lifetime(sender: socket.socket, hops_limit: int) -> None:
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, hops_limit)
 
 
-def _send(sender: socket.socket, where: Any) -> bool:
+def _send(sender: socket.socket, target: Any) -> bool:
     """Sends a short datagram; an earlier one's ICMP answer makes one attempt fail."""
     for _ in range(TRIES):
         try:
-            sender.sendto(b"\0" * 12, where)
+            sender.sendto(b"\0" * 12, target)
         except OSError:
             continue
         return True

@@ -76,7 +76,7 @@ def measure_handshakes(
     seconds: for all of them, answers included; ended: no more are started once it returns true.
     Raises Unavailable where the port is closed or there is no route.
     """
-    family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     deadline = time.monotonic() + seconds
     due = last = time.monotonic()
     times: List[float] = []
@@ -89,7 +89,7 @@ def measure_handshakes(
                     break
                 can_start = started < limit and not ended()
                 if can_start and now >= due:
-                    error = _start(waiting, socket.socket(family, socket.SOCK_STREAM), where)
+                    error = _start(waiting, socket.socket(family, socket.SOCK_STREAM), target)
                     if error:
                         raise _unavailable(error, host, port)
                     started += 1
@@ -115,11 +115,11 @@ def measure_handshakes(
     return Handshakes(tuple(times), started - len(times), late)
 
 
-def _start(waiting: selectors.BaseSelector, connection: socket.socket, where: Any) -> int:
+def _start(waiting: selectors.BaseSelector, connection: socket.socket, target: Any) -> int:
     """Begins a handshake; returns its error number, 0 for none."""
     connection.setblocking(False)
     began = time.monotonic()
-    error = connection.connect_ex(where)
+    error = connection.connect_ex(target)
     if error in _UNDER_WAY:
         waiting.register(connection, selectors.EVENT_WRITE, (connection, began))
         return 0

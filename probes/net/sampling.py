@@ -50,7 +50,7 @@ class Arrivals:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._whole_at: List[int] = [0] * len(flow.connections)
+        self._hole_free: List[int] = [0] * len(flow.connections)
         """Segments out of order, by connection, when it was last known to have no hole."""
         self._since: List[Tuple[int, int]] = [(0, 0)] * len(flow.connections)
         """Segments out of order, and the bytes in order when that count was first read."""
@@ -92,7 +92,7 @@ class Arrivals:
         received, disordered = _read_field(info, _RECEIVED), _read_field(info, _OUT_OF_ORDER)
         # From the kernel: the application counts a large buffer only once its call has filled it.
         unread = tcp_info.unread_bytes(connection) or 0
-        if disordered == self._whole_at[index]:
+        if disordered == self._hole_free[index]:
             return received, 0, info, unread
         if disordered != self._since[index][0]:
             self._since[index] = disordered, received
@@ -101,7 +101,7 @@ class Arrivals:
         received, again = _read_field(info, _RECEIVED), _read_field(info, _OUT_OF_ORDER)
         # Nothing is queued; or a whole receive buffer has come since, which no hole can exceed.
         if again == disordered and (not queued or received - self._since[index][1] >= room):
-            self._whole_at[index] = disordered
+            self._hole_free[index] = disordered
             return received, 0, info, unread
         queued, _ = _memory(connection)
         waiting = tcp_info.unread_bytes(connection) or 0
@@ -149,28 +149,28 @@ class Sampling:
 
     def at_sender(self) -> None:
         """Samples the sockets of a sender."""
-        when = time.monotonic() - self.began
+        elapsed = time.monotonic() - self.began
         infos = [tcp_info.raw(each) for each in self.flow.connections]
         memories = [tcp_info.raw_memory(each) for each in self.flow.connections]
-        self.looks.append((when, infos, memories, ()))
+        self.looks.append((elapsed, infos, memories, ()))
 
     def at_receiver(self, count: Count) -> None:
         """Samples the sockets of a receiver, along with a count just made."""
         memories = [tcp_info.raw_memory(each) for each in self.flow.connections]
-        when = count.after_seconds - self.began
+        elapsed = count.after_seconds - self.began
         # What the kernel gathers before it wakes the reader is not due to a slow reader.
         pairs = zip(count.unread, self.flow.gathered)
         unread = [max(0, waiting - gathered) for waiting, gathered in pairs]
-        self.looks.append((when, count.infos, memories, unread))
+        self.looks.append((elapsed, count.infos, memories, unread))
 
     def glimpses(self, index: int) -> List[Glimpse]:
         """Returns the samples of one connection."""
         rows = []
-        for when, infos, memories, unread in self.looks:
+        for elapsed, infos, memories, unread in self.looks:
             figures = tcp_info.decode(infos[index])
             figures.update(tcp_info.decode_memory(memories[index]))
             unsent: Any = figures.get("unsent_bytes")
-            rows.append(Glimpse(when, figures, unread[index] if unread else None, unsent))
+            rows.append(Glimpse(elapsed, figures, unread[index] if unread else None, unsent))
         return rows
 
     def of_sender(self) -> Details:

@@ -106,7 +106,7 @@ class Transfer:
 def respond(
     address: str, most_seconds: float, window_bytes: int = 0
 ) -> AbstractContextManager[Endpoint]:
-    """Answers transfers of up to most_seconds and one window each until closed; see port.opened."""
+    """Answers transfers of up to most_seconds and one window each until closed; see port.listen."""
     # Made before a peer waits for it: a CPU quota can stretch it to seconds.
     ring = _ring()
 

@@ -75,13 +75,13 @@ class Warm:
         """Builds a message, which is not to be timed."""
         return exchange.message(self.ring, size)
 
-    def exchange(self, sent: bytearray) -> float:
+    def exchange(self, request: bytearray) -> float:
         """Sends a message and awaits its answer; returns seconds."""
-        return exchange.exchange(self.connection, sent)
+        return exchange.exchange(self.connection, request)
 
     def times(self, size: int, seconds: float, limit: int = MOST_OF_A_SIZE) -> Times:
         """Times exchanges of a size for so long: at least LEAST_TIMES, unless it is late."""
-        sent, times = self.message(size), Times()
+        request, times = self.message(size), Times()
         until = time.monotonic() + seconds
         while not self.is_late():
             if len(times.one) >= LEAST_TIMES and (
@@ -89,9 +89,9 @@ class Warm:
             ):
                 break
             began = time.monotonic()
-            times.one.append(self.exchange(sent))
+            times.one.append(self.exchange(request))
             if len(times.two) < limit // 2:
-                times.one.append(self.exchange(sent))
+                times.one.append(self.exchange(request))
                 times.two.append(time.monotonic() - began)
         return times
 
@@ -114,18 +114,18 @@ def grow(warm: Warm) -> Tuple[int, Dict[int, float]]:
         )
         if size > FIRST_GROWN_BYTES and (LEAST_TIMES + UNTIMED) * further > budget:
             break
-        sent = warm.message(size)
-        seconds = warm.exchange(sent)
+        request = warm.message(size)
+        seconds = warm.exchange(request)
         if seconds > FLAT_RATIO * latency:
             # The first one widened the congestion window for the second.
-            seconds = min(seconds, warm.exchange(sent))
+            seconds = min(seconds, warm.exchange(request))
         longest, expected[size] = size, seconds
         n_half = latency * size / max(seconds - latency, 1e-9)
         if size >= DECADES[-1] and size >= LONG_ENOUGH * n_half:
             break
-    sent = warm.message(longest)
+    request = warm.message(longest)
     for _ in range(MOST_WARM_UPS):
-        previous, seconds = seconds, warm.exchange(sent)
+        previous, seconds = seconds, warm.exchange(request)
         expected[longest] = min(seconds, expected[longest])
         if abs(seconds - previous) <= STABLE_RATIO * previous or warm.remaining_seconds() < 0:
             break
@@ -150,14 +150,14 @@ def nagle(warm: Warm) -> Optional[Details]:
     """Times length and payload in two writes: Nagle holds the second until the first is
     acknowledged (RFC 896), which the other end delays for 40 ms or more (RFC 1122).
     """
-    sent = warm.message(SPLIT_BYTES)
+    request = warm.message(SPLIT_BYTES)
     plain: List[float] = []
     split: List[float] = []
     until = time.monotonic() + SPLIT_SHARE * warm.seconds
     while not warm.is_late():
-        plain.append(warm.exchange(sent))
+        plain.append(warm.exchange(request))
         warm.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
-        split.append(exchange.exchange_in_two(warm.connection, sent))
+        split.append(exchange.exchange_in_two(warm.connection, request))
         warm.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         many = len(split) >= MOST_OF_SPLIT or time.monotonic() > until
         if len(split) >= LEAST_TIMES and many:
@@ -197,12 +197,12 @@ class Cold:
     port: int
     token: bytes
 
-    def seconds(self, sent: bytearray, round_trips: int) -> float:
+    def seconds(self, request: bytearray, round_trips: int) -> float:
         """Times connect, messages one after the other, and close. Raises as exchange."""
         family, _, _, _, target = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[
             0
         ]
-        first = self.token + sent if round_trips else self.token
+        first = self.token + request if round_trips else self.token
         began = time.monotonic()
         with socket.socket(family, socket.SOCK_STREAM) as connection:
             connection.settimeout(port.CONNECT_SECONDS)
@@ -212,7 +212,7 @@ class Cold:
             connection.sendall(first)
             for trip in range(round_trips):
                 if trip:
-                    connection.sendall(sent)
+                    connection.sendall(request)
                 exchange.await_answer(connection)
         return time.monotonic() - began
 
@@ -269,14 +269,14 @@ def time_cold(
         if index and LEAST_TIMES * each > warm.remaining_seconds():
             continue
         until = time.monotonic() + max(0.0, warm.remaining_seconds()) / (len(sizes) - index)
-        sent = warm.message(size)
+        request = warm.message(size)
         times: Dict[Trips, List[float]] = {(size, trips): [] for trips in ROUND_TRIPS}
         for count in range(MOST_OF_A_SIZE):
             if warm.is_late() or (count >= LEAST_TIMES and time.monotonic() + each > until):
                 break
             for trips in ROUND_TRIPS:
                 try:
-                    times[size, trips].append(cold.seconds(sent, trips))
+                    times[size, trips].append(cold.seconds(request, trips))
                 except (EOFError, OSError) as error:
                     return f"a second port of the responder does not answer: {error}"
                 if time.monotonic() - last_exchange > KEEP_SECONDS:

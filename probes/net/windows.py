@@ -74,7 +74,7 @@ def choose_next(
     fewest, *more_streams = sorted(set(streams))
     rows = sorted(set(windows))
     for index, window in enumerate(rows):
-        if _ended(rows[:index], fewest, cells):
+        if _is_complete(rows[:index], fewest, cells):
             rows = rows[:index]
             break
         if (window, fewest) not in cells and (window, fewest) not in broken:
@@ -116,7 +116,7 @@ def _flat(rates: Sequence[float]) -> bool:
     return len(rates) > 2 and max(rates[-2:]) < GAIN_RATIO * max(rates[:-2])
 
 
-def _ended(rows: Sequence[int], fewest: int, cells: Mapping[Place, Details]) -> bool:
+def _is_complete(rows: Sequence[int], fewest: int, cells: Mapping[Place, Details]) -> bool:
     fixed = [window for window in rows if window != AUTOTUNED and (window, fewest) in cells]
     if len(fixed) < 2:
         return False

@@ -149,7 +149,7 @@ class Wire:
                 return
             self._look_at_deadline(time.monotonic())
             silent_since = 0.0
-            pending = _rest(pending, count)
+            pending = _skip_sent(pending, count)
 
     def _look_at_deadline(self, now: float) -> None:
         if self.deadline is not None and now > self.deadline:
@@ -184,7 +184,7 @@ def _stuck(sock: socket.socket) -> str:
     return "; its TCP receive window is closed" if figures.get("peer_window_bytes") == 0 else ""
 
 
-def _rest(parts: list[Buffer], sent: int) -> list[Buffer]:
+def _skip_sent(parts: list[Buffer], sent: int) -> list[Buffer]:
     rest: list[Buffer] = []
     for part in parts:
         if sent >= len(part):

@@ -27,14 +27,14 @@ def open_session(
         raise Unavailable(f"SMB dialect {dialect}: must be one of {' '.join(DIALECTS)}")
     if security not in ("", UNENCRYPTED, *SECURITIES):
         raise ValueError(f"security {security}: unknown")
-    session = _opened(peer, dialect, security, preferred)
+    session = _start(peer, dialect, security, preferred)
     try:
         yield session
     finally:
         session.disconnect()
 
 
-def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...]) -> Session:
+def _start(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...]) -> Session:
     from probes.smb.smbprotocol_session import Smb2Session
 
     errors: list[DialectMissing] = []

@@ -147,14 +147,14 @@ def _measure(link: Warm, cold: Cold) -> Running:
 
 def _window(link: Warm, size: int, seconds: float) -> Generator[Sample, None, Times]:
     """Exchanges the longest message repeatedly; yields samples, returns the times."""
-    sent, times = link.message(size), Times()
+    request, times = link.message(size), Times()
     yield Sample(0.0, 0)
     opened = time.monotonic()
     elapsed = last = 0.0
     while len(times.one) < LEAST_TIMES or elapsed < seconds:
         began = time.monotonic()
-        times.one.append(link.exchange(sent))
-        times.one.append(link.exchange(sent))
+        times.one.append(link.exchange(request))
+        times.one.append(link.exchange(request))
         times.two.append(time.monotonic() - began)
         elapsed = time.monotonic() - opened
         if link.is_late():

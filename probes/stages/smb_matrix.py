@@ -177,8 +177,8 @@ def choose(
     fits = min(IN_FLIGHT_LIMIT_BYTES, region_bytes)
     pairs = [(size, depth) for size in sizes for depth in depths if size * depth <= fits]
     corners = [each for each in CORNERS if each in pairs]
-    rest = sorted(set(pairs) - set(corners), key=lambda each: (each[0] * each[1], each))
-    return corners + rest
+    others = sorted(set(pairs) - set(corners), key=lambda each: (each[0] * each[1], each))
+    return corners + others
 
 
 def _fit_large(cells: list[Cell]) -> Fit:

@@ -213,7 +213,7 @@ def open_device(node: str) -> Iterator[OpenDevice]:
             raise Unavailable(f"{node} on {host} is not a block device")
         fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
-        raise Unavailable(_why(node, host, error)) from None
+        raise Unavailable(_explain(node, host, error)) from None
     with descriptor(fd):
         status = os.fstat(fd)
         if not stat.S_ISBLK(status.st_mode):
@@ -233,7 +233,7 @@ def readable(node: Device) -> bool:
         return False
 
 
-def _why(node: str, host: str, error: OSError) -> str:
+def _explain(node: str, host: str, error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ENODEV, errno.ELOOP):
         return f"{node} on {host}: device not found"
     if error.errno == errno.EPERM and os.geteuid() == 0:
