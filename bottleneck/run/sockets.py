@@ -139,7 +139,7 @@ def _pair(
     """The two ends of the connection that carried the most; none where they do not fit."""
     for one in sent:
         for other in got:
-            if (one.own, one.peer) == (other.peer, other.own):
+            if (one.local, one.peer) == (other.peer, other.local):
                 return one, other
     if len(sent) == len(got) == 1:
         one, other = sent[0], got[0]

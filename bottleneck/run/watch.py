@@ -200,7 +200,7 @@ class Watch:
         ends = {name: getattr(link, name) for name in watched_copy.turned(link)}
         now = _find(self.reached[self.here], **ends)
         same = now.link is not None and watched_copy.turned(now.link) == watched_copy.turned(link)
-        return not same or sum(now.moved.values()) < LEAST_BYTES
+        return not same or sum(now.moved_bytes.values()) < LEAST_BYTES
 
     def _counters(self) -> dict[Side, Counters]:
         found: dict[Side, Counters] = {}

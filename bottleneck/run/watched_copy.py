@@ -71,8 +71,8 @@ def side_of(running: Running) -> Side:
 def moves(running: Running) -> bool:
     """Whether a copy's worth was moved while it was looked for."""
     if running.link is not None:
-        return any(running.moved.values())
-    return max(running.moved.values(), default=0) >= LEAST_BYTES
+        return any(running.moved_bytes.values())
+    return max(running.moved_bytes.values(), default=0) >= LEAST_BYTES
 
 
 def turned(link: Link) -> dict[str, Any]:
@@ -136,11 +136,11 @@ def moved_in(seen: Observed, here: Side, link: Link | None) -> Moved | None:
     """The copy's samples, by the direction in which more went; None: nothing moved."""
     if link is None:
         # What a process writes is the copy; one that only reads, as a checksum, is one too.
-        written, stored = (_run(seen.moved, f"{to}written_bytes", True) for to in ("", "disk_"))
+        written, stored = (_run(seen.io_looks, f"{to}written_bytes", True) for to in ("", "disk_"))
         # What its processes hand to each other, as rsync's do, was written twice and stored once.
         if written and stored and stored.bytes >= STORED_RATIO * written.bytes:
             return stored
-        return written or _run(seen.moved, "read_bytes", True)
+        return written or _run(seen.io_looks, "read_bytes", True)
     rows = [row for each in seen.connections[:1] for row in each.rows]
     sent = _run(rows, "acknowledged_bytes", here == "client")
     received = _run(rows, "received_bytes", here != "client")
@@ -207,7 +207,7 @@ def _from_disk(seen: Observed, total: int, side: Side) -> bool | None:
     Of processes that did not read what was sent (a mount's, whose kernel does) their bytes say
     nothing.
     """
-    last = seen.moved[-1] if seen.moved else ProgramLook(0.0)
+    last = seen.io_looks[-1] if seen.io_looks else ProgramLook(0.0)
     fetched, read = last.disk_read_bytes or 0.0, last.read_bytes or 0.0
     if fetched >= FROM_DISK_RATIO * total:
         return True

@@ -41,28 +41,28 @@ def line(points: Points, segment_bytes: int = 0) -> Optional[Details]:
     Returns latency_seconds, bandwidth_bytes_per_second, n_half_bytes and worst_residual_ratio: how
     far the worst time lies off, in relation to itself.
     """
-    known = sorted((size, seconds) for size, seconds in points if seconds > 0)
-    sizes = {size for size, _ in known}
+    ordered = sorted((size, seconds) for size, seconds in points if seconds > 0)
+    sizes = {size for size, _ in ordered}
     if len(sizes) < 2:
         return None
     longest = max(sizes)
-    columns = [[1.0, size / longest] for size, _ in known]
+    columns = [[1.0, size / longest] for size, _ in ordered]
     within = sum(size <= segment_bytes for size in sizes)
     around = min(within, len(sizes) - within)
     if around >= LEAST_AROUND and len(sizes) > LEAST_SIZES:
-        for column, (size, _) in zip(columns, known):
+        for column, (size, _) in zip(columns, ordered):
             column.append(min(1.0, size / segment_bytes))
-    times = [seconds for _, seconds in known]
-    found = _solved(columns, times)
-    if found is None or found[0] <= 0 or found[1] <= 0:
+    times = [seconds for _, seconds in ordered]
+    solution = _solved(columns, times)
+    if solution is None or solution[0] <= 0 or solution[1] <= 0:
         return None
-    bandwidth = longest / found[1]
+    bandwidth = longest / solution[1]
     return {
-        "latency_seconds": found[0],
+        "latency_seconds": solution[0],
         "bandwidth_bytes_per_second": bandwidth,
-        "n_half_bytes": found[0] * bandwidth,
+        "n_half_bytes": solution[0] * bandwidth,
         "worst_residual_ratio": max(
-            abs(seconds - sum(part * each for part, each in zip(found, column))) / seconds
+            abs(seconds - sum(part * each for part, each in zip(solution, column))) / seconds
             for column, seconds in zip(columns, times)
         ),
     }
@@ -79,30 +79,30 @@ def fit(points: Points, segment_bytes: int = 0) -> Details:
     sizes = {size for size, _ in points}
     if len(sizes) < LEAST_SIZES:
         return {"refused": f"only {len(sizes)} sizes of messages could be timed"}
-    found = line(points, segment_bytes)
-    if found is None:
+    best = line(points, segment_bytes)
+    if best is None:
         return {"refused": "longer messages did not take longer"}
-    off = {"worst_residual_ratio": found["worst_residual_ratio"]}
-    if found["worst_residual_ratio"] > MOST_RESIDUAL_RATIO:
-        found = _two_lines(points) or found
-    if found["worst_residual_ratio"] > MOST_RESIDUAL_RATIO:
-        return {"refused": "the times do not fit a straight line", **off}
-    if max(sizes) < found["n_half_bytes"]:
-        return {"refused": "out of time for messages that are long enough", **off}
-    return found
+    residual = {"worst_residual_ratio": best["worst_residual_ratio"]}
+    if best["worst_residual_ratio"] > MOST_RESIDUAL_RATIO:
+        best = _two_lines(points) or best
+    if best["worst_residual_ratio"] > MOST_RESIDUAL_RATIO:
+        return {"refused": "the times do not fit a straight line", **residual}
+    if max(sizes) < best["n_half_bytes"]:
+        return {"refused": "out of time for messages that are long enough", **residual}
+    return best
 
 
 def _two_lines(points: Points) -> Optional[Details]:
     """The two that fit best, where each is as good as a line has to be; None: there are none."""
-    known = sorted((size, seconds) for size, seconds in points if seconds > 0)
+    ordered = sorted((size, seconds) for size, seconds in points if seconds > 0)
     best: Optional[Details] = None
-    for cut in range(LEAST_PIECE, len(known) - LEAST_PIECE + 1):
-        first, second = _straight(known[:cut]), _straight(known[cut:])
+    for cut in range(LEAST_PIECE, len(ordered) - LEAST_PIECE + 1):
+        first, second = _straight(ordered[:cut]), _straight(ordered[cut:])
         if first is None or second is None or first[0] <= 0 or second[1] <= 0:
             continue
         worst = max(first[2], second[2])
         if best is None or worst < best["worst_residual_ratio"]:
-            best = _joined(first, second, known[cut - 1][0], worst)
+            best = _joined(first, second, ordered[cut - 1][0], worst)
     return best if best and best["worst_residual_ratio"] <= MOST_RESIDUAL_RATIO else None
 
 
@@ -128,11 +128,11 @@ def _straight(points: Points) -> Optional[Line]:
     """Seconds of no byte, seconds a byte, and how far off the worst time is."""
     longest = max(size for size, _ in points)
     columns, times = [[1.0, size / longest] for size, _ in points], [each for _, each in points]
-    found = _solved(columns, times)
-    if found is None:
+    solution = _solved(columns, times)
+    if solution is None:
         return None
-    off = (abs(t - found[0] - found[1] * c[1]) / t for c, t in zip(columns, times))
-    return found[0], found[1] / longest, max(off)
+    errors = (abs(t - solution[0] - solution[1] * c[1]) / t for c, t in zip(columns, times))
+    return solution[0], solution[1] / longest, max(errors)
 
 
 def _solved(columns: Sequence[Sequence[float]], times: Sequence[float]) -> Optional[List[float]]:

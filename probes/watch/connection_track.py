@@ -29,7 +29,7 @@ _COUNTERS = slice(120, 136)
 class Connection:
     """Figures of one connection in the copy's time; None where the kernel does not report them."""
 
-    own: str
+    local: str
     """Address and port at this host: "10.0.0.1 445"."""
     peer: str
     sent_bytes: int
@@ -136,7 +136,7 @@ class Track:
         shown_states = [each for _, each in read] or [self.state]
         memories = [each.memory for each in shown_states if each.memory is not None]
         return Connection(
-            own="{} {}".format(*self.state.local),
+            local="{} {}".format(*self.state.local),
             peer="{} {}".format(*self.state.peer),
             sent_bytes=sent,
             received_bytes=received,

@@ -220,4 +220,4 @@ class _Live:
 def _moving(running: Running, grown: Tuple[int, ...]) -> Running:
     """Returns the copy with its traffic of a second: in less a slow one may move nothing."""
     sent, received = grown
-    return replace(running, moved={"sent_bytes": sent, "received_bytes": received})
+    return replace(running, moved_bytes={"sent_bytes": sent, "received_bytes": received})

@@ -80,7 +80,7 @@ class Running:
     reads: Optional[Place]
     """Place of the file that they read most of."""
     writes: Optional[Place]
-    moved: Dict[str, int]
+    moved_bytes: Dict[str, int]
     """Traffic during the search: sent_bytes and received_bytes of the connection, read_bytes and
     written_bytes of the processes."""
     connections: int = 1
@@ -331,7 +331,7 @@ def _running(
         program=stats[pids[0]].name.partition("[")[0] if pids and pids[0] in stats else None,
         reads=_place(pids, family, writes=False),
         writes=_place(pids, family, writes=True),
-        moved=_grown(state, first, family.io, now),
+        moved_bytes=_grown(state, first, family.io, now),
     )
 
 
@@ -376,7 +376,7 @@ def place_of(running: Running, sends: Optional[bool]) -> Optional[Place]:
 
 def sends_more(running: Running) -> Optional[bool]:
     """Whether a host was the sender during the search; None: no connection moved."""
-    sent, received = (running.moved.get(name, 0) for name in ("sent_bytes", "received_bytes"))
+    sent, received = (running.moved_bytes.get(name, 0) for name in ("sent_bytes", "received_bytes"))
     return None if running.link is None else sent >= received
 
 

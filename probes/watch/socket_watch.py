@@ -44,7 +44,7 @@ class Observed:
     """Share of a core that the watch itself took."""
     bins: Tuple[Bin, ...] = ()
     """Time bins of `pids` (program_time.bins)."""
-    moved: Tuple[ProgramLook, ...] = ()
+    io_looks: Tuple[ProgramLook, ...] = ()
     """Looks at the I/O of `pids`."""
 
 
@@ -305,7 +305,7 @@ class Watch:
             tuple(thinned(thread_rows(self.thread_looks, began, ended))),
             tuple(thinned(count_rows(self.counts, began, ended))),
             bins=tuple(bins(self.thread_looks, began, ended)),
-            moved=tuple(thinned(_program_looks(self.io_looks, began, ended))),
+            io_looks=tuple(thinned(_program_looks(self.io_looks, began, ended))),
         )
 
     def connections(self, began: float, ended: float) -> List[Connection]:

@@ -78,8 +78,8 @@ def test_what_the_watch_ends_by_is_raised(
     ("seen", "text"),
     [
         (running(), "push to 10.0.0.2, smbclient 7"),
-        (running(moved=PULLS), "pull from 10.0.0.2, smbclient 7"),
-        (running(SERVING, moved=PULLS, program="smbd"), "push from 10.0.0.1, smbd 7"),
+        (running(moved_bytes=PULLS), "pull from 10.0.0.2, smbclient 7"),
+        (running(SERVING, moved_bytes=PULLS, program="smbd"), "push from 10.0.0.1, smbd 7"),
         (running(SERVING, program="smbd"), "pull to 10.0.0.1, smbd 7"),
         (running(KERNEL, program=None), "push to 10.0.0.2, mount"),
         (running(program=None, pids=()), "push to 10.0.0.2, port 40000"),

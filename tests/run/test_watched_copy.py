@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 def running(link: Link | None = LINK, **changes: Any) -> Running:
     told: dict[str, Any] = {"pids": (7,), "program": "smbclient", "reads": None, "writes": None}
-    told["moved"] = {"sent_bytes": 5 * MIB, "received_bytes": 900}
+    told["moved_bytes"] = {"sent_bytes": 5 * MIB, "received_bytes": 900}
     return Running(link=link, **{**told, **changes})
 
 
@@ -32,7 +32,7 @@ def place(device: str | None = "sda1", **changes: Any) -> Place:
 def told(**more: Any) -> dict[str, Any]:
     """What a watch tells where it saw nothing but this."""
     nothing: dict[str, Any] = {"connections": [], "threads": [], "counts": [], "cpu_ratio": 0.01}
-    return {**nothing, "bins": [], "moved": [], **more}
+    return {**nothing, "bins": [], "io_looks": [], **more}
 
 
 def link(name: str, *values: int | None, step: float = 0.5) -> dict[str, Any]:
@@ -40,7 +40,8 @@ def link(name: str, *values: int | None, step: float = 0.5) -> dict[str, Any]:
     rows = []
     for at, value in enumerate(values):
         rows.append([*SocketLook(0.2 + step * at, **{name: value})])
-    plain = {"own": "10.0.0.1 40000", "peer": "10.0.0.2 445", "sent_bytes": 0, "received_bytes": 0}
+    plain = {"local": "10.0.0.1 40000", "peer": "10.0.0.2 445"}
+    plain |= dict.fromkeys(("sent_bytes", "received_bytes"), 0)
     more: dict[str, Any] = {"looks": len(rows), "rows": rows, "sender": None, "receiver": None}
     more |= {"congestion_control": None, "send_buffer_bytes": None}
     return told(connections=[{**plain, **more, "receive_buffer_bytes": None, "process": None}])
@@ -109,14 +110,14 @@ def test_the_time_after_the_copys_end_does_not_count() -> None:
 
 
 def test_a_copy_between_folders_is_what_its_process_wrote_or_read() -> None:
-    alone = running(None, moved={"written_bytes": MIB})
+    alone = running(None, moved_bytes={"written_bytes": MIB})
     rows = moved((0.1, 0, 0, 0), (1.1, 9, 2 * MIB, 0))
-    made, outcome = step(told(moved=rows), alone)
+    made, outcome = step(told(io_looks=rows), alone)
     assert made.setting["over"] == "disk" and outcome.runs[0][-1].moved_bytes == 2 * MIB
-    made, outcome = step(told(moved=moved((0.1, 0, 0, 0), (1.1, MIB, 0, 0))), alone)
+    made, outcome = step(told(io_looks=moved((0.1, 0, 0, 0), (1.1, MIB, 0, 0))), alone)
     assert outcome.runs[0][-1].moved_bytes == MIB
     # rsync's processes hand it to each other: written twice, stored once
-    made, outcome = step(told(moved=moved((0.1, 0, 0, 0, 0), (1.1, 9, 2 * MIB, 0, MIB))), alone)
+    made, outcome = step(told(io_looks=moved((0.1, 0, 0, 0, 0), (1.1, 9, 2 * MIB, 0, MIB))), alone)
     assert outcome.runs[0][-1].moved_bytes == MIB
 
 
@@ -141,7 +142,7 @@ def test_where_the_source_was_is_named_only_where_it_was_seen(
     read: int, from_disk: int, name: str, sure: bool | None
 ) -> None:
     rows = moved((0.1, 0, 0, 0), (1.1, read, 0, from_disk))
-    made, outcome = step({**sent(0, MIB, 2 * MIB), "moved": rows})
+    made, outcome = step({**sent(0, MIB, 2 * MIB), "io_looks": rows})
     assert made.setting["copy"] == name
     assert outcome.details.get("cache", {}).get("proven") is sure
     assert "cache" not in step(sent(0, MIB, 2 * MIB))[1].details
@@ -165,7 +166,7 @@ def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other
     assert (looked.ports, looked.serving, looked.peer_address) == ((445,), False, "10.0.0.2")
     assert setting(running(reads=place()), 5.0).disk_verb == "read"
     pulled = {"sent_bytes": 900, "received_bytes": MIB}
-    assert setting(running(writes=place(), moved=pulled), 5.0).disk_verb == "write"
+    assert setting(running(writes=place(), moved_bytes=pulled), 5.0).disk_verb == "write"
     served = setting(running(SERVED), 5.0)
     assert (served.ports, served.serving, served.ends) == ((445,), True, (445, 40000))
     alone = setting(running(None, reads=place("sda"), writes=place("sdb")), 5.0)
@@ -200,10 +201,10 @@ def rows_of(*rows: list[Any]) -> dict[str, Any]:
     [
         [],
         {"connections": 5},
-        told(connections=[{"own": 5}]),
+        told(connections=[{"local": 5}]),
         {**sent(0, MIB), "bins": [["soon", 2]]},
         {**sent(0, MIB), "bins": 5},
-        {**sent(0, MIB), "moved": 7},
+        {**sent(0, MIB), "io_looks": 7},
         rows_of([1.0, "many"], [2.0, 3]),
         rows_of([2.0, 5], [1.0, 6]),
         rows_of([1.0, 5], [2.0, 4], [3.0, 6]),
@@ -231,10 +232,10 @@ def test_the_file_that_matters_is_the_one_at_the_bytes_end() -> None:
 
 
 def test_a_process_that_hardly_moves_anything_copies_nothing() -> None:
-    assert moves(running()) and not moves(running(moved={"sent_bytes": 0}))
-    assert moves(running(None, moved={"written_bytes": MIB}))
-    assert not moves(running(None, moved={"written_bytes": 900})) and not moves(
-        running(None, moved={})
+    assert moves(running()) and not moves(running(moved_bytes={"sent_bytes": 0}))
+    assert moves(running(None, moved_bytes={"written_bytes": MIB}))
+    assert not moves(running(None, moved_bytes={"written_bytes": 900})) and not moves(
+        running(None, moved_bytes={})
     )
 
 

@@ -48,7 +48,7 @@ def test_bytes_are_those_between_the_looks_around_the_time():
     told = of.between(1.05, 2.05)
     assert (told.sent_bytes, told.received_bytes) == (11000, 11)
     assert told.looks == 10
-    assert (told.own, told.peer) == ("10.0.0.1 50000", "10.0.0.2 445")
+    assert (told.local, told.peer) == ("10.0.0.1 50000", "10.0.0.2 445")
 
 
 def test_a_time_that_begins_before_the_first_look_counts_from_it():

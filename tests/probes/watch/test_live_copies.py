@@ -86,7 +86,11 @@ def test_each_connection_that_moves_is_a_copy_with_its_way_rate_and_program(host
     ends = [each.client.getsockname()[1] for each in host.pairs]
     assert by_port.keys() == set(ends)
     pushed, pulled = (by_port[each] for each in ends)
-    assert pushed.running.moved["sent_bytes"] == pulled.running.moved["received_bytes"] == SENT
+    assert (
+        pushed.running.moved_bytes["sent_bytes"]
+        == pulled.running.moved_bytes["received_bytes"]
+        == SENT
+    )
     assert os.getpid() in pushed.running.pids
     assert not pushed.running.link.serving
 

@@ -47,7 +47,7 @@ def test_a_process_is_found_with_its_connection():
     assert found.link is not None and os.getpid() in found.pids
     ends = {(found.link.own_address, found.link.own_port)}
     assert ends <= {client, server} and not found.link.kernel
-    assert found.moved["sent_bytes"] + found.moved["received_bytes"] > 0
+    assert found.moved_bytes["sent_bytes"] + found.moved_bytes["received_bytes"] > 0
 
 
 def test_the_other_end_is_found_by_the_addresses_that_were_told():
@@ -57,7 +57,7 @@ def test_the_other_end_is_found_by_the_addresses_that_were_told():
         )
     assert found.link is not None
     assert (found.link.own_port, found.link.peer_port) == (server[1], client[1])
-    assert found.moved["received_bytes"] > 0
+    assert found.moved_bytes["received_bytes"] > 0
 
 
 def test_the_busiest_connection_is_the_copys(monkeypatch):
@@ -127,7 +127,7 @@ def test_a_connection_that_rests_is_no_copy(monkeypatch):
         monkeypatch.setattr(running_copies, "SMB_PORTS", (port,))
         with socket.create_connection(listener.getsockname()):
             found = look()
-    assert found.link is None and not any(found.moved.values())
+    assert found.link is None and not any(found.moved_bytes.values())
 
 
 def test_a_process_that_is_not_there_is_said_so():

@@ -108,7 +108,7 @@ def test_each_end_of_a_copy_is_watched_by_its_side(copy, looked_at, serving):
         looked_at()
     (told,) = seen
     names = ["{} {}".format(*end.getsockname()) for end in (copy.server, copy.client)]
-    assert [told.own, told.peer] == (names if serving else names[::-1])
+    assert [told.local, told.peer] == (names if serving else names[::-1])
     moved = (PAYLOAD, 0) if serving else (0, PAYLOAD)
     assert (told.sent_bytes, told.received_bytes) == moved
     assert told.sender is not None and told.receiver is not None
@@ -145,7 +145,7 @@ def test_a_connection_that_moved_next_to_nothing_is_not_told(copy, looked_at):
             looked_at(2)
             copy.move()
             idle.move(1000)
-    assert [each.own for each in seen] == [f"127.0.0.1 {copy.port}"]
+    assert [each.local for each in seen] == [f"127.0.0.1 {copy.port}"]
 
 
 def test_a_watch_ends_by_itself(copy):
@@ -313,10 +313,10 @@ def test_of_a_copy_that_others_make_its_own_connection_and_its_programs_are_watc
         watch = Watch(setting, sockets, threads)
         run_twice(watch, copy.move)
     told = watch.observed(*ALWAYS)
-    assert [each.own for each in told.connections] == [f"127.0.0.1 {ends[0]}"]
+    assert [each.local for each in told.connections] == [f"127.0.0.1 {ends[0]}"]
     assert told.connections[0].received_bytes == PAYLOAD
     assert len(told.threads) > 2 and len(told.bins) > 1
-    assert told.moved[0][1:] == (0, 0, 0, 0) and len(told.moved) > 2
+    assert told.io_looks[0][1:] == (0, 0, 0, 0) and len(told.io_looks) > 2
 
 
 def test_a_copy_between_folders_of_this_host_has_no_connection(tmp_path):
@@ -324,4 +324,4 @@ def test_a_copy_between_folders_of_this_host_has_no_connection(tmp_path):
         watch = Watch(Setting((), False, pids=(os.getpid(),)), None, threads)
         run_twice(watch, lambda: (tmp_path / "file").write_bytes(bytes(1 << 20)) and None)
     told = watch.observed(*ALWAYS)
-    assert told.connections == () and (told.moved[-1][2] or 0) >= 1 << 20 and told.threads
+    assert told.connections == () and (told.io_looks[-1][2] or 0) >= 1 << 20 and told.threads
