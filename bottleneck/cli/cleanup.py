@@ -119,7 +119,7 @@ def _print_found(found: Sequence[Found], console: Console) -> None:
 def print_cleaned(cleaned: Sequence[Cleaned], console: Console) -> None:
     """What is gone, what is still there and why, and of what neither is known."""
     for each in cleaned:
-        _line(console, each.word, each.found, each.why)
+        _line(console, each.word, each.item, each.why)
 
 
 def _line(console: Console, word: str, found: Found, more: str) -> None:

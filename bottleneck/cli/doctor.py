@@ -43,7 +43,7 @@ def doctor(
         from bottleneck.agents.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.doctor.checks import judged
-        from bottleneck.doctor.look import Wanted, look
+        from bottleneck.doctor.look import Request, look
         from bottleneck.target import target as targets
 
     named = None if target is None else targets.parse(target, os.path.isdir)
@@ -54,7 +54,7 @@ def doctor(
     access = None
     if named is not None and (who.user or who.auth_file or who.allow_guest or named.username):
         access = running.log_in_as(who, named)
-    wanted = Wanted(str(ends.folder.absolute()), named, access, ends.agent, ends.server_folder)
+    wanted = Request(str(ends.folder.absolute()), named, access, ends.agent, ends.server_folder)
     checks = judged(look(wanted))
 
     if not documents.answered(format, to_json(checks), partial(print_checks, checks)):

@@ -1,4 +1,4 @@
-"""What a run would find on both hosts, and `cleanup` of what killed runs left.
+"""Checks both hosts and the share before a run; removes the leftovers of killed runs.
 
 Only leftovers.py removes anything. It imports agents, target, text and the probes. Begin with
 look.py, then leftovers.py.

@@ -1,11 +1,11 @@
-"""What was seen, as checks: what is well, what costs something, what is missing. Pure."""
+"""Turns findings into checks: well, costly or missing. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Looked
+from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Findings
 from bottleneck.target.target import spelling_hint
 from bottleneck.text.units import rate_text, size_text
 from probes import STAGES
@@ -23,7 +23,7 @@ WITHOUT_AGENT = (*BETWEEN_HOSTS, "disk of the server", STARTED_THERE)
 OVER_SMB = tuple(each.name for each in described(STAGES) if "share" in each.needs)
 SMB1_EXTRA = "uv tool install '.[smb1]' in a clone"
 OTHER_SYSTEMS = frozenset(("win32", "darwin"))
-"""As Readiness.families has them; no ethtool tells of their interfaces."""
+"""Systems in Readiness.families whose interfaces ethtool does not read."""
 _MANAGERS = {
     **dict.fromkeys(("debian", "ubuntu"), "apt"),
     **dict.fromkeys(("fedora", "rhel", "centos"), "dnf"),
@@ -31,7 +31,7 @@ _MANAGERS = {
     **dict.fromkeys(("opensuse-leap", "opensuse-tumbleweed"), "zypper"),
     **{"alpine": "apk", "arch": "pacman", "win32": "winget", "darwin": "brew"},
 }
-"""By ID and ID_LIKE of os-release(5), or by the name of another system."""
+"""Package managers by ID and ID_LIKE of os-release(5), or by the name of another system."""
 _COMMANDS = {
     "apt": "apt install",
     "dnf": "dnf install",
@@ -59,15 +59,15 @@ _NAMES = {
 
 
 def install(program: str, families: Sequence[str]) -> str:
-    """As `apt install fio`; without a known manager, `install fio`."""
+    """Returns `apt install fio`; without a known manager, `install fio`."""
     manager = next((_MANAGERS[each] for each in families if each in _MANAGERS), "")
     name = _NAMES.get((program, manager)) or _NAMES.get((program, "")) or program
     return f"{_COMMANDS.get(manager, 'install')} {name}"
 
 
-def judged(seen: Looked) -> tuple[Check, ...]:
-    """Every check, this host's first."""
-    return (*_program(seen), *_client(seen), *_share(seen), *_server(seen))
+def judged(findings: Findings) -> tuple[Check, ...]:
+    """Returns all checks, this host's first."""
+    return (*_program(findings), *_client(findings), *_share(findings), *_server(findings))
 
 
 def _ok(where: str, name: str, sentence: str) -> Check:
@@ -87,12 +87,12 @@ def _missing(
 # -- this host -----------------------------------------------------------------------------------
 
 
-def _program(seen: Looked) -> Iterator[Check]:
-    program, packages = seen.program, seen.program.packages
+def _program(findings: Findings) -> Iterator[Check]:
+    program, packages = findings.program, findings.program.packages
     library = packages.get("smbprotocol", "?")
     text = f"copy-bottleneck {program.version} on Python {program.python}, smbprotocol {library}"
     yield _ok(CLIENT, "program", f"{text}; no conflicting package Bottleneck")
-    offers = seen.offered is not None and "smb1" in seen.offered["dialects"]
+    offers = findings.offered is not None and "smb1" in findings.offered["dialects"]
     if "impacket" in packages:
         yield _ok(CLIENT, "impacket", f"impacket {packages['impacket']}: SMB1 can be measured")
     elif not offers:
@@ -102,7 +102,7 @@ def _program(seen: Looked) -> Iterator[Check]:
         yield _ok(CLIENT, "encoding", "output is UTF-8")
     else:
         text = f"output is {program.encoding}: bars and foreign names are shown in ASCII"
-        windows = "win32" in seen.client.families
+        windows = "win32" in findings.client.families
         remedy = (
             "setx PYTHONUTF8 1, then open another terminal" if windows else "export LC_ALL=C.UTF-8"
         )
@@ -111,18 +111,18 @@ def _program(seen: Looked) -> Iterator[Check]:
     yield _ok(CLIENT, "terminal", shows)
 
 
-def _client(seen: Looked) -> Iterator[Check]:
-    ready, agent = seen.client, seen.wanted.agent
+def _client(findings: Findings) -> Iterator[Check]:
+    ready, agent = findings.client, findings.request.agent
     yield from _common(CLIENT, ready)
     yield from _place(CLIENT, ready.place, "--folder DIR", "disk", "smb-copy")
     if ready.smb_client is not None:
         text = f"{ready.smb_client or 'no'} facts of the system's own SMB client (untested)"
         yield (_ok if ready.smb_client else _costs)(CLIENT, "SMB client", text)
-    no_mount = seen.mount_trouble
+    no_mount = findings.mount_trouble
     if no_mount is not None:
         yield _missing(CLIENT, "mount", no_mount.text, "", "native-copy", kind=no_mount.kind)
-    elif seen.mount is not None:
-        yield from _place(CLIENT, seen.mount, "another TARGET", "native-copy", name="mount")
+    elif findings.mount is not None:
+        yield from _place(CLIENT, findings.mount, "another TARGET", "native-copy", name="mount")
     if agent.startswith("ssh://") or agent == "none":
         if "ssh" in ready.programs:
             yield _ok(CLIENT, "ssh", f"ssh {ready.programs['ssh']}")
@@ -140,21 +140,21 @@ def _client(seen: Looked) -> Iterator[Check]:
 # -- the share -----------------------------------------------------------------------------------
 
 
-def _share(seen: Looked) -> Iterator[Check]:
-    """Whether it is reached, what it speaks, and whether it takes the login."""
-    target, told, trouble = seen.wanted.target, seen.offered, seen.share_trouble
+def _share(findings: Findings) -> Iterator[Check]:
+    """Yields checks of the share: reachable, dialects, login."""
+    target, offer, trouble = findings.request.target, findings.offered, findings.share_trouble
     if target is None:
         return
     if trouble is not None:
         remedy = "check name, address and firewall; SMB uses port 445"
         yield _missing(SHARE, "server", trouble.text, remedy, *OVER_SMB, kind=trouble.kind)
         return
-    if told is None:
+    if offer is None:
         return
     where = f"{target.host} port {target.port}"
-    milliseconds = 1000 * float(told["connect_seconds"])
+    milliseconds = 1000 * float(offer["connect_seconds"])
     yield _ok(SHARE, "server", f"{where} replies in {milliseconds:.1f} ms")
-    dialects = [str(each) for each in told["dialects"]]
+    dialects = [str(each) for each in offer["dialects"]]
     if not dialects:
         text = (
             f"{where} answers in no SMB dialect: it may not be a file server, or a process limit "
@@ -162,25 +162,25 @@ def _share(seen: Looked) -> Iterator[Check]:
         text += "or a block list is in the way"
         yield _missing(SHARE, "dialects", text, "use its port", *OVER_SMB, kind="unreachable")
         return
-    yield _ok(SHARE, "dialects", f"offers {', '.join(dialects)}; {told.get('signing', '')}")
-    if "smb1" in dialects and "impacket" not in seen.program.packages:
+    yield _ok(SHARE, "dialects", f"offers {', '.join(dialects)}; {offer.get('signing', '')}")
+    if "smb1" in dialects and "impacket" not in findings.program.packages:
         text = "the server offers SMB1, but impacket was not found here: SMB1 is skipped"
         yield _missing(CLIENT, "impacket", text, SMB1_EXTRA, "smb-copy in smb1")
-    yield from _login(seen)
+    yield from _login(findings)
 
 
-def _login(seen: Looked) -> Iterator[Check]:
-    trouble, facts = seen.login_trouble, seen.session
+def _login(findings: Findings) -> Iterator[Check]:
+    trouble, facts = findings.login_trouble, findings.session
     if trouble is not None:
-        target = seen.wanted.target
+        target = findings.request.target
         hint = spelling_hint(target) if target is not None and trouble.kind == "share" else ""
         yield _missing(SHARE, "login", trouble.text, hint, *OVER_SMB, kind=trouble.kind)
         return
     if facts is None:
         yield _ok(SHARE, "login", "login not tested; use --user or --allow-guest")
         return
-    kept = facts.get("encryption") or facts.get("signing")
-    how = f"protected by {kept}" if kept else "not signed and not encrypted"
+    protection = facts.get("encryption") or facts.get("signing")
+    how = f"protected by {protection}" if protection else "not signed and not encrypted"
     yield _ok(SHARE, "login", f"logged in over SMB {facts.get('dialect')}, {how}")
     if facts.get("may_write") is False:
         text = "the share is read-only for this user, and the test files are written there"
@@ -194,21 +194,21 @@ def _login(seen: Looked) -> Iterator[Check]:
     free, total = (int(facts.get(name) or 0) for name in ("free_bytes", "total_bytes"))
     usable = beyond_reserve_bytes(free, total)
     lacking = no_room(free, total, LEAST_SHARE_BYTES) if usable < LEAST_SHARE_BYTES else ""
-    if total and seen.wanted.target is not None:
-        room = Place(seen.wanted.target.name, lacking, usable_bytes=usable)
+    if total and findings.request.target is not None:
+        room = Place(findings.request.target.name, lacking, usable_bytes=usable)
         yield from _place(SHARE, room, "another TARGET", *OVER_SMB, name="room")
 
 
 # -- the server ----------------------------------------------------------------------------------
 
 
-def _server(seen: Looked) -> Iterator[Check]:
-    """Of the other host, or why it was not reached."""
-    wanted, ready, trouble = seen.wanted, seen.server, seen.agent_trouble
-    if wanted.agent == "none":
-        if wanted.target is not None and wanted.target.host:
+def _server(findings: Findings) -> Iterator[Check]:
+    """Yields checks of the server, or the reason why it was not reached."""
+    request, ready, trouble = findings.request, findings.server, findings.agent_trouble
+    if request.agent == "none":
+        if request.target is not None and request.target.host:
             text = "no agent: network tests, and the disk and CPU of the server, are skipped"
-            remedy = f"--agent ssh://{wanted.target.host}"
+            remedy = f"--agent ssh://{request.target.host}"
             yield _missing(SERVER, "agent", text, remedy, *WITHOUT_AGENT)
         return
     if trouble is not None:
@@ -216,8 +216,8 @@ def _server(seen: Looked) -> Iterator[Check]:
         yield _missing(SERVER, "agent", why, remedy, *WITHOUT_AGENT, kind=trouble.kind)
     if ready is None:
         return
-    about = f"{ready.name}, {ready.distribution or ready.system}, Python {ready.python}"
-    yield _ok(SERVER, "agent", f"agent on {about}")
+    host = f"{ready.name}, {ready.distribution or ready.system}, Python {ready.python}"
+    yield _ok(SERVER, "agent", f"agent on {host}")
     yield from _common(SERVER, ready)
     if ready.place is not None:
         yield from _place(
@@ -226,16 +226,16 @@ def _server(seen: Looked) -> Iterator[Check]:
             "an account that may write (till then only reads, where it may read the share's files)",
             "writes of the server's disk",
         )
-    elif wanted.target is not None and wanted.target.share:
+    elif request.target is not None and request.target.share:
         text = "directory of the share not found in smb.conf: a run searches for its test file"
         remedy = "--server-folder DIR, if the search fails"
         yield _costs(SERVER, "folder", text, remedy, "disk of the server")
-    yield from _ports(seen)
-    yield _copies_there(seen, ready)
-    yield _clock(seen.ahead_seconds)
+    yield from _ports(findings)
+    yield _copies_there(findings, ready)
+    yield _clock(findings.ahead_seconds)
 
 
-def _copies_there(seen: Looked, ready: Readiness) -> Check:
+def _copies_there(findings: Findings, ready: Readiness) -> Check:
     if "smbclient" in ready.programs:
         return _ok(SERVER, "smbclient", f"smbclient {ready.programs['smbclient']}")
     text = "no program on the server can start copies"
@@ -243,11 +243,11 @@ def _copies_there(seen: Looked, ready: Readiness) -> Check:
     return _missing(SERVER, "smbclient", text, remedy, STARTED_THERE)
 
 
-def _ports(seen: Looked) -> Iterator[Check]:
-    """Whether each host reaches what the other one opens for a run."""
+def _ports(findings: Findings) -> Iterator[Check]:
+    """Yields whether each host reaches the ports that the other opens for a run."""
     ways = (
-        (SERVER, seen.there, "from here", "the server's", BETWEEN_HOSTS),
-        (CLIENT, seen.here, "from the server", "this host's", (STARTED_THERE,)),
+        (SERVER, findings.there, "from here", "the server's", BETWEEN_HOSTS),
+        (CLIENT, findings.here, "from the server", "this host's", (STARTED_THERE,)),
     )
     for where, why, whence, whose, stages in ways:
         if why == "":
@@ -264,8 +264,8 @@ def _clock(ahead_seconds: float) -> Check:
     if off < CLOCK_SECONDS:
         return _ok(SERVER, "clock", "clocks agree within a minute")
     way = "ahead of" if ahead_seconds > 0 else "behind"
-    more = "; Kerberos rejects that" if off > KERBEROS_SECONDS else ""
-    text = f"the clock is {off:.0f} s {way} this host's{more}"
+    consequence = "; Kerberos rejects that" if off > KERBEROS_SECONDS else ""
+    text = f"the clock is {off:.0f} s {way} this host's{consequence}"
     return _costs(SERVER, "clock", text, "synchronize both with NTP")
 
 

@@ -1,8 +1,8 @@
-"""What killed runs left on both hosts and on the share: found, and removed when told so.
+"""Finds the leftovers of killed runs on both hosts and on the share, and removes chosen ones.
 
-What is a run's own, and not in use, is for each place to say: probes.files.leftovers of a host,
-probes.smb.leftovers of a share. Each looks again before it removes. Here stands who is asked, and
-what becomes of a question that nobody answered.
+Each place decides what is ours and unused: probes.files.leftovers on a host, probes.smb.leftovers
+on a share. Each checks again before it removes. This module asks them, and reports requests
+without an answer.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from probes.files.leftovers import THERE, Leftover, OnShare
 LOOK_SECONDS = 90.0
 REMOVE_SECONDS = 60.0
 SHARE_SECONDS = 90.0
-"""More than probes.smb.leftovers.LOOK_SECONDS, and the steps that are under way by then."""
+"""More than probes.smb.leftovers.LOOK_SECONDS and the steps that are running by then."""
 LOST = (StageError, Unavailable, Refused, AgentLost)
-"""After these nobody knows how far a removal came."""
+"""Errors after which the result of a removal is unknown."""
 REMOVED, LEFT, UNKNOWN = "removed", "left", "unknown"
 UNANSWERED = "unknown whether it was removed"
 
 
 class Found(NamedTuple):
-    """A leftover and where it is."""
+    """A leftover and its place."""
 
     where: str
     """client, server, share."""
     leftover: Leftover
     name: str
-    """As a person finds it: a path, or //host/share/folder."""
+    """Path for a person, or //host/share/folder."""
 
 
 class Cleaned(NamedTuple):
-    """What became of it."""
+    """Result of a removal."""
 
     word: str
-    """REMOVED, LEFT; UNKNOWN: whoever was to remove it did not say."""
-    found: Found
+    """REMOVED, LEFT; UNKNOWN: no answer."""
+    item: Found
     why: str = ""
 
 
 @dataclass
 class Cleanup:
-    """Both hosts and the share, open for a look and what follows; a context manager."""
+    """Agents on both hosts, for the search and the removal; a context manager."""
 
     folders: tuple[str, ...]
-    """Of this host, beside what its journal names."""
+    """Folders of this host to search, beside those in its journal."""
     older_seconds: float
     target: Target | None = None
     """A share, or None."""
@@ -63,7 +63,7 @@ class Cleanup:
     reached: dict[str, Host] = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
     trouble: Exception | None = None
-    """Why the share was not looked at; the hosts were all the same."""
+    """Error that prevented the search of the share; the hosts were searched all the same."""
 
     def __enter__(self) -> Cleanup:
         with self.stack as stack:
@@ -77,72 +77,74 @@ class Cleanup:
         self.stack.close()
 
     def look(self) -> list[Found]:
-        """All that has the name of a leftover. Raises StageError, AgentLost."""
+        """Returns all folders and files named like a leftover. Raises StageError, AgentLost."""
         at_server = () if self.server_folder is None else (self.server_folder,)
-        found: list[Found] = []
+        items: list[Found] = []
         for side, host in self.reached.items():
             folders = self.folders if side == "client" else at_server
-            asked = {"folders": list(folders), "older_seconds": self.older_seconds}
-            told = host.ask("leftovers", LOOK_SECONDS, **asked)
-            if not isinstance(told, list):
+            arguments = {"folders": list(folders), "older_seconds": self.older_seconds}
+            reply = host.ask("leftovers", LOOK_SECONDS, **arguments)
+            if not isinstance(reply, list):
                 raise StageError(f"{side}: invalid data from the agent")
-            known = [protocol.from_plain(Leftover, each) for each in told]
-            found += [Found(side, each, each.path) for each in known]
+            listed = [protocol.from_plain(Leftover, each) for each in reply]
+            items += [Found(side, each, each.path) for each in listed]
         if self.target is not None:
             try:
-                there = self._on_share(self.target)[0]
+                on_share = self._on_share(self.target)[0]
             except (StageError, Unavailable, Refused) as error:
                 self.trouble = error
             else:
-                names = {each.leftover.path for each in there}
-                found = [e for e in found if not _is_on(self.target, names, e.leftover)] + there
-        return found
+                names = {each.leftover.path for each in on_share}
+                items = [e for e in items if not _is_on(self.target, names, e.leftover)] + on_share
+        return items
 
-    def remove(self, chosen: list[Found]) -> list[Cleaned]:
-        """Looks at each again and removes it; what became of it is told for each."""
-        done = [self._removed(each) for each in chosen if each.where != "share"]
-        on_it = [each for each in chosen if each.where == "share"]
-        if not on_it or self.target is None:
-            return done
+    def remove(self, items: list[Found]) -> list[Cleaned]:
+        """Checks each again and removes it; returns the result of each."""
+        results = [self._removed(each) for each in items if each.where != "share"]
+        on_share = [each for each in items if each.where == "share"]
+        if not on_share or self.target is None:
+            return results
         try:
-            left, gone = self._on_share(self.target, *(each.leftover.path for each in on_it))
+            paths = [each.leftover.path for each in on_share]
+            remaining, removed = self._on_share(self.target, *paths)
         except LOST as error:
-            return [*done, *(_unanswered(each, error) for each in on_it)]
-        why = {each.name: each.leftover.why_left for each in left if each.leftover.path not in gone}
-        # What is neither there nor removed by us somebody else has removed meanwhile.
-        return [*done, *(_cleaned(each, why.get(each.name, "")) for each in on_it)]
+            return [*results, *(_unanswered(each, error) for each in on_share)]
+        rest = (each for each in remaining if each.leftover.path not in removed)
+        why = {each.name: each.leftover.why_left for each in rest}
+        # A leftover that is neither there nor removed by us was removed by somebody else.
+        return [*results, *(_cleaned(each, why.get(each.name, "")) for each in on_share)]
 
-    def _removed(self, found: Found) -> Cleaned:
-        asked = {"path": found.leftover.path, "older_seconds": self.older_seconds}
+    def _removed(self, item: Found) -> Cleaned:
+        arguments = {"path": item.leftover.path, "older_seconds": self.older_seconds}
         try:
-            host = self.reached[found.where]
-            return _cleaned(found, str(host.ask("remove-leftover", REMOVE_SECONDS, **asked)))
+            host = self.reached[item.where]
+            return _cleaned(item, str(host.ask("remove-leftover", REMOVE_SECONDS, **arguments)))
         except LOST as error:
-            return _unanswered(found, error)
+            return _unanswered(item, error)
 
     def _on_share(self, target: Target, *remove: str) -> tuple[list[Found], list[str]]:
-        """What is still there, and what was removed."""
+        """Returns the remaining leftovers, and the removed paths."""
         peer = target.endpoint(self.access)
         setting = OnShare(self.older_seconds, remove)
-        held = self.reached["client"].hold("leftovers", setting, peer, SHARE_SECONDS, SHARE_SECONDS)
-        with held as met:
-            known = [protocol.from_plain(Leftover, each) for each in met.facts["found"]]
-            gone = [str(each) for each in met.facts["removed"]]
-        return [Found("share", each, f"{target.name}/{each.path}") for each in known], gone
+        client = self.reached["client"]
+        with client.hold("leftovers", setting, peer, SHARE_SECONDS, SHARE_SECONDS) as met:
+            remaining = [protocol.from_plain(Leftover, each) for each in met.facts["found"]]
+            removed = [str(each) for each in met.facts["removed"]]
+        return [Found("share", each, f"{target.name}/{each.path}") for each in remaining], removed
 
 
-def _is_on(target: Target, names: set[str], seen: Leftover) -> bool:
-    """Whether it is a host's view of what the target has, or had: these names were found there."""
-    place = seen.why_left.partition(f"{THERE} ")[2]
+def _is_on(target: Target, names: set[str], leftover: Leftover) -> bool:
+    """Whether a host's leftover is one of the target: its place, or one of these names there."""
+    place = leftover.why_left.partition(f"{THERE} ")[2]
     folder = "/".join((target.share, *filter(None, target.folder.split("\\"))))
     if place in (target.name, f"//{target.host}:{target.port}/{folder}"):
         return True
-    return bool(place) and re.split(r"[/\\]", seen.path)[-1] in names
+    return bool(place) and re.split(r"[/\\]", leftover.path)[-1] in names
 
 
-def _cleaned(found: Found, why_left: str) -> Cleaned:
-    return Cleaned(LEFT if why_left else REMOVED, found, why_left)
+def _cleaned(item: Found, why_left: str) -> Cleaned:
+    return Cleaned(LEFT if why_left else REMOVED, item, why_left)
 
 
-def _unanswered(found: Found, error: Exception) -> Cleaned:
-    return Cleaned(UNKNOWN, found, f"{UNANSWERED}: {error}")
+def _unanswered(item: Found, error: Exception) -> Cleaned:
+    return Cleaned(UNKNOWN, item, f"{UNANSWERED}: {error}")

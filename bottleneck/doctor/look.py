@@ -1,4 +1,4 @@
-"""Asks both hosts and the file server; logs in once where that was asked for; writes nothing."""
+"""Asks both hosts and the file server; logs in once if requested; writes nothing."""
 
 from __future__ import annotations
 
@@ -28,73 +28,73 @@ OFFERED_SECONDS = 45.0
 LOGIN_SECONDS = 45.0
 REACH_SECONDS = 4.0
 OK, COSTS, MISSING = "ok", "costs", "missing"
-"""All is well; a run knows less without it; a stage cannot be measured without it."""
+"""States of a check: well; a run knows less; a stage cannot be measured."""
 STATES = (OK, COSTS, MISSING)
 CLIENT, SERVER, SHARE = "client", "server", "share"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the run would be."""
+class Request:
+    """Target and options of the planned run."""
 
     folder: str
     target: Target | None = None
-    """None: this host alone."""
+    """None: only this host."""
     access: Access | None = None
-    """Who would log in; None: no login is tried."""
+    """Credentials; None: no login is tried."""
     agent: str = "none"
     server_folder: str | None = None
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why something was not reached."""
+    """Reason why something was not reached."""
 
     kind: str
-    """One of probes.core.stage.Refused's."""
+    """A kind of probes.core.stage.Refused."""
     text: str
     remedy: str = ""
 
 
 @dataclass(frozen=True)
 class Program:
-    """This program and what it runs on."""
+    """Versions of this program and its environment."""
 
     version: str
     python: str
     packages: dict[str, str]
-    """Versions of smbprotocol, impacket ... where installed."""
+    """Versions of smbprotocol, impacket ... if installed."""
     terminal: bool
     encoding: str
-    """Of stdout."""
+    """Encoding of stdout."""
 
 
 @dataclass(frozen=True)
-class Looked:
-    """All that was seen; None: not asked, or not reached."""
+class Findings:
+    """Answers of hosts and file server; None: not asked, or not reached."""
 
-    wanted: Wanted
+    request: Request
     program: Program
     client: Readiness
     mount: Place | None = None
-    """TARGET where it is a folder."""
+    """Folder of TARGET, if it is one."""
     mount_trouble: Trouble | None = None
-    """That nothing is mounted there."""
+    """Set if nothing is mounted there."""
     offered: Details | None = None
     """probes.smb.offered.offered() of the file server."""
     share_trouble: Trouble | None = None
     session: Details | None = None
-    """What was agreed in the one login."""
+    """Dialect, signing and encryption of the one login."""
     login_trouble: Trouble | None = None
     server: Readiness | None = None
     agent_trouble: Trouble | None = None
     ahead_seconds: float = 0.0
-    """How far the server's clock is ahead of this host's, at least; below zero: behind."""
+    """Least lead of the server's clock over this host's; below zero: behind."""
     there: str | None = None
-    """Why a port that the server's agent opens is not reached from here; empty: it is; None: that
-    was not found out."""
+    """Reason why a port of the server's agent is not reached from here; empty: it is reached; None:
+    unknown."""
     here: str | None = None
-    """The same of a port here, from the server."""
+    """Reason why a port here is not reached from the server, as `there`."""
 
 
 @dataclass(frozen=True)
@@ -109,38 +109,38 @@ class Check:
     sentence: str
     remedy: str = ""
     stages: tuple[str, ...] = ()
-    """What is not measured without it, or knows less."""
+    """Stages that are not measured without it, or know less."""
     kind: str = ""
-    """Of a refusal, where that is what it was."""
+    """Kind of the refusal, if it was one."""
 
 
-def look(wanted: Wanted) -> Looked:
-    """All that can be seen for this run. Raises AgentLost where this host's own agent is none."""
+def look(request: Request) -> Findings:
+    """Asks hosts and file server. Raises AgentLost if this host's own agent fails."""
     with hosts.start_here() as client:
-        target = wanted.target
-        found: dict[str, Any] = {}
+        target = request.target
+        results: dict[str, Any] = {}
         address = ""
         if target is not None and target.host:
-            address, found["share_trouble"] = _address(target.host, target.port)
-        plain = client.ask("readiness", READY_SECONDS, toward=address, folder=wanted.folder)
+            address, results["share_trouble"] = _address(target.host, target.port)
+        plain = client.ask("readiness", READY_SECONDS, toward=address, folder=request.folder)
         if target is not None and target.path:
             mount = client.ask("readiness", READY_SECONDS, folder=target.path)
-            found["mount"] = _ready(mount).place
-            shown = None
-            if not found["mount"].trouble:
-                shown = client.ask("mount", READY_SECONDS, folder=target.path)
-            if shown is not None and not shown["remote"]:
-                text = no_mount(target.path, str(shown["filesystem"]))
-                found["mount_trouble"] = Trouble("usage", text)
-        if target is not None and target.share and not found["share_trouble"]:
-            found |= _share(client, wanted)
-        if wanted.agent != "none":
-            found |= _server(client, wanted, address)
-        return Looked(wanted, program(), _ready(plain), **found)
+            results["mount"] = _ready(mount).place
+            mount_facts = None
+            if not results["mount"].trouble:
+                mount_facts = client.ask("mount", READY_SECONDS, folder=target.path)
+            if mount_facts is not None and not mount_facts["remote"]:
+                text = no_mount(target.path, str(mount_facts["filesystem"]))
+                results["mount_trouble"] = Trouble("usage", text)
+        if target is not None and target.share and not results["share_trouble"]:
+            results |= _share(client, request)
+        if request.agent != "none":
+            results |= _server(client, request, address)
+        return Findings(request, program(), _ready(plain), **results)
 
 
 def program() -> Program:
-    """This program and what it runs on."""
+    """Returns the versions of this program and its environment."""
     packages = {}
     for each in PACKAGES:
         try:
@@ -162,11 +162,11 @@ def _ready(plain: Any) -> Readiness:
 
 def _address(host: str, port: int) -> tuple[str, Trouble | None]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         return "", Trouble("unreachable", f"{host}: cannot resolve the name ({why.lower()})")
-    return callers.with_zone(found[0][4]), None
+    return callers.with_zone(addresses[0][4]), None
 
 
 def _trouble(error: Exception) -> Trouble:
@@ -176,16 +176,16 @@ def _trouble(error: Exception) -> Trouble:
     return Trouble(kind, str(error))
 
 
-def _share(client: Host, wanted: Wanted) -> dict[str, Any]:
-    target = wanted.target
+def _share(client: Host, request: Request) -> dict[str, Any]:
+    target = request.target
     assert target is not None
     try:
         offered = client.ask("offered", OFFERED_SECONDS, host=target.host, port=target.port)
     except (Refused, StageError, Unavailable) as error:
         return {"share_trouble": _trouble(error)}
-    if wanted.access is None or not offered["dialects"]:
+    if request.access is None or not offered["dialects"]:
         return {"offered": offered}
-    peer = target.endpoint(wanted.access)
+    peer = target.endpoint(request.access)
     try:
         with client.hold("visit", Visit(), peer, LOGIN_SECONDS, LOGIN_SECONDS) as met:
             session: Details = met.facts
@@ -194,18 +194,18 @@ def _share(client: Host, wanted: Wanted) -> dict[str, Any]:
     return {"offered": offered, "session": session}
 
 
-def _server(client: Host, wanted: Wanted, address: str) -> dict[str, Any]:
-    target = wanted.target
+def _server(client: Host, request: Request, address: str) -> dict[str, Any]:
+    target = request.target
     own_address = _own_address(address)
-    asked = {
+    arguments = {
         "toward": own_address,
-        "folder": wanted.server_folder,
+        "folder": request.server_folder,
         "share": target.share if target is not None else "",
     }
     try:
-        with hosts.start_there(wanted.agent) as server:
+        with hosts.start_there(request.agent) as server:
             began = time.time()
-            ready = _ready(server.ask("readiness", READY_SECONDS, **asked))
+            ready = _ready(server.ask("readiness", READY_SECONDS, **arguments))
             ended = time.time()
             ports = {
                 "there": _reached(server, address, client, own_address),
@@ -214,12 +214,12 @@ def _server(client: Host, wanted: Wanted, address: str) -> dict[str, Any]:
     except (Refused, AgentLost, StageError, Unavailable, protocol.WireError) as error:
         return {"agent_trouble": _trouble(error)}
     ahead = max(0.0, ready.clock_seconds - ended) - max(0.0, began - ready.clock_seconds)
-    found: dict[str, Any] = {"server": ready, "ahead_seconds": ahead, **ports}
-    return found
+    results: dict[str, Any] = {"server": ready, "ahead_seconds": ahead, **ports}
+    return results
 
 
 def _reached(holder: Host, address: str, caller: Host, called_from: str) -> str | None:
-    """Why a port that one host opens is not reached from the other; see Looked.there."""
+    """Returns why a port of one host is not reached from the other; see Findings.there."""
     if not address:
         return None
     setting = tcp.Setting(seconds=REACH_SECONDS, address=address)
@@ -232,7 +232,7 @@ def _reached(holder: Host, address: str, caller: Host, called_from: str) -> str 
 
 
 def _own_address(address: str) -> str:
-    """This host's address towards the server, empty where unknown; nothing is sent."""
+    """Returns this host's address towards the server; empty: unknown. Sends nothing."""
     try:
         return rtnetlink.source_address(address) if address else ""
     except (OSError, ValueError):

@@ -1,30 +1,30 @@
-"""A report against an earlier one of the same path: what became slower by more than noise; pure.
+"""Compares a report with an earlier one of the same path: slower by more than noise? Pure.
 
 Why 20 unchanged runs give no alarm, and a disk that is 15 % slower does
 ------------------------------------------------------------------------
 A check compares four copies and some stages, night after night, with one baseline; so a test that
-is wrong once in twenty times, each, would alarm every third night. Hence three hurdles, all of
-them to be taken by one and the same metric:
+is wrong once in twenty times, each, would alarm every third night. Hence three conditions, all of
+which one and the same metric must meet:
 
-1. The runs do not meet: the fastest of now is slower than the slowest of the baseline. Of three
-   runs each from one and the same distribution that happens by chance in 1 of 20 cases.
+1. The runs do not overlap: the fastest of now is slower than the slowest of the baseline. With
+   three runs each from one distribution that happens by chance in 1 of 20 cases.
 2. The medians are apart by noise.REPEATED_RATIO (9 % less). The median of three runs has about 0.7
    of their deviation, so that with runs that deviate by 2 % of their mean this is more than four
    deviations of the difference; a disk that is 15 % slower passes it by three. Where a
-   side was measured once, nothing tells how far that one run is off, and noise.SINGLE_RATIO (20 %
-   less) is asked for: the first hurdle means little then.
-3. What alarms is measured again before it is told: `check TARGET` repeats the run while anything
-   looks slower than the baseline by SUSPECT_RATIO, so that what came and went with another load
-   is outvoted; an unchanged path is mostly left after one run.
+   side was measured once, the error of that run is unknown, and noise.SINGLE_RATIO (20 % less) is
+   required: the first condition means little then.
+3. An alarm is measured again before it is reported: `check TARGET` repeats the run while anything
+   looks slower than the baseline by SUSPECT_RATIO, so that a passing load is outvoted; an unchanged
+   path mostly needs one run.
 
 Simulated with seven metrics and normal noise: with runs that deviate by 2 %, 20 checks of an
 unchanged path gave no alarm in every trial of 200, and 99.9 % of the checks of one that lost 15 %
 alarmed (baseline of three runs, no more than three now); with 3 % noise no alarm in 96 % of the
 trials, and 98 % of the losses seen; from 4 % on, take a baseline of five runs and a --tolerance.
 
-Fewer comparisons are fewer false alarms: a stage counts where it is within REACH_RATIO of the
-copies that pass it (what is far above them caps no copy, and nobody feels it). What a run makes
-only where there is time or doubt is compared where both have it.
+Fewer comparisons mean fewer false alarms: a stage counts if it is within REACH_RATIO of the copies
+that pass it (a stage far above them caps no copy). A stage that a run makes only if there is time
+or doubt is compared if both reports have it.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ from bottleneck.text.units import percent_text, range_text, rate_text
 from probes.core.records import OWN_COPIES, SIDES, Spread
 
 USUAL_TOLERANCE = 0.05
-"""The noise rule alone asks for more; a greater one is the user's."""
+"""Tolerated loss, a ratio; the noise rule demands more, and a user may set a larger one."""
 SUSPECT_RATIO = 0.05
-"""Of the baseline's rate: what looks as much slower is measured again."""
+"""Loss of the baseline's rate from which on a metric is measured again."""
 CRITICAL_RATIO = 1 / 3
-"""A loss from which on it is critical: copies take half as long again."""
+"""Loss from which on the state is critical: copies take half as long again."""
 REACH_RATIO = 1.5
-"""A stage that is further above the fastest of its copies caps none of them."""
+"""Rate of a stage over the fastest of its copies above which it caps none of them."""
 ALIKE_TIMES = 2.0
-"""Files up to so many times as large, or as long under way, make the same copy."""
+"""Ratio of two copies' sizes, or durations, up to which they are the same copy."""
 ENOUGH_RUNS = 3
 NO_SUCH_COPY = "this report has no such copy"
 _ALWAYS = (
     *(f"tcp.{verb}" for verb in steps.VERBS),
     *(f"disk.{side}.{verb}" for side in SIDES for verb in ("read", "write")),
 )
-"""Stages that every run makes, so that one that is missing is a hole."""
+"""Stages that every run makes, so that a missing one is reported."""
 
 
 @dataclass(frozen=True)
@@ -69,44 +69,44 @@ class Compared:
     """One metric of both reports."""
 
     metric: str
-    before: Spread
-    after: Spread | None
+    baseline: Spread
+    current: Spread | None
     """None: not measured now."""
     reason: str = ""
-    """Why it was not, or why the two are not the same."""
+    """Reason why it was not measured, or is not comparable."""
     copies: tuple[Reading, Reading] | None = None
-    """Of a copy, then and now."""
+    """The copy in the baseline and now; None: the metric is no copy."""
 
     @property
     def lost(self) -> float:
-        """Share of the baseline's rate that is gone; below 0: it is faster now."""
-        return 0.0 if self.after is None else 1 - self.after.median / self.before.median
+        """Lost share of the baseline's rate; below 0: it is faster now."""
+        return 0.0 if self.current is None else 1 - self.current.median / self.baseline.median
 
     @property
     def differs(self) -> bool:
-        """Whether the noise of both does not explain the difference."""
-        return self.after is not None and noise.differ(self.before, self.after)
+        """Whether the difference exceeds the noise of both."""
+        return self.current is not None and noise.differ(self.baseline, self.current)
 
     @property
     def single(self) -> bool:
-        """Whether one of both was measured once alone."""
-        return min(self.before.runs, self.after.runs if self.after else 0) < 2
+        """Whether one of both was measured only once."""
+        return min(self.baseline.runs, self.current.runs if self.current else 0) < 2
 
     def least_lost(self, tolerance: float) -> float:
-        """What has to be lost for an alarm, as a share."""
-        least = noise.SINGLE_RATIO if self.single else noise.REPEATED_RATIO
-        return max(tolerance, 1 - 1 / least)
+        """Returns the least loss that alarms, a ratio."""
+        ratio = noise.SINGLE_RATIO if self.single else noise.REPEATED_RATIO
+        return max(tolerance, 1 - 1 / ratio)
 
     def slower(self, tolerance: float) -> bool:
-        """Whether it lost more than the noise, and more than is tolerated."""
+        """Whether the loss exceeds the noise and the tolerance."""
         return self.differs and self.lost > tolerance
 
 
 def together(baselines: Sequence[Report], report: Report) -> Report:
-    """Several baselines as one, with the noise of them all.
+    """Pools several baselines into one, with the noise of them all.
 
-    Of several those that began before the report, and are of its path, count; where none is, the
-    one that is left has nothing to compare with.
+    Only baselines of the same path that began before the report count; without one the result has
+    no entries.
     """
     if len(baselines) == 1 and baselines[0] != report:
         return baselines[0]
@@ -123,7 +123,7 @@ def _earlier(baselines: Sequence[Report], report: Report) -> list[Report]:
 def drifting(
     baselines: Sequence[Report], report: Report, tolerance: float = USUAL_TOLERANCE
 ) -> Iterator[Judged]:
-    """Yields a line for each copy that fell from report to report by more than is tolerated."""
+    """Yields a line for each copy whose rate fell from report to report beyond the tolerance."""
     earlier = _earlier(baselines, report)
     if len(earlier) + 1 < LEAST_REPORTS:
         return
@@ -142,51 +142,51 @@ def drifting(
 def judged_by(
     report: Report, diagnosis: Diagnosis, baseline: Report, tolerance: float = USUAL_TOLERANCE
 ) -> Iterator[Judged]:
-    """Each copy and each stage that counts, held against the baseline; see the module.
+    """Yields a line for each copy and stage that counts, compared with the baseline.
 
-    A baseline of another path is one line with the reason, and its state is "unknown".
+    A baseline of another path gives one line with the reason and the state "unknown".
     """
     other = another_path(baseline, report)
     if other is not None:
-        what, before, now = other
-        why = f"the baseline has another {what}: {before}, this report has {now}"
+        what, was, now = other
+        why = f"the baseline has another {what}: {was}, this report has {now}"
         yield Judged("the same path as in the baseline", "baseline", "unknown", why)
         return
-    found = tuple(compared(report, diagnosis, baseline))
-    if not found:
+    comparisons = tuple(compared(report, diagnosis, baseline))
+    if not comparisons:
         reason = "the baseline has no earlier copy and no test to compare with"
         yield Judged("as in the baseline", "baseline", "unknown", reason)
-    slower = [each for each in found if each.slower(tolerance)]
-    for each in found:
-        least = each.least_lost(tolerance)
+    slower = [each for each in comparisons if each.slower(tolerance)]
+    for each in comparisons:
+        threshold = each.least_lost(tolerance)
         yield Judged(
             name=f"{each.metric} as in the baseline",
             metric=each.metric,
             state=_state(each, tolerance),
             message=_message(each, slower, tolerance),
-            value=None if each.after is None else each.after.median,
+            value=None if each.current is None else each.current.median,
             unit="bytes_per_second",
-            warning=f"{each.before.median * (1 - least):.0f}:",
-            critical=f"{each.before.median * (1 - max(CRITICAL_RATIO, least)):.0f}:",
+            warning=f"{each.baseline.median * (1 - threshold):.0f}:",
+            critical=f"{each.baseline.median * (1 - max(CRITICAL_RATIO, threshold)):.0f}:",
         )
 
 
 def suspects(report: Report, diagnosis: Diagnosis, baseline: Report) -> tuple[str, ...]:
-    """Metrics that look slower than the baseline and have few runs: to be measured again."""
+    """Returns metrics to measure again: slower than the baseline, with few runs."""
     if another_path(baseline, report) is not None:
         return ()
     return tuple(
         each.metric
         for each in compared(report, diagnosis, baseline)
-        if each.after is not None
+        if each.current is not None
         and not each.reason
         and each.lost > SUSPECT_RATIO
-        and each.after.runs < ENOUGH_RUNS
+        and each.current.runs < ENOUGH_RUNS
     )
 
 
 def compared(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator[Compared]:
-    """Each metric that the baseline has and that counts, the copies first."""
+    """Yields each metric of the baseline that counts, the copies first."""
     first = diagnose(baseline)
     then, now = metrics.readings(baseline, first), metrics.readings(report, diagnosis)
     yield from _copies(first, then, now)
@@ -202,69 +202,69 @@ def _copies(first: Diagnosis, then: Readings, now: Readings) -> Iterator[Compare
     for full in dict.fromkeys(f"{each.copy}@{each.dialect}" for each in first.copies):
         name, _, dialect = full.partition("@")
         metric = name if dialect == usual else full
-        before, after = then.get(full), now.get(full)
-        if before is None or before.spread is None or metric not in then:
+        old, new = then.get(full), now.get(full)
+        if old is None or old.spread is None or metric not in then:
             continue
-        if after is not None and after.spread is not None:
-            why = _other_size(before, after)
-            yield Compared(metric, before.spread, after.spread, why, (before, after))
-        elif after is not None and name in OWN_COPIES and dialect == usual:
-            yield Compared(metric, before.spread, None, after.reason)
+        if new is not None and new.spread is not None:
+            why = _other_size(old, new)
+            yield Compared(metric, old.spread, new.spread, why, (old, new))
+        elif new is not None and name in OWN_COPIES and dialect == usual:
+            yield Compared(metric, old.spread, None, new.reason)
         elif name in OWN_COPIES and dialect == usual:
             other, why = now.get(name), NO_SUCH_COPY
             if other and other.copy and f"{name}@{other.copy.dialect}" not in then:
                 why = f"SMB {other.copy.dialect} now, {dialect} in the baseline"
-            missing.append(Compared(metric, before.spread, None, why))
-    # What nobody made any more comes last, in the usual order.
-    places = {each: at for at, each in enumerate(OWN_COPIES)}
+            missing.append(Compared(metric, old.spread, None, why))
+    # Copies that this report lacks come last, in the usual order.
+    places = {each: index for index, each in enumerate(OWN_COPIES)}
     yield from sorted(missing, key=lambda e: places[e.metric] if e.reason == NO_SUCH_COPY else -1)
 
 
-def _other_size(before: Reading, after: Reading) -> str:
-    """Why two copies are not the same by their files; empty: they are.
+def _other_size(old_reading: Reading, new_reading: Reading) -> str:
+    """Returns why the files of two copies are not comparable; empty: they are.
 
-    A run sizes its file by the path's rate, so that it lasts as long on a slow one: a smaller file
-    that took as long is the same copy.
+    A run sizes its file by the path's rate, so that a copy takes as long on a slow path: a smaller
+    file that took as long is the same copy.
     """
-    old, new = _size(before), _size(after)
-    alike = any(noise.factor(*pair) <= ALIKE_TIMES for pair in zip(old, new, strict=False))
-    if not old or not new or alike:
+    old, new = _size(old_reading), _size(new_reading)
+    is_same = any(noise.factor(*pair) <= ALIKE_TIMES for pair in zip(old, new, strict=False))
+    if not old or not new or is_same:
         return ""
     times = noise.factor(old[0], new[0])
     which = "larger" if new[0] > old[0] else "smaller"
     return f"its file is {times:.0f} times {which} than in the baseline; use the same --size"
 
 
-def _size(told: Reading) -> tuple[float, ...]:
-    """Bytes and seconds of a copy's usual run; empty: not known."""
-    runs = () if told.made is None else told.made.outcome.runs
+def _size(reading: Reading) -> tuple[float, ...]:
+    """Returns bytes and seconds of a copy's median run; empty: unknown."""
+    runs = () if reading.step is None else reading.step.outcome.runs
     if not runs:
         return ()
-    moved = statistics.median(run[-1].moved_bytes - run[0].moved_bytes for run in runs)
-    took = statistics.median(run[-1].elapsed_seconds - run[0].elapsed_seconds for run in runs)
-    return (moved, took) if moved > 0 and took > 0 else ()
+    size_bytes = statistics.median(run[-1].moved_bytes - run[0].moved_bytes for run in runs)
+    seconds = statistics.median(run[-1].elapsed_seconds - run[0].elapsed_seconds for run in runs)
+    return (size_bytes, seconds) if size_bytes > 0 and seconds > 0 else ()
 
 
 def _stages(then: Readings, now: Readings) -> Iterator[Compared]:
-    for metric, told in then.items():
-        before = told.spread
-        if before is None or told.copy is not None or metric.startswith("loopback"):
+    for metric, reading in then.items():
+        old = reading.spread
+        if old is None or reading.copy is not None or metric.startswith("loopback"):
             continue
-        # The highest rate that the baseline's copies had over it.
+        # The highest rate of the baseline's copies that pass this stage.
         copies = (then[name].value for name in OWN_COPIES if name in then and passes(name, metric))
-        most = REACH_RATIO * max((rate for rate in copies if rate is not None), default=0.0)
-        after = metrics.reading(now, metric)
-        alike = {None if e.made is None else changes.stage_key(e.made) for e in (told, after)}
-        if after.spread is not None and len(alike) == 1:
-            if min(before.median, after.spread.median) <= most:
-                yield Compared(metric, before, after.spread)
-        elif metric in _ALWAYS and before.median <= most:
-            why = after.reason or "measured with other settings in the baseline"
-            yield Compared(metric, before, None, why)
+        limit = REACH_RATIO * max((rate for rate in copies if rate is not None), default=0.0)
+        new = metrics.reading(now, metric)
+        keys = {None if e.step is None else changes.stage_key(e.step) for e in (reading, new)}
+        if new.spread is not None and len(keys) == 1:
+            if min(old.median, new.spread.median) <= limit:
+                yield Compared(metric, old, new.spread)
+        elif metric in _ALWAYS and old.median <= limit:
+            why = new.reason or "measured with other settings in the baseline"
+            yield Compared(metric, old, None, why)
 
 
 def passes(copy: str, stage: str) -> bool:
-    """Whether the bytes of one of the client's own copies pass a stage, both by metric."""
+    """Whether the bytes of one of the client's copies pass a stage; both are metrics' names."""
     verb, _, cache = copy.partition(".")
     sender = steps.sender(verb, "client")
     match stage.split("."):
@@ -279,7 +279,7 @@ def passes(copy: str, stage: str) -> bool:
 
 
 def _state(each: Compared, tolerance: float) -> State:
-    if each.after is None or each.reason:
+    if each.current is None or each.reason:
         return "unknown"
     if not each.slower(tolerance):
         return "ok"
@@ -287,29 +287,29 @@ def _state(each: Compared, tolerance: float) -> State:
 
 
 def _message(each: Compared, slower: list[Compared], tolerance: float) -> str:
-    was = rate_text(each.before.median)
-    if each.after is None:
+    was = rate_text(each.baseline.median)
+    if each.current is None:
         return f"{was} in the baseline, not measured now: {each.reason}"
-    now = f"{rate_text(each.after.median)}, {was} in the baseline"
+    now = f"{rate_text(each.current.median)}, {was} in the baseline"
     if each.reason:
         return f"{now}, but {each.reason}"
     if each.slower(tolerance):
-        # The reason first: a status line is cut at its end.
+        # The reason comes first, because a status line is cut at its end.
         why, (less, rates) = _why(each, slower), _lost(each)
         return f"{less}: {why}; {rates}" if why else f"{less} ({rates})"
     if each.differs and each.lost < 0:
         return f"{now}: significantly faster; record a new baseline"
     if each.lost > max(tolerance, SUSPECT_RATIO):
-        least = percent_text(each.least_lost(tolerance))
+        threshold = percent_text(each.least_lost(tolerance))
         once = " for a single run" if each.single else ""
-        told = f"{percent_text(each.lost)} less, not significant{once}"
-        return f"{now}: {told} (alarm at {least} less without overlap of the runs)"
+        change = f"{percent_text(each.lost)} less, not significant{once}"
+        return f"{now}: {change} (alarm at {threshold} less without overlap of the runs)"
     return now
 
 
 def _lost(each: Compared) -> tuple[str, str]:
-    """What a metric lost: "the server's disk reads 15 % less", and its rates then and now."""
-    assert each.after is not None
+    """Returns "the server's disk reads 15 % less", and the rates before and now."""
+    assert each.current is not None
     match each.metric.split("."):
         case ["disk", side, verb]:
             does = f"the {side}'s disk {'reads' if verb == 'read' else 'writes'}"
@@ -319,14 +319,14 @@ def _lost(each: Compared) -> tuple[str, str]:
             does = f"a {verb} without the client's disk moves"
         case _:
             does = f"{each.metric} moves"
-    runs = "" if each.after.runs < 2 else f" in {each.after.runs} runs"
-    now = f"{range_text(each.after.low, each.after.high)}{runs} now"
-    rates = f"{rate_text(each.before.median)} in the baseline, {now}"
+    runs = "" if each.current.runs < 2 else f" in {each.current.runs} runs"
+    now = f"{range_text(each.current.low, each.current.high)}{runs} now"
+    rates = f"{rate_text(each.baseline.median)} in the baseline, {now}"
     return f"{does} {percent_text(each.lost)} less", rates
 
 
 def _why(each: Compared, slower: list[Compared]) -> str:
-    """The stage of a copy's way that lost too, else what limits it; empty: it is one itself."""
+    """Returns the slower stage behind a copy, else its limit; empty: the metric is a stage."""
     if each.copies is None:
         return ""
     name = each.metric.partition("@")[0]
@@ -341,9 +341,9 @@ def _why(each: Compared, slower: list[Compared]) -> str:
     return f"{'still' if now == then else 'now'} limited by {now}"
 
 
-def _cap(told: Reading) -> str:
-    """What limits a copy, in words; empty: it was not found."""
-    if told.copy is None or told.copy.verdict.component == "unknown":
+def _cap(reading: Reading) -> str:
+    """Returns the limit of a copy in words; empty: unknown."""
+    if reading.copy is None or reading.copy.verdict.component == "unknown":
         return ""
-    verdict = told.copy.verdict
+    verdict = reading.copy.verdict
     return f"{sentences.part_name(verdict.part)} ({verdict.cause})"

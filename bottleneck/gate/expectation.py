@@ -1,7 +1,7 @@
-"""What a user expects of a report, read from the command line's words; pure.
+"""Parses a user's expectations of a report from the command line; pure.
 
-A condition says what alarms: `pull.uncached < 80MB/s`, `path.rtt >= 5ms`, `loss > 1%`. A range says
-what does not, as Nagios writes it: `pull.uncached=80MB/s:`, `latency=~:5ms`, `cpu.server=@0.9:1`.
+A condition alarms if it holds: `pull.uncached < 80MB/s`, `path.rtt >= 5ms`, `loss > 1%`. A range in
+Nagios' form alarms outside: `pull.uncached=80MB/s:`, `latency=~:5ms`, `cpu.server=@0.9:1`.
 Source of ranges: Monitoring Plugins Development Guidelines, section Threshold and Ranges.
 """
 
@@ -28,25 +28,25 @@ _BARE = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Limit:
-    """Where a metric alarms."""
+    """Limit of a metric, and the severity of its alarm."""
 
     metric: str
     severity: Severity
     words: str
-    """What holds while it does not: `>= 80MB/s`; of a range `in 80MB/s:`."""
+    """Condition without an alarm: `>= 80MB/s`; for a range `in 80MB/s:`."""
     broken: str
-    """What is said where it alarms: `below 80MB/s`."""
+    """Words of the alarm: `below 80MB/s`."""
     range: str
-    """The figures that do not alarm, as Nagios writes it, in the unit's base."""
+    """Figures without an alarm, in Nagios' form and the unit's base."""
     low: float
     high: float
     inside: bool = False
-    """Whether it alarms from low to high, both included, and not outside of them."""
+    """Whether figures from low to high, both included, alarm, instead of those outside."""
     strict: bool = False
     """Whether low and high themselves alarm too (`<=`, `>=`)."""
 
     def alarms(self, value: float) -> bool:
-        """Whether a figure is one to alarm at."""
+        """Whether a figure alarms."""
         if self.inside:
             return self.low <= value <= self.high
         if self.strict:
@@ -56,13 +56,13 @@ class Limit:
 
 @dataclass(frozen=True)
 class Cap:
-    """What should cap a copy."""
+    """Expected cap of a copy."""
 
     words: str
-    """As it was given."""
+    """Text of the user."""
     component: str
     side: str | None
-    """None: whichever."""
+    """None: either side."""
     cause: str | None
     copy: str = metrics.HEADLINE
 
@@ -71,17 +71,17 @@ Expectation = Limit | Cap
 
 
 def limit(text: str, severity: Severity) -> Limit:
-    """A condition or a range. Errors: ExpectationError."""
+    """Parses a condition or a range. Errors: ExpectationError."""
     match = _CONDITION.fullmatch(text)
     if match is not None:
         return _condition(match, severity)
-    name, equals, told = text.partition("=")
-    if not equals or not told.strip():
+    name, equals, bounds = text.partition("=")
+    if not equals or not bounds.strip():
         raise ExpectationError(
             f"{text[:80]!r} is not a condition; use for example 'pull.uncached < 80MB/s' "
             "or pull.uncached=80MB/s:"
         )
-    return _range(metrics.check(name.strip()), told.strip(), severity)
+    return _range(metrics.check(name.strip()), bounds.strip(), severity)
 
 
 def _condition(match: re.Match[str], severity: Severity) -> Limit:
@@ -95,7 +95,7 @@ def _condition(match: re.Match[str], severity: Severity) -> Limit:
 
 
 def _range(metric: str, text: str, severity: Severity) -> Limit:
-    """A range, its ends with units or bare; nagiosplugin says what it means."""
+    """Parses a range whose ends may have units; nagiosplugin defines its meaning."""
     from nagiosplugin import Range
 
     inverted = text.startswith("@")
@@ -106,19 +106,19 @@ def _range(metric: str, text: str, severity: Severity) -> Limit:
     second = _plain(_quantity(end, metric, bare=True)) if end.strip() else ""
     plain = f"{'@' if inverted else ''}{first}{colon}{second}"
     try:
-        told = Range(plain)
+        parsed = Range(plain)
     except ValueError as error:
         raise ExpectationError(f"{text[:80]!r} is not a range: {error}") from None
     words = (f"in {text}", f"not in {text}")
-    return Limit(metric, severity, *words, plain, told.start, told.end, inside=told.invert)
+    return Limit(metric, severity, *words, plain, parsed.start, parsed.end, inside=parsed.invert)
 
 
 def _quantity(text: str, metric: str, bare: bool) -> float:
-    """A figure in the base of the metric's unit; bare: one without a unit will do."""
+    """Parses a figure into the base of the metric's unit; bare: the unit may be missing."""
     unit, word = metrics.unit(metric), text.strip()
-    told = _ratio(word) if bare or unit == "ratio" else None
-    if told is not None and (unit == "ratio" or not word.endswith("%")):
-        return told
+    figure = _ratio(word) if bare or unit == "ratio" else None
+    if figure is not None and (unit == "ratio" or not word.endswith("%")):
+        return figure
     if unit == "ratio":
         raise ExpectationError(f"{metric}: {word[:40]!r} is not a share, as 1% or 0.01")
     try:
@@ -128,7 +128,7 @@ def _quantity(text: str, metric: str, bare: bool) -> float:
 
 
 def _ratio(word: str) -> float | None:
-    """`10%` or `0.1`; None: it is neither."""
+    """Parses `10%` or `0.1`; None: it is neither."""
     value = math.nan
     if _PERCENT.fullmatch(word):
         value = float(word.removesuffix("%")) / 100
@@ -138,38 +138,38 @@ def _ratio(word: str) -> float | None:
 
 
 def _plain(value: float) -> str:
-    """Digits without an exponent, which ranges do not know."""
+    """Formats without an exponent, which ranges do not accept."""
     return f"{value:.0f}" if value >= 1e6 else f"{value:.9f}".rstrip("0").rstrip(".")
 
 
 def cap(text: str) -> Cap:
-    """`[COPY=]component[/side[/cause]]`, in the words of a verdict. Errors: ExpectationError."""
-    which, equals, told = text.strip().rpartition("=")
+    """Parses `[COPY=]component[/side[/cause]]`. Errors: ExpectationError."""
+    which, equals, cap_words = text.strip().rpartition("=")
     copy = metrics.HEADLINE
     if equals:
         copy = metrics.check(which.strip())
         if copy.partition("@")[0] not in (*metrics.NAMED_COPIES, metrics.HEADLINE):
             raise ExpectationError(f"{copy} is not a copy and has no bottleneck")
-    words = told.strip().split("/")
+    words = cap_words.strip().split("/")
     component = words[0]
     if component not in CAUSES or component == "unknown":
-        known = ", ".join(name for name in CAUSES if name != "unknown")
-        raise ExpectationError(f"component {component[:40]!r}: must be one of {known}")
+        choices = ", ".join(name for name in CAUSES if name != "unknown")
+        raise ExpectationError(f"component {component[:40]!r}: must be one of {choices}")
     sides = sorted(side for side in PLACES.get(component, frozenset(SIDES)) if side)
     side = words[1] if len(words) > 1 else None
     if side is not None and side not in sides:
         hint = f"; use {component}/SIDE/{side}" if side in CAUSES[component] else ""
-        known = ", ".join(sides)
-        raise ExpectationError(f"side {side[:40]!r} of {component}: must be one of {known}{hint}")
+        choices = ", ".join(sides)
+        raise ExpectationError(f"side {side[:40]!r} of {component}: must be one of {choices}{hint}")
     cause = words[2] if len(words) > 2 else None
     if cause is not None and cause not in CAUSES[component] or len(words) > 3:
-        known, told = ", ".join(sorted(CAUSES[component])), "/".join(words[2:])
-        raise ExpectationError(f"{told[:40]!r} of {component}: must be one of {known}")
-    return Cap(told.strip(), component, side, cause, copy)
+        choices, cap_words = ", ".join(sorted(CAUSES[component])), "/".join(words[2:])
+        raise ExpectationError(f"{cap_words[:40]!r} of {component}: must be one of {choices}")
+    return Cap(cap_words.strip(), component, side, cause, copy)
 
 
 def share(text: str) -> float:
-    """A ratio below one from `10%` or `0.1`. Errors: ExpectationError."""
+    """Parses a ratio below one from `10%` or `0.1`. Errors: ExpectationError."""
     value = _ratio(text.strip())
     if value is None or not 0 <= value < 1:
         raise ExpectationError(f"{text[:40]!r} is not a share below 1; use for example 10%")
@@ -182,7 +182,7 @@ _OLDEST_SECONDS = 1e10
 
 
 def age(text: str) -> float:
-    """Seconds from `26h`, `90min`, `7d`, `600s`. Errors: ExpectationError."""
+    """Parses seconds from `26h`, `90min`, `7d`, `600s`. Errors: ExpectationError."""
     match = _AGE.fullmatch(text.strip())
     seconds = float(match["number"]) * _AGE_SECONDS[match["unit"]] if match else 0.0
     if not 0 < seconds <= _OLDEST_SECONDS:
@@ -191,7 +191,7 @@ def age(text: str) -> float:
 
 
 def age_text(seconds: float) -> str:
-    """An age for a person, in its greatest whole unit: `40 s`, `12 min`, `26 h`, `5 days`."""
+    """Formats an age in its largest whole unit: `40 s`, `12 min`, `26 h`, `5 days`."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     if seconds < 2 * 3600:

@@ -1,6 +1,6 @@
-"""What a gate found: each expectation, whether it holds, and the worst of them; pure.
+"""Result of a gate: whether each expectation holds, and the worst state; pure.
 
-As text and as JSON here; the forms of monitoring systems are in reports/.
+Formats it as text and JSON; the formats of monitoring systems are in documents/.
 """
 
 from __future__ import annotations
@@ -18,57 +18,57 @@ from bottleneck.text.units import rate_text, seconds_text, share_text
 SCHEMA = "copy-bottleneck/check/1"
 LONGEST_SENTENCE, LONGEST_MESSAGE = 2000, 600
 LONGEST_TEXT = 300
-"""Characters of a name or a message: a monitoring system shows a line of it."""
+"""Characters of a name or a message: a monitoring system shows one line."""
 State = Literal["ok", "warning", "critical", "unknown"]
 EXIT_CODES: dict[State, int] = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
-"""Of Nagios' plugins."""
+"""Exit codes of Nagios' plugins."""
 ORDER: tuple[State, ...] = ("critical", "unknown", "warning", "ok")
-"""The worst first."""
+"""States, the worst first."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One expectation of a report, held against it."""
+    """One expectation, compared with a report."""
 
     name: str
-    """As it was asked for: `pull.uncached >= 80 MB/s`."""
+    """Expectation in words: `pull.uncached >= 80 MB/s`."""
     metric: str
-    """What it speaks of, in ASCII without blanks: `pull.uncached`, `tcp.push`, `cap`."""
+    """Its metric, in ASCII without blanks: `pull.uncached`, `tcp.push`, `cap`."""
     state: State
     message: str
-    """One sentence: what was found, which component is behind it, or why nothing is known."""
+    """One sentence: the finding, the component behind it, or why nothing is known."""
     value: float | None = None
-    """What was found, in the unit's base; None: not measured, or no number."""
+    """Measured figure in the unit's base; None: not measured, or no number."""
     unit: Literal["bytes_per_second", "seconds", "ratio", ""] = ""
     warning: str = ""
-    """The range that is no warning, as Nagios writes it; empty: none."""
+    """Range without a warning, in Nagios' form; empty: none."""
     critical: str = ""
 
     @property
     def is_skipped(self) -> bool:
-        """Whether it is of a test that was not made, and of which nothing was expected."""
+        """Whether the test was not made, and nothing was expected of it."""
         nothing = self.value is None and not (self.warning or self.critical)
         return nothing and bool(self.unit) and "failed: " not in self.message
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A report judged: what `check` says, in whichever format."""
+    """Answer of `check`."""
 
     state: State
-    """The worst of all; "unknown" ranks below "critical" and above "warning"."""
+    """Worst state; "unknown" ranks below "critical" and above "warning"."""
     sentence: str
-    """One line for a person: the worst expectation, or what all of them found."""
+    """One line for a person: the worst expectation, or a summary of all."""
     judged: tuple[Judged, ...]
     report: Report | None
-    """None: there is none to be judged; the sentence says why."""
+    """None: there is no report; the sentence says why."""
     diagnosis: Diagnosis | None
     age_seconds: float | None = None
-    """Since the report's start; None: there is no report."""
+    """Time since the report's start; None: there is no report."""
 
 
 def text(judgement: Judgement) -> str:
-    """The state with its sentence, then a line for each expectation; foreign text is made safe."""
+    """Formats the state with its sentence, then a line for each expectation, made safe."""
     lines = [f"BOTTLENECK {judgement.state.upper()} - {safe(judgement.sentence, LONGEST_SENTENCE)}"]
     for each in judgement.judged:
         if each.metric == "run" and each.message == judgement.sentence:
@@ -79,12 +79,12 @@ def text(judgement: Judgement) -> str:
 
 
 def to_json(judgement: Judgement) -> str:
-    """The document `copy-bottleneck/check/1`: bytes, seconds, ratios; ASCII alone.
+    """Formats the document `copy-bottleneck/check/1`: bytes, seconds, ratios; ASCII only.
 
     A figure that was not measured is absent.
     """
     report, diagnosis = judgement.report, judgement.diagnosis
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "state": judgement.state,
         "exit_code": EXIT_CODES[judgement.state],
@@ -95,29 +95,29 @@ def to_json(judgement: Judgement) -> str:
         ],
     }
     if judgement.age_seconds is not None:
-        found["age_seconds"] = judgement.age_seconds
+        document["age_seconds"] = judgement.age_seconds
     if report is not None:
-        told = {"started": report.started, "status": report.status}
-        found["report"] = {**told, "share": report.target.get("share")}
+        run = {"started": report.started, "status": report.status}
+        document["report"] = {**run, "share": report.target.get("share")}
     if diagnosis is not None and diagnosis.chosen is not None:
-        chosen = diagnosis.chosen
-        found["headline"] = {
-            "copy": chosen.copy,
-            "dialect": chosen.dialect,
-            "cap": chosen.verdict.words,
-            "confidence": chosen.verdict.confidence,
-            "sentence": chosen.verdict.sentence,
+        headline = diagnosis.chosen
+        document["headline"] = {
+            "copy": headline.copy,
+            "dialect": headline.dialect,
+            "cap": headline.verdict.words,
+            "confidence": headline.verdict.confidence,
+            "sentence": headline.verdict.sentence,
         }
-        if chosen.bytes_per_second is not None:
-            found["headline"]["bytes_per_second"] = chosen.bytes_per_second
-    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+        if headline.bytes_per_second is not None:
+            document["headline"]["bytes_per_second"] = headline.bytes_per_second
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-# -- what every form of it says alike ------------------------------------------------------------
+# -- shared by all formats -----------------------------------------------------------------------
 
 
 def quantity_text(value: float, unit: str) -> str:
-    """A metric's figure for a person."""
+    """Formats a metric's figure for a person."""
     texts: dict[str, Callable[[float], str]] = {
         "bytes_per_second": rate_text,
         "seconds": seconds_text,
@@ -126,23 +126,23 @@ def quantity_text(value: float, unit: str) -> str:
 
 
 def worst_first(judgement: Judgement) -> list[Judged]:
-    """The expectations, the worst first; in the order that they were asked for otherwise."""
+    """Returns the expectations, the worst first, else in their given order."""
     return sorted(judgement.judged, key=lambda each: ORDER.index(each.state))
 
 
 def value_text(judged: Judged) -> str:
-    """What was found, for a person: `70 MB/s`, `12 ms`, `3 %`; empty: no number."""
+    """Formats the measured figure: `70 MB/s`, `12 ms`, `3 %`; empty: no number."""
     if judged.value is None:
         return ""
     return quantity_text(judged.value, judged.unit) if judged.unit else f"{judged.value:g}"
 
 
 def verdict_of(judgement: Judgement, judged: Judged) -> Verdict | None:
-    """The verdict on the copy that an expectation speaks of; None: it speaks of no copy."""
+    """Returns the verdict on the copy of an expectation; None: it is about no copy."""
     if judgement.diagnosis is None:
         return None
-    chosen = judgement.diagnosis.chosen
-    copies = [] if chosen is None else [chosen]
+    headline = judgement.diagnosis.chosen
+    copies = [] if headline is None else [headline]
     copies += judgement.diagnosis.copies
     name, _, dialect = judged.metric.removeprefix("cap.").partition("@")
     for copy in copies:
@@ -152,6 +152,6 @@ def verdict_of(judgement: Judgement, judged: Judged) -> Verdict | None:
 
 
 def share_of(judgement: Judgement) -> str:
-    """The share or folder that was measured; empty: nobody knows."""
-    told = judgement.report.target.get("share") if judgement.report else None
-    return safe(told, LONGEST_TEXT) if isinstance(told, str) else ""
+    """Returns the measured share or folder; empty: unknown."""
+    share = judgement.report.target.get("share") if judgement.report else None
+    return safe(share, LONGEST_TEXT) if isinstance(share, str) else ""

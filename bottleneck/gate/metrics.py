@@ -1,4 +1,4 @@
-"""What a gate may ask of a report: a closed set of metrics, and the figure of each; pure.
+"""Closed set of metrics that a gate may check, and their figures in a report; pure.
 
 headline                              the copy that the summary speaks of
 [server.|file.](pull|push).(cached|uncached)[@DIALECT]
@@ -57,35 +57,35 @@ _NEAR, _NEAR_CUTOFF = 4, 0.5
 
 
 class ExpectationError(ValueError):
-    """Words that are no expectation, or no metric; the text is one plain line."""
+    """Words are no expectation, or no metric; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a report has of one metric."""
+    """Figure of one metric in a report."""
 
     metric: str
     unit: Unit
     value: float | None
     """None: not measured."""
     reason: str = ""
-    """Why it was not."""
+    """Reason why it was not measured."""
     spread: Spread | None = None
-    """Of a rate, over its runs."""
+    """Spread of a rate over its runs."""
     copy: CopyDiagnosis | None = None
-    """The copy that it is the rate of."""
-    made: Found | None = None
-    """The step that it was measured in."""
+    """Copy whose rate it is."""
+    step: Found | None = None
+    """Step that measured it."""
 
 
 def check(metric: str) -> str:
-    """The metric itself. Errors: ExpectationError where there is none by that name."""
-    name, at, dialect = metric.partition("@")
-    if name in UNITS and (not at or name in NAMED_COPIES and dialect in _LIKE_DIALECTS):
+    """Returns the metric. Errors: ExpectationError if there is none of that name."""
+    name, separator, dialect = metric.partition("@")
+    if name in UNITS and (not separator or name in NAMED_COPIES and dialect in _LIKE_DIALECTS):
         return metric
-    if at and name in NAMED_COPIES:
+    if separator and name in NAMED_COPIES:
         raise ExpectationError(f"{dialect[:40]!r}: must be one of {', '.join(_LIKE_DIALECTS[:-2])}")
-    if at and name in UNITS:
+    if separator and name in UNITS:
         raise ExpectationError(f"{name}: cannot have a dialect")
     near = difflib.get_close_matches(name.lower()[:80], UNITS, _NEAR, _NEAR_CUTOFF)
     hint = f"similar: {', '.join(near)}" if near else f"must be one of {', '.join(UNITS)}"
@@ -93,54 +93,54 @@ def check(metric: str) -> str:
 
 
 def unit(metric: str) -> Unit:
-    """The unit of a metric's figures."""
+    """Returns the unit of a metric."""
     return UNITS[metric.partition("@")[0]]
 
 
 def readings(report: Report, diagnosis: Diagnosis, verified: bool = False) -> dict[str, Reading]:
-    """All that a report has or tried, by name; of two steps for one metric the first measured.
+    """Returns all readings of a report by name; of two steps for one metric the first measured.
 
-    Copies first, in the diagnosis' order. A copy's plain name stands for the dialect that a user
-    would copy with; each has its name with @DIALECT besides. verified: of copies, those alone whose
-    source was shown to be in the sender's cache, or out of it.
+    Copies come first, in the diagnosis' order. A copy's plain name stands for the dialect that a
+    user would copy with; each copy is also listed as NAME@DIALECT. verified: a copy whose source
+    was not proven to be in, or out of, the sender's cache counts as not measured.
     """
-    found: dict[str, Reading] = {}
+    by_name: dict[str, Reading] = {}
     copies = _copies(report, diagnosis, verified)
     for each in (*copies, *_stages(report), *_figures(report, diagnosis)):
-        known = found.get(each.metric)
-        if known is None or known.value is None and each.value is not None:
-            found[each.metric] = each
-    return found
+        earlier = by_name.get(each.metric)
+        if earlier is None or earlier.value is None and each.value is not None:
+            by_name[each.metric] = each
+    return by_name
 
 
-def reading(found: Mapping[str, Reading], metric: str) -> Reading:
-    """One of them; a metric that nothing was tried for is without a value."""
+def reading(by_name: Mapping[str, Reading], metric: str) -> Reading:
+    """Returns the reading of a metric; one that was not tried has no value."""
     why = "not in the report"
-    return found.get(metric) or Reading(metric, unit(metric), None, why)
+    return by_name.get(metric) or Reading(metric, unit(metric), None, why)
 
 
 def _copies(report: Report, diagnosis: Diagnosis, verified: bool = False) -> Iterator[Reading]:
-    made, chosen = steps.made_copies(report), diagnosis.chosen
-    for copy in sorted(diagnosis.copies, key=lambda each: each is not chosen):
+    copy_steps, headline = steps.made_copies(report), diagnosis.chosen
+    for copy in sorted(diagnosis.copies, key=lambda each: each is not headline):
         rate = copy.bytes_per_second
-        step = made.get((copy.copy, copy.dialect, copy.initiator, rate or 0.0))
+        step = copy_steps.get((copy.copy, copy.dialect, copy.initiator, rate or 0.0))
         why = copy.verdict.sentence if rate is None else ""
         if verified and step is not None and step.details.cache.proven is not True:
             rate, why = None, UNVERIFIED
         names = [f"{copy.copy}@{copy.dialect}", copy.copy]
-        for name in [*names, HEADLINE] if copy is chosen else names:
+        for name in [*names, HEADLINE] if copy is headline else names:
             if name in UNITS or "@" in name:
                 spread = None if step is None else step.rate
                 yield Reading(name, "bytes_per_second", rate, why, spread, copy, step)
 
 
 def _stages(report: Report) -> Iterator[Reading]:
-    """The rate of each stage by its metric's name."""
+    """Yields the rate of each stage that is a metric."""
     for index, (step, outcome) in enumerate(report.entries):
         name = stage_metric(step)
         if name is None:
             continue
-        made, rate = steps.found_at(report, index), None
+        measured, rate = steps.found_at(report, index), None
         match outcome:
             case Skipped(reason):
                 why = reason
@@ -148,14 +148,14 @@ def _stages(report: Report) -> Iterator[Reading]:
                 why = f"failed: {error}"
             case _:
                 why = f"{step.stage} moved no data"
-        if made is not None and made.intact:
-            rate, why = made.rate, ""
+        if measured is not None and measured.intact:
+            rate, why = measured.rate, ""
         value = None if rate is None else rate.median
-        yield Reading(name, "bytes_per_second", value, why, rate, made=made)
+        yield Reading(name, "bytes_per_second", value, why, rate, step=measured)
 
 
 def stage_metric(step: Step) -> str | None:
-    """The metric whose rate a step is to measure; None: none of the set, or a copy."""
+    """Returns the metric that a step measures; None: none of the set, or a copy."""
     setting, name = lenient.record(Setting, step.setting), ""
     match step.stage:
         case "loopback":
@@ -163,9 +163,9 @@ def stage_metric(step: Step) -> str | None:
         case "tcp" if steps.undisturbed(step):
             name = f"tcp.{setting.verb}" + (".many" if (setting.streams or 1) > 1 else "")
         case "disk" if setting.cache != "cached":
-            alone = setting.pattern in ("", "sequential")
-            name = f"disk.{setting.side}.{setting.verb if alone else setting.pattern}"
-        # A dialect that is measured beside the share's own is no reference.
+            is_sequential = setting.pattern in ("", "sequential")
+            name = f"disk.{setting.side}.{setting.verb if is_sequential else setting.pattern}"
+        # A second dialect, measured beside the share's own, is no reference.
         case "smb-copy" if "engine" not in step.setting and setting.dialect != "smb1":
             if setting.end == "memory" and step.initiator == "client":
                 name = f"{setting.copy.partition('.')[0]}.memory"
@@ -173,14 +173,14 @@ def stage_metric(step: Step) -> str | None:
 
 
 def _figures(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
-    """What is no rate."""
-    chosen = next((e.made for e in _copies(report, diagnosis) if e.metric == HEADLINE), None)
-    for metric, value in (*_told(report, chosen), *_of_hosts(chosen)):
+    """Yields the metrics that are no rates."""
+    headline = next((e.step for e in _copies(report, diagnosis) if e.metric == HEADLINE), None)
+    for metric, value in (*_of_steps(report, headline), *_of_hosts(headline)):
         if value is not None:
             yield Reading(metric, unit(metric), value)
 
 
-def _told(report: Report, made: Found | None) -> Iterator[tuple[str, float | None]]:
+def _of_steps(report: Report, headline: Found | None) -> Iterator[tuple[str, float | None]]:
     for step, outcome in report.entries:
         details = getattr(outcome, "details", None)
         verb = steps.word(step.setting, "verb")
@@ -193,18 +193,18 @@ def _told(report: Report, made: Found | None) -> Iterator[tuple[str, float | Non
                 yield "path.rtt", middle
             case "small-files" if verb in steps.VERBS and not step.setting.get("tree"):
                 yield f"small-files.{verb}", steps.positive(details, "seconds_per_file")
-    trip = rtt.rtt(report, made)
-    # The time of one connect holds a busy host's delay, too.
+    trip = rtt.rtt(report, headline)
+    # The time of a single connect includes the delay of a busy host.
     yield "path.rtt", trip.seconds if trip is not None and trip.echoed else None
     limits = (each.details.limits for each in steps.measured(report, "tcp"))
     lost = [each.loss_ratio for each in limits if each and each.loss_ratio is not None]
     yield "loss", max(lost, default=None)
 
 
-def _of_hosts(made: Found | None) -> Iterator[tuple[str, float | None]]:
-    """How busy both hosts were during the headline's copy."""
+def _of_hosts(headline: Found | None) -> Iterator[tuple[str, float | None]]:
+    """Yields the load of both hosts during the headline's copy."""
     for side in SIDES:
-        usage = None if made is None else made.usage(side)
+        usage = None if headline is None else headline.usage(side)
         if usage is not None and usage.core_busy_ratios:
             yield f"cpu.{side}", min(1.0, usage.busiest_core_ratio)
         if usage is not None and usage.memory_used_bytes is not None and usage.memory_total_bytes:

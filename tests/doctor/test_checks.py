@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.doctor.checks import BETWEEN_HOSTS, OVER_SMB, install, judged
-from bottleneck.doctor.look import OK, STATES, Looked, Program, Trouble, Wanted
+from bottleneck.doctor.look import OK, STATES, Findings, Program, Request, Trouble
 from bottleneck.target.target import parse
 from probes.core.records import Access
 from probes.host.facts import Place, Readiness
@@ -35,8 +35,8 @@ SESSION = {
     **{"dialect": "3.1.1", "signing": "aes-gmac", "encryption": None, "may_write": True},
     **{"free_bytes": 9 << 30, "total_bytes": 1 << 30},
 }
-WANTED = Wanted("/home/anna", parse("//nas/media"), Access("anna", "x"), "ssh://anna@nas:2222")
-SEEN = Looked(
+WANTED = Request("/home/anna", parse("//nas/media"), Access("anna", "x"), "ssh://anna@nas:2222")
+SEEN = Findings(
     WANTED, PROGRAM, READY, offered=OFFERED, session=SESSION, server=READY, there="", here=""
 )
 
@@ -143,7 +143,7 @@ def test_what_is_otherwise_is_told_with_its_remedy(golden):
 
 
 def test_without_a_target_this_host_alone_is_judged():
-    alone = judged(Looked(Wanted("/home/anna"), PROGRAM, READY))
+    alone = judged(Findings(Request("/home/anna"), PROGRAM, READY))
     assert {each.where for each in alone} == {"client"}
     assert all(each.state == OK for each in alone)
 
