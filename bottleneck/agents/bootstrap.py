@@ -1,7 +1,7 @@
-"""How an agent is started: the command, the zip that travels, and the line of Python that runs it.
+"""Starts an agent: its command, the zip of modules, and the line of Python that loads it.
 
-A pipe on this host, the system's ssh, or any command that passes streams. Nothing is written on the
-other host: the modules are loaded from memory.
+The stream is a pipe on this host, the system's ssh, or any command that passes streams. Nothing is
+written on the other host: the modules are loaded from memory.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from probes.core.stage import Refused
 from probes.system import tools
 
 STAYS_HOME = (
-    *("probes/smb/", "probes/stages/smb_", "probes/stages/small_files.py"),
+    "probes/smb/",
+    "probes/stages/smb_",
+    "probes/stages/small_files.py",
     "probes/system/windows/",
-    *("probes/programs/samba.py", "probes/programs/iperf3.py"),
+    "probes/programs/samba.py",
+    "probes/programs/iperf3.py",
 )
-"""Needs libraries, programs or a system that the other host has not."""
+"""Modules that need libraries, programs or a system that the other host lacks."""
 
 CARRIED = (
-    "__init__",
-    *(f"agents/{name}" for name in ("__init__", "server", "requests", "checks", "protocol")),
+    "__init__ agents/__init__ agents/server agents/requests agents/checks agents/protocol".split()
 )
-"""The modules of the coordinator's package that the agent needs."""
+"""Modules of the coordinator's package that the agent needs."""
 
 _STARTER_SOURCE = """
 import importlib.abc,importlib.util,io,os,signal,sys,zipfile
@@ -61,36 +63,39 @@ sys.meta_path.insert(0,Carried())
 from bottleneck.agents.server import main
 main()
 """
-"""Reads the zip's length and the zip from stdin, in time, then serves on the same stream."""
+"""Reads the zip's length and the zip from stdin within 30 s, then serves on the same stream."""
 
 STARTER = (
     'exec(__import__("base64").b64decode("'
     + base64.b64encode(_STARTER_SOURCE.encode()).decode()
     + '"))'
 )
-"""The same as one line without a single quote, a newline or a `!`: any login shell passes it on."""
+"""_STARTER_SOURCE as one line without single quotes, newlines or `!`, safe in any login shell."""
 
-# -I: no module of the folder where it starts, of the user's or of a variable's.
+# -I: no module from the current folder, the user's site or a variable.
 TRAVELLING = ("python3", "-I", "-c", STARTER)
 
 SSH_OPTIONS = (
-    # Older ssh lacks some of the next; all, because the user's own list is replaced by it.
+    # Older ssh lacks some of these options; `*`, because this replaces the user's own list.
     "IgnoreUnknown=*",
-    *("RemoteCommand=none", "SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no"),
-    # Without the server's banner, which would stand among ssh's errors.
+    "RemoteCommand=none",
+    "SessionType=default",
+    "StdinNull=no",
+    "ForkAfterAuthentication=no",
+    # Without the server's banner, which would be mixed with ssh's errors.
     "LogLevel=ERROR",
     "BatchMode=yes",
     "ConnectTimeout=10",
     "ConnectionAttempts=1",
     "ServerAliveInterval=5",
     "ServerAliveCountMax=6",
-    # Nothing of the user's is lent to the server, whatever his configuration does for logins of
-    # his own: with -a and -x no agent, no display, and here no port.
+    # No forwarding to the server, whatever the user's configuration says: -a and -x exclude agent
+    # and display, this excludes ports.
     "ClearAllForwardings=yes",
     "Tunnel=no",
     "PermitLocalCommand=no",
     "EscapeChar=none",
-    # A connection of our own, which ends with us: neither another's, nor one for others.
+    # A connection of our own that ends with us, shared with nobody.
     "ControlMaster=no",
     "ControlPath=none",
     "ControlPersist=no",
@@ -143,40 +148,39 @@ TROUBLES = (
         _PYTHON,
     ),
 )
-"""What ssh or the other end says; what that is; what to do about it."""
+"""Pattern in the output of ssh or the other end, its meaning, and the remedy."""
 LONGEST_WORDS = 200
 OF_SSH = 7
-"""So many of them are ssh's own."""
+"""Number of entries, at the beginning, that are ssh's own messages."""
 
 
-def explained(spec: str, text: str, said: str) -> tuple[str, str]:
-    """Why no agent came, in plain words, and what to do.
+def explained(spec: str, text: str, output: str) -> tuple[str, str]:
+    """Returns why no agent started, in plain words, and the remedy.
 
-    text: the sentence without them. said: what was seen, and what ssh and the other end have
-    printed as errors.
+    text: sentence if no pattern fits. output: errors that ssh and the other end printed.
     """
     if spec.startswith("exec:"):
-        host, place, known = "the server", "", ""
+        host, place, host_key = "the server", "", ""
         by = spec.removeprefix("exec:").strip()
     else:
         place, colon, port = spec.removeprefix("ssh://").rstrip("/").rpartition(":")
         if not colon or not port.isdigit():
             place, port = spec.removeprefix("ssh://").rstrip("/"), ""
         host = place.rpartition("@")[2].strip("[]")
-        known = f"'[{host}]:{port}'" if port else host
+        host_key = f"'[{host}]:{port}'" if port else host
         place = place.replace("[", "").replace("]", "")
         place = f"-p {port} {place}" if port else place
         by = f"ssh {place}"
-    last = said.strip().rpartition("\n")[2][:LONGEST_WORDS]
-    words = {"host": host, "place": place, "known": known, "by": by, "last": last}
+    last = output.strip().rpartition("\n")[2][:LONGEST_WORDS]
+    words = {"host": host, "place": place, "known": host_key, "by": by, "last": last}
     for pattern, what, remedy in TROUBLES if place else TROUBLES[OF_SSH:]:
-        if re.search(pattern, said, re.IGNORECASE):
+        if re.search(pattern, output, re.IGNORECASE):
             return what.format(**words), remedy.format(**words)
     return text, f"try: {by} python3 -V"
 
 
 def names_and_sources() -> dict[str, bytes]:
-    """Path in the zip and source of each module that travels."""
+    """Returns the source of each module that travels, by path in the zip."""
     root = Path(bottleneck.__file__).parent
     carried = {f"bottleneck/{n}.py": (root / f"{n}.py") for n in CARRIED}
     probes_root = Path(probes.__file__).parent
@@ -188,7 +192,7 @@ def names_and_sources() -> dict[str, bytes]:
 
 
 def program() -> bytes:
-    """What is sent into a started STARTER: the length of a zip, a newline, the zip."""
+    """Returns the input of STARTER: the length of a zip, a newline, the zip."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, source in names_and_sources().items():
@@ -197,11 +201,11 @@ def program() -> bytes:
 
 
 def command_for(spec: str) -> list[str]:
-    """The command that starts the travelling agent where SPEC says.
+    """Returns the command that starts the travelling agent.
 
-    SPEC is `ssh://[user@]host[:port]` or `exec:PREFIX`; the prefix is split as a shell would.
+    spec: `ssh://[user@]host[:port]` or `exec:PREFIX`; the prefix is split as a shell would.
 
-    Raises Refused, kind "usage": a spec that is none or that would be taken for an option.
+    Raises Refused, kind "usage": a malformed spec, or one that would be taken for an option.
     """
     if spec.startswith("tcp://"):
         raise Refused("usage", SUCCESSORS["tcp://"])
@@ -215,17 +219,17 @@ def command_for(spec: str) -> list[str]:
         raise Refused(
             "usage", "--agent: must be one of ssh://[user@]host[:port], exec:PREFIX, none"
         )
-    user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
+    user, separator, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
     if ":" in user:
         raise Refused("usage", "--agent: a password is not allowed here; use a key or an ssh agent")
-    # The host as it is written: an alias in ssh's configuration minds its capitals.
-    found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.][\w.-]*))(?::(\d{1,5}))?", place)
-    if found is None or at and not re.fullmatch(r"[\w.][\w.@+-]*", unquote(user)):
+    # The host as written: aliases in ssh's configuration are case-sensitive.
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.][\w.-]*))(?::(\d{1,5}))?", place)
+    if match is None or separator and not re.fullmatch(r"[\w.][\w.@+-]*", unquote(user)):
         raise Refused(
             "usage",
             "--agent ssh://...: not a host that ssh can reach; use ssh://[user@]host[:port]",
         )
-    host, port = found[1] or found[2], found[3]
+    host, port = match[1] or match[2], match[3]
     if port and not 0 < int(port) < 65536:
         raise Refused("usage", f"--agent ssh://...: {port} is not a port")
     options = [word for option in SSH_OPTIONS for word in ("-o", option)]
@@ -233,11 +237,11 @@ def command_for(spec: str) -> list[str]:
         options += ["-p", port]
     if user:
         options += ["-l", unquote(user)]
-    # ssh hands one string to the other side's shell: it is quoted here for that shell.
+    # ssh passes one string to the other side's shell: it is quoted here for that shell.
     ssh = tools.find("ssh") or "ssh"
     return [ssh, "-T", "-a", "-x", *options, "--", host, shlex.join(TRAVELLING)]
 
 
 def command_here(*arguments: str) -> list[str]:
-    """The command that starts the agent of this host, from this installation."""
+    """Returns the command that starts this host's agent, from this installation."""
     return own_modules.command("bottleneck.agents.server", *arguments)

@@ -1,9 +1,9 @@
-"""Whether an agent may carry out a request: decided by the agent itself, whatever its caller says.
+"""Decides in the agent itself whether a request may be carried out, whatever its caller claims.
 
-An installed one (`bottleneck agent --folder DIR`, for ssh's forced commands) works only with what
-its own command line names and what it handed out itself, and runs no command. One that a caller
-started for himself has his rights anyway: it is guarded against mistakes alone. Runs on Python 3.9
-with the standard library alone.
+An installed agent (`bottleneck agent --folder DIR`, for ssh's forced commands) works only with
+paths of its own command line and files that it created, and runs no command. An agent that a caller
+started has the caller's rights anyway: it is only guarded against mistakes. Runs on Python 3.9 with
+the standard library alone.
 """
 
 from __future__ import annotations
@@ -27,46 +27,37 @@ from probes.system.child import NoAnswer, answered
 
 MOST_SECONDS = 86_400.0
 MOST_AT_ONCE = 16
-"""A run needs about eight; each may take the memory of a child."""
+"""Requests at once: a run needs about eight; each may take the memory of a child."""
 MOST_TASKS = 20_000
 MOST_COUNT = 1 << 30
 MOST_TEXT = 4096
 MOST_ITEMS = 1000
 FOLDER_SECONDS = 5.0
 _INTERFACE = re.compile(r"[0-9A-Za-z_.-]{1,15}")
-"""A network interface's name as it is in use (IFNAMSIZ of linux/if.h)."""
+"""Name of a network interface (IFNAMSIZ of linux/if.h)."""
 
 
+_NETWORK_STAGES = ("tcp", "latency", "udp", "matrix", "path", "paths", "sweep", "loopback")
 INSTALLED_REQUESTS = {
     "ask": frozenset(
-        (
-            *("facts", "samba-config", "locate", "set-cache", "mount", "writable-folder"),
-            *("usable-bytes", "user-file", "readable-device", "reach", "readiness", "smbclient"),
-            *("leftovers", "remove-leftover", "running-copies"),
-        )
+        "facts samba-config locate set-cache mount writable-folder usable-bytes user-file "
+        "readable-device reach readiness smbclient leftovers remove-leftover running-copies".split()
     ),
-    "hold": frozenset(
-        ("source-file", "tcp", "latency", "udp", "matrix", "path", "paths", "sweep", "loopback")
-    ),
-    "initiate": frozenset(
-        (
-            *("tcp", "latency", "udp", "matrix", "path", "paths", "sweep", "loopback"),
-            *("disk", "smbclient-copy"),
-        )
-    ),
+    "hold": frozenset(("source-file", *_NETWORK_STAGES)),
+    "initiate": frozenset((*_NETWORK_STAGES, "disk", "smbclient-copy")),
     "observe": frozenset(("sockets",)),
 }
-"""What an installed agent does: what the server's end of a run needs, and no other login."""
+"""Requests to an installed agent: those of a run's server end, without any login elsewhere."""
 
 
 @dataclass(frozen=True)
 class AllowedPaths:
-    """What the command line of an installed agent allows, as absolute paths without links."""
+    """Paths on the command line of an installed agent, absolute and without links."""
 
     folders: Tuple[str, ...] = ()
-    """That may be worked in, with what lies below them."""
+    """Folders that the agent may read and write, with all below them."""
     devices: Tuple[str, ...] = ()
-    """That may be read."""
+    """Block devices that it may read."""
 
     def holds(self, path: str) -> bool:
         """Whether a path, with its links followed, is one of the folders or in one of them."""
@@ -74,7 +65,7 @@ class AllowedPaths:
 
 
 def allowed_paths(folders: Iterable[str], devices: Iterable[str]) -> AllowedPaths:
-    """What a command line allows. Raises Refused, "usage": a path is not absolute, or not there."""
+    """Resolves the paths. Raises Refused, "usage": one is not absolute, or does not exist."""
     real = []
     for each in folders:
         if not os.path.isabs(each) or not os.path.isdir(each):  # noqa: PTH112, PTH117 - as typed
@@ -88,36 +79,36 @@ def allowed_paths(folders: Iterable[str], devices: Iterable[str]) -> AllowedPath
 
 @dataclass
 class Session:
-    """What one agent has handed out in one session, and what its command line allows."""
+    """State of one session: names given to the caller, and allowed paths."""
 
     allowed: Optional[AllowedPaths] = None
-    """None: its caller may choose what this host reads and writes."""
+    """None: the caller may choose any path of this host."""
     tasks: int = 0
     leftovers: Set[str] = field(default_factory=set)
-    held: Dict[int, str] = field(default_factory=dict)
-    """By the hold's number the file that it made and handed out."""
+    source_files: Dict[int, str] = field(default_factory=dict)
+    """Path of the file that a hold created, by the hold's number."""
 
     def hand_out(self, number: int, do: str, name: str, event: Dict[str, Any]) -> None:
-        """Remembers what an event tells the caller of, for the requests that come back with it.
+        """Remembers leftovers and files that an event names, for later requests with them.
 
-        Leftovers elsewhere than an installed agent may work are taken out of it.
+        Leftovers outside an installed agent's folders are removed from the event.
         """
         if (do, name) == ("ask", "leftovers") and "answer" in event:
             if self.allowed is not None:
                 event["answer"] = [e for e in event["answer"] if self.allowed.holds(e["path"])]
             self.leftovers.update(each["path"] for each in event["answer"])
         elif (do, name) == ("hold", "source-file") and event.get("endpoint", {}).get("path"):
-            self.held[number] = event["endpoint"]["path"]
+            self.source_files[number] = event["endpoint"]["path"]
 
     def take_back(self, number: int) -> None:
-        """A hold is over: another child may have its descriptor's number next."""
-        self.held.pop(number, None)
+        """Forgets the file of a hold that has ended."""
+        self.source_files.pop(number, None)
 
 
 def whole_address(address: str) -> str:
-    """An IP address without its interface; one of IPv4 in IPv6 as IPv4. Empty: it is none.
+    """Returns an IP address without its interface, IPv4 in IPv6 as IPv4; empty: it is none.
 
-    The whole text has to be one: whatever else it holds a resolver or a configuration would read.
+    The whole text must be one: a resolver or a configuration would read anything else in it.
     """
     text, percent, interface = address.partition("%")
     plain = sock_diag.plain_address(text)
@@ -127,7 +118,7 @@ def whole_address(address: str) -> str:
 
 
 def check(request: protocol.Message, session: Session) -> None:
-    """Raises Refused ("usage" or "permission") where a request may not be carried out."""
+    """Raises Refused ("usage" or "permission") if a request must not be carried out."""
     checked = _Checked(session)
     try:
         do = typed.text(request.get("do"), "do")
@@ -159,27 +150,27 @@ def _check_work(request: protocol.Message, takes: Takes, checked: _Checked) -> N
     do, session = request["do"], checked.session
     checked.reads_only = request["name"] == "disk"
     checked.value("seconds", request.get("seconds"), "seconds")
-    given = request.get("arguments" if do == "ask" else "setting")
-    checked.keys(takes.keys, given, "a setting")
-    assert isinstance(given, dict)
+    values = request.get("arguments" if do == "ask" else "setting")
+    checked.keys(takes.keys, values, "a setting")
+    assert isinstance(values, dict)
     for key in takes.keys if do != "ask" else ():
-        # One that is left out would be what nobody has checked: its default.
-        if key not in given:
+        # The default of a missing key would be an unchecked value.
+        if key not in values:
             raise typed.NotTyped(f"a setting lacks {key!r}")
-    if session.allowed is not None and do != "ask" and not given.get("device"):
+    if session.allowed is not None and do != "ask" and not values.get("device"):
         for key, kind in takes.keys.items():
-            # The current folder is nobody's choice.
-            if kind.startswith("folder") and not given[key]:
+            # Without a folder the current one would be used, which nobody chose.
+            if kind.startswith("folder") and not values[key]:
                 raise _refused(f"{request['name']} needs a folder")
-    if "parts" in given and isinstance(given["parts"], list) and session.allowed is not None:
-        checked.below(given["folder"], given["parts"])
+    if "parts" in values and isinstance(values["parts"], list) and session.allowed is not None:
+        checked.below(values["folder"], values["parts"])
     if "peer" in ENVELOPES[do]:
         checked.keys(keys(Endpoint), request.get("peer"), "peer")
 
 
-def _closed(given: Dict[str, Any], known: Iterable[str], where: str) -> None:
-    for key in given:
-        if key not in known:
+def _closed(values: Dict[str, Any], names: Iterable[str], where: str) -> None:
+    for key in values:
+        if key not in names:
             raise typed.NotTyped(f"{where} has an unknown key {key[:40]!r}")
 
 
@@ -194,22 +185,22 @@ def _refused(what: str) -> Refused:
 
 
 class _Checked:
-    """The values of one request as they are looked at."""
+    """Checks of the values of one request, by meaning."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.reads_only = False
-        """Whether no content of what is named leaves this host."""
+        """Whether no file's content leaves this host."""
 
-    def keys(self, known: Keys, given: object, where: str) -> None:
-        """All of them, and no others."""
-        told = typed.mapping(given, where)
-        _closed(told, known, where)
-        for key, value in told.items():
-            self.value(known[key], value, key)
+    def keys(self, meanings: Keys, value: object, where: str) -> None:
+        """Checks an object: all of these keys, and no others."""
+        values = typed.mapping(value, where)
+        _closed(values, meanings, where)
+        for key, item in values.items():
+            self.value(meanings[key], item, key)
 
     def value(self, kind: str, value: Any, where: str) -> None:
-        """One value of a kind."""
+        """Checks one value by its meaning."""
         if kind.endswith("?"):
             if value is not None and value != "":
                 self.value(kind[:-1], value, where)
@@ -223,74 +214,74 @@ class _Checked:
             _KINDS[kind](self, value, where)
 
     def text(self, value: Any, where: str) -> str:
-        """Text of a length that a path or a name may have."""
-        found = typed.text(value, where)
-        if len(found) > MOST_TEXT or "\0" in found:
+        """Returns text of a length that a path or a name may have."""
+        text = typed.text(value, where)
+        if len(text) > MOST_TEXT or "\0" in text:
             raise typed.NotTyped(f"{where} is too long, or has a NUL")
-        return found
+        return text
 
     def seconds(self, value: Any, where: str) -> None:
-        """A time that a request may take."""
+        """Checks a time that a request may take."""
         if typed.number(value, where) > MOST_SECONDS:
             raise typed.NotTyped(f"{where} is more than {MOST_SECONDS:.0f}")
 
     def hex(self, value: Any, where: str) -> None:
-        """The id of a run."""
+        """Checks the id of a run."""
         if not re.fullmatch("[0-9a-f]{8,64}", self.text(value, where)):
             raise typed.NotTyped(f"{where} is not the id of a run")
 
     def name(self, value: Any, where: str) -> None:
-        """A name in a folder."""
+        """Checks a name in a folder."""
         if self.text(value, where) in ("", ".", "..") or "/" in value:
             raise typed.NotTyped(f"{where} is not a name")
 
     def address(self, value: Any, where: str) -> None:
-        """An address that stands in a configuration; a name would be looked up."""
+        """Checks an address for a configuration; a name would be looked up."""
         text = self.text(value, where)
         if self.session.allowed is not None and text and not whole_address(text):
             raise _refused(f"{where}: {text[:100]!r} is not an IP address")
 
     def folder(self, value: Any, where: str) -> None:
-        """A folder that is read from or written to."""
+        """Checks a folder that is read or written."""
         path, allowed = self.text(value, where), self.session.allowed
         if allowed is not None and not allowed.holds(path):
             raise _refused(f"{path!r} is in no folder that its agent was started with (--folder)")
 
     def below(self, folder: str, parts: List[str]) -> None:
-        """A file by its way down from a folder, no link on which leads out of it."""
+        """Checks a file below a folder: no link on the way may lead out of it."""
         path = os.path.join(folder, *parts)  # noqa: PTH118 - any bytes
         if not (os.path.lexists(path) and _is_below(path, (folder,))):  # noqa: PTH110 - any bytes
             raise _refused(f"{path!r} was not found, or a link leads to another folder")
 
     def file(self, value: Any, where: str) -> None:
-        """A file that is read here; empty: none."""
+        """Checks a file that is read here; empty: none."""
         if self.text(value, where):
             self.folder(value, where)
 
     def handed(self, value: Any, where: str) -> None:
-        """A file whose content may leave this host; empty: none."""
+        """Checks a file whose content may leave this host; empty: none."""
         path = self.text(value, where)
-        allowed, made = self.session.allowed, self.session.held.values()
-        if path == "" or allowed is None or path in made:
+        allowed, handed_out = self.session.allowed, self.session.source_files.values()
+        if path == "" or allowed is None or path in handed_out:
             return
         if not (self.reads_only and allowed.holds(path)):
             raise _refused("its agent copies only files that it made")
 
     def device(self, value: Any, where: str) -> None:
-        """A block device that is read; empty: none."""
+        """Checks a block device that is read; empty: none."""
         node, allowed = self.text(value, where), self.session.allowed
         if node and allowed is not None and node not in allowed.devices:
             raise _refused(f"its agent was not started with --device {node}")
 
     def leftover(self, value: Any, where: str) -> None:
-        """Something that a look for leftovers told of."""
+        """Checks a path that a search for leftovers returned."""
         path = self.text(value, where)
         if self.session.allowed is not None and path not in self.session.leftovers:
             raise _refused(f"{path!r} is not a leftover that the agent listed")
 
 
-def _at_most(most: int, value: Any, where: str) -> None:
-    if typed.whole_number(value, where) > most:
+def _at_most(limit: int, value: Any, where: str) -> None:
+    if typed.whole_number(value, where) > limit:
         raise typed.NotTyped(f"{where} is out of range")
 
 

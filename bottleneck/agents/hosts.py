@@ -1,4 +1,4 @@
-"""An agent as its coordinator asks it: questions, what it holds, what it watches, what it runs."""
+"""Coordinator's interface to an agent: questions, holds, observations, stages."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ __all__ = ("AgentLost", "Host", "Observation", "Pair", "PartlyRan", "Ran", "Stag
 GREETING_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
 REMAINS = "may remain"
-"""In the text of a hold that could not remove what it made."""
+"""Words in the error of a hold that could not remove what it created."""
 SILENT_SECONDS = 0.2
-"""For the same of an agent that left one unanswered."""
+"""CLOSING_SECONDS of an agent that did not answer an earlier closing."""
 LAST_WORDS_SECONDS = 1.0
 LONGEST_VERSION = 80
 ANSWER_SECONDS = 5.0
-"""How much longer than its own time a request may take on the wire."""
+"""Time for a request and its reply on the wire, beside the request's own time."""
 Progress = Callable[[Sample], None]
 
 
 @dataclass
 class Host(replies.Stream):
-    """An agent at the other end of a stream, as the coordinator sees it."""
+    """Connection to an agent."""
 
     silent: bool = False
-    """Whether it left a hold's closing unanswered."""
+    """Whether it did not answer the closing of a hold."""
     unclosed: list[str] = field(default_factory=list)
-    """What could not be closed in order, and may be left there."""
+    """Sentences on holds that could not be closed, whose files may remain."""
 
     @classmethod
     def start(
@@ -59,10 +59,10 @@ class Host(replies.Stream):
         """Starts an agent and waits for its greeting.
 
         Raises:
-            AgentLost: no greeting in time, or of another version.
+            AgentLost: no greeting in time, or that of another version.
         """
-        found = tools.find_named(command[0])
-        if found is None:
+        program_path = tools.find_named(command[0])
+        if program_path is None:
             raise AgentLost(
                 f"the {side}'s agent did not start: {command[0]}: not found in any folder of "
                 "PATH that only root and this user can write to; install it or use its full "
@@ -72,12 +72,12 @@ class Host(replies.Stream):
         try:
             with uninterrupted():
                 process = subprocess.Popen(
-                    [found, *command[1:]],
+                    [program_path, *command[1:]],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    # Ctrl-C is the coordinator's alone: it closes the agents in order. One that is
-                    # killed closes nothing: this ends an ssh that waits.
+                    # Ctrl-C goes only to the coordinator, which closes the agents in order. If it
+                    # is killed, this signal ends an ssh that waits.
                     **apart(signal.SIGTERM),
                 )
                 host = cls(side, process)
@@ -100,35 +100,35 @@ class Host(replies.Stream):
             trouble = greeted.get(timeout=timeout_seconds)
         except queue.Empty:
             trouble = f"sent nothing for {timeout_seconds:.0f} s"
-        if "refused" in self.about:
-            raise self._checked(replies.refusal, self.about["refused"])
-        version = self.about.get("version")
+        if "refused" in self.greeting:
+            raise self._checked(replies.refusal, self.greeting["refused"])
+        version = self.greeting.get("version")
         if not trouble and version != __version__:
             words = replies.words(version)[:LONGEST_VERSION]
             trouble = f"has version {words}, but this host has {__version__}"
         if trouble:
             if self.lost or self.process.poll() is not None:
-                # Its stream may have broken before its last words were read.
+                # Its stream may have closed before its last errors were read.
                 listening.join(LAST_WORDS_SECONDS)
             words = f"the {self.side}'s agent {trouble}{self._last_words()}"
             raise AgentLost(words, said="\n".join([trouble, *self.errors]))
         threading.Thread(target=self._send_signs, daemon=True).start()
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
-        """The answer to one question of agent_requests.ASKS."""
+        """Asks one question of requests.ASKS and returns the answer."""
         return self.asking(name, seconds, **arguments)()
 
     def asking(self, name: str, seconds: float = 10.0, **arguments: Any) -> Callable[[], Any]:
-        """Asks the same; what is returned waits for the answer."""
+        """Sends a question; the returned function waits for the answer."""
         request = {"do": "ask", "name": name, "arguments": arguments, "seconds": seconds}
         return self._asking(request, seconds + ANSWER_SECONDS, name)
 
     def tell(self, do: str, **fields: Any) -> Any:
-        """A request that the agent answers itself: watch, counters, preload."""
+        """Sends a request that the agent itself answers: watch, counters, preload."""
         return self.telling(do, **fields)()
 
     def telling(self, do: str, **fields: Any) -> Callable[[], Any]:
-        """Sends the same; what is returned waits for the answer."""
+        """Sends such a request; the returned function waits for the answer."""
         return self._asking({"do": do, **fields}, 10.0, do)
 
     def _asking(self, request: dict[str, Any], seconds: float, step: str) -> Callable[[], Any]:
@@ -145,27 +145,27 @@ class Host(replies.Stream):
     def _begin(
         self, do: str, name: str, setting: Any, seconds: float, peer: Endpoint | None = None
     ) -> int:
-        """Sends what an agent begins for a setting; its number."""
+        """Sends a request with a setting; returns its number."""
         request = {"do": do, "name": name, "setting": typed.to_plain(setting), "seconds": seconds}
         if peer is not None:
             request["peer"] = protocol.endpoint_to_plain(peer)
         return self.send(request)
 
-    def watch(self, facts: HostFacts, peer_address: str, file_server: bool, **more: Any) -> None:
-        """Whose traffic, and of which device, this host's counters count from now on."""
+    def watch(self, facts: HostFacts, peer_address: str, file_server: bool, **changes: Any) -> None:
+        """Sets the interface, device and peer that this host's counters count from now on."""
         watched = Watched(
             interface=facts.interface.name if facts.interface else None,
             folder_device=facts.folder.device if facts.folder else None,
             file_server=file_server,
             peer_address=peer_address,
         )
-        self.tell("watch", watched=typed.to_plain(replace(watched, **more)))
+        self.tell("watch", watched=typed.to_plain(replace(watched, **changes)))
 
     @contextmanager
     def hold(
         self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float = 15.0
     ) -> Iterator[Endpoint]:
-        """Has the host hold something (a responder, a file, a folder) until left."""
+        """Has the host hold a resource (a responder, a file, a folder) for the block."""
         with self.holding(name, setting, peer, seconds, opening_seconds) as opened:
             yield opened()
 
@@ -173,7 +173,7 @@ class Host(replies.Stream):
     def holding(
         self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float
     ) -> Iterator[Callable[[], Endpoint]]:
-        """The same; what is yielded waits until it is there."""
+        """Has the host hold a resource; the yielded function waits until it is there."""
         number = self._begin("hold", name, setting, seconds, peer)
         until = time.monotonic() + opening_seconds
         is_open: bool | None = None  # no reply yet
@@ -186,8 +186,8 @@ class Host(replies.Stream):
                 is_open = False
                 raise
             is_open = True
-            held = self._checked(replies.endpoint, reply)
-            return held if held.access else replace(held, access=peer.access)
+            endpoint = self._checked(replies.endpoint, reply)
+            return endpoint if endpoint.access else replace(endpoint, access=peer.access)
 
         try:
             yield opened
@@ -196,14 +196,14 @@ class Host(replies.Stream):
             self.replies.forget(number)
 
     def _note_files(self, setting: Any) -> None:
-        """Notes files of a setting on another host, where the link to it was lost."""
+        """Notes files that may remain on another host after its connection was lost."""
         text = f"files of this run may remain on the {self.side} for up to 60 s"
         text += "; then its agent removes them"
         if self.is_remote and getattr(setting, "folder", False) and text not in self.unclosed:
             self.unclosed.append(text)
 
     def _close_hold(self, number: int, name: str, opened: bool | None, setting: Any) -> None:
-        """opened: None: no reply came yet, and the next one tells what could not be removed."""
+        """Closes a hold; opened: None: no reply came yet, the next may report remaining files."""
         if self.lost:
             self._note_files(setting)
             return
@@ -214,7 +214,7 @@ class Host(replies.Stream):
                 self.next(number, time.monotonic() + timeout_seconds, f"closing {name}")
             self.silent = False
         except (AgentLost, StageError, Refused, Unavailable, OSError) as error:
-            # The others are asked to close, too, and nobody waits for each of them.
+            # The other holds are closed too, without a long wait for each.
             self.silent = isinstance(error, (AgentLost, OSError))
             if self.silent and self.is_remote:
                 self._note_files(setting)
@@ -223,10 +223,10 @@ class Host(replies.Stream):
 
     @contextmanager
     def observe(self, name: str, setting: Any, seconds: float) -> Iterator[Observation]:
-        """Has the host watch something (agent_requests.OBSERVERS) until left.
+        """Has the host observe (requests.OBSERVERS) during the block.
 
-        It never fails what it watches. Whoever set a window finds in it, after the block, what was
-        seen, or why nothing was.
+        An error of the observer never fails the block. If the block set a window, the observation
+        holds the reply afterwards, or the reason why there is none.
         """
         number = self._begin("observe", name, setting, seconds)
         observation = Observation(partial(self._close_observation, number, name))
@@ -245,7 +245,7 @@ class Host(replies.Stream):
             self._write(protocol.encode(close))
             if observation.window is not None:
                 until = time.monotonic() + CLOSING_SECONDS
-                observation.seen = self.next(number, until, f"watching the {name}")["observed"]
+                observation.reply = self.next(number, until, f"watching the {name}")["observed"]
         except (AgentLost, StageError, Refused, Unavailable, OSError, LookupError) as error:
             observation.trouble = str(error)
 
@@ -262,15 +262,15 @@ class Host(replies.Stream):
     ) -> Ran:
         """Runs a stage from this host; both hosts' counters are read at its window's ends.
 
-        finish: what the other host does to complete the work, and the seconds that it took, which
-        belong to the window. ended: told of both hosts' counters while the stage still holds what
-        it worked on: its connection. Raises PartlyRan: it broke; what was seen is kept with it.
+        finish: completes the work on the other host, and returns its seconds, which belong to the
+        window. ended: receives both hosts' counters while the stage still holds its connection.
+        Raises PartlyRan: it broke; its samples are kept.
         """
         number = self._begin("initiate", name, setting, seconds, peer)
         until = time.monotonic() + seconds + ANSWER_SECONDS
         samples: list[Sample] = []
-        own: list[Any] = []
-        other: list[Any] = []
+        counts: list[Any] = []
+        others: list[Any] = []
         with self._running(number, name, setting, samples, watch_too):
             while True:
                 reply = self.next(number, until, name)
@@ -280,24 +280,26 @@ class Host(replies.Stream):
                 samples.append(self._checked(replies.sample, reply.get("sample")))
                 if finish is not None and reply.get("last"):
                     until += _seconds_of(_finished, samples, finish)
-                if "counters" in reply and len(own) < 2:
-                    own.append(reply["counters"])
+                if "counters" in reply and len(counts) < 2:
+                    counts.append(reply["counters"])
                     if watch_too is not None:
-                        other.append(watch_too.tell("counters"))
-                    if ended is not None and len(own) > 1:
-                        until += _seconds_of(ended, _ends(own), _ends(other) if other else None)
+                        others.append(watch_too.tell("counters"))
+                    if ended is not None and len(counts) > 1:
+                        until += _seconds_of(
+                            ended, _ends(counts), _ends(others) if others else None
+                        )
                     self._write(protocol.encode({"id": number, "do": "continue"}))
                 if progress is not None:
                     progress(samples[-1])
-        if len(own) < 2 or not replies.is_window(samples):
+        if len(counts) < 2 or not replies.is_window(samples):
             raise PartlyRan("the test gave no complete result", tuple(samples), False)
-        return Ran(tuple(samples), details, _ends(own), _ends(other) if other else None)
+        return Ran(tuple(samples), details, _ends(counts), _ends(others) if others else None)
 
     @contextmanager
     def _running(
         self, number: int, name: str, setting: Any, samples: list[Sample], other: Host | None
     ) -> Iterator[None]:
-        """Ends a stage on its host where the block breaks off. Raises PartlyRan, Unavailable."""
+        """Ends a stage on its host if the block fails. Raises PartlyRan, Unavailable."""
         try:
             yield
         except OSError as error:
@@ -307,7 +309,7 @@ class Host(replies.Stream):
             self._note_files(setting)
             raise PartlyRan(str(error), tuple(samples), True) from None
         except (StageError, Unavailable) as error:
-            # A link that is down looks like a firewall from here.
+            # From here a link that is down looks like a firewall.
             if lost := other.why_lost() if other is not None else "":
                 raise PartlyRan(lost, tuple(samples), True) from None
             if isinstance(error, Unavailable):
@@ -316,7 +318,7 @@ class Host(replies.Stream):
         except BaseException as error:
             if isinstance(error, Refused):
                 error.samples = tuple(samples)
-            # Ctrl-C: the files of a stage go before the folder that they lie in.
+            # Ctrl-C: a stage's files must be removed before their folder.
             with contextlib.suppress(OSError):
                 self._write(protocol.encode({"id": number, "do": "close"}))
             raise
@@ -324,7 +326,7 @@ class Host(replies.Stream):
             self.replies.forget(number)
 
     def why_lost(self) -> str:
-        """Asks for a sign of life: why none comes, or empty."""
+        """Asks for a sign of life; returns why none comes, or empty."""
         try:
             self.tell("counters")
         except (AgentLost, OSError) as lost:
@@ -332,7 +334,7 @@ class Host(replies.Stream):
         return ""
 
     def close(self, now: bool = False) -> None:
-        """Closes the stream: the agent and its children end; what does not is killed."""
+        """Closes the stream, which ends the agent and its children, and kills the rest."""
         process = self.process
         if now:
             self._signal(signal.SIGTERM)
@@ -346,11 +348,11 @@ class Host(replies.Stream):
             self._signal(signal.SIGKILL)
             process.wait()
         finally:
-            # Also where an interrupt ended the wait.
+            # Also if an interrupt ended the wait.
             self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
-        """To the command and to whatever it left in its session's process group."""
+        """Signals the command's process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 
@@ -366,25 +368,25 @@ def _ends(counters: list[Any]) -> Pair:
 
 
 def _finished(samples: list[Sample], finish: Callable[[], float]) -> None:
-    """Has the other host complete the work, whose seconds belong to the last sample."""
+    """Completes the work on the other host, and adds its seconds to the last sample."""
     last = samples[-1]
     samples[-1] = Sample(last.elapsed_seconds + finish(), last.moved_bytes)
 
 
 def _seconds_of(work: Callable[..., None], *arguments: Any) -> float:
-    """What it takes, which is not the agent's own time."""
+    """Returns the seconds of a call, which extend the agent's time."""
     began = time.monotonic()
     work(*arguments)
     return time.monotonic() - began
 
 
 def start_here() -> Host:
-    """The agent of this host, the client."""
+    """Starts the agent of this host, the client."""
     return Host.start("client", bootstrap.command_here())
 
 
 def start_there(spec: str) -> Host:
-    """The agent that travels to the server. Raises AgentLost: none answers as one."""
+    """Starts the agent that travels to the server. Raises AgentLost: it does not answer."""
     try:
         host = Host.start("server", bootstrap.command_for(spec), bootstrap.program())
     except AgentLost as lost:

@@ -1,22 +1,22 @@
-"""Python finds this program's modules where it is installed, and none in the current folder.
+"""Keeps Python from importing modules of the current folder.
 
-`python -m` and `python -c` look there first, and whoever made the current folder would have his
-own `selectors.py` run beside a password. Loaded before anything else, so it imports only what the
-interpreter has loaded at its start; `from __future__` would be one more import.
+`python -m` and `python -c` search it first, so that its owner's `selectors.py` would run beside a
+password. Loaded before anything else, this module imports only what the interpreter has loaded at
+its start; `from __future__` would be one more import.
 """
 
 import os
 import sys
 
 HOME = os.path.realpath(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-"""The folder that bottleneck and probes lie in."""
+"""Folder that contains bottleneck and probes."""
 
 
 def folders() -> list[str]:
-    """sys.path without the current folder and without what PYTHONPATH names relative to it.
+    """Returns sys.path without the current folder and PYTHONPATH's entries relative to it.
 
-    Where one of them is the interpreter's or this package's own home it comes last: nothing in it
-    can stand in for a module of Python's or of a library's.
+    If one of them is the home of the interpreter or of this package it comes last, so that nothing
+    in it replaces a module of Python or a library.
     """
     doubtful = _doubtful()
     sure, late = [], []
@@ -31,20 +31,20 @@ def folders() -> list[str]:
 
 
 def search_nowhere_else() -> None:
-    """Has this process import from those folders alone, from now on, and our modules from HOME.
+    """Limits this process's imports to folders(), and imports our modules from HOME.
 
-    Another installation may stand before it on the way.
+    Another installation may come earlier in sys.path.
     """
-    found = folders()
+    paths = folders()
     sys.path[:] = [HOME]
     __import__("probes")
-    sys.path[:] = found
+    sys.path[:] = paths
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """The command that runs main(*arguments) of a module of this package, in a Python of its own.
+    """Returns the command that runs main(*arguments) of one of our modules in a new Python.
 
-    -I: no variable PYTHON... and no folder of the user's has a say in it.
+    -I: no variable PYTHON... and no folder of the user's takes effect.
     """
     ours = f"import sys; sys.path[:] = [{HOME!r}]; import bottleneck, probes"
     start = f"from {module} import main; main(*sys.argv[1:])"
@@ -53,13 +53,13 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def _doubtful() -> set[str]:
-    """The current folder, and what PYTHONPATH names from there; an empty name is the folder."""
+    """Returns the current folder and PYTHONPATH's relative entries; an empty one is the folder."""
     try:
         here = os.getcwd()
     except FileNotFoundError:
-        return set()  # it was removed: nothing is found there
-    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    relative = [os.path.join(here, each) for each in named if not os.path.isabs(each)]
+        return set()  # the current folder was removed
+    names = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    relative = [os.path.join(here, each) for each in names if not os.path.isabs(each)]
     return {os.path.realpath(each) for each in (here, *relative)}
 
 

@@ -1,7 +1,7 @@
-"""An agent's stream as its coordinator has it: requests out, replies in.
+"""Coordinator's end of an agent's stream: requests out, replies in.
 
-What nobody has read yet is bounded, and only what was asked for; it waits as lines, which take as
-much memory as they have bytes: what is in them is made when they are read.
+Unread replies are bounded, and only requested ones are accepted. They wait as lines, which take no
+more memory than their bytes, and are decoded when they are read.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from probes.system.platform import os
 from probes.system.waiting import select
 
 MOST_BYTES = 2 << 20
-"""Of all replies to one request: a run of a minute has 6 KB of samples."""
+"""Replies to one request: a run of a minute has 6 KB of samples."""
 MOST_WAITING_BYTES = 4 << 20
-"""Of replies to all requests that nobody has read yet."""
+"""Unread replies to all requests."""
 MOST_SESSION_BYTES, MOST_REQUEST_BYTES = 16 << 20, 160 << 10
-"""Of a session in all, and for each request on top of it: what is told goes into the report. A run
-of a minute has 150 KB."""
+"""Replies of a session, and for each request in addition: they go into the report. A run of a
+minute has 150 KB."""
 MOST_LATE = 1000
-"""Replies to requests that were given up: they may have been on the way."""
+"""Replies to abandoned requests, which may have been on the way."""
 ENDS = frozenset({"answer", "closed", "details", "observed", "failed", "skipped", "refused"})
-"""What a reply has that is the last one of its request."""
+"""Keys of the last reply to a request."""
 UNASKED = "sent data that was not requested"
 WRITE_SECONDS, LOOK_SECONDS = 10.0, 0.1
-"""For a request to be taken; how often a writer looks whether its stream is closed."""
+"""Time for a request to be accepted; interval at which a writer checks for a closed stream."""
 SIGN_SECONDS = 10.0
 """Interval of the signs of life, which an agent must not miss for long."""
 LONGEST_WORDS_BYTES = 500
@@ -49,17 +49,17 @@ T = TypeVar("T")
 
 
 class StageError(Exception):
-    """A probe was tried and broke; the text says how, in one line."""
+    """A probe was tried and failed; the message is one line."""
 
     samples: tuple[Sample, ...] = ()
-    """Samples of the stage; empty: it broke before it began."""
+    """Samples of the stage; empty: it failed before it began."""
 
 
 class AgentLost(Exception):
-    """The agent does not answer or is gone; the text names host and step."""
+    """The agent does not answer or is gone; the message names host and step."""
 
     def __init__(self, text: str, remedy: str = "", said: str = "") -> None:
-        """said: the last lines of its errors."""
+        """Takes a sentence, a remedy, and `said`, the last lines of the agent's errors."""
         super().__init__(f"{text}; {remedy}" if remedy else text)
         self.text, self.remedy, self.said = text, remedy, said
 
@@ -71,83 +71,83 @@ class PartlyRan(Exception):
         super().__init__(text)
         self.samples = samples
         self.lost = lost
-        """Whether the agent went with it."""
+        """Whether the agent was lost too."""
 
 
 Pair = tuple[Any, Any]
-"""A host's counters at both ends of a window, as it told them."""
+"""A host's counters at both ends of a window, as plain values."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What an initiated stage gave, with the counters of both hosts at its window's ends."""
+    """Result of an initiated stage, with the counters of both hosts at its window's ends."""
 
     samples: tuple[Sample, ...]
     details: Details
-    own: Pair
-    other: Pair | None
+    initiator: Pair
+    responder: Pair | None
 
 
 @dataclass
 class Observation:
-    """What a host saw beside a stage; the coordinator says at its end which time was the copy's."""
+    """Observation of a host beside a stage; the coordinator tells the copy's time at its end."""
 
     ask: Callable[[Observation], None]
-    """Ends the watch and takes what it tells."""
+    """Ends the observation and takes its reply."""
     window: tuple[float, float] | None = None
-    """Two readings of that host's clock; None: nobody wants to know."""
-    seen: Any = None
-    """As the watch told it."""
+    """Copy's time, by that host's clock; None: the reply is not needed."""
+    reply: Any = None
+    """Observations as plain values."""
     trouble: str = ""
-    """Why nothing is known; the stage itself is as good without."""
+    """Reason why there is no reply; the stage itself is not affected."""
     ended: bool = False
 
     def end(self) -> None:
-        """Has the watch look a last time, once, and tell what was in the window."""
+        """Ends the observation, once, and takes its reply for the window."""
         if not self.ended:
             self.ended = True
             self.ask(self)
 
 
 class Unasked(Exception):
-    """A reply to nothing, or more than fits; the text says what its sender did."""
+    """A reply without a request, or too much data; the message says which."""
 
 
 class Replies:
-    """The replies of one agent, by the number of the request that they belong to."""
+    """Replies of one agent, by number of their request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[int, queue.SimpleQueue[bytes | str]] = {}
         self._taken: dict[int, int] = {}
-        """Bytes that came for each request whose last reply has not."""
+        """Bytes received for each request without a last reply yet."""
         self._late = 0
         self._unread_bytes = self._session_bytes = 0
         self._most_session_bytes = MOST_SESSION_BYTES
 
     def expect(self, number: int) -> None:
-        """A request is about to be sent."""
+        """Prepares for the replies to a request that is about to be sent."""
         with self._lock:
             self._waiting[number] = queue.SimpleQueue()
             self._taken[number] = 0
             self._most_session_bytes += MOST_REQUEST_BYTES
 
     def forget(self, number: int) -> None:
-        """Nobody reads more replies to a request; late ones are tolerated, a few."""
+        """Drops the replies to a request; a few late ones are tolerated."""
         with self._lock:
             waiting = self._waiting.pop(number, None)
             if waiting is None:
                 return
             while not waiting.empty():
-                left = waiting.get()
-                self._unread_bytes -= 0 if isinstance(left, str) else len(left)
+                line = waiting.get()
+                self._unread_bytes -= 0 if isinstance(line, str) else len(line)
 
     def put(self, line: bytes) -> None:
-        """A line from the agent. Errors: Unasked; protocol.WireError, it is no message."""
+        """Takes a line from the agent. Errors: Unasked; protocol.WireError: it is no message."""
         reply = protocol.decode(line)
         number = reply.get("id")
         with self._lock:
-            # No request has this number, or its last reply has come already.
+            # No request has this number, or its last reply has arrived.
             if type(number) is not int or number not in self._taken:
                 raise Unasked(UNASKED)
             self._count(number, len(line))
@@ -173,16 +173,16 @@ class Replies:
             raise Unasked("sent too much data")
 
     def get(self, number: int, timeout_seconds: float) -> dict[str, Any]:
-        """The next reply to a request; {"lost": how} where none will come. Errors: queue.Empty."""
-        found = self._waiting[number].get(timeout=timeout_seconds)
-        if isinstance(found, str):
-            return {"lost": found}
+        """Returns the next reply; {"lost": how} if none will come. Errors: queue.Empty."""
+        line = self._waiting[number].get(timeout=timeout_seconds)
+        if isinstance(line, str):
+            return {"lost": line}
         with self._lock:
-            self._unread_bytes -= len(found)
-        return protocol.decode(found)
+            self._unread_bytes -= len(line)
+        return protocol.decode(line)
 
     def lose(self, how: str) -> None:
-        """Nothing more will come for any request."""
+        """Marks all requests as lost: no more replies will come."""
         with self._lock:
             for waiting in self._waiting.values():
                 waiting.put(how)
@@ -190,36 +190,36 @@ class Replies:
 
 @dataclass
 class Stream:
-    """An agent at the other end of a stream: requests out, replies in."""
+    """Stream to an agent: requests out, replies in."""
 
     side: str
     process: subprocess.Popen[bytes]
     banner: list[str] = field(default_factory=list)
-    """What stood in front of the greeting: shown, never obeyed."""
-    about: dict[str, Any] = field(default_factory=dict)
+    """Text before the greeting: shown, never parsed."""
+    greeting: dict[str, Any] = field(default_factory=dict)
     replies: Replies = field(default_factory=Replies)
     lost: str = ""
     number: int = 0
     sending: threading.RLock = field(default_factory=threading.RLock)
     closing: threading.Event = field(default_factory=threading.Event)
-    """Whether nothing more is written: the descriptor may soon be another file's."""
+    """Set when nothing more may be written: the descriptor may soon be another file's."""
     is_remote: bool = False
     """Whether it is on another host."""
     errors: list[str] = field(default_factory=list)
-    """The last words of its stderr."""
+    """Last lines of its stderr."""
 
     def _last_words(self) -> str:
-        # Of a login that ended; a banner is no reason of what comes later.
-        if self.banner and not (self.errors or self.about):
+        # A banner explains only a login that failed, not later errors.
+        if self.banner and not (self.errors or self.greeting):
             return f"; printed first: {self.banner[-1][:200]}"
         return f" ({self.errors[-1][:200]})" if self.errors else ""
 
     def _send_signs(self) -> None:
-        """Writes a blank line at intervals; without one, the agent takes its client for dead."""
+        """Writes a blank line at intervals; without it the agent assumes that its client died."""
         assert self.process.stdin is not None
         fd = self.process.stdin.fileno()
         while not self.closing.wait(SIGN_SECONDS) and not self.lost:
-            # A request on its way is a sign, too. An agent that reads nothing is not waited for.
+            # A request on its way is a sign too. No wait for an agent that does not read.
             if self.sending.acquire(blocking=False):
                 with contextlib.suppress(OSError):
                     if not self.closing.is_set() and select.select([], [fd], [], 0)[1]:
@@ -239,22 +239,22 @@ class Stream:
         assert self.process.stdout is not None
         stream = self.process.stdout
         try:
-            # One that has ended at once says why in its last words.
+            # An agent that ended at once says why in its errors.
             with contextlib.suppress(BrokenPipeError):
                 self._write(program)
             junk = 0
-            while not self.about:
+            while not self.greeting:
                 line = stream.readline(protocol.MAX_LINE_BYTES)
                 junk += len(line)
                 if not line or junk > protocol.MAX_JUNK_BYTES:
                     if not line:
-                        # One that has closed its stream may live on.
+                        # An agent that closed its stream may still run.
                         with contextlib.suppress(subprocess.TimeoutExpired):
                             self.process.wait(1)
                     greeted.put("did not start" if not line else "sent only text of other programs")
                     return
-                self.about = protocol.read_greeting(line) or {}
-                if not self.about and len(self.banner) < MOST_BANNER_LINES:
+                self.greeting = protocol.read_greeting(line) or {}
+                if not self.greeting and len(self.banner) < MOST_BANNER_LINES:
                     self.banner.append(line.decode(errors="replace").rstrip())
             self.errors.clear()
             greeted.put("")
@@ -265,7 +265,7 @@ class Stream:
             self._lose("ended")
         except Unasked as error:
             self._lose(str(error))
-        except Exception as error:  # whatever an agent sends, it is the agent that is lost
+        except Exception as error:  # whatever the agent sent, only the agent is lost
             self._lose(f"failed: {one_line(error)}")
             greeted.put(self.lost)
 
@@ -275,7 +275,7 @@ class Stream:
 
     def _write(self, line: bytes, timeout_seconds: float = WRITE_SECONDS) -> None:
         assert self.process.stdin is not None
-        # Past the buffer: its lock, held by a thread that waits, would hold up closing as well.
+        # Unbuffered: a waiting thread would hold the buffer's lock, and delay closing as well.
         with self.sending:
             self._check_open()
             until = time.monotonic() + timeout_seconds
@@ -294,8 +294,8 @@ class Stream:
             raise BrokenPipeError("its stream was closed")
 
     def send(self, request: dict[str, Any]) -> int:
-        """Sends a request; its number."""
-        # In the order of their numbers: an agent takes a smaller one for a repetition.
+        """Sends a request; returns its number."""
+        # In the order of numbers: an agent refuses a smaller one as a repetition.
         with self.sending:
             self.number += 1
             number = self.number
@@ -309,12 +309,12 @@ class Stream:
         return number
 
     def next(self, number: int, until: float, step: str) -> dict[str, Any]:
-        """The next reply to a request.
+        """Returns the next reply to a request.
 
         Raises:
-            Unavailable, Refused, StageError: as the probe said.
-            StageError: what it said cannot be.
-            AgentLost: nothing more will come.
+            Unavailable, Refused, StageError: the probe's own answer.
+            StageError: the reply is malformed.
+            AgentLost: no reply will come.
         """
         try:
             reply = self.replies.get(number, max(0.01, until - time.monotonic()))
@@ -339,55 +339,55 @@ class Stream:
         return reply
 
     def _checked(self, check: Callable[[Any], T], value: object) -> T:
-        """What the agent told, as the check takes it; StageError where it does not."""
+        """Returns the checked value. Raises StageError if the check fails."""
         try:
             return check(value)
         except ValueError as error:
             raise StageError(f"{self.side}: invalid data from the agent: {error}") from None
 
 
-# -- what an agent tells: nothing is taken on trust. Errors: ValueError, where and what -----------
+# -- checks of an agent's replies. Errors: ValueError, where and why ------------------------------
 
 
 def answer(reply: dict[str, Any]) -> Any:
-    """What a question's reply answers; whoever asked knows what it must be."""
+    """Returns the answer in a reply; the caller checks its type."""
     if "answer" not in reply:
         raise typed.NotTyped("the reply holds no answer")
     return reply["answer"]
 
 
 def endpoint(reply: dict[str, Any]) -> Endpoint:
-    """Where what a host holds can be met."""
+    """Returns the endpoint of a held resource."""
     if "endpoint" not in reply:
         raise typed.NotTyped("the reply holds no endpoint")
     return protocol.from_plain(Endpoint, reply["endpoint"])
 
 
 def refusal(value: object) -> Refused:
-    """A refusal of a kind that exists, with its reason."""
-    found = typed.mapping(value, "refused")
-    kind = typed.text(found.get("kind"), "refused.kind")
+    """Returns a refusal of a known kind, with its reason."""
+    fields = typed.mapping(value, "refused")
+    kind = typed.text(fields.get("kind"), "refused.kind")
     if kind not in REFUSALS:
         raise typed.NotTyped("refused.kind is unknown")
-    return Refused(kind, words(typed.text(found.get("text"), "refused.text")))
+    return Refused(kind, words(typed.text(fields.get("text"), "refused.text")))
 
 
 def words(value: object) -> str:
-    """Whatever is told as a reason, in one line."""
+    """Formats any value as one line."""
     return " ".join(str(value).split())
 
 
 def sample(value: object) -> Sample:
-    """A sample of two amounts, elapsed seconds and bytes moved so far."""
-    found = typed.array(value, "sample")
-    if len(found) != 2:
+    """Returns a sample of two amounts: elapsed seconds and bytes moved so far."""
+    pair = typed.array(value, "sample")
+    if len(pair) != 2:
         raise typed.NotTyped("sample must be two numbers")
-    moved = typed.number(found[1], "sample.moved_bytes")
-    return Sample(typed.number(found[0], "sample.elapsed_seconds"), int(moved))
+    moved_bytes = typed.number(pair[1], "sample.moved_bytes")
+    return Sample(typed.number(pair[0], "sample.elapsed_seconds"), int(moved_bytes))
 
 
 def is_window(samples: list[Sample]) -> bool:
-    """Whether time passed, nothing ran backwards, and the rate is one that a report may hold."""
+    """Whether time passed, no figure fell, and the rate is plausible."""
     pairs = list(zip(samples, samples[1:], strict=False))
     lasted = any(a.elapsed_seconds < b.elapsed_seconds for a, b in pairs) and all(
         a.elapsed_seconds <= b.elapsed_seconds and a.moved_bytes <= b.moved_bytes for a, b in pairs

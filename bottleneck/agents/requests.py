@@ -1,9 +1,8 @@
-"""What an agent may be asked for: each request, what carries it out and what it may lead to.
+"""Closed list of an agent's requests, each with the function or record that carries it out.
 
-The closed list: what is not in it is refused, whoever asks (bottleneck/agents/checks.py). The keys
-of a request are those of the record or function that carries it out, each with its meaning
-(probes/core/meaning.py); a stage's entry is its own description. Runs on Python 3.9 with the
-standard library alone.
+All others are refused, whoever asks (bottleneck/agents/checks.py). The keys of a request are those
+of its record or function, each with its meaning (probes/core/meaning.py); a stage describes its own
+request. Runs on Python 3.9 with the standard library alone.
 """
 
 from __future__ import annotations
@@ -27,33 +26,33 @@ from probes.system.waiting import select, signal
 
 @dataclass(frozen=True)
 class Takes:
-    """One request."""
+    """Function or record that a request takes."""
 
     module: str
     function: str = "Setting"
-    """That carries a question out; of all else the record of what is wanted."""
+    """Function that answers an `ask`; for other requests the record of the setting."""
     record: str = ""
-    """Where its record stands, if its module cannot be imported without an SMB library."""
+    """Module of the record, if `module` cannot be imported without an SMB library."""
 
     @property
     def keys(self) -> Keys:
-        """Of its arguments or its setting, each with its meaning."""
+        """Keys of its arguments or setting, each with its meaning."""
         return keys(self.carries_out)
 
     @property
     def carries_out(self) -> Any:
-        """The function, or the record; the agent's own process knows it, without SMB libraries."""
+        """Function or record; the agent's own process loads it without SMB libraries."""
         return getattr(importlib.import_module(self.record or self.module), self.function)
 
     def imported(self) -> Any:
-        """The module, with all that it takes: for a child. Errors: ImportError."""
+        """Imports the module with all its libraries: for a child. Errors: ImportError."""
         return importlib.import_module(self.module)
 
 
 ASKS = {
     "facts": Takes("probes.host.facts", "host_facts"),
     "samba-config": Takes("probes.programs.samba_config", "settings"),
-    # Finds nothing but a folder of a run's name, so the hint may be any place.
+    # Finds only a folder with the name of a run, so the hint may be any place.
     "locate": Takes("probes.programs.served_folder", "locate"),
     "set-cache": Takes("probes.files.served_file", "set_cache"),
     "mount": Takes("probes.files.folders", "read_mount"),
@@ -82,17 +81,17 @@ HOLDS = {
     "visit": Takes("probes.smb.offered"),
     "leftovers": Takes("probes.smb.leftovers", "OnShare", record="probes.files.leftovers"),
 }
-"""What a host can hold for a run beside the responders of its stages."""
+"""Resources that a host can hold for a run, beside the responders of its stages."""
 OBSERVERS = {"sockets": Takes("probes.watch.socket_watch")}
-"""What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
+"""Observers of a host beside a stage, or of a copy by others; they reply at the end."""
 ENGINES = {
     "smbclient-copy": Takes("probes.stages.smbclient_copy"),
     "iperf3": Takes("probes.programs.iperf3"),
 }
-"""Other ways to run a stage, by programs that a host has."""
+"""Engines that run a stage by a program of the host."""
 LISTED = {"ask": ASKS, "hold": HOLDS, "initiate": ENGINES, "observe": OBSERVERS, "preload": ENGINES}
 OF_STAGES = ("hold", "initiate", "preload")
-"""What may be asked for with a stage's name; of a responder nothing in its setting is called."""
+"""Requests that may name a stage."""
 ENVELOPES: Dict[str, Tuple[str, ...]] = {
     "ask": ("name", "arguments", "seconds"),
     "hold": ("name", "setting", "peer", "seconds"),
@@ -107,25 +106,22 @@ ENVELOPES: Dict[str, Tuple[str, ...]] = {
 
 
 def is_known(do: str, name: str) -> bool:
-    """Whether there is such a request."""
+    """Whether the request exists."""
     return name in LISTED[do] or do in OF_STAGES and name in STAGES
 
 
 def takes(do: str, name: str) -> Takes:
-    """What is known of a request that there is.
-
-    Errors: ImportError, this host has not what it takes.
-    """
+    """Returns the entry of an existing request. Errors: ImportError: this host lacks a library."""
     if name in LISTED[do]:
         return LISTED[do][name]
     return Takes(module_of(name).__name__)
 
 
-# -- what a child does: one piece of work for each kind of request --------------------------------
+# -- the work of a child, for each kind of request ------------------------------------------------
 
 
 def ask(request: protocol.Message, takes: Takes) -> Work:
-    """A function's answer."""
+    """Returns work that calls a function and sends its result."""
 
     def work(tell: Tell, control_fd: int) -> None:
         tell({"answer": typed.to_plain(takes.carries_out(**request["arguments"]))})
@@ -138,45 +134,45 @@ def _peer(request: protocol.Message) -> Endpoint:
 
 
 def hold(request: protocol.Message, takes: Takes) -> Work:
-    """Something that is there until it is closed."""
+    """Returns work that holds a resource until it is closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
         peer, module = _peer(request), takes.imported()
-        held = module.hold(protocol.from_plain(module.Setting, request["setting"]), peer)
-        _keep(held, peer, tell, control_fd)
+        holder = module.hold(protocol.from_plain(module.Setting, request["setting"]), peer)
+        _keep(holder, peer, tell, control_fd)
 
     return work
 
 
 def respond(request: protocol.Message, takes: Takes) -> Work:
-    """A stage's passive end, until it is closed."""
+    """Returns work that serves a stage's passive end until it is closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        told, module = _peer(request), takes.imported()
-        callers.expect(told.host)
-        held = module.respond(protocol.from_plain(module.Setting, request["setting"]))
-        _keep(held, told, tell, control_fd)
+        peer, module = _peer(request), takes.imported()
+        callers.expect(peer.host)
+        responder = module.respond(protocol.from_plain(module.Setting, request["setting"]))
+        _keep(responder, peer, tell, control_fd)
 
     return work
 
 
-def _keep(held: Any, peer: Endpoint, tell: Tell, control_fd: int) -> None:
+def _keep(holder: Any, peer: Endpoint, tell: Tell, control_fd: int) -> None:
     signal.signal(signal.SIGTERM, _end)
-    with held as endpoint:
+    with holder as endpoint:
         tell({"endpoint": protocol.endpoint_to_plain(endpoint, peer.access)})
         os.read(control_fd, 1)
     tell({"closed": True})
 
 
 def observe(request: protocol.Message, takes: Takes) -> Work:
-    """What was seen until it was closed."""
+    """Returns work that observes until it is closed, then sends its observations."""
 
     def work(tell: Tell, control_fd: int) -> None:
         module = takes.imported()
         setting = protocol.from_plain(module.Setting, request["setting"])
 
         def window() -> Any:
-            """The copy's time, or None: nobody wants to know."""
+            """Returns the copy's time; None: the observations are not needed."""
             line = os.read(control_fd, select.PIPE_BUF)
             return protocol.decode(line)["window"] if line else None
 
@@ -186,7 +182,7 @@ def observe(request: protocol.Message, takes: Takes) -> Work:
 
 
 def initiate(request: protocol.Message, takes: Takes) -> Work:
-    """A stage's samples and details."""
+    """Returns work that runs a stage and sends its samples and details."""
 
     def work(tell: Tell, control_fd: int) -> None:
         module = takes.imported()
@@ -199,7 +195,7 @@ def initiate(request: protocol.Message, takes: Takes) -> Work:
 
 
 def _end(*_: Any) -> None:
-    """Ends a stage where it is: what it created goes in order."""
+    """Ends a stage, so that its context managers remove what it created."""
     raise SystemExit
 
 
@@ -218,7 +214,7 @@ def _drive(running: Running, tell: Tell, control_fd: int) -> None:
         if opened and "last" not in event:
             continue
         opened = True
-        # The window's ends wait until both hosts were read: what follows would be in it, and a
-        # file server's process that ended before would not.
+        # Both ends of the window wait until both hosts' counters were read, so that later work is
+        # not counted, and a file server's process does not end before.
         if not os.read(control_fd, 1):
             return

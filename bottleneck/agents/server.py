@@ -1,8 +1,8 @@
-"""The agent: serves the probes over one byte stream, and is nothing but them.
+"""Agent: serves the probes over one byte stream.
 
-Reads requests from stdin, writes replies to stdout, one JSON line each. Every piece of work runs
-in a child of its own; this process moves no payload. When the stream closes or falls silent, it and
-all of its children end. Runs on Python 3.9 with the standard library alone: it is what travels.
+Reads requests from stdin, writes replies to stdout, one JSON line each. Each request runs in a
+child of its own; this process moves no payload. When the stream closes or falls silent, it and all
+its children end. Runs on Python 3.9 with the standard library alone, because it travels.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from probes.system.platform import os
 from probes.system.waiting import select, selectors, signal
 
 CLOSING_SECONDS = 3.0
-"""What children get to clean up after the stream has closed."""
+"""Time for children to clean up after the stream has closed."""
 WRITE_SECONDS = 30.0
-"""How long a caller may leave a reply unread."""
+"""Longest time that a caller may leave a reply unread."""
 SILENCE_SECONDS, RUN_SILENCE_SECONDS = 30.0, 55.0
 """Longest silence of a client: without a task and with one. With CLOSING_SECONDS at most 60."""
 LONGEST_PROGRAM_BYTES = 16 << 20
@@ -44,28 +44,28 @@ WORK = {
 
 
 class Ended(Exception):
-    """The session is over, for the reason in the text."""
+    """The session is over; the message is the reason."""
 
 
 @dataclass
 class Requests:
-    """What has arrived of the requests."""
+    """Incoming requests, split into lines."""
 
     unread: bytes = b""
     skipped_bytes: int = -1
-    """Still to come of a program that is not run; below zero: not known yet."""
+    """Remaining bytes of a program that is not run; below zero: unknown yet."""
 
     def lines(self, chunk: bytes) -> List[bytes]:
-        """The lines that are complete with this chunk. Errors: Ended, one without end."""
+        """Returns the lines that this chunk completes. Errors: Ended: a line is too long."""
         *lines, self.unread = self._without_program(self.unread + chunk).split(b"\n")
         if len(self.unread) > protocol.MAX_LINE_BYTES:
             raise Ended("a request without end")
         return lines
 
     def _without_program(self, unread: bytes) -> bytes:
-        """What follows the program that a caller sends to a host where it would travel to.
+        """Returns the bytes behind the zip that a caller sends to start a travelling agent.
 
-        An agent that is installed, as behind ssh's forced command, runs none that it is sent.
+        An installed agent, as behind ssh's forced command, does not run it.
         """
         if self.skipped_bytes < 0:
             size, newline, rest = unread.partition(b"\n")
@@ -82,20 +82,20 @@ class Requests:
 
 
 def work_of(do: str, request: protocol.Message) -> Work:
-    """What a child does for a request."""
-    wanted = requests.takes(do, request["name"])
+    """Returns the work of a child for a request."""
+    spec = requests.takes(do, request["name"])
     if do == "hold" and request["name"] in STAGES:
-        return requests.respond(request, wanted)
-    return WORK[do](request, wanted)
+        return requests.respond(request, spec)
+    return WORK[do](request, spec)
 
 
 def perform(do: str, request: protocol.Message, tell: Tell, control_fd: int) -> None:
-    """The same, in a child."""
+    """Carries out a request in a child."""
     work_of(do, request)(tell, control_fd)
 
 
 def _event(line: bytes) -> Event:
-    """What a child tells; it has read what strangers sent."""
+    """Decodes an event of a child strictly: the child has read foreign data."""
     try:
         return protocol.decode(line)
     except protocol.WireError as error:
@@ -115,9 +115,9 @@ class Task:
     open: bool = True
     started: bool = False
     waits: bool = False
-    """Whether the child waits to be let on."""
-    told: bool = False
-    """Whether its end has been told: nothing comes after it."""
+    """Whether the child waits for permission to continue."""
+    has_ended: bool = False
+    """Whether its last reply was sent."""
 
 
 @dataclass
@@ -138,7 +138,7 @@ class Agent:
     """Time of the client's latest bytes."""
 
     def serve(self) -> None:
-        """Serves until the stream closes; end_all is its caller's. Errors: Ended, WireError."""
+        """Serves until the stream closes; the caller calls end_all. Errors: Ended, WireError."""
         self.reply_bytes(
             protocol.greeting(__version__, platform.python_version(), socket.gethostname())
         )
@@ -173,13 +173,13 @@ class Agent:
         return max(0.0, soonest - time.monotonic())
 
     def reply_bytes(self, line: bytes) -> None:
-        """Writes a line to the coordinator; its absence closes us.
+        """Writes a line to the coordinator; stops if the coordinator is gone.
 
-        What is overdue ends meanwhile: whoever reads slowly would keep it. Errors: Ended, nobody
-        reads, or the session is over.
+        Overdue children are killed meanwhile, however slowly the coordinator reads. Errors: Ended:
+        nobody reads, or the session is over.
         """
         now = time.monotonic()
-        # Signs of life may wait unread: a second for those.
+        # Signs of life may be waiting unread: at least a second for those.
         until = min(now + WRITE_SECONDS, max(now + 1.0, self.silent_until()))
         while line and not self.closing:
             now = time.monotonic()
@@ -188,7 +188,7 @@ class Agent:
                 raise Ended("its replies were not read in time")
             ahead = (each.deadline for each in self.tasks.values() if each.deadline > now)
             soonest = min([until, *ahead])
-            # So much does not block where a little can be written (pipe(7)).
+            # PIPE_BUF bytes do not block if the pipe is writable (pipe(7)).
             if select.select([], [self.replies_fd], [], soonest - now)[1]:
                 try:
                     line = line[os.write(self.replies_fd, line[: select.PIPE_BUF]) :]
@@ -196,7 +196,7 @@ class Agent:
                     self.closing = True
 
     def reply(self, number: int, event: Event) -> None:
-        """One event of a request."""
+        """Sends an event of a request."""
         try:
             line = protocol.encode({"id": number, **event})
         except protocol.WireError as error:
@@ -204,7 +204,7 @@ class Agent:
         self.reply_bytes(line)
 
     def take(self, request: protocol.Message) -> None:
-        """Starts what a request asks for, where it may be asked for."""
+        """Checks a request and carries it out."""
         try:
             number, do = typed.whole_number(request.get("id"), "id"), request.get("do")
         except typed.NotTyped as error:
@@ -226,7 +226,7 @@ class Agent:
             self.reply(number, failure(error))
 
     def begin(self, number: int, request: protocol.Message) -> None:
-        """A request that is new."""
+        """Carries out a new request."""
         do = request["do"]
         if do == "watch":
             self.watched = protocol.from_plain(counters.Watched, request["watched"])
@@ -240,14 +240,14 @@ class Agent:
             self.start(number, do, request)
 
     def counters(self) -> Any:
-        """This host's counters now."""
+        """Reads this host's counters."""
         return typed.to_plain(counters.read_counters(self.watched, os.getpid()))
 
     def start(self, number: int, do: str, request: protocol.Message) -> None:
         """Forks a child for an ask, a hold, an initiate or an observe."""
         if len(self.tasks) >= MOST_AT_ONCE:
             raise Refused("permission", f"more than {MOST_AT_ONCE} requests at once of an agent")
-        # Here, once: what it imports a forked child has then.
+        # Imported here once, so that forked children share it.
         requests.takes(do, request["name"]).imported()
         child = spawn(partial(perform, do, request))
         deadline = time.monotonic() + float(request["seconds"])
@@ -269,24 +269,24 @@ class Agent:
             self.reap(task)
 
     def pass_on(self, task: Task, event: Event) -> None:
-        """One event, with this host's counters where a window opens or closes."""
-        if task.told:
+        """Sends an event, with this host's counters where a window opens or closes."""
+        if task.has_ended:
             return
         if "sample" in event and (not task.started or event.get("last")):
             task.started = task.waits = True
             try:
                 event["counters"] = self.counters()
-            except Exception as error:  # the step fails by it, and not the agent
+            except Exception as error:  # only this step fails, not the agent
                 event = failure(error)
                 task.child.kill()
         task.started |= "endpoint" in event
         if not {"sample", "endpoint"} & set(event):
-            task.told = True
+            task.has_ended = True
         self.session.hand_out(task.number, task.do, task.name, event)
         self.reply(task.number, event)
 
     def reap(self, task: Task) -> None:
-        """Takes leave of an ended child; one that said nothing is a failure."""
+        """Reaps a finished child; one without a last reply has failed."""
         self.selector.unregister(task.child.events_fd)
         os.close(task.child.events_fd)
         self.close_control(task)
@@ -294,7 +294,7 @@ class Agent:
         how = task.child.wait()
         del self.tasks[task.number]
         self.session.take_back(task.number)
-        if not task.told:
+        if not task.has_ended:
             self.reply(task.number, {"failed": f"the probe's process ended with {how}"})
 
     def close_control(self, task: Optional[Task], window: Any = None) -> None:
@@ -304,7 +304,7 @@ class Agent:
         if task is not None and task.open:
             task.open = False
             if window is not None:
-                # One that ended by itself reads no more; its end has been told or will be.
+                # A child that ended by itself does not read; its last reply is on the way.
                 with contextlib.suppress(BrokenPipeError):
                     os.write(task.child.control_fd, protocol.encode({"window": window}))
             os.close(task.child.control_fd)
@@ -313,29 +313,29 @@ class Agent:
         """Lets a child go on after it opened or closed its window."""
         if task is not None and task.open and task.waits:
             task.waits = False
-            # One that ended by itself has told its end, or will.
+            # A child that ended by itself does not read; its last reply is on the way.
             with contextlib.suppress(BrokenPipeError):
                 os.write(task.child.control_fd, b".")
 
     def kill_overdue(self, now: float) -> None:
-        """Kills what has not ended in its time."""
+        """Kills children whose time is over."""
         for task in self.tasks.values():
             if now >= task.deadline:
                 task.child.kill()
 
     def end_overdue(self) -> None:
-        """Takes leave of what has not ended in its time; the peer cannot extend it."""
+        """Ends children whose time is over, which the peer cannot extend."""
         now = time.monotonic()
         self.kill_overdue(now)
         for task in [each for each in self.tasks.values() if now >= each.deadline]:
-            if not task.told:
-                task.told = True
+            if not task.has_ended:
+                task.has_ended = True
                 self.reply(task.number, {"failed": "did not end in time and was stopped"})
             self.close_control(task)
             task.deadline = now + CLOSING_SECONDS
 
     def end_all(self) -> None:
-        """Closes every child, first gently, then not."""
+        """Asks all children to end, then kills the rest."""
         for task in self.tasks.values():
             self.close_control(task)
         waiting = [task.child for task in self.tasks.values()]
@@ -350,12 +350,12 @@ class Agent:
 def main(allowed: Optional[AllowedPaths] = None) -> None:
     """Serves one coordinator over stdin and stdout.
 
-    allowed: by the command line of an installed agent; None: it has its caller's own rights.
+    allowed: paths of an installed agent's command line; None: the caller's own rights.
     """
     keep_private()
     tools.keep_to_safe_folders()
     replies_fd = os.dup(1)
-    # Nothing but replies may reach the stream: what a library prints goes to stderr.
+    # Only replies may reach the stream: a library's output goes to stderr.
     os.dup2(2, 1)
     agent = Agent(0, replies_fd, Session(allowed))
 

@@ -1,7 +1,7 @@
-"""The report's JSON Schema, draft 2020-12, from the records that a report is made of.
+"""Builds the report's JSON Schema, draft 2020-12, from the records of a report.
 
-Types and names come from the records. Here stands what they do not know: the forms that only the
-document has, which keys came later, and the words for a reader of the document.
+Types and names come from the records. This module adds forms that only the document has, keys
+that were added later, and descriptions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMED: dict[type, str] = {
     finding.Rung: "rung",
     finding.Target: "target",
 }
-"""Records that stand among the definitions; others stand where they are used."""
+"""Records with a definition of their own; others are inlined."""
 LATER: dict[type, tuple[str, ...]] = {
     finding.Diagnosis: ("summary", "comparisons", "altered", "healthy"),
     finding.CopyDiagnosis: ("ladder", "target", "time", "view", "suspects"),
@@ -40,14 +40,14 @@ LATER: dict[type, tuple[str, ...]] = {
     finding.Ceiling: ("low_bytes_per_second", "high_bytes_per_second", "standing"),
     finding.Rung: ("assumed_link_bytes_per_second",),
 }
-"""Keys that a diagnosis may lack: they came after the first."""
+"""Keys that an older diagnosis may lack."""
 OF_EVERY_RECORD: dict[str, Schema] = {
     "component": {"$ref": "#/$defs/component"},
     "side": {"$ref": "#/$defs/place"},
     "cause": {"$ref": "#/$defs/cause"},
     "initiator": {"$ref": "#/$defs/side"},
 }
-"""Keys of closed words, whose type is text in the records."""
+"""Keys with a closed set of words, which are plain text in the records."""
 OF_ONE: dict[str, Schema] = {
     "layers.items": {"type": "object", "required": ["name", "kind"]},
     "about": {"enum": list(finding.ABOUTS)},
@@ -55,7 +55,7 @@ OF_ONE: dict[str, Schema] = {
     "copy": {"type": "string", "pattern": r"^(server\.|file\.)?(pull|push)(\.(cached|uncached))?$"},
     "headline": {"type": ["string", "null"]},
 }
-"""Other keys whose form says more than their type."""
+"""Other keys whose form is narrower than their type."""
 WORDS: dict[str, str] = {
     "host": "A host before the first test.",
     "host.tcp_settings": "Settings of the host that reduce throughput; absent in old reports.",
@@ -97,11 +97,11 @@ WORDS: dict[str, str] = {
     "ceiling.standing": "measured; inferred from a copy; estimated from the load; at-least: "
     "something else limited that test.",
 }
-"""By a definition's or a record's name, and its key."""
+"""Descriptions by name of definition or record, and key."""
 
 
 def schema() -> Schema:
-    """The whole schema."""
+    """Returns the schema of the whole document."""
     host = _either("host")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -156,15 +156,15 @@ def _tool() -> Schema:
         "description": "Command line that repeats the run, without secrets; absent in old reports.",
         **_list({"type": "string"}),
     }
-    told = "Versions of this tool and of the programs that it used."
+    words = "Versions of this tool and of the programs that it used."
     return {
-        "description": told,
+        "description": words,
         **_object({"version": {"type": "string"}, "command": command}, "command"),
     }
 
 
 def _outcomes() -> Schema:
-    """A step as a document has it: its outcome by kind, its runs as pairs of figures."""
+    """Returns the definitions of a step: outcomes by kind, runs as pairs of figures."""
     run, text = _ref("run"), {"type": "string"}
     outcomes = [_ref(each) for each in ("measured", "skipped", "failed")]
     step = {"stage": text, "setting": {"type": "object"}, "initiator": _ref("side")}
@@ -172,11 +172,11 @@ def _outcomes() -> Schema:
     count = {"type": "integer", "minimum": 0}
     rates = _record(Spread)
     rates["properties"]["runs"] = {"type": "integer", "minimum": 1}
-    about = "Payload; derived from the runs. Absent where a test moves none."
+    rate_words = "Payload; derived from the runs. Absent where a test moves none."
     windows = {"window_rates_bytes_per_second": _list(_ref("amount"))}
     measured = {
         "kind": {"const": "measured"},
-        "bytes_per_second": {"description": about, **rates},
+        "bytes_per_second": {"description": rate_words, **rates},
         "samples": {**run, "description": "The median run's."},
         "runs": {**_list(run), "minItems": 1},
         "usage": _object({side: _either("usage") for side in SIDES}),
@@ -214,20 +214,20 @@ def _outcomes() -> Schema:
 
 
 def _record(kind: type) -> Schema:
-    """A record as an object: of facts what may be unknown may be missing, of findings LATER."""
+    """Returns a record's object; nullable facts and the findings in LATER may be missing."""
     name = NAMED.get(kind, kind.__name__)
     hints = typing.get_type_hints(kind)
     facts = not kind.__module__.startswith(finding.__name__)
     properties, missing = {}, list(LATER.get(kind, ()))
     for field in dataclasses.fields(kind):
-        told = _field(field.name, hints[field.name])
+        form = _field(field.name, hints[field.name])
         words = WORDS.get(f"{name}.{field.name}")
-        properties[field.name] = told if words is None else {"description": words, **told}
+        properties[field.name] = form if words is None else {"description": words, **form}
         has_default = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
         if facts and (has_default or type(None) in typing.get_args(hints[field.name])):
             missing.append(field.name)
-    found = _object(properties, *missing)
-    return {"description": WORDS[name], **found} if name in WORDS else found
+    schema_object = _object(properties, *missing)
+    return {"description": WORDS[name], **schema_object} if name in WORDS else schema_object
 
 
 def _field(name: str, kind: Any) -> Schema:
@@ -255,8 +255,8 @@ def _or_null(kind: Any) -> Schema:
     if not dataclasses.is_dataclass(kind):
         names = {float: "amount_or_null", int: "count_or_null", str: "text_or_null"}
         return _ref(names[kind]) if kind in names else {"type": ["boolean", "null"]}
-    told = _field("", kind)
-    return {"anyOf": [told, NULL] if kind in (InterfaceFacts, FolderFacts) else [NULL, told]}
+    form = _field("", kind)
+    return {"anyOf": [form, NULL] if kind in (InterfaceFacts, FolderFacts) else [NULL, form]}
 
 
 def _plain(kind: Any) -> Schema:
@@ -269,7 +269,7 @@ def _plain(kind: Any) -> Schema:
 
 
 def _object(properties: Schema, *missing: str) -> Schema:
-    """An object of these keys; those that are named may be missing."""
+    """Returns an object with these keys; those in `missing` are optional."""
     required = [each for each in properties if each not in missing]
     return {"type": "object", "required": required, "properties": properties}
 

@@ -1,4 +1,4 @@
-"""The rate of each copy over several reports of one path, and which reports are unusual; pure."""
+"""Rate of each copy over several reports of one path: drift and unusual reports; pure."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from probes.core.typed import to_plain
 
 SCHEMA = "copy-bottleneck/trend/1"
 LEAST_OTHERS = 2
-"""Reports that show how far runs lie apart by themselves."""
+"""Other reports that are needed to know the usual spread."""
 ENOUGH_OTHERS = 3
-"""The same, from which on a smaller difference counts."""
+"""Other reports from which on a smaller difference counts."""
 LEAST_TO_TRIM = 5
-"""The same, from which on the lowest and the highest may be mishaps."""
+"""Other reports from which on their lowest and highest are left out as mishaps."""
 
 DATE_CHARACTERS = 10
 LEAST_REPORTS, LEAST_DEVIATIONS = 6, 2.3
-"""Reports that show a direction, and by how many standard deviations of chance."""
+"""Reports that a drift needs, and its least distance from chance in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Point:
     """A copy in one report."""
 
     started: str
-    """ISO 8601 with its offset."""
+    """Start of the run, ISO 8601 with offset."""
     bytes_per_second: float
     low_bytes_per_second: float
     high_bytes_per_second: float
@@ -46,7 +46,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Unusual:
-    """A report whose rate lies outside of what the others show."""
+    """A report whose rate lies outside the others' range."""
 
     started: str
     bytes_per_second: float
@@ -57,17 +57,17 @@ class Unusual:
 
 @dataclass(frozen=True)
 class Drift:
-    """A rate that fell or rose from report to report, by the line through all of them."""
+    """Change of a rate from report to report, by the line through all of them."""
 
     since: str
-    """When the first report began."""
+    """Start of the first report."""
     before_bytes_per_second: float
     after_bytes_per_second: float
-    """The line's ends: what one report was off counts little."""
+    """End of the line, which a single bad report hardly moves."""
 
     @property
     def lost(self) -> float:
-        """Share of the rate that is gone; below 0: it is faster now."""
+        """Lost share of the rate; below 0: it is faster now."""
         return 1 - self.after_bytes_per_second / self.before_bytes_per_second
 
     @property
@@ -85,12 +85,12 @@ class Drift:
 
 @dataclass(frozen=True)
 class Trend:
-    """One copy in all reports that have it."""
+    """Rates of one copy in all reports that have it."""
 
     copy: str
     dialect: str
     points: tuple[Point, ...]
-    """The oldest first; at least one."""
+    """Points, the oldest first; at least one."""
     unusual: tuple[Unusual, ...] = ()
     drift: Drift | None = None
     """None: its reports show no direction."""
@@ -98,26 +98,26 @@ class Trend:
 
 @dataclass(frozen=True)
 class Trends:
-    """Several reports of the path of the last one."""
+    """Trends of all copies in several reports of one path."""
 
     reports: int
     started: str
     ended: str
-    """When the first and the last report began."""
+    """Start of the last report; `started` is that of the first."""
     copies: tuple[Trend, ...]
-    """The copies of the last report first."""
+    """Trends, those of the last report's copies first."""
     left_out: tuple[str, ...]
-    """Reports of another path: when each began, and what differs."""
+    """Reports of another path: start, and the difference."""
 
 
 def began(report: Report) -> datetime:
-    """When its run began; a time without an offset is taken for UTC."""
+    """Returns the start of a run; a time without an offset counts as UTC."""
     when = datetime.fromisoformat(report.started)
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def another_path(first: Report, other: Report) -> tuple[str, str, str] | None:
-    """What of two reports' paths differs (share, client or server), and both; None: nothing."""
+    """Returns what differs (share, client or server) with both names; None: the same path."""
     for what, one, two in (
         ("share", first.target.get("share"), other.target.get("share")),
         ("client", first.client and first.client.name, other.client and other.client.name),
@@ -129,63 +129,60 @@ def another_path(first: Report, other: Report) -> tuple[str, str, str] | None:
 
 
 def trends(reports: Sequence[Report]) -> Trends:
-    """The copies of several reports, in the order in which their runs began.
-
-    Reports of another path than the last one's are left out.
-    """
+    """Returns the trends of all copies, without reports of another path than the last one's."""
     ordered = sorted(reports, key=began)
     differ = [(each, another_path(ordered[-1], each)) for each in ordered]
     same = [each for each, what in differ if what is None]
-    found: dict[tuple[str, str], list[Point]] = {}
+    by_copy: dict[tuple[str, str], list[Point]] = {}
     for report in reversed(same):
         for key, point in _points(report).items():
-            found.setdefault(key, []).insert(0, point)
+            by_copy.setdefault(key, []).insert(0, point)
     copies = (
         Trend(*key, tuple(points), tuple(unusual(points)), drift(points))
-        for key, points in found.items()
+        for key, points in by_copy.items()
     )
     left_out = tuple(f"{each.started}: {what[0]} {what[2]}" for each, what in differ if what)
     return Trends(len(same), same[0].started, same[-1].started, tuple(copies), left_out)
 
 
 def _points(report: Report) -> dict[tuple[str, str], Point]:
-    """Each copy that has a rate; of several by one name the first, as a diagnosis speaks of it."""
-    made = steps.made_copies(report)
-    found: dict[tuple[str, str], Point] = {}
+    """Returns a point for each copy with a rate; of several of one name, the diagnosis' first."""
+    copy_steps = steps.made_copies(report)
+    points: dict[tuple[str, str], Point] = {}
     for copy in diagnose(report).copies:
         rate = copy.bytes_per_second
         if rate is None:
             continue
-        step = made.get((copy.copy, copy.dialect, copy.initiator, rate))
+        step = copy_steps.get((copy.copy, copy.dialect, copy.initiator, rate))
         spread = Spread(rate, rate, rate, 1) if step is None else step.rate
-        cap, sure = copy.verdict.words, copy.verdict.confidence
-        point = Point(report.started, rate, spread.low, spread.high, cap, sure)
-        found.setdefault((copy.copy, copy.dialect), point)
-    return found
+        cap, confidence = copy.verdict.words, copy.verdict.confidence
+        point = Point(report.started, rate, spread.low, spread.high, cap, confidence)
+        points.setdefault((copy.copy, copy.dialect), point)
+    return points
 
 
 def unusual(points: Sequence[Point]) -> list[Unusual]:
-    """The reports further outside of the range of all others than that is wide, the oldest first.
+    """Returns reports that lie outside the others' range by more than its width, oldest first.
 
-    Of many others the outermost one at each end is left out: one bad night hides no other.
+    Of many others the outermost at each end is left out: one bad night does not hide another.
     """
-    found = []
-    for at, each in enumerate(points):
-        others = [*points[:at], *points[at + 1 :]]
+    outliers = []
+    for index, each in enumerate(points):
+        others = [*points[:index], *points[index + 1 :]]
         if len(others) < LEAST_OTHERS:
             return []
         trimmed = 1 if len(others) >= LEAST_TO_TRIM else 0
         low = sorted(other.low_bytes_per_second for other in others)[trimmed]
         high = sorted(other.high_bytes_per_second for other in others)[-1 - trimmed]
         middle = statistics.median(other.bytes_per_second for other in others)
-        least = noise.REPEATED_RATIO if len(others) >= ENOUGH_OTHERS else noise.SINGLE_RATIO
-        if noise.factor(middle, each.bytes_per_second) <= least:
+        threshold = noise.REPEATED_RATIO if len(others) >= ENOUGH_OTHERS else noise.SINGLE_RATIO
+        if noise.factor(middle, each.bytes_per_second) <= threshold:
             continue
         if each.high_bytes_per_second < low - (high - low):
-            found.append(Unusual(each.started, each.bytes_per_second, "lower", low, high))
+            outliers.append(Unusual(each.started, each.bytes_per_second, "lower", low, high))
         elif each.low_bytes_per_second > high + (high - low):
-            found.append(Unusual(each.started, each.bytes_per_second, "higher", low, high))
-    return found
+            outliers.append(Unusual(each.started, each.bytes_per_second, "higher", low, high))
+    return outliers
 
 
 def drift(points: Sequence[Point]) -> Drift | None:
@@ -203,26 +200,26 @@ def drift(points: Sequence[Point]) -> Drift | None:
     direction = sum((rates[j] > rates[i]) - (rates[j] < rates[i]) for i, j in pairs)
     deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
     slope = statistics.median((rates[j] - rates[i]) / (j - i) for i, j in pairs)
-    middle = statistics.median(rate - slope * at for at, rate in enumerate(rates))
-    before, after = middle, middle + slope * (count - 1)
-    if abs(direction) < LEAST_DEVIATIONS * deviation or min(before, after) <= 0:
+    middle = statistics.median(rate - slope * index for index, rate in enumerate(rates))
+    start, end = middle, middle + slope * (count - 1)
+    if abs(direction) < LEAST_DEVIATIONS * deviation or min(start, end) <= 0:
         return None
-    if noise.factor(before, after) <= noise.REPEATED_RATIO:
+    if noise.factor(start, end) <= noise.REPEATED_RATIO:
         return None
-    return Drift(points[0].started, before, after)
+    return Drift(points[0].started, start, end)
 
 
 def cap_change(trend: Trend) -> tuple[Point, Point] | None:
-    """The last two runs in a row with different caps; None: it never changed.
+    """Returns the last two consecutive points with different caps; None: it never changed.
 
-    Runs that named no cap are passed over.
+    Points without a named cap are skipped.
     """
-    named = [point for point in trend.points if not point.cap.startswith("unknown/")]
-    pairs = zip(named, named[1:], strict=False)
+    with_cap = [point for point in trend.points if not point.cap.startswith("unknown/")]
+    pairs = zip(with_cap, with_cap[1:], strict=False)
     return next((pair for pair in reversed(list(pairs)) if pair[0].cap != pair[1].cap), None)
 
 
-def to_json(found: Trends) -> dict[str, Any]:
-    """The document: plain values, bytes per second and ratios."""
-    plain: dict[str, Any] = to_plain(found)
+def to_json(result: Trends) -> dict[str, Any]:
+    """Returns the document of trends: plain values, bytes per second and ratios."""
+    plain: dict[str, Any] = to_plain(result)
     return {"schema": SCHEMA, **plain}

@@ -177,7 +177,7 @@ class Log:
         try:
             used = [
                 usage(*(protocol.from_plain(Counters, each) for each in pair)) if pair else None
-                for pair in (ran.own, ran.other)
+                for pair in (ran.initiator, ran.responder)
             ]
         except ValueError as error:
             raise StageError(f"invalid counters from an agent: {error}") from None
@@ -285,7 +285,7 @@ def _interface_counts(step: Step, ran: Ran) -> dict[str, Any]:
     """What went wrong at each host's interface during a run: packets lost, frames paused."""
     sides = ("client", "server") if step.initiator == "client" else ("server", "client")
     found = {}
-    for side, pair in zip(sides, (ran.own, ran.other), strict=True):
+    for side, pair in zip(sides, (ran.initiator, ran.responder), strict=True):
         before, after = (each.get("interface_counts", {}) for each in pair or ({}, {}))
         grown = interface.growth(before, after)
         if grown:

@@ -207,7 +207,7 @@ class Watching:
         for side, watch in self.on.items():
             try:
                 if watch.window is not None and not watch.trouble:
-                    seen[side] = observed(watch.seen)
+                    seen[side] = observed(watch.reply)
             except ValueError as error:
                 watch.trouble = str(error)
             self._note(side, watch)

@@ -218,8 +218,8 @@ class Watch:
     ) -> tuple[Step, Outcome]:
         ends, usages = {}, {}
         for side, observation in seen.items():
-            if isinstance(observation.seen, dict) and not observation.trouble:
-                ends[side] = End(self.running[side], observation.seen)
+            if isinstance(observation.reply, dict) and not observation.trouble:
+                ends[side] = End(self.running[side], observation.reply)
             elif observation.trouble and side not in self.silent:
                 self._drop(side, StageError(f"the copy was not observed: {observation.trouble}"))
             usage_there = _usage(_of(side, readings))

@@ -26,7 +26,7 @@ def test_the_agent_of_this_host_answers():
     with hosts.start_here() as host:
         facts = protocol.from_plain(HostFacts, host.ask("facts", toward="127.0.0.1", folder="/"))
         assert facts.cores >= 1
-        assert host.about["protocol"] == protocol.PROTOCOL
+        assert host.greeting["protocol"] == protocol.PROTOCOL
 
 
 def test_the_program_travels_through_any_command():
@@ -43,7 +43,7 @@ def test_what_travels_needs_nothing_but_python(tmp_path):
         with host.hold("loopback", setting, Endpoint(), 20) as peer:
             ran = host.initiate("loopback", setting, peer, 20)
         assert ran.samples[-1].moved_bytes > 0
-        assert ran.own[0]["clock_seconds"] < ran.own[1]["clock_seconds"]
+        assert ran.initiator[0]["clock_seconds"] < ran.initiator[1]["clock_seconds"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -129,10 +129,10 @@ def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
             assert watching and looked_at(watching)
             server.sendall(b"." * 1000)
             assert until(lambda: not unacknowledged_bytes(server))
-            assert watch.seen is None
+            assert watch.reply is None
             watch.window = 0.0, 1e12
         assert watch.trouble == ""
-        (seen,) = protocol.from_plain(socket_watch.Observed, watch.seen).connections
+        (seen,) = protocol.from_plain(socket_watch.Observed, watch.reply).connections
         assert seen.sent_bytes == 1000
         assert ended(below(host.process.pid))
 
@@ -143,7 +143,7 @@ def test_where_nobody_wants_to_know_a_watch_ends_all_the_same():
             host.tell("counters")
             watching = below(host.process.pid)
             assert watching
-        assert (watch.seen, watch.trouble) == (None, "")
+        assert (watch.reply, watch.trouble) == (None, "")
         assert ended(watching)
         with pytest.raises(KeyError), host.observe("sockets", watch_of(server), 120.0):
             raise KeyError
@@ -157,7 +157,7 @@ def test_a_watch_that_dies_tells_why_and_the_agent_goes_on():
             for pid in below(host.process.pid):
                 os.kill(pid, signal.SIGKILL)
             watch.window = 0.0, 1.0
-        assert watch.seen is None and "signal 9" in watch.trouble
+        assert watch.reply is None and "signal 9" in watch.trouble
         assert host.tell("counters") and not host.lost
 
 
@@ -177,7 +177,7 @@ def test_what_a_host_cannot_watch_is_trouble_and_no_end():
         for name, setting in (("weather", loopback.Setting()), ("sockets", loopback.Setting())):
             with host.observe(name, setting, 5.0) as watch:
                 watch.window = 0.0, 1.0
-            assert watch.seen is None and watch.trouble
+            assert watch.reply is None and watch.trouble
         assert host.tell("counters")
 
 
@@ -188,7 +188,7 @@ def test_a_lost_agent_is_trouble_of_its_watch_and_an_error_of_what_comes_next():
             host.process.kill()
             host.process.wait()
             watch.window = 0.0, 1.0
-        assert watch.seen is None and watch.trouble
+        assert watch.reply is None and watch.trouble
         with pytest.raises(hosts.AgentLost):
             host.tell("counters")
 

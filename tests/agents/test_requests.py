@@ -263,7 +263,7 @@ def test_after_a_hold_that_hands_out_nothing_no_path_is_handed_out():
     event = {"endpoint": protocol.endpoint_to_plain(Endpoint(host="", port=5, path=""))}
     found.hand_out(1, "hold", "tcp", event)
     found.hand_out(2, "hold", "source-file", event)
-    assert not found.held
+    assert not found.source_files
     request, given = request_for("ask", "usable-bytes")
     for given["folder"] in ("", ".", "bottleneck-0123456789abcdef"):
         with pytest.raises(Refused, match="--folder"):

@@ -21,7 +21,7 @@ def test_an_agent_behind_ssh_serves_both_ends_of_a_transfer(ssh_on_path):
         with server.hold("tcp", setting, Endpoint(), 20) as peer:
             ran = client.initiate("tcp", setting, peer, 20, watch_too=server)
     assert ran.samples[-1].moved_bytes > 0
-    assert ran.other is not None
+    assert ran.responder is not None
 
 
 def test_a_changed_host_key_ends_with_sshs_own_words(ssh_on_path):

@@ -84,7 +84,7 @@ HOST = {
 }
 NO_IMPACKET = replace(PROGRAM, packages={"smbprotocol": "1.17"})
 SEEN_OTHERWISE = {
-    "no agent": {"wanted": replace(WANTED, agent="none"), "server": None},
+    "no agent": {"request": replace(WANTED, agent="none"), "server": None},
     "wrong password": {
         "session": None,
         "login_trouble": Trouble("login", "nas: login: wrong password"),

@@ -18,7 +18,7 @@ SENDER = {"busy_ratio": 1.0, "unsent_bytes_median": 1 << 20, "glimpses": 50}
 RECEIVER = {"unread_bytes_median": 0, "full_ratio": 0.0}
 
 AT_CLIENT = Connection(
-    own=CLIENT,
+    local=CLIENT,
     peer=SERVER,
     sent_bytes=3000,
     received_bytes=100 * MIB,
@@ -31,7 +31,7 @@ AT_CLIENT = Connection(
     process=None,
 )
 AT_SERVER = Connection(
-    own=SERVER,
+    local=SERVER,
     peer=CLIENT,
     sent_bytes=100 * MIB,
     received_bytes=3000,
@@ -94,7 +94,7 @@ def test_ends_that_do_not_fit_are_not_put_together() -> None:
 
 def test_ends_whose_addresses_are_translated_are_told_by_their_bytes() -> None:
     """As behind a container's published port."""
-    behind = replace(AT_SERVER, own="172.17.0.2 445", peer="172.17.0.1 41000")
+    behind = replace(AT_SERVER, local="172.17.0.2 445", peer="172.17.0.1 41000")
     told = pull({"client": [AT_CLIENT], "server": [behind]})
     assert told["sender_seen"] and told["receiver_seen"]
     two = pull({"client": [AT_CLIENT], "server": [behind, replace(behind, peer="172.17.0.1 9")]})

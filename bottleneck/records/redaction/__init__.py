@@ -1,8 +1,8 @@
-"""A report's document with tokens in the place of names: what each key holds decides.
+"""Replaces names in a report's document by tokens, as each key demands.
 
-Names are learned from the keys that hold one; sentences of errors and notes have those replaced,
-and what has the shape of a name (an address, a path). The diagnosis is then made again of what is
-left, so that its own sentences are never searched. Figures, and the words that rules compare, stay.
+Names are learned from keys that hold one; in sentences of errors and notes these are replaced, and
+so is any text with the shape of a name (an address, a path). The diagnosis is computed again from
+the result, so that its sentences need no search. Figures, and words that rules compare, stay.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ STAY = _keys(
     schema ticket server_kind
     """
 )
-"""Keys of words that rules compare, and of what kernels, drivers and packages call themselves."""
+"""Keys of words that rules compare, and of names of kernels, drivers and packages."""
 STAYING_TABLES = frozenset(("socket_buffers", "tools", "tool", "smb_client"))
-"""Objects whose texts are all of that kind."""
+"""Objects all of whose texts stay."""
 PATHS = _keys(
     """
     path folder target_folder server_folder backing_file local_path group file file_name
@@ -65,13 +65,13 @@ MOUNTS = frozenset(("mount_options", "options"))
 MODELS = frozenset(("model",))
 SERIAL = re.compile(r"(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{12,}", re.IGNORECASE)
 TOKENS = {"serial": "serial", "server_guid": "guid", "uuid": "guid", "mac": "address"}
-"""Keys whose whole text is replaced, with the role of what replaces it."""
+"""Keys whose whole text is replaced, with the role of the token."""
 NAMED_DISKS = frozenset(("layers", "disks"))
 """Lists whose objects' `name` is a disk's or a file system's."""
 FILE_SYSTEM = re.compile(r"(tmp|ram)fs|overlay|zfs|btrfs|nfs4?|cifs|smb3|9p|fuse\.[a-z0-9_-]{1,32}")
-"""What is mounted without a device that has a name."""
+"""File systems that are mounted without a named device."""
 FIGURE_OR_SWITCH = re.compile(r"[\d.,:x]+[kKMGTB]{0,2}|on|off|auto|none|default")
-"""Values of a mount option that name nothing."""
+"""Values of a mount option that are no names."""
 KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.:\[\] /-]{0,63}")
 MOUNT_WORDS = _keys(
     """
@@ -84,100 +84,99 @@ MOUNT_NAMES = {
     **{"addr": "address", "ip": "address", "clientaddr": "address", "mountaddr": "address"},
 }
 ROLES = {"--user": "user", "--domain": "domain"}
-PATH_OPTIONS = frozenset(
-    f"--{each}"
-    for each in (
-        *("folder", "server-folder", "auth-file", "file", "tree", "report", "baseline", "output"),
-        *("json", "html", "ticket", "junit", "csv"),
-    )
+PATH_OPTIONS = _keys(
+    """
+    --folder --server-folder --auth-file --file --tree --report --baseline --output
+    --json --html --ticket --junit --csv
+    """
 )
-PROGRAM_WORDS = frozenset(
-    (
-        *("docker", "podman", "kubectl", "lxc", "sudo", "ip", "netns", "exec", "nsenter", "env"),
-        *("sh", "bash", "ssh", "python", "python3", "bottleneck", "agent", "chroot"),
-    )
+PROGRAM_WORDS = _keys(
+    """
+    docker podman kubectl lxc sudo ip netns exec nsenter env sh bash ssh python python3
+    bottleneck agent chroot
+    """
 )
-"""Of a command: what every host calls so."""
+"""Words of a command that name nothing of this host."""
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
 
 Place = tuple[str, ...]
-"""Keys from the document's top to a text; places in lists are left out."""
+"""Keys from the document's top to a text, without indices in lists."""
 
 
 def redacted(document: dict[str, Any]) -> dict[str, Any]:
-    """A report's document with stable tokens in the place of names; loads as the other does."""
+    """Returns a report's document with stable tokens for names; it loads like the original."""
     return Redaction().document(document)
 
 
 class Redaction:
-    """The redaction of one run: a name has the same token in all that the run writes."""
+    """Redaction of one run: a name has the same token in all documents of the run."""
 
     def __init__(self) -> None:
         self.names = Names()
         self.texts = Texts(self.names)
 
     def learn(self, role: str, name: str) -> None:
-        """A name that no report holds in a field of its own: of a user, a domain or a host."""
+        """Learns a name that has no field in a report: of a user, a domain or a host."""
         if role == "host":
             self._share(name) if name.startswith("//") else self.texts.host(name)
             return
-        for at, part in enumerate(reversed(re.split(r"[\\/@]", name))):
+        for index, part in enumerate(reversed(re.split(r"[\\/@]", name))):
             if part and part.casefold() not in EVERYBODYS:
-                self.names.token("domain" if at else role, part)
+                self.names.token("domain" if index else role, part)
 
     def learn_this_host(self) -> None:
-        """This host and its user, which errors tell before any report does."""
+        """Learns this host and its user, which errors mention before there is a report."""
         if (name := socket.gethostname()).casefold() not in ORDINARY:
             self.texts.host(name, "client-host")
-        with suppress(KeyError, OSError):  # an account without a name has none to hide
+        with suppress(KeyError, OSError):  # an account without a name needs no token
             if (user := getpass.getuser()).casefold() not in ORDINARY:
                 self.learn("user", user)
 
     def options(self, settings: Mapping[str, Any]) -> None:
-        """Learns the names in options of a configuration, by their parameters' names."""
+        """Learns the names in options of a configuration, by parameter."""
         for name, value in settings.items():
             if isinstance(value, str):
                 self._argument(f"--{name.replace('_', '-')}", value)
 
     def text(self, sentence: str) -> str:
-        """A sentence for a person."""
+        """Redacts a sentence for a person."""
         try:
             return self.texts.redacted(sentence)
         except TooManyNames:
             return GONE
 
     def document(self, document: dict[str, Any]) -> dict[str, Any]:
-        """The document of report.to_json."""
+        """Redacts the document of report.to_json."""
         self._learn(document)
-        # Twice: what a later field names may stand in a sentence before it.
+        # Twice: a sentence may hold a name that only a later field teaches.
         self._object(document, ())
         return self._object(document, ())
 
-    def report(self, known: Report) -> Report:
-        """A report as it may be shown to anybody. Errors: ReportError, it cannot be written."""
+    def report(self, original: Report) -> Report:
+        """Redacts a report. Errors: ReportError: it cannot be written."""
         try:
-            shown = self.document(report.to_json(known, Diagnosis(None, (), "")))
-            return report.from_json(shown)
+            document = self.document(report.to_json(original, Diagnosis(None, (), "")))
+            return report.from_json(document)
         except TooManyNames as error:
             raise report.ReportError(str(error)) from None
 
     def arguments(self, arguments: Sequence[str]) -> list[str]:
-        """A command line: its options stay, what they are given is replaced."""
-        found: list[str] = []
+        """Redacts a command line: options stay, their values are replaced."""
+        words: list[str] = []
         option = command = ""
         for each in arguments:
             name, equals, value = each.partition("=")
-            if found in ([], ["bottleneck"]):
+            if words in ([], ["bottleneck"]):
                 command = each
-                found.append(each)
+                words.append(each)
             elif each.startswith("-"):
-                found.append(f"{name}={self._argument(name, value)}" if equals else each)
+                words.append(f"{name}={self._argument(name, value)}" if equals else each)
                 option = "" if equals else name
             else:
                 usual = "--file" if command in ("explain", "compare") else "TARGET"
-                found.append(self._argument(option or usual, each))
+                words.append(self._argument(option or usual, each))
                 option = ""
-        return found
+        return words
 
     def _argument(self, option: str, text: str) -> str:
         if option in ROLES:
@@ -195,7 +194,7 @@ class Redaction:
         return self.text(text)
 
     def _command(self, text: str) -> str:
-        """A command as one token; the words that may be names have their own."""
+        """Replaces a command by one token; words that may be names get their own too."""
         scheme = "exec:" if text.startswith("exec:") else ""
         command = text.removeprefix(scheme)
         for word in command.split():
@@ -204,7 +203,7 @@ class Redaction:
         return f"{scheme}{self.names.token('command', command)}"
 
     def _typed_path(self, text: str) -> str:
-        """A path as it was typed; errors show it shortened or as a whole, too."""
+        """Replaces a typed path; errors also show it normalized or absolute."""
         if text in ("", "-", "."):
             return text
         token = self.names.token("path", text)
@@ -213,7 +212,7 @@ class Redaction:
         return token
 
     def _learn(self, document: dict[str, Any]) -> None:
-        """The hosts first: what they are called stands in many other fields."""
+        """Learns the hosts first: their names occur in many other fields."""
         hosts, target = document.get("hosts") or {}, document.get("target") or {}
         for side in ("client", "server"):
             name = (hosts.get(side) or {}).get("name")
@@ -227,16 +226,16 @@ class Redaction:
 
     def _share(self, text: str) -> str:
         if text.startswith(("//", "\\\\")):
-            found = self.texts.unc(text, "server-host")
-            # As a whole too: a share's name may have blanks, in which a sentence would be cut.
+            token = self.texts.unc(text, "server-host")
+            # As a whole too: a share's name may have blanks, where a sentence would be split.
             for one, other in (("/", "\\"), ("\\", "/")):
-                self.names.alias("share", text.replace(one, other), found.replace(one, other))
-            return found
+                self.names.alias("share", text.replace(one, other), token.replace(one, other))
+            return token
         return self.texts.path(text) if text.startswith(("/", ".")) else self.text(text)
 
-    def _object(self, told: dict[str, Any], place: Place) -> dict[str, Any]:
-        keys = {e: e if KEY.fullmatch(e) else self.names.token("key", e) for e in told}
-        return {keys[key]: self._value(value, (*place, key)) for key, value in told.items()}
+    def _object(self, members: dict[str, Any], place: Place) -> dict[str, Any]:
+        keys = {e: e if KEY.fullmatch(e) else self.names.token("key", e) for e in members}
+        return {keys[key]: self._value(value, (*place, key)) for key, value in members.items()}
 
     def _value(self, value: Any, place: Place) -> Any:
         if isinstance(value, dict):
@@ -248,7 +247,7 @@ class Redaction:
         return self._how(place)(value) if isinstance(value, str) else value
 
     def _how(self, place: Place) -> Callable[[str], str]:
-        """What is done with the text at a place."""
+        """Returns the function that redacts the text at a place."""
         key = place[-1]
         if key == "name":
             return self._how_named(place)
@@ -290,7 +289,7 @@ class Redaction:
     def _file(self, text: str) -> str:
         if text:
             base = re.split(r"[/\\]", text)[-1]
-            token = self.names.known(text, "file") or self.names.known(base, "file")
+            token = self.names.find(text, "file") or self.names.find(base, "file")
             token = token or self.names.token("file", text)
             self.names.alias("file", text, token)
             self.names.alias("file", base, token)
@@ -304,12 +303,12 @@ class Redaction:
         return text if FILE_SYSTEM.fullmatch(text) else self.texts.device(text)
 
     def _model(self, text: str) -> str:
-        """Of a disk; what looks like a serial number in it is replaced."""
-        found = SERIAL.sub(lambda match: self.names.token("serial", match[0]), text[:80])
-        return found if re.fullmatch(r"[\w .()/+-]*", found) else self.text(found)
+        """Redacts a disk's model: text like a serial number is replaced."""
+        cleaned = SERIAL.sub(lambda match: self.names.token("serial", match[0]), text[:80])
+        return cleaned if re.fullmatch(r"[\w .()/+-]*", cleaned) else self.text(cleaned)
 
     def _source(self, text: str) -> str:
-        """Of a mount: //nas/media, nas:/media or a device."""
+        """Redacts the source of a mount: //nas/media, nas:/media or a device."""
         if text.startswith(("//", "\\\\")):
             return self._share(text)
         host, colon, path = text.partition(":/")
@@ -328,8 +327,8 @@ class Redaction:
             return f"{key}={self.texts.place(value)}"
         if key in MOUNT_NAMES:
             role = MOUNT_NAMES[key]
-            known = self.texts.place(value) if role == "address" else None
-            return f"{key}={known or self.names.token(role, value)}"
+            place = self.texts.place(value) if role == "address" else None
+            return f"{key}={place or self.names.token(role, value)}"
         if not equals or key in MOUNT_WORDS or FIGURE_OR_SWITCH.fullmatch(value):
             return text
         return f"{key}={self.names.token('option', value)}"

@@ -1,6 +1,6 @@
-"""Tokens for names, and sentences in which known names and what has the shape of one are replaced.
+"""Tokens for names, and free text in which known names, and texts shaped like one, are replaced.
 
-A name has one token wherever it stands, numbered by what it names. Other words stay as they are.
+A name has the same token everywhere, numbered within its role. Other words stay.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from probes.core.records import DIALECTS, SIDES
 
 GONE = "[redacted]"
 SHORTEST_NAME = 3
-"""A shorter word of a sentence is taken for a word; in a path, an address or quotes for a name."""
+"""Characters from which on a word of a sentence may be a name; in a path or quotes any may."""
 LONGEST = 4000
-"""Characters of a text that are looked at; the rest is left out."""
+"""Characters of a text that are redacted; the rest is dropped."""
 _END = r"[^\s'\"<>|,;()\[\]{}`]"
 _PATTERNS = re.compile(
     rf"""
@@ -55,7 +55,7 @@ _DOMAINS = re.compile(
 
 @cache
 def schema_words() -> frozenset[str]:
-    """Words of the report's own fields: in a sentence they name nothing."""
+    """Returns words of the report's own fields, which are no names in a sentence."""
     words = [*CAUSES, *(cause for each in CAUSES.values() for cause in each), *ABOUTS, *STAGES]
     words += [*DIALECTS, *SIDES, "host", "share", "folder", "localhost", "uncached", "measured"]
     words += ["skipped", "failed", "complete", "partial", "agent", "path", "pull", "push", "cached"]
@@ -63,22 +63,22 @@ def schema_words() -> frozenset[str]:
 
 
 def is_interface(name: str) -> bool:
-    """Whether it is a system's own name of an interface; one with a hardware address is not."""
+    """Whether a name is a system's own for an interface, without a hardware address."""
     return _INTERFACE.fullmatch(name) is not None
 
 
 def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address that a text is, with brackets and scope; None: it is none."""
+    """Parses an IP address, with brackets and scope; None: it is none."""
     try:
         return ipaddress.ip_address(text.strip("[]").partition("%")[0])
     except ValueError:
         return None
 
 
-# -- which token stands for which name ------------------------------------------------------------
+# -- names and their tokens -----------------------------------------------------------------------
 
 UNNUMBERED = ("client-host", "server-host")
-"""Roles of which there is one; a second name of theirs is numbered from 2 on."""
+"""Roles with one name, whose token has no number; a second name is numbered from 2 on."""
 _TOKEN = re.compile(
     r"(client-host|server-host)(-\d{1,6})?|(key|host|share|user|domain|address|path|file|device|command"
     r"|interface|serial|guid|option)-\d{1,6}"
@@ -86,23 +86,20 @@ _TOKEN = re.compile(
 EVERYBODYS = frozenset(("root", "guest", "administrator", "nobody"))
 """Users that every host has."""
 ORDINARY = EVERYBODYS | {"admin", "user", "users", "test", "backup", "debian", "ubuntu", "fedora"}
-"""Words of sentences that are this host's or its user's name only where somebody typed them."""
-FAMILIES = (
-    *("host", "share", "user", "domain", "file", "path", "address", "device", "interface"),
-    "command",
-)
-"""Of roles, in the order in which a word of a sentence is looked up."""
+"""Usual words, which are taken for a host's or user's name only if somebody typed them as one."""
+FAMILIES = tuple("host share user domain file path address device interface command".split())
+"""Families of roles, in the order in which a word of a sentence is looked up."""
 MOST_NAMES = 2_000
-"""Of one report: each sentence is searched for all of them."""
+"""Names in one report: each sentence is searched for all of them."""
 
 
 def is_token(text: str) -> bool:
-    """Whether it is one already: what is redacted twice stays as it is."""
+    """Whether a text is a token already: redacting twice changes nothing."""
     return _TOKEN.fullmatch(text) is not None
 
 
 class TooManyNames(ValueError):
-    """More than a report of a run has; one line."""
+    """A document has more names than a run's report; the message is one line."""
 
 
 def _family(role: str) -> str:
@@ -110,9 +107,9 @@ def _family(role: str) -> str:
 
 
 class Names:
-    """The tokens of one run, in the order in which its names came.
+    """Tokens of one run, in the order of its names.
 
-    A name has one token in each role: a share that is called as its host is another thing.
+    A name has one token in each role: a share may have the name of its host.
     """
 
     def __init__(self) -> None:
@@ -120,7 +117,7 @@ class Names:
         self._counts: dict[str, int] = {}
 
     def token(self, role: str, name: str) -> str:
-        """The token of a name; a new one of this role where it has none. Case does not count."""
+        """Returns the token of a name, or a new one of this role. Case does not count."""
         if not name or is_token(name):
             return name
         key = _family(role), name.casefold()
@@ -128,12 +125,12 @@ class Names:
             if len(self._tokens) >= MOST_NAMES:
                 raise TooManyNames(f"more than {MOST_NAMES} names to replace")
             count = self._counts[role] = self._counts.get(role, 0) + 1
-            alone = role in UNNUMBERED and count == 1
-            self._tokens[key] = role if alone else f"{role}-{count}"
+            is_first = role in UNNUMBERED and count == 1
+            self._tokens[key] = role if is_first else f"{role}-{count}"
         return self._tokens[key]
 
-    def known(self, name: str, *families: str) -> str | None:
-        """The token of a name that has one, of the first of these families that knows it."""
+    def find(self, name: str, *families: str) -> str | None:
+        """Returns the token of a known name in the first of these families; None: unknown."""
         folded = name.casefold()
         for family in families or FAMILIES:
             if (family, folded) in self._tokens:
@@ -141,38 +138,38 @@ class Names:
         return None
 
     def alias(self, role: str, name: str, token: str) -> None:
-        """Another name of what a token stands for."""
+        """Adds another name for a token."""
         if name and not is_token(name):
             self._tokens.setdefault((_family(role), name.casefold()), token)
 
     def spaced(self) -> list[str]:
-        """Names of more than one word, the longest first."""
-        found = {
+        """Returns the names of more than one word, the longest first."""
+        names = {
             name
             for family, name in self._tokens
             if family in FAMILIES and re.search(r"[^\w.'-]", name)
         }
-        return sorted(found, key=lambda name: (-len(name), name))
+        return sorted(names, key=lambda name: (-len(name), name))
 
 
 class Texts:
-    """Replaces in free text what names have tokens, and what has the shape of one."""
+    """Replaces known names in free text, and texts shaped like a name."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
 
     def redacted(self, text: str) -> str:
-        """The text with tokens in the place of names."""
+        """Returns the text with tokens for names."""
         cut = text[:LONGEST]
         spaced = [re.escape(name) for name in self.names.spaced()]
         if spaced:
-            known = rf"(?<![\w-])({'|'.join(spaced)})(/{_END}*|(?![\w-]))"
-            cut = re.sub(known, self._known, cut, flags=re.IGNORECASE)
+            pattern = rf"(?<![\w-])({'|'.join(spaced)})(/{_END}*|(?![\w-]))"
+            cut = re.sub(pattern, self._replace_known, cut, flags=re.IGNORECASE)
         return self._part(cut)
 
-    def _known(self, match: re.Match[str]) -> str:
-        """The token of a name of several words; of what lies below a folder another one."""
-        token, below = self.names.known(match[1]) or GONE, match[2].rstrip(".:")
+    def _replace_known(self, match: re.Match[str]) -> str:
+        """Returns the token of a name of several words; a path below it gets another token."""
+        token, below = self.names.find(match[1]) or GONE, match[2].rstrip(".:")
         rest = match[2][len(below) :]
         if below.strip("/") and not _OWN_FOLDER.fullmatch(below) and "/" in match[1]:
             below = f"/{self.names.token('path', below[1:])}"
@@ -184,9 +181,9 @@ class Texts:
     def _replaced(self, match: re.Match[str]) -> str:
         kind, text = match.lastgroup or "word", match[0]
         body = text.rstrip(".:")
-        return self._shown(kind, body) + text[len(body) :]
+        return self._token_of(kind, body) + text[len(body) :]
 
-    def _shown(self, kind: str, text: str) -> str:
+    def _token_of(self, kind: str, text: str) -> str:
         match kind:
             case "url":
                 return self._url(text)
@@ -206,21 +203,21 @@ class Texts:
             case "path":
                 return self.path(text)
             case "quoted":
-                # In quotes even a word of the schema is a name, where it is known as one.
-                inner = self.names.known(text[1:-1]) or self._part(text[1:-1])
+                # In quotes even a word of the schema is a name, if it is known as one.
+                inner = self.names.find(text[1:-1]) or self._part(text[1:-1])
                 return f"{text[0]}{inner}{text[0]}"
             case _:
                 return self._word(text)
 
     def place(self, text: str, role: str = "host") -> str:
-        """A host or an address, with its port where one follows."""
+        """Replaces a host or an address, with or without a port."""
         bracketed = re.fullmatch(r"\[([^]]*)\](:\d{1,5})?", text)
         if bracketed is not None:
             return f"[{self.place(bracketed[1], role)}]{bracketed[2] or ''}"
-        found = address(text)
-        if found is not None:
-            # Every host has these: 127.0.0.1, ::1, 0.0.0.0.
-            everybodys = found.is_loopback or found.is_unspecified
+        ip = address(text)
+        if ip is not None:
+            # Every host has 127.0.0.1, ::1 and 0.0.0.0.
+            everybodys = ip.is_loopback or ip.is_unspecified
             return text if everybodys else self.names.token("address", text)
         name, colon, port = text.partition(":")
         if colon and re.fullmatch(r"\d{1,5}", port):
@@ -228,38 +225,38 @@ class Texts:
         return text if text.casefold() in ("localhost", "") else self.host(text, role)
 
     def host(self, name: str, role: str = "host") -> str:
-        """The token of a host; its short name and its full one have the same."""
+        """Returns the token of a host, the same for its short and its full name."""
         short = name.partition(".")[0]
-        token = self.names.known(name, "host") or self.names.known(short, "host")
+        token = self.names.find(name, "host") or self.names.find(short, "host")
         token = token or self.names.token(role, name)
         for each in (name, short):
             self.names.alias(role, each, token)
         return token
 
     def unc(self, text: str, role: str = "host") -> str:
-        """//host[:port]/share[/folder] in either slash; the folder is one token."""
+        """Replaces //host[:port]/share[/folder] with either slash; the folder is one token."""
         slash = text[0]
         host, *rest = (part for part in re.split(r"[/\\]+", text[2:]))
-        found = [self.place(host, role)]
+        parts = [self.place(host, role)]
         if rest and rest[0]:
-            found.append(rest[0] if rest[0] == "-" else self.names.token("share", rest[0]))
+            parts.append(rest[0] if rest[0] == "-" else self.names.token("share", rest[0]))
         folder = "/".join(part for part in rest[1:] if part)
         if folder:
-            found.append(self.names.token("path", folder))
-        return slash * 2 + slash.join(found)
+            parts.append(self.names.token("path", folder))
+        return slash * 2 + slash.join(parts)
 
     def _stands_for_any(self, text: str) -> bool:
-        """Whether a sentence of ours shows with it how something is written: //host/share."""
+        """Whether a text is a placeholder in one of our own sentences: //host/share."""
         host = re.split(r"[/\\:]", text)[0].rpartition("@")[2]
-        shown = ("host", "HOST", "CLIENT", "SERVER", "TARGET")
-        return host.strip("[]") in shown and not self.names.known(host)
+        placeholders = ("host", "HOST", "CLIENT", "SERVER", "TARGET")
+        return host.strip("[]") in placeholders and not self.names.find(host)
 
     def path(self, text: str) -> str:
-        """A path as one token; the system's own stay."""
+        """Replaces a path by one token; the system's own paths stay."""
         body = text.rstrip("/") or text
-        known = self.names.known(body, "path")
-        if known is not None:
-            return known
+        token = self.names.find(body, "path")
+        if token is not None:
+            return token
         if is_token(body) or _SYSTEM_PATH.fullmatch(body) or body in ("/", "."):
             return text
         if body.startswith("/dev/"):
@@ -270,35 +267,36 @@ class Texts:
         return self.names.token("path", body)
 
     def device(self, name: str) -> str:
-        """A disk's name; the kernel's own stay, those that somebody gave do not."""
+        """Replaces a disk's name; the kernel's own names stay."""
         if name.startswith("/"):
             return self.path(name)
-        known = _DISK.fullmatch(name) or is_token(name)
-        return name if known or not name else self.names.token("device", name)
+        is_system_name = _DISK.fullmatch(name) or is_token(name)
+        return name if is_system_name or not name else self.names.token("device", name)
 
     def _url(self, text: str) -> str:
         scheme, _, rest = text.partition("://")
         if self._stands_for_any(rest):
             return text
         authority, slash, path = rest.partition("/")
-        user, at, place = authority.rpartition("@")
+        user, separator, place = authority.rpartition("@")
         if scheme == "smb" and slash:
-            found = self.unc(f"//{place}/{path}")[2:]
+            target = self.unc(f"//{place}/{path}")[2:]
         else:
-            found = self.place(place) + (f"/{self.names.token('path', path)}" if path else slash)
-        who = f"{self.names.token('user', user)}@" if at else ""
-        return f"{scheme}://{who}{found}"
+            below = f"/{self.names.token('path', path)}" if path else slash
+            target = self.place(place) + below
+        who = f"{self.names.token('user', user)}@" if separator else ""
+        return f"{scheme}://{who}{target}"
 
     def _word(self, word: str) -> str:
         if word.endswith("'s"):
             return f"{self._word(word[:-2])}'s"
-        known = self.names.known(word) if len(word) >= SHORTEST_NAME else None
-        if known is not None and word.casefold() not in schema_words():
-            return known
+        token = self.names.find(word) if len(word) >= SHORTEST_NAME else None
+        if token is not None and word.casefold() not in schema_words():
+            return token
         if "." in word and _DOMAINS.fullmatch(word.rpartition(".")[2].lower()):
             return self.place(word)
         parts = [part for part in re.split(r"[.'_-]+", word) if part]
-        named = (part for part in parts if part.casefold() not in schema_words())
-        if len(parts) > 1 and any(self.names.known(part) is not None for part in named):
+        names = (part for part in parts if part.casefold() not in schema_words())
+        if len(parts) > 1 and any(self.names.find(part) is not None for part in names):
             return GONE
         return word

@@ -149,7 +149,7 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
         ran = run(on, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
         with sockets.watching(on.world, on.files, on.log, step, on.files.share, 9.0) as watches:
-            watches.copied(ran.own, (told, told))
+            watches.copied(ran.initiator, (told, told))
         watches.shown(ran)
         (note,) = on.log.notes
         assert note.startswith("server: ") and "counters" in note
