@@ -88,7 +88,7 @@ def fleet(
     status = "complete"
     if tests.reports is not None:
         found = _collected(tests.reports)
-        if not (found.made or found.missing or found.unread):
+        if not (found.tests or found.missing or found.unread):
             raise Refused("usage", f"--reports {tests.reports}: no report of a pair found")
     elif known is None or not known.servers:
         text = "fleet: use --reports DIR, or INVENTORY and --share //SERVER/SHARE"
@@ -97,7 +97,7 @@ def fleet(
         found, status = _measured(known, inventory, hosts, tests, who, usual, yes, quiet.quiet)
     if output.redaction is not None:
         known = hidden(found, known)
-    judged = results.of_pairs(found.seen, known, usual, found.missing, _skipped(found))
+    judged = results.of_pairs(found.rates, known, usual, found.missing, _skipped(found))
     unread = tuple(f"{file}: {why}" for file, why in found.unread.items())
     judged = replace(judged, status=status, unread=unread)
     judged = fleet_together.added(judged, known, found, tests)
@@ -120,7 +120,7 @@ def _ended(judged: Result, found: Any, code: int, format: str) -> int:
     if judged.status == "interrupted":
         exits.complain("interrupted; continue with --resume")
         return exits.INTERRUPTED
-    if judged.found:
+    if judged.findings:
         return code
     exits.complain("; ".join(("no pair was measured", *list(judged.missing.values())[:1])))
     if format == "nagios":
@@ -268,7 +268,7 @@ def hidden(found: Any, known: Fleet | None) -> Fleet:
     from bottleneck.cli import command_line
     from bottleneck.fleet.records import Fleet, Node, Pair, Segment
 
-    pairs = sorted({*found.made, *found.missing})
+    pairs = sorted({*found.tests, *found.missing})
     known = known or Fleet((), ())
     clients = dict.fromkeys((*known.clients, *(each.client for each in pairs)))
     servers = dict.fromkeys((*known.servers, *(each.server for each in pairs)))

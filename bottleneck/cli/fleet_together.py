@@ -120,9 +120,12 @@ def added(judged: Result, known: Fleet | None, found: Collected, tests: Tests) -
         reason = "they did not copy at once"
         told = Together(copy, known.servers[0], len(known.clients), reason=reason)
         return replace(judged, together=told)
-    pairs = made.reported() & made.kept.keys()
-    reports = {pair: (report.load(made.kept[pair][0]), made.kept[pair][1]) for pair in pairs}
-    alone = together.by_themselves(found.seen, copy)
-    told = together.of_reports(known, copy, alone, reports, made.seen.get(copy, []))
+    pairs = made.reported() & made.report_files.keys()
+    reports = {
+        pair: (report.load(made.report_files[pair][0]), made.report_files[pair][1])
+        for pair in pairs
+    }
+    alone = together.by_themselves(found.rates, copy)
+    told = together.of_reports(known, copy, alone, reports, made.rates.get(copy, []))
     lost = {pair: f"at once: {why}" for pair, why in made.missing.items()}
     return replace(judged, together=told, missing={**lost, **judged.missing})

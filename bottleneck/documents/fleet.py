@@ -55,13 +55,13 @@ def headline(result: Result) -> str:
     if doubts:
         nodes = (doubts[0].node, *doubts[0].alternatives)
         return f"Bottleneck: not identified, {' or '.join(map(name_of, nodes))}"
-    if not result.found:
+    if not result.findings:
         return "Bottleneck: not identified (no copy was measured)"
     if result.common:
         first = result.common[0]
         who = f"{first.agreeing} of {first.measured} pairs"
         return f"Bottleneck: {cap_text(first.verdict)}, the same for {who}"
-    found = result.found[0]
+    found = result.findings[0]
     if count := len(found.unexplained):
         if suspect := _suspect(result, found):
             return f"Bottleneck: not identified, {name_of(suspect)} is suspected"
@@ -101,9 +101,9 @@ def sentences(result: Result) -> Iterator[str]:
     """What stands behind the headline, one sentence each."""
     if result.together is not None:
         yield from fleet_together.sentences(result.together)
-    if not result.found:
+    if not result.findings:
         return
-    found = result.found[0]
+    found = result.findings[0]
     for each in (*result.culprits[:MOST_LINES], *result.undecided[:MOST_LINES]):
         yield _of_culprit(each, found)
     for one in result.common:
@@ -155,7 +155,7 @@ def blocks(result: Result) -> Iterator[Block]:
     for each in sentences(result):
         yield Text(each, hanging="  ")
     yield from details(result)
-    if result.found and result.together is None:
+    if result.findings and result.together is None:
         yield matrix(result, MOST_CLIENTS, MOST_SERVERS)
 
 
@@ -196,7 +196,7 @@ def details(result: Result) -> Iterator[Block]:
 
 def matrix(result: Result, most_clients: int, most_servers: int) -> Table:
     """Rates of the headline's copy, clients of slow pairs first; a culprit's pairs are marked."""
-    found = result.found[0]
+    found = result.findings[0]
     rates, slow = result.rates[found.copy], set(found.slow)
     clients, servers = _worst_first(result.fleet, found)
     shown = servers[:most_servers]
@@ -249,7 +249,7 @@ _STATES: tuple[State, ...] = ("ok", "unknown", "critical")
 
 def _cases(result: Result) -> Iterator[Judged]:
     yield from fleet_together.cases(result.together)
-    for found in result.found[:1]:
+    for found in result.findings[:1]:
         behind, slow = explained(found), set(found.slow)
         least = SLOW * found.usual_bytes_per_second
         for pair, rate in sorted(result.rates[found.copy].items()):
@@ -278,7 +278,7 @@ def ticket(result: Result) -> str:
         *markdown.section("Evidence", told),
         *markdown.section("Details", details(result)),
     ]
-    if result.found:
+    if result.findings:
         table = matrix(result, MOST_CLIENTS, MOST_SERVERS)
         note, table.note = table.note, ""
         lines += [*markdown.section(table.title, [table]), *markdown.paragraph(note)]
@@ -288,7 +288,7 @@ def ticket(result: Result) -> str:
 def page(result: Result) -> str:
     """The HTML page with the matrix as a heat map, the pairs of culprits framed."""
     sections = [Group("Details", tuple(details(result)), "details")]
-    if result.found:
+    if result.findings:
         shown = (*_heat(result), matrix(result, 200, 60))
         sections.insert(0, Group("Pairs", shown, "pairs"))
     skipped = tuple(points("", result.skipped, 200, 300))
@@ -309,7 +309,7 @@ def page(result: Result) -> str:
 
 
 def _heat(result: Result) -> Iterator[Block]:
-    found = result.found[0]
+    found = result.findings[0]
     clients, servers = _worst_first(result.fleet, found)
     clients, servers = clients[: html.MOST_HEAT_ROWS], servers[: html.MOST_HEAT_COLUMNS]
     slow, rates = explained(found), result.rates[found.copy]

@@ -21,7 +21,7 @@ SCHEMA = "copy-bottleneck/fleet/1"
 
 def to_json(result: Result, more: dict[str, Any] | None = None) -> str:
     """One document: bytes, seconds and ratios; a figure that was not measured is absent."""
-    found = result.found[0] if result.found else None
+    found = result.findings[0] if result.findings else None
     slow = {} if found is None else explained(found)
     pairs = sorted({pair for rates in result.rates.values() for pair in rates})
     told = {

@@ -54,18 +54,18 @@ def _link(each: Suspect, told: Together) -> str:
 def sentences(told: Together) -> Iterator[str]:
     """What stands behind the headline, one sentence each."""
     if not told.taken:
-        yield f"Nothing is concluded about {told.wanted} clients at once, because {told.reason}."
+        yield f"Nothing is concluded about {told.requested} clients at once, because {told.reason}."
         return
     verb = told.copy.partition(".")[0]
     count = f"{len(told.taken)} clients"
-    if len(told.taken) < told.wanted:
-        count = f"{len(told.taken)} of {told.wanted} clients"
+    if len(told.taken) < told.requested:
+        count = f"{len(told.taken)} of {told.requested} clients"
     because = ""
     if told.kind == "shared" and len(told.suspects) == 1:
         because = f", because {_limit(told.suspects[0], told)} limits the sum"
     yield f"{count} at once {verb} {rate_text(told.total)} in all, {_each(told)}{because}."
     yield (
-        f"One by itself gets {rate_text(told.alone)}. All copied at the same time for "
+        f"One by itself gets {rate_text(told.fastest_single)}. All copied at the same time for "
         f"{seconds_text(told.seconds)}."
     )
     if told.kind == "none":
@@ -154,10 +154,10 @@ def to_plain(told: Together) -> dict[str, Any]:
     return {
         "copy": told.copy,
         "server": told.server,
-        "clients": told.wanted,
+        "clients": told.requested,
         "kind": told.kind,
         "sum_bytes_per_second": told.total if told.taken else None,
-        "alone_bytes_per_second": told.alone if told.taken else None,
+        "alone_bytes_per_second": told.fastest_single if told.taken else None,
         "overlap_seconds": told.seconds,
         "confidence": told.confidence,
         "suspects": [

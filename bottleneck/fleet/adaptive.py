@@ -1,4 +1,4 @@
-"""Which pairs to measure next: those that decide between suspects; pure."""
+"""Chooses the next pairs to measure: those that decide between suspects; pure."""
 
 from __future__ import annotations
 
@@ -8,52 +8,56 @@ from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from bottleneck.fleet.records import FIRST_TESTS, Fleet, Found, Node, Pair
 
 EACH_TESTS = 2
-"""Of each suspect, before all are judged again."""
+"""Tests of each suspect before all are judged again."""
 MOST_REPEATED = 3
-"""Tests of one pair."""
+"""Most tests of one pair."""
 
 
 def next_pairs(
-    fleet: Fleet, found: Iterable[Found], made: Counter[Pair], most: int, dead: Container[str] = ()
+    fleet: Fleet,
+    findings: Iterable[Found],
+    tests: Counter[Pair],
+    limit: int,
+    dead: Container[str] = (),
 ) -> list[Pair]:
-    """At most so many pairs that decide between suspects; none: nothing is left to decide.
+    """Returns up to `limit` pairs that decide between suspects; none: all is decided.
 
-    made: how often each pair was measured or tried; dead: hosts that gave no report. A pair is
-    repeated where no other is left and it is slow.
+    tests: number of tests of each pair, failed ones included; dead: hosts without a report. A slow
+    pair is repeated if there is no other one.
     """
-    most, results = max(0, most), tuple(found)
-    named = {each.node for told in results for each in told.culprits}
-    doubts = [each for told in results for each in told.undecided if each.node not in named]
+    limit, results = max(0, limit), tuple(findings)
+    culprits = {each.node for one in results for each in one.culprits}
+    doubts = [each for one in results for each in one.undecided if each.node not in culprits]
     doubts.sort(key=lambda each: -each.confidence)
-    suspects = {each.node for told in results for each in (*told.culprits, *told.undecided)}
-    made = Counter(made)
-    wanted: list[Pair] = []
-    # Several copies have the same doubt: the tests are of all of them.
+    suspects = {each.node for one in results for each in (*one.culprits, *one.undecided)}
+    tests = Counter(tests)
+    picked: list[Pair] = []
+    # Several copies may have the same doubt: one test is for all of them.
     for between in dict.fromkeys((each.node, *each.alternatives) for each in doubts):
-        pairs = deciding(fleet, between, suspects, made, dead)[:EACH_TESTS]
-        made.update(pairs)
-        wanted += pairs
-    if wanted:
-        return wanted[:most]
-    slow = {node for told in results for pair in told.unexplained for node in fleet.nodes(pair)}
-    for node in dict.fromkeys(node for told in results for node in told.untested):
+        pairs = deciding(fleet, between, suspects, tests, dead)[:EACH_TESTS]
+        tests.update(pairs)
+        picked += pairs
+    if picked:
+        return picked[:limit]
+    slow = {node for one in results for pair in one.unexplained for node in fleet.nodes(pair)}
+    for node in dict.fromkeys(node for one in results for node in one.untested):
         if node not in suspects:
             clean = (
                 pair
                 for pair in passing(fleet, node)
-                if suspects.isdisjoint(fleet.nodes(pair)) and (node in slow or not made[pair])
+                if suspects.isdisjoint(fleet.nodes(pair)) and (node in slow or not tests[pair])
             )
-            pairs = _ranked(((0, pair) for pair in clean), made, dead)[:1]
-            made.update(pairs)
-            wanted += pairs
-    # What these show is worth further tests.
-    return wanted[: max(min(most, 1), most // 2)]
+            pairs = _ranked(((0, pair) for pair in clean), tests, dead)[:1]
+            tests.update(pairs)
+            picked += pairs
+    # These results may demand further tests, so only half of the limit is used.
+    return picked[: max(min(limit, 1), limit // 2)]
 
 
-def dead_hosts(made: Counter[Pair], reported: Iterable[Pair]) -> set[str]:
-    """Hosts that were tried often enough and are in no report."""
+def dead_hosts(tests: Counter[Pair], reported: Iterable[Pair]) -> set[str]:
+    """Returns hosts that were tried often enough without any report."""
     alive = {host for pair in reported for host in pair}
-    tried = Counter(host for pair in made.elements() for host in pair)
+    tried = Counter(host for pair in tests.elements() for host in pair)
     return {host for host, times in tried.items() if times > FIRST_TESTS and host not in alive}
 
 
@@ -61,33 +65,33 @@ def deciding(
     fleet: Fleet,
     between: Sequence[Node],
     suspects: Set[Node],
-    made: Counter[Pair],
+    tests: Counter[Pair],
     dead: Container[str] = (),
 ) -> list[Pair]:
-    """The pairs that pass some but not all of the nodes in doubt, the most telling first.
+    """Returns pairs that pass some but not all of the nodes in doubt, the most decisive first.
 
-    Telling is one that passes no other suspect, and that was not measured yet.
+    Decisive is a pair that passes no other suspect and was not measured yet.
     """
     doubted = set(between)
-    found: list[tuple[int, Pair]] = []
+    ranked: list[tuple[int, Pair]] = []
     for pair in dict.fromkeys(pair for node in between for pair in passing(fleet, node)):
         nodes = set(fleet.nodes(pair))
         if len(doubted) == 1 or not doubted <= nodes:
-            found.append((len(nodes & suspects - doubted), pair))
-    return _ranked(found, made, dead)
+            ranked.append((len(nodes & suspects - doubted), pair))
+    return _ranked(ranked, tests, dead)
 
 
 def _ranked(
-    pairs: Iterable[tuple[int, Pair]], made: Counter[Pair], dead: Container[str]
+    pairs: Iterable[tuple[int, Pair]], tests: Counter[Pair], dead: Container[str]
 ) -> list[Pair]:
-    """Of the fewest suspects first, then the least measured."""
-    left = (each for each in pairs if made[each[1]] < MOST_REPEATED)
-    alive = (each for each in left if each[1].client not in dead and each[1].server not in dead)
-    return [pair for _, pair in sorted(alive, key=lambda each: (each[0], made[each[1]]))]
+    """Sorts pairs by number of other suspects, then by number of tests."""
+    rest = (each for each in pairs if tests[each[1]] < MOST_REPEATED)
+    alive = (each for each in rest if each[1].client not in dead and each[1].server not in dead)
+    return [pair for _, pair in sorted(alive, key=lambda each: (each[0], tests[each[1]]))]
 
 
 def passing(fleet: Fleet, node: Node) -> Iterator[Pair]:
-    """Every pair that passes a node."""
+    """Yields every pair that passes a node."""
     match node.kind:
         case "client":
             yield from (Pair(node.name, each) for each in fleet.servers)

@@ -1,11 +1,11 @@
-"""The smallest set of nodes that explains every slow pair; pure.
+"""Finds the smallest set of nodes that explains every slow pair; pure.
 
-A pair is as fast as the slowest node that it passes, so rates compose by the minimum: a node that
-limits its pairs limits all of them, and one fast pair clears all nodes that it passes. The model
-is a rate for each slow node; the logarithm of a pair's rate is that minimum plus noise. Nodes are
-added while they explain more than a further one costs, and removed where others explain it as well.
+A pair is as fast as the slowest node that it passes: a node that limits its pairs limits all of
+them, and one fast pair clears all nodes that it passes. The model has a rate for each slow node;
+the logarithm of a pair's rate is their minimum plus noise. Nodes are added while they explain more
+than they cost, and removed if others explain the same.
 
-Units: rates as natural logarithms of their ratio to the usual one, evidence in nats.
+Units: rates as natural logarithms of their ratio to the usual rate, evidence in nats.
 """
 
 from __future__ import annotations
@@ -20,135 +20,137 @@ from bottleneck.fleet.adaptive import deciding
 from bottleneck.fleet.records import FIRST_TESTS, NAMED, Culprit, Fleet, Found, Node, Pair, Seen
 
 SLOW = 0.8
-"""Of the usual rate: a pair below it is slow; a node that takes less from its pairs is none."""
+"""Share of the usual rate below which a pair is slow."""
 _SLOW = math.log(SLOW)
 LEAST_NOISE, MOST_NOISE = 0.08, 0.25
-"""Of a rate, as a share: two runs of a healthy pair differ by so much at least."""
+"""Bounds of the relative noise of a rate: two runs of a healthy pair differ by the first."""
 MOST_EVIDENCE = 7.5
-"""Nats of one pair for a node, less than one costs: a pair may be slow for a reason of its own."""
+"""Nats of one pair for a node, less than its cost: a pair may be slow for its own reason."""
 MOST_AGAINST = 20.0
-"""The same against it: no pair is by chance faster than a node that it passes."""
+"""Nats of one pair against a node: no pair is by chance faster than a node that it passes."""
 PRIOR = 11.0
-"""Nats that a node costs beside the logarithm of the number of nodes: few of them are slow."""
+"""Cost of a node in nats, beside the logarithm of the number of nodes: few nodes are slow."""
 SUSPECT = 2.0
-"""Nats from which on a node is worth another test."""
+"""Nats from which on a node deserves another test."""
 ALIKE = 3.0
-"""Nats: two explanations that differ by less are undecided."""
+"""Nats between two explanations below which they are undecided."""
 VERDICT = 2.0
 """Nats of a pair's own diagnosis for, or against, the side that it names."""
 MOST_CULPRITS = 256
 NEARLY = 0.6
-"""Quantile of the rates of a node's slow pairs that is its own rate."""
+"""Quantile of the rates of a node's slow pairs that is the node's rate."""
 LEAST_TESTS = 3
-"""Tests of a host, behind no other culprit, that clear it of a slow one among them."""
+"""Tests that clear a host with one slow pair, if they pass no other culprit."""
 MOST_CONFIDENCE = 0.99
 
 
 def judge(
-    fleet: Fleet, copy: str, seen: Sequence[Seen], usual_bytes_per_second: float | None = None
+    fleet: Fleet, copy: str, rated: Sequence[Seen], usual_bytes_per_second: float | None = None
 ) -> Found:
-    """What the pairs' rates of one copy show.
+    """Finds the culprits by the pairs' rates of one copy.
 
-    usual_bytes_per_second: what a healthy pair has; None: the median of the clients' best pairs.
+    usual_bytes_per_second: rate of a healthy pair; None: the median of the clients' best pairs.
     """
-    made, seen = Counter(each.pair for each in seen), list(by_pair(seen).values())
-    usual = usual_bytes_per_second or _usual(seen)
-    rates = [math.log(max(each.bytes_per_second, 1.0) / usual) for each in seen]
-    rates = [max(0.0, rate) if e.healthy else rate for e, rate in zip(seen, rates, strict=True)]
-    model = _Model(fleet, seen, rates, _noise(rates), made)
+    tests, rated = Counter(each.pair for each in rated), list(by_pair(rated).values())
+    usual = usual_bytes_per_second or _usual(rated)
+    rates = [math.log(max(each.bytes_per_second, 1.0) / usual) for each in rated]
+    rates = [max(0.0, rate) if e.healthy else rate for e, rate in zip(rated, rates, strict=True)]
+    model = _Model(fleet, rated, rates, _noise(rates), tests)
     for _ in range(2):
-        # The first guess of the noise has the slow pairs in it.
+        # The first estimate of the noise includes the slow pairs.
         model.fitted()
-        model.noise = _noise([rate - least for rate, least in zip(rates, model.least, strict=True)])
+        model.noise = _noise(
+            [rate - limit for rate, limit in zip(rates, model.limits, strict=True)]
+        )
     caps = model.fitted()
     untested = model.untested(caps)
-    told = sorted(model.told(caps, usual), key=lambda each: -len(each.slow))
-    explained = {pair for each in told if each.is_likely for pair in each.slow}
-    slow = {each.pair for each, rate in zip(seen, rates, strict=True) if rate < _SLOW}
+    culprits = sorted(model.list_culprits(caps, usual), key=lambda each: -len(each.slow))
+    explained = {pair for each in culprits if each.is_likely for pair in each.slow}
+    slow = {each.pair for each, rate in zip(rated, rates, strict=True) if rate < _SLOW}
     return Found(
         copy=copy,
         usual_bytes_per_second=usual,
         noise_ratio=model.noise,
-        culprits=tuple(each for each in told if each.confidence >= NAMED),
-        undecided=tuple(each for each in told if each.confidence < NAMED),
+        culprits=tuple(each for each in culprits if each.confidence >= NAMED),
+        undecided=tuple(each for each in culprits if each.confidence < NAMED),
         unexplained=tuple(sorted(slow - explained)),
         untested=untested,
         slow=tuple(sorted(slow)),
-        measured=len(seen),
+        measured=len(rated),
     )
 
 
-def by_pair(seen: Iterable[Seen]) -> dict[Pair, Seen]:
-    """Of each pair its middle run, with the median rate: repeats are no further evidence."""
+def by_pair(rates: Iterable[Seen]) -> dict[Pair, Seen]:
+    """Returns the middle run of each pair, with the median rate: repeats are no new evidence."""
     runs: dict[Pair, list[Seen]] = {}
-    for each in sorted(seen, key=lambda each: each.bytes_per_second):
+    for each in sorted(rates, key=lambda each: each.bytes_per_second):
         runs.setdefault(each.pair, []).append(each)
     return {
         pair: replace(
-            of[(len(of) - 1) // 2],
-            bytes_per_second=statistics.median(e.bytes_per_second for e in of),
+            repeats[(len(repeats) - 1) // 2],
+            bytes_per_second=statistics.median(e.bytes_per_second for e in repeats),
         )
-        for pair, of in runs.items()
+        for pair, repeats in runs.items()
     }
 
 
 def telling(
-    seen: Sequence[Seen], rated: Set[Pair], usual_bytes_per_second: float | None
+    every: Sequence[Seen], rated: Set[Pair], usual_bytes_per_second: float | None
 ) -> list[Seen]:
-    """The rates of copies, and the upper limits that are slow, of pairs that no copy has rated."""
-    rates = [each for each in seen if not each.at_most]
+    """Returns rates of copies, and slow upper limits of pairs without a rated copy."""
+    rates = [each for each in every if not each.at_most]
     usual = usual_bytes_per_second or (_usual(rates) if rates else 0.0)
-    limits = (each for each in seen if each.at_most and each.pair not in rated)
+    limits = (each for each in every if each.at_most and each.pair not in rated)
     return [*rates, *(each for each in limits if each.bytes_per_second < SLOW * usual)]
 
 
-def _usual(seen: Iterable[Seen]) -> float:
+def _usual(rates: Iterable[Seen]) -> float:
     best: dict[str, float] = {}
-    for each in seen:
+    for each in rates:
         best[each.pair.client] = max(best.get(each.pair.client, 1.0), each.bytes_per_second)
     middle = statistics.median_high(best.values())
-    # Of several the best is a little too good.
-    near = [e.bytes_per_second for e in seen if SLOW <= e.bytes_per_second / middle <= 1 / SLOW]
+    # The best of several rates is a little too high.
+    near = [e.bytes_per_second for e in rates if SLOW <= e.bytes_per_second / middle <= 1 / SLOW]
     return statistics.median(near or [middle])
 
 
 def _noise(residuals: Iterable[float]) -> float:
-    """Their standard deviation, without outliers: pairs may be faster than usual, or slow alone."""
+    """Returns the standard deviation without outliers: single pairs may be faster or slower."""
     near = [abs(each) for each in residuals if abs(each) < 2 * MOST_NOISE]
-    most = 3 * 1.4826 * statistics.median(near) if near else 0.0
-    found = math.sqrt(statistics.fmean(e**2 for e in near if e <= most)) if near else 0.0
-    return min(max(found, LEAST_NOISE), MOST_NOISE)
+    limit = 3 * 1.4826 * statistics.median(near) if near else 0.0
+    deviation = math.sqrt(statistics.fmean(e**2 for e in near if e <= limit)) if near else 0.0
+    return min(max(deviation, LEAST_NOISE), MOST_NOISE)
 
 
-def side_of(seen: Seen, node: Node) -> int:
-    """Whether a slow pair's own diagnosis names the node's side, 1, another, -1, or neither, 0."""
-    side = seen.verdict.side if seen.verdict else None
+def side_of(rate: Seen, node: Node) -> int:
+    """Returns 1 if a slow pair's diagnosis names the node's side, -1: another side, 0: none."""
+    side = rate.verdict.side if rate.verdict else None
     return (1 if side == node.kind else -1) if side in ("client", "server") else 0
 
 
 @dataclass
 class _Model:
-    """Pairs, each once, what each of them is explained by, and by how much."""
+    """Pairs, each once, with the caps that explain their rates."""
 
     fleet: Fleet
-    seen: Sequence[Seen]
+    measured: Sequence[Seen]
     rates: Sequence[float]
     noise: float
-    made: Counter[Pair]
-    """Runs of each pair."""
+    counts: Counter[Pair]
+    """Number of runs of each pair."""
     passing: dict[Node, list[int]] = field(default_factory=dict)
     """Indices of the pairs that pass each node."""
-    least: list[float] = field(default_factory=list)
-    """What the nodes that are blamed leave of each pair's rate; 0: nobody takes anything."""
+    limits: list[float] = field(default_factory=list)
+    """Rate that the blamed nodes leave to each pair; 0: none is blamed."""
 
     def __post_init__(self) -> None:
-        for at, each in enumerate(self.seen):
+        for i, each in enumerate(self.measured):
             for node in self.fleet.nodes(each.pair):
-                self.passing.setdefault(node, []).append(at)
+                self.passing.setdefault(node, []).append(i)
         self.cost = PRIOR + math.log(max(1, len(self.passing)))
 
     def fitted(self) -> dict[Node, float]:
-        """The smallest set of nodes, each with the rate that it leaves to its pairs."""
+        """Returns the smallest set of nodes, each with the rate that it leaves to its pairs."""
         caps: dict[Node, float] = {}
         self._apply(caps)
         gains = {node: self.gain(node) for node in self.passing}
@@ -158,7 +160,7 @@ class _Model:
                 break
             caps[node] = cap
             self._apply(caps)
-            near = {other for at in self.passing[node] for other in self._nodes(at)}
+            near = {other for i in self.passing[node] for other in self._nodes(i)}
             gains.update({other: self.gain(other) for other in near - caps.keys()})
             gains[node] = (0.0, 0.0)
         for node in sorted(caps, key=lambda each: len(self.passing[each])):
@@ -169,107 +171,111 @@ class _Model:
         self._apply(caps)
         return caps
 
-    def _nodes(self, at: int) -> tuple[Node, ...]:
-        return self.fleet.nodes(self.seen[at].pair)
+    def _nodes(self, i: int) -> tuple[Node, ...]:
+        return self.fleet.nodes(self.measured[i].pair)
 
     def _apply(self, caps: dict[Node, float]) -> None:
-        self.least = [0.0] * len(self.seen)
+        self.limits = [0.0] * len(self.measured)
         for node, cap in caps.items():
-            for at in self.passing[node]:
-                self.least[at] = min(self.least[at], cap)
+            for i in self.passing[node]:
+                self.limits[i] = min(self.limits[i], cap)
 
-    def _loss(self, rate: float, least: float) -> float:
-        """Nats against a pair's rate where it should be so much."""
-        if least == 0 and rate > 0:
+    def _loss(self, rate: float, cap: float) -> float:
+        """Returns the nats against a pair's rate under a cap."""
+        if cap == 0 and rate > 0:
             return 0.0
-        most = MOST_AGAINST if rate > least else MOST_EVIDENCE
-        return min((rate - least) ** 2 / (2 * self.noise**2), most)
+        limit = MOST_AGAINST if rate > cap else MOST_EVIDENCE
+        return min((rate - cap) ** 2 / (2 * self.noise**2), limit)
 
     def gain(self, node: Node) -> tuple[float, float]:
-        """Evidence in nats for a further slow node, and the rate that it would leave.
+        """Returns the evidence in nats for a further slow node, and the rate that it would leave.
 
-        It has to take a share of 1 - SLOW from one pair at least. Its rate is nearly the best that
-        its slow partners have, each of them counted once: others may make some slower still.
+        It must take a share of 1 - SLOW from at least one pair. Its rate is nearly the best of its
+        slow partners, each counted once: other nodes may slow some of them further.
         """
-        of = self.passing[node]
+        indices = self.passing[node]
         partners: dict[str, list[float]] = {}
-        for at in of:
-            pair, rate = self.seen[at].pair, self.rates[at]
-            if rate < self.least[at] + _SLOW / 2:
+        for i in indices:
+            pair, rate = self.measured[i].pair, self.rates[i]
+            if rate < self.limits[i] + _SLOW / 2:
                 partners.setdefault(pair[node.kind == "client"], []).append(rate)
         below = sorted(map(statistics.fmean, partners.values()))
         if not below:
             return 0.0, 0.0
-        cap = min(below[round(NEARLY * (len(below) - 1))], max(self.least[e] for e in of) + _SLOW)
+        cap = min(
+            below[round(NEARLY * (len(below) - 1))], max(self.limits[e] for e in indices) + _SLOW
+        )
         total = 0.0
-        for at in of:
-            least, rate = self.least[at], self.rates[at]
-            if cap < least:
-                gained = self._loss(rate, least) - self._loss(rate, cap)
-                told = VERDICT * self.seen[at].confidence * side_of(self.seen[at], node)
-                total += gained + (told if gained > 0 else 0.0)
+        for i in indices:
+            limit, rate = self.limits[i], self.rates[i]
+            if cap < limit:
+                gained = self._loss(rate, limit) - self._loss(rate, cap)
+                vote = VERDICT * self.measured[i].confidence * side_of(self.measured[i], node)
+                total += gained + (vote if gained > 0 else 0.0)
         return total, cap
 
     def untested(self, caps: Container[Node]) -> tuple[Node, ...]:
-        """Hosts that had too few tests of their own; behind a slow node a test shows nothing.
+        """Returns hosts with too few tests; a test behind a slow node shows nothing.
 
-        Those of slow pairs that no node explains need more, and come first.
+        Hosts of slow, unexplained pairs need more tests, and come first.
         """
-        own: Counter[Node] = Counter()
+        tests: Counter[Node] = Counter()
         slow: set[Node] = set()
-        for at, least in enumerate(self.least):
-            if least == 0:
-                ends = self._nodes(at)[:2]
-                own.update({end: self.made[self.seen[at].pair] for end in ends})
-                slow.update(ends if self.rates[at] < _SLOW else ())
+        for i, cap in enumerate(self.limits):
+            if cap == 0:
+                ends = self._nodes(i)[:2]
+                tests.update({end: self.counts[self.measured[i].pair] for end in ends})
+                slow.update(ends if self.rates[i] < _SLOW else ())
         hosts = [node for node in self.fleet.hosts if node not in caps]
-        found = [
-            node for node in hosts if own[node] < (LEAST_TESTS if node in slow else FIRST_TESTS)
+        candidates = [
+            node for node in hosts if tests[node] < (LEAST_TESTS if node in slow else FIRST_TESTS)
         ]
-        return tuple(sorted(found, key=lambda node: node not in slow))
+        return tuple(sorted(candidates, key=lambda node: node not in slow))
 
-    def told(self, caps: dict[Node, float], usual: float) -> Iterable[Culprit]:
-        """Those of the set and the suspects beside it, with what else explains their pairs."""
-        found: list[Culprit] = []
+    def list_culprits(self, caps: dict[Node, float], usual: float) -> Iterable[Culprit]:
+        """Yields the culprits and further suspects, with other explanations of their pairs."""
+        culprits: list[Culprit] = []
         for node, cap in caps.items():
             without = {other: rate for other, rate in caps.items() if other != node}
             self._apply(without)
             gain = self.gain(node)[0]
-            near = {other for at in self.passing[node] for other in self._nodes(at)} - caps.keys()
-            alike = [each for each in near if gain - self.gain(each)[0] < ALIKE]
-            found.append(self._culprit(node, cap, gain - self.cost, usual, tuple(sorted(alike))))
+            near = {other for i in self.passing[node] for other in self._nodes(i)} - caps.keys()
+            rivals = [each for each in near if gain - self.gain(each)[0] < ALIKE]
+            culprits.append(
+                self._culprit(node, cap, gain - self.cost, usual, tuple(sorted(rivals)))
+            )
         self._apply(caps)
         for node in self.passing:
             gain, cap = (0.0, 0.0) if node in caps else self.gain(node)
             if gain > SUSPECT:
-                found.append(self._culprit(node, cap, gain - self.cost, usual, ()))
-        suspects = {each.node for each in found}
-        for each in found:
+                culprits.append(self._culprit(node, cap, gain - self.cost, usual, ()))
+        suspects = {each.node for each in culprits}
+        for each in culprits:
             sure = each.confidence >= NAMED
             between = (each.node, *each.alternatives)
-            pairs = [] if sure else deciding(self.fleet, between, suspects, self.made)
+            pairs = [] if sure else deciding(self.fleet, between, suspects, self.counts)
             yield replace(each, measure=pairs[0] if pairs else None)
 
     def _culprit(
-        self, node: Node, cap: float, margin: float, usual: float, alike: tuple[Node, ...]
+        self, node: Node, cap: float, margin: float, usual: float, rivals: tuple[Node, ...]
     ) -> Culprit:
-        of = self.passing[node]
-        slow = [at for at in of if cap < self.least[at] and self.rates[at] < _SLOW / 2]
-        named = [each for at in slow if (each := self.seen[at]).verdict]
-        own = Counter(each.verdict for each in named if side_of(each, node) >= 0)
-        words, agreeing = own.most_common(1)[0] if own else (None, 0)
-        opposed = len(named) - own.total()
+        indices = self.passing[node]
+        slow = [i for i in indices if cap < self.limits[i] and self.rates[i] < _SLOW / 2]
+        with_verdict = [each for i in slow if (each := self.measured[i]).verdict]
+        verdicts = Counter(each.verdict for each in with_verdict if side_of(each, node) >= 0)
+        words, agreeing = verdicts.most_common(1)[0] if verdicts else (None, 0)
+        opposed = len(with_verdict) - verdicts.total()
         confidence = min(1 / (1 + math.exp(-max(-50.0, margin))), MOST_CONFIDENCE)
-        # Where most that name anything name another side, it is not sure; a stray one matters less.
-        confidence *= 1 - opposed / max(len(named), len(slow) / 2, 1) / 2
+        # Verdicts for another side lower the confidence; a single one matters little.
+        confidence *= 1 - opposed / max(len(with_verdict), len(slow) / 2, 1) / 2
         return Culprit(
             node=node,
             bytes_per_second=usual * math.exp(cap),
-            confidence=confidence / (1 + len(alike)),
-            slow=tuple(sorted(self.seen[at].pair for at in slow)),
-            measured=len(of),
+            confidence=confidence / (1 + len(rivals)),
+            slow=tuple(sorted(self.measured[i].pair for i in slow)),
+            measured=len(indices),
             verdict=words if 2 * agreeing > len(slow) else None,
             agreeing=agreeing,
             opposed=opposed,
-            alternatives=alike,
+            alternatives=rivals,
         )

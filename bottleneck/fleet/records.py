@@ -1,4 +1,4 @@
-"""A fleet, its pairs, and what a pair's traffic passes; frozen, rates in bytes per second."""
+"""A fleet, its pairs, and the nodes that a pair's traffic passes; rates in bytes per second."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from bottleneck.analysis.finding import Words
 
 FIRST_TESTS = 2
-"""Of each host, before anybody is suspected."""
+"""Tests of each host before any suspicion."""
 NAMED = 0.7
 """Confidence from which on a node is named."""
 Kind = Literal["client", "server", "uplink", "switch"]
@@ -23,7 +23,7 @@ class Pair(NamedTuple):
 
 
 class Node(NamedTuple):
-    """What several pairs share: a host, the uplink of a site, or a switch."""
+    """Resource that several pairs share: a host, the uplink of a site, or a switch."""
 
     kind: Kind
     name: str
@@ -31,21 +31,21 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class Segment:
-    """Hosts behind one link to all others, or at one switch."""
+    """Hosts behind one uplink, or at one switch."""
 
     node: Node
     members: frozenset[str]
     """Clients and servers."""
 
     def is_passed_by(self, pair: Pair) -> bool:
-        """Whether a pair's traffic passes it: an uplink with one end inside, a switch with any."""
+        """Whether a pair passes it: an uplink with one end inside, a switch with any."""
         inside = (pair.client in self.members) + (pair.server in self.members)
         return inside == 1 if self.node.kind == "uplink" else inside > 0
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """Who is measured with whom."""
+    """Clients, servers and segments of a fleet."""
 
     clients: tuple[str, ...]
     servers: tuple[str, ...]
@@ -53,12 +53,12 @@ class Fleet:
 
     @property
     def most_tests(self) -> int:
-        """Tests that are enough for a fleet of this size, if not all pairs are asked for."""
+        """Tests that suffice for a fleet of this size, unless all pairs are requested."""
         return 2 * (len(self.clients) + len(self.servers))
 
     @property
     def pairs(self) -> int:
-        """How many there are."""
+        """Number of pairs."""
         return len(self.clients) * len(self.servers)
 
     @property
@@ -68,13 +68,13 @@ class Fleet:
         return (*clients, *(Node("server", each) for each in self.servers))
 
     def nodes(self, pair: Pair) -> tuple[Node, ...]:
-        """All that a pair's traffic passes, its two hosts first."""
+        """Returns all nodes that a pair's traffic passes, its two hosts first."""
         near = dict.fromkeys((*self._of(pair.client), *self._of(pair.server)))
         passed = (each.node for each in near if each.is_passed_by(pair))
         return (Node("client", pair.client), Node("server", pair.server), *passed)
 
     def exclusive(self, pair: Pair) -> tuple[Node, ...]:
-        """What no other test may use at the same time: the hosts and the uplinks between them."""
+        """Returns nodes that no other test may use at the same time: the hosts and uplinks."""
         return tuple(each for each in self.nodes(pair) if each.kind != "switch")
 
     def _of(self, host: str) -> tuple[Segment, ...]:
@@ -82,77 +82,76 @@ class Fleet:
 
     @cached_property
     def _segments(self) -> dict[str, tuple[Segment, ...]]:
-        found: dict[str, tuple[Segment, ...]] = {}
+        by_host: dict[str, tuple[Segment, ...]] = {}
         for segment in self.segments:
             for host in segment.members:
-                found[host] = (*found.get(host, ()), segment)
-        return found
+                by_host[host] = (*by_host.get(host, ()), segment)
+        return by_host
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The rate of one copy between a pair, and what the pair's own diagnosis limits it by."""
+    """Rate of one copy between a pair, and the limit in the pair's own diagnosis."""
 
     pair: Pair
     bytes_per_second: float
     verdict: Words | None = None
-    """None: it names nothing."""
+    """None: it names no limit."""
     confidence: float = 0.0
     healthy: bool = False
-    """Whether that diagnosis found no fault: what it reaches is all that its links carry."""
+    """Whether that diagnosis found no fault: the copy fills its links."""
     at_most: bool = False
-    """Whether the copy itself was not made in time: the rate is that of one without the client's
-    disk, which no copy exceeds. It shows that a pair is slow, never that it is fast."""
+    """Whether the rate is an upper limit: the copy was not made in time, and this is the rate
+    without the client's disk. It shows that a pair is slow, never that it is fast."""
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """A node whose pairs are slow because of it."""
+    """A node that slows its pairs."""
 
     node: Node
     bytes_per_second: float
-    """The most that its pairs reach."""
+    """Highest rate of its pairs."""
     confidence: float
     slow: tuple[Pair, ...]
-    """The pairs that it explains."""
+    """Pairs that it explains."""
     measured: int
-    """Measured pairs that pass it."""
+    """Number of measured pairs that pass it."""
     verdict: Words | None = None
-    """What most of those pairs' own diagnoses name of this node or the path, if more than half of
-    them name the same."""
+    """Cap of this node or the path that more than half of those pairs' diagnoses name."""
     agreeing: int = 0
-    """How many do."""
+    """Number of diagnoses that name the verdict."""
     opposed: int = 0
-    """How many name a host that this node is not."""
+    """Number of diagnoses that name another host."""
     alternatives: tuple[Node, ...] = ()
-    """Others that explain the same pairs about as well: it is undecidable between them."""
+    """Other nodes that explain the same pairs about as well."""
     measure: Pair | None = None
-    """The pair that would decide; None: it is decided, or no pair would."""
+    """Pair whose test would decide; None: it is decided, or no pair would."""
 
     @property
     def is_likely(self) -> bool:
-        """Whether it, or one of its alternatives, is worth telling."""
+        """Whether it, or one of its alternatives, is worth reporting."""
         return bool(self.slow) and (bool(self.alternatives) or self.confidence >= 1 - NAMED)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What one of several clients gets that copy at once, beside what it gets by itself."""
+    """Rate of a client that copies at the same time as others, and by itself."""
 
     pair: Pair
     alone_bytes_per_second: float
     bytes_per_second: float
-    """While all of them copied."""
+    """Rate while all of them copied."""
     fair_bytes_per_second: float
-    """An equal share of the sum; less where the client by itself reaches less."""
+    """Equal share of the sum; less if the client by itself reaches less."""
     starved: bool
-    """Whether it gets clearly less than that."""
+    """Whether it gets clearly less than its fair share."""
     verdict: Words | None = None
-    """What its own diagnosis, by itself, limits the copy by."""
+    """Cap of its copy by itself."""
 
 
 class Suspect(NamedTuple):
-    """What may limit the sum: a part of a node; no words: the node as a whole."""
+    """Possible limit of the sum: a part of a node; without a verdict the node as a whole."""
 
     node: Node
     verdict: Words | None = None
@@ -160,60 +159,60 @@ class Suspect(NamedTuple):
 
 @dataclass(frozen=True)
 class Together:
-    """Several clients that copy from, or to, one server at once."""
+    """Result of several clients that copy from, or to, one server at once."""
 
     copy: str
     server: str
-    wanted: int
-    """Clients that were asked for."""
+    requested: int
+    """Number of requested clients."""
     taken: tuple[Taken, ...] = ()
-    """Of those that copied; empty: nothing is known."""
+    """Rates of the clients that copied; empty: unknown."""
     seconds: float = 0.0
-    """In which all of them copied."""
+    """Time in which all of them copied."""
     kind: Literal["shared", "none", "undecided"] = "undecided"
-    """shared: something that all pass limits the sum; none: nothing such is reached."""
+    """shared: a node that all pass limits the sum; none: no shared limit is reached."""
     suspects: tuple[Suspect, ...] = ()
-    """What limits the sum: one is named, several are not told apart."""
+    """Limits of the sum: one is the cause, several cannot be distinguished."""
     confidence: float = 0.0
     link_bits_per_second: int | None = None
-    """The standard link whose payload the sum looks like."""
+    """Standard link whose payload is about the sum."""
     reason: str = ""
-    """Why nothing is concluded."""
+    """Reason why there is no conclusion."""
 
     @property
     def total(self) -> float:
-        """The sum of the rates, bytes per second."""
+        """Sum of the rates, bytes per second."""
         return sum(each.bytes_per_second for each in self.taken)
 
     @property
-    def alone(self) -> float:
-        """What one of them gets by itself at most, bytes per second."""
+    def fastest_single(self) -> float:
+        """Highest rate of one of them by itself, bytes per second."""
         return max((each.alone_bytes_per_second for each in self.taken), default=0.0)
 
     @property
     def is_decided(self) -> bool:
-        """Whether all that were asked for copied, and what limits them is named."""
-        named = self.kind == "none" or self.kind == "shared" and len(self.suspects) == 1
-        return named and len(self.taken) == self.wanted
+        """Whether all requested clients copied, and their limit is named."""
+        is_named = self.kind == "none" or self.kind == "shared" and len(self.suspects) == 1
+        return is_named and len(self.taken) == self.requested
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the rates of one copy show about a fleet."""
+    """Findings about a fleet by the rates of one copy."""
 
     copy: str
     usual_bytes_per_second: float
-    """What most clients reach with their best server, or the rate that was asked for."""
+    """Rate of most clients with their best server, or the requested rate."""
     noise_ratio: float
     """Standard deviation of the rates around the model, as a share of each."""
     culprits: tuple[Culprit, ...]
-    """Those that are named, most slow pairs first."""
+    """Named culprits, most slow pairs first."""
     undecided: tuple[Culprit, ...]
-    """The same of those that are not named: one of several explains the pairs, or too few do."""
+    """Suspects, most slow pairs first: one of several explains the pairs, or evidence is thin."""
     unexplained: tuple[Pair, ...]
     """Slow pairs that no node explains."""
     untested: tuple[Node, ...]
-    """Hosts with fewer tests than it takes to clear them, the most suspected first."""
+    """Hosts with too few tests to clear them, the most suspected first."""
     slow: tuple[Pair, ...]
     """Pairs below SLOW of the usual rate, except those whose own diagnosis finds no fault."""
     measured: int

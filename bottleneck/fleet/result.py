@@ -1,4 +1,4 @@
-"""What the reports of a fleet come to: each copy judged by itself, the worst first; pure."""
+"""Judges a fleet by its reports: each copy by itself, the worst first; pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bottleneck.fleet.records import NAMED, Culprit, Fleet, Found, Pair, Seen, T
 from probes.core.records import OWN_COPIES
 
 MOST_RATE = 1e13
-"""Bytes per second: what is above it, or no number, is no rate of a copy."""
+"""Bytes per second, above which a figure is no rate of a copy."""
 LEAST_COMMON = 0.75
-"""Of a server's pairs: so many have to name the same limit."""
+"""Share of a server's pairs that must name the same limit."""
 
 
 @dataclass(frozen=True)
 class Common:
-    """A limit that the pairs of servers name themselves, while none is slower than others."""
+    """A limit that the diagnoses of servers' pairs name, while no pair is slower than others."""
 
     servers: tuple[str, ...]
     verdict: Words
@@ -29,97 +29,97 @@ class Common:
 
 @dataclass(frozen=True)
 class Result:
-    """A fleet, judged."""
+    """Judgement of a fleet."""
 
     fleet: Fleet
-    found: tuple[Found, ...]
-    """Of each copy that was measured; the first is what a summary speaks of."""
+    findings: tuple[Found, ...]
+    """Findings of each measured copy; a summary is about the first."""
     rates: Mapping[str, Mapping[Pair, float]]
-    """By copy and pair the median, bytes per second."""
+    """Median rates by copy and pair, bytes per second."""
     missing: Mapping[Pair, str]
-    """Pairs that were tried and have no rate, and why."""
+    """Pairs that were tried and have no rate, with the reason."""
     skipped: tuple[str, ...] = ()
     """Files that are no report of a pair."""
     common: tuple[Common, ...] = ()
     limited: frozenset[Pair] = frozenset()
     """Slow pairs whose rates are upper limits; see Seen.at_most."""
     status: str = "complete"
-    """As that of a report: complete, partial, interrupted or failed."""
+    """complete, partial, interrupted or failed, as the status of a report."""
     together: Together | None = None
-    """What clients get that copy at once; None: nobody asked."""
+    """Result of clients that copy at once; None: not requested."""
     unread: tuple[str, ...] = ()
-    """Files and folders that may hold a pair's report and cannot be read, and why."""
+    """Files and folders that may hold a pair's report and cannot be read, with the reason."""
 
     @property
     def culprits(self) -> tuple[Culprit, ...]:
-        """Each named node once, as of the copy that shows it best."""
+        """Named culprits, each once, by the copy with the highest confidence."""
         best = {
             each.node: each
-            for told in reversed(self.found)
-            for each in sorted(told.culprits, key=lambda each: each.confidence)
+            for one in reversed(self.findings)
+            for each in sorted(one.culprits, key=lambda each: each.confidence)
         }
         return tuple(sorted(best.values(), key=lambda each: (-len(each.slow), each.node)))
 
     @property
     def undecided(self) -> tuple[Culprit, ...]:
-        """Those of the first copy that have slow pairs and some likelihood."""
-        told = self.found[0].undecided if self.found else ()
-        return tuple(each for each in told if each.is_likely)
+        """Likely suspects of the first copy."""
+        suspects = self.findings[0].undecided if self.findings else ()
+        return tuple(each for each in suspects if each.is_likely)
 
     @property
     def is_decided(self) -> bool:
-        """Whether every pair that was tried has a rate, and nothing is in doubt."""
+        """Whether every tried pair has a rate, and nothing is in doubt."""
         unread = self.unread if not self.culprits else ()
         doubts = self.missing or self.undecided or self.unmeasured or unread
         if self.together is not None and not self.together.is_decided:
             return False
-        return bool(self.found) and not (doubts or self.found[0].unexplained)
+        return bool(self.findings) and not (doubts or self.findings[0].unexplained)
 
     @property
     def unmeasured(self) -> tuple[str, ...]:
-        """Hosts of which there is no rate."""
+        """Hosts without any rate."""
         hosts = {host for rates in self.rates.values() for pair in rates for host in pair}
         return tuple(each.name for each in self.fleet.hosts if each.name not in hosts)
 
     def copies_of(self, culprit: Culprit) -> tuple[str, ...]:
-        """The copies that show a culprit."""
-        nodes = {told.copy: {each.node for each in told.culprits} for told in self.found}
+        """Returns the copies that show a culprit."""
+        nodes = {one.copy: {each.node for each in one.culprits} for one in self.findings}
         return tuple(copy for copy in OWN_COPIES if culprit.node in nodes.get(copy, ()))
 
 
 def of_pairs(
-    seen: Mapping[str, Sequence[Seen]],
+    by_copy: Mapping[str, Sequence[Seen]],
     fleet: Fleet | None = None,
     usual_bytes_per_second: float | None = None,
     missing: Mapping[Pair, str] | None = None,
     skipped: Sequence[str] = (),
 ) -> Result:
-    """The copies of all pairs, judged.
+    """Judges the copies of all pairs.
 
-    fleet: None: its hosts are those of the pairs. usual_bytes_per_second: what a healthy pair has.
+    fleet: None: its hosts are those of the pairs. usual_bytes_per_second: rate of a healthy pair.
     A pair whose rates are all invalid (infinite, not a number, negative) is missing.
     """
-    lost = {each.pair: "no valid rate" for many in seen.values() for each in many}
-    seen = {
+    lost = {each.pair: "no valid rate" for many in by_copy.values() for each in many}
+    by_copy = {
         copy: [each for each in many if 0 <= each.bytes_per_second <= MOST_RATE]
-        for copy, many in seen.items()
+        for copy, many in by_copy.items()
     }
-    rated = {each.pair for many in seen.values() for each in many if not each.at_most}
-    seen = {copy: telling(many, rated, usual_bytes_per_second) for copy, many in seen.items()}
-    valid = {each.pair for many in seen.values() for each in many}
+    rated = {each.pair for many in by_copy.values() for each in many if not each.at_most}
+    by_copy = {copy: telling(many, rated, usual_bytes_per_second) for copy, many in by_copy.items()}
+    valid = {each.pair for many in by_copy.values() for each in many}
     lost |= missing or {}
     missing = {pair: why for pair, why in lost.items() if pair not in valid}
-    known = fleet or Fleet((), ())
+    hosts = fleet or Fleet((), ())
     pairs = valid | missing.keys()
-    clients = {**dict.fromkeys(known.clients), **dict.fromkeys(sorted(e.client for e in pairs))}
-    servers = {**dict.fromkeys(known.servers), **dict.fromkeys(sorted(e.server for e in pairs))}
-    known = replace(known, clients=tuple(clients), servers=tuple(servers))
-    found = [
-        judge(known, copy, seen[copy], usual_bytes_per_second)
+    clients = {**dict.fromkeys(hosts.clients), **dict.fromkeys(sorted(e.client for e in pairs))}
+    servers = {**dict.fromkeys(hosts.servers), **dict.fromkeys(sorted(e.server for e in pairs))}
+    hosts = replace(hosts, clients=tuple(clients), servers=tuple(servers))
+    findings = [
+        judge(hosts, copy, by_copy[copy], usual_bytes_per_second)
         for copy in OWN_COPIES
-        if seen.get(copy)
+        if by_copy.get(copy)
     ]
-    found.sort(
+    findings.sort(
         key=lambda each: (
             -sum(len(culprit.slow) for culprit in each.culprits),
             -len(each.slow),
@@ -128,25 +128,25 @@ def of_pairs(
     )
     rates = {
         copy: {pair: each.bytes_per_second for pair, each in by_pair(many).items()}
-        for copy, many in seen.items()
+        for copy, many in by_copy.items()
     }
-    common = [each for told in found[:1] if not told.slow for each in _common(seen[told.copy])]
-    limited = frozenset(each.pair for many in seen.values() for each in many if each.at_most)
-    return Result(known, tuple(found), rates, missing, tuple(skipped), tuple(common), limited)
+    common = [each for one in findings[:1] if not one.slow for each in _common(by_copy[one.copy])]
+    limited = frozenset(each.pair for many in by_copy.values() for each in many if each.at_most)
+    return Result(hosts, tuple(findings), rates, missing, tuple(skipped), tuple(common), limited)
 
 
-def _common(seen: Iterable[Seen]) -> list[Common]:
-    """What nearly all pairs of a server name, of servers with several clients; most pairs first."""
-    many = by_pair(seen).values()
-    found: dict[Words, Common] = {}
+def _common(rates: Iterable[Seen]) -> list[Common]:
+    """Returns limits that nearly all pairs of a server with several clients name, most first."""
+    many = by_pair(rates).values()
+    by_verdict: dict[Words, Common] = {}
     for server in dict.fromkeys(each.pair.server for each in many):
-        own = [each for each in many if each.pair.server == server]
-        sure = (e for e in own if e.verdict and e.confidence >= NAMED and not e.healthy)
+        of_server = [each for each in many if each.pair.server == server]
+        sure = (e for e in of_server if e.verdict and e.confidence >= NAMED and not e.healthy)
         for words, count in Counter(each.verdict for each in sure).most_common(1):
-            if words is None or words.side == "client" or len(own) == 1:
+            if words is None or words.side == "client" or len(of_server) == 1:
                 continue
-            if count >= LEAST_COMMON * len(own):
-                so_far = found.get(words, Common((), words, 0, 0))
-                counts = so_far.agreeing + count, so_far.measured + len(own)
-                found[words] = Common((*so_far.servers, server), words, *counts)
-    return sorted(found.values(), key=lambda each: -each.agreeing)
+            if count >= LEAST_COMMON * len(of_server):
+                so_far = by_verdict.get(words, Common((), words, 0, 0))
+                counts = so_far.agreeing + count, so_far.measured + len(of_server)
+                by_verdict[words] = Common((*so_far.servers, server), words, *counts)
+    return sorted(by_verdict.values(), key=lambda each: -each.agreeing)

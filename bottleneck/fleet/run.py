@@ -1,4 +1,4 @@
-"""A fleet's tests, round by round, through ansible-playbook; what each round brings is kept."""
+"""Runs a fleet's tests, round by round, through ansible-playbook, and keeps the reports."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ from probes.system.waiting import fcntl, signal
 
 PLAYBOOK = "copy_bottleneck.smb.fleet"
 SLACK_SECONDS = 180.0
-"""That a round may take longer than its tests: logins, and copying the module there."""
+"""Time of a round beside its tests: logins, and copying the module to the hosts."""
 STOP_SECONDS = 30.0
 COLLECTIONS = "~/.ansible/collections:/usr/share/ansible/collections"
-"""Where Ansible looks for them if nothing else is said."""
+"""Ansible's default search path of collections."""
 CALLBACK, ANSWERS = "copy_bottleneck.smb.answers", "answers"
-"""The callback that keeps what the clients answer, and the folder for it."""
+"""Callback that keeps the clients' answers, and its folder."""
 AT_ONCE_SHARE = 0.5
-"""Of a test's time, which the copy of a client takes that is made while others copy."""
+"""Share of a test's time that a copy takes while other clients copy."""
 REFUSED = 77
-"""Exit code of the program where the login or a permission was refused."""
+"""Exit code of the program if the login or a permission was refused."""
 LONGEST_REASON = 300
 LOG = "ansible.log"
-"""What Ansible said, beside the reports; also the lock of their folder."""
+"""Ansible's output, beside the reports; also the lock of their folder."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is measured, and how."""
+    """Order of a fleet's run."""
 
     fleet: Fleet
     shares: Mapping[str, str]
-    """By server."""
+    """Share of each server."""
     inventory: Path
     keep: Path
     """Folder of the reports."""
     log: int
-    """Descriptor of what Ansible says."""
+    """Descriptor of Ansible's output."""
     access: Access
     budget_seconds: float
     every: bool = False
@@ -70,11 +70,11 @@ class Run:
 
 @contextmanager
 def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
-    """What the folder of the reports holds, and its open log; the folder is this run's alone.
+    """Locks the folder of the reports; yields its reports and its open log.
 
-    Raises Refused, "usage", unless that is wanted.
+    Raises Refused, "usage": the folder is in use or unsafe, or has reports without `resume`.
     """
-    where, found, log = keep.absolute(), Collected(), -1
+    where, collected, log = keep.absolute(), Collected(), -1
     try:
         nearest = next(each for each in (where, *where.parents) if each.exists())
         why = others_can_change(f"{nearest}/.", sticky=True)
@@ -86,89 +86,91 @@ def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
         else:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
             log = os.open(where / LOG, flags, 0o600)
-            # Ansible inherits the lock: it holds as long as a playbook still runs.
+            # Ansible inherits the lock, which lasts while a playbook runs.
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = collect(where)
+            collected = collect(where)
     except BlockingIOError:
         why = "another run is using it"
     except OSError as error:
         why = f"{error.strerror}"
-    if found.made and not resume:
-        why = f"has {found.made.total()} reports; use --resume or another directory"
+    if collected.tests and not resume:
+        why = f"has {collected.tests.total()} reports; use --resume or another directory"
     try:
         if why:
             raise Refused("usage", f"--keep {keep}: {why}")
-        yield found, log
+        yield collected, log
     finally:
         if log >= 0:
             os.close(log)
 
 
-def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[str], None]) -> None:
-    """Makes the first pairs that are not there yet, then those that decide; adds to found.
+def measured(
+    run: Run, collected: Collected, first: Sequence[Pair], say: Callable[[str], None]
+) -> None:
+    """Tests the first pairs without a report, then pairs that decide; adds to collected.
 
-    A login that all refuse is tried once: more would lock the account.
-    Errors: KeyboardInterrupt, when ansible-playbook has ended; found has what is known by then.
+    A login that all refuse is tried only once: more would lock the account.
+    Errors: KeyboardInterrupt, after ansible-playbook has ended; collected has the results so far.
     """
-    made, before = Counter(found.made), found.reported()
-    pairs = [pair for pair in first if not made[pair]]
-    with _started() as (work, own):
+    tests, reported_before = Counter(collected.tests), collected.reported()
+    pairs = [pair for pair in first if not tests[pair]]
+    with _started() as (work, own_folder):
         while pairs:
             rounds = timetable.rounds(run.fleet, pairs)
-            for at, each in enumerate(rounds, 1):
+            for number, each in enumerate(rounds, 1):
                 names = ", ".join(f"{pair.client} with {pair.server}" for pair in each[:4])
-                say(f"round {at} of {len(rounds)}: {len(each)} tests: {names}")
-                _round(run, each, found, work, own)
-                made.update(each)
-                if found.reported() == before and found.refused.issuperset(each):
+                say(f"round {number} of {len(rounds)}: {len(each)} tests: {names}")
+                _round(run, each, collected, work, own_folder)
+                tests.update(each)
+                if collected.reported() == reported_before and collected.refused.issuperset(each):
                     return
-            judged = of_pairs(found.seen, run.fleet, run.usual_bytes_per_second)
-            left = 0 if run.every else run.fleet.most_tests - made.total()
-            dead = adaptive.dead_hosts(made, found.reported())
-            pairs = adaptive.next_pairs(run.fleet, judged.found, made, left, dead)
+            judged = of_pairs(collected.rates, run.fleet, run.usual_bytes_per_second)
+            remaining = 0 if run.every else run.fleet.most_tests - tests.total()
+            dead = adaptive.dead_hosts(tests, collected.reported())
+            pairs = adaptive.next_pairs(run.fleet, judged.findings, tests, remaining, dead)
 
 
 def at_once_seconds(budget_seconds: float) -> float:
-    """How long the copy of each client is meant to last that is made while others copy."""
+    """Returns the intended duration of each client's copy while others copy."""
     return AT_ONCE_SHARE * budget_seconds
 
 
-def at_once(run: Run, found: Collected, copy: str, say: Callable[[str], None]) -> None:
-    """Has all clients that have a report make one copy at the same time; adds to found.at_once.
+def at_once(run: Run, collected: Collected, copy: str, say: Callable[[str], None]) -> None:
+    """Has all clients with a report copy at the same time; adds to collected.at_once.
 
-    Errors: KeyboardInterrupt, when ansible-playbook has ended.
+    Errors: KeyboardInterrupt, after ansible-playbook has ended.
     """
-    pairs = sorted(found.reported())
-    found.at_once = Collected()
+    pairs = sorted(collected.reported())
+    collected.at_once = Collected()
     if len(pairs) < LEAST_AT_ONCE:
         return
     say(f"{len(pairs)} clients at once: {copy}")
-    # Its size is what the time takes, not what the inventory says.
-    told = {
+    # The time determines the size, not the inventory.
+    variables = {
         "bottleneck_stage": "smb-copy",
         "bottleneck_copy": copy,
         "bottleneck_seconds": at_once_seconds(run.budget_seconds),
         "bottleneck_budget": run.budget_seconds + at_once_seconds(run.budget_seconds),
         "bottleneck_size": "",
     }
-    with _started() as (work, own):
-        _round(run, pairs, found.at_once, work, own, told, AT_ONCE)
+    with _started() as (work, own_folder):
+        _round(run, pairs, collected.at_once, work, own_folder, variables, AT_ONCE)
 
 
 def _round(
     run: Run,
     pairs: Sequence[Pair],
-    found: Collected,
+    collected: Collected,
     work: Path,
-    own: OwnFolder,
-    more: Mapping[str, Any] = MappingProxyType({}),
+    own_folder: OwnFolder,
+    extra: Mapping[str, Any] = MappingProxyType({}),
     mark: str = "",
 ) -> None:
-    """One round: all its pairs at the same time; a host that is not reached costs its own.
+    """Runs one round, all its pairs at the same time; an unreachable host costs only its own pair.
 
-    more: further variables of the playbook; mark: what the names of the reports end with.
+    extra: further variables of the playbook; mark: ending of the reports' names.
     """
-    told = {
+    values = {
         "bottleneck_budget": run.budget_seconds,
         "bottleneck_user": run.access.username,
         "bottleneck_domain": run.access.domain,
@@ -176,25 +178,25 @@ def _round(
         "bottleneck_round": {
             pair.client: {"share": run.shares[pair.server], "server": pair.server} for pair in pairs
         },
-        **more,
+        **extra,
     }
     variables = work / "round.json"
-    variables.write_text(json.dumps(_mark_unsafe(told)))
+    variables.write_text(json.dumps(_mark_unsafe(values)))
     command = [program("ansible-playbook"), "--inventory", str(run.inventory.absolute())]
     command += ["--forks", str(len(pairs)), "--extra-vars", f"@{variables}", PLAYBOOK]
     last = "interrupted"
     try:
-        last = _played(command, run, work, own)
+        last = _played(command, run, work, own_folder)
     finally:
         for pair in pairs:
             file = work / ANSWERS / f"{pair.client}.json"
-            reason = _taken(run.keep, pair, file, found, mark) if file.exists() else last
-            if pair not in found.reported():
-                found.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
+            reason = _taken(run.keep, pair, file, collected, mark) if file.exists() else last
+            if pair not in collected.reported():
+                collected.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
 
 
 def _mark_unsafe(value: Any) -> Any:
-    """Marks all texts of a value, so that Ansible takes none for a template."""
+    """Marks all texts of a value, so that Ansible expands no template in them."""
     if isinstance(value, Mapping):
         return {key: _mark_unsafe(each) for key, each in value.items()}
     return {"__ansible_unsafe": value} if isinstance(value, str) else value
@@ -202,7 +204,7 @@ def _mark_unsafe(value: Any) -> Any:
 
 @contextmanager
 def _secret_file(text: str) -> Iterator[int]:
-    """Yields a descriptor of a file without a name: each process of Ansible reads it by itself."""
+    """Yields a descriptor of an unnamed file that each process of Ansible reads."""
     memory = os.fdopen(os.memfd_create("bottleneck"), "wb", 0) if TAKE_OPEN_FILES else None
     with memory or TemporaryFile(buffering=0) as file:
         file.write(text.encode())
@@ -210,16 +212,16 @@ def _secret_file(text: str) -> Iterator[int]:
 
 
 def _new_name(keep: Path, pair: Pair, mark: str = "") -> str:
-    """Of a file that is not there: no report is taken for another one."""
+    """Returns the name of a file that does not exist yet."""
     usual = f"{pair.client}@{pair.server}{mark}"
-    names = chain((f"{usual}.json",), (f"{usual}.run{at}.json" for at in count(2)))
+    names = chain((f"{usual}.json",), (f"{usual}.run{number}.json" for number in count(2)))
     return next(each for each in names if not (keep / each).exists())
 
 
-def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
-    """Runs the playbook to its end; its last words. A signal to us is one to all that it runs.
+def _played(command: list[str], run: Run, work: Path, own_folder: OwnFolder) -> str:
+    """Runs the playbook to its end; returns why there may be no report.
 
-    own: the folder to work in. The playbook ends where this process is killed.
+    own_folder: folder of this run; the playbook is ended if this process is killed.
     """
     with _secret_file(run.access.password) as secret:
         ours = {**_ours(work), DESCRIPTOR_VARIABLE: str(secret)}
@@ -234,7 +236,7 @@ def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
             **apart(signal.SIGTERM),
         )
     try:
-        own.ends_first(process.pid)
+        own_folder.ends_first(process.pid)
         process.wait(run.budget_seconds + SLACK_SECONDS)
     except subprocess.TimeoutExpired:
         return "ansible-playbook did not end in time"
@@ -244,9 +246,9 @@ def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
 
 
 def _ours(work: Path) -> dict[str, str]:
-    """Where Ansible finds the collection that this program brings, and what it does with answers.
+    """Returns variables for Ansible: our collection, the folder for answers, pipelining.
 
-    A module that is piped to its host leaves no file there, which would have the password.
+    A module that is piped to its host leaves no file with the password there.
     """
     theirs = os.environ.get("ANSIBLE_COLLECTIONS_PATH") or COLLECTIONS
     callbacks = [os.environ.get("ANSIBLE_CALLBACKS_ENABLED"), CALLBACK]
@@ -268,21 +270,21 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def _taken(keep: Path, pair: Pair, file: Path, found: Collected, mark: str) -> Any:
-    """Adds what a pair's client answered, and keeps its report; returns why it has no rate."""
+def _taken(keep: Path, pair: Pair, file: Path, collected: Collected, mark: str) -> Any:
+    """Adds the answer of a pair's client, and keeps its report; returns why it has no rate."""
     try:
-        told = bounded.loads(file.read_bytes())
+        answer = bounded.loads(file.read_bytes())
         file.unlink()
-        if told["exit_code"] == REFUSED:
-            found.refused.add(pair)
-        if not told["report"]:
-            return told["reason"]
-        kept = keep / _new_name(keep, pair, mark)
-        document_file.write(kept, json.dumps(told["report"]), 0o600)
+        if answer["exit_code"] == REFUSED:
+            collected.refused.add(pair)
+        if not answer["report"]:
+            return answer["reason"]
+        path = keep / _new_name(keep, pair, mark)
+        document_file.write(path, json.dumps(answer["report"]), 0o600)
         if mark:
-            found.kept[pair] = kept, float(told["answered_seconds"])
-        found.read(kept, pair)
-        return found.skipped.get(kept.name) or found.missing.get(pair)
+            collected.report_files[pair] = path, float(answer["answered_seconds"])
+        collected.read(path, pair)
+        return collected.skipped.get(path.name) or collected.missing.get(pair)
     except OSError as error:
         return f"{keep}: {error.strerror}"
     except bounded.NotBounded as error:
@@ -293,12 +295,12 @@ def _taken(keep: Path, pair: Pair, file: Path, found: Collected, mark: str) -> A
 
 @contextmanager
 def _started() -> Iterator[tuple[Path, OwnFolder]]:
-    """A folder of ours for Ansible, with the collection that this program brings."""
+    """Yields a folder for Ansible with this program's collection."""
     here = Path(__file__).parent
     source = here / "collection" if (here / "collection").is_dir() else here.parents[1] / "ansible"
-    with vanishing_folder("bottleneck-") as (work, own):
+    with vanishing_folder("bottleneck-") as (work, own_folder):
         place = work / "ansible_collections" / "copy_bottleneck"
         place.mkdir(parents=True)
         (place / "smb").symlink_to(source)
         (work / ANSWERS).mkdir()
-        yield work, own
+        yield work, own_folder

@@ -1,7 +1,7 @@
-"""When which pair is measured: rounds in which no two tests share a host or an uplink.
+"""Schedules pairs into rounds in which no two tests share a host or an uplink.
 
-Static, and made before the first test: negotiating at run time fails at scale. The order is random,
-because tests that follow each other trip traffic shapers; the caller brings the chance.
+The schedule is static: negotiating at run time fails at scale. The order is random, because tests
+in sequence trip traffic shapers; the caller passes the random generator.
 """
 
 from __future__ import annotations
@@ -17,37 +17,41 @@ Round = tuple[Pair, ...]
 
 
 def all_pairs(fleet: Fleet, chance: Random) -> list[Pair]:
-    """Every pair, in an order whose first fit is max(clients, servers) rounds without uplinks."""
+    """Returns every pair, in an order that first fit packs into max(clients, servers) rounds."""
     clients, servers = _shuffled(fleet.clients, chance), _shuffled(fleet.servers, chance)
     longer = max(len(clients), len(servers))
-    # Within a round each shorter one meets another of the longer: the edge colouring of K(N, M).
+    # Within a round each host of the shorter list meets another of the longer: the edge colouring
+    # of K(N, M).
     return [
-        Pair(clients[(at + turn) % longer], servers[at])
+        Pair(clients[(i + turn) % longer], servers[i])
         if len(clients) >= len(servers)
-        else Pair(clients[at], servers[(at + turn) % longer])
+        else Pair(clients[i], servers[(i + turn) % longer])
         for turn in _shuffled(range(longer), chance)
-        for at in range(min(len(clients), len(servers)))
+        for i in range(min(len(clients), len(servers)))
     ]
 
 
 def first_pairs(fleet: Fleet, chance: Random) -> list[Pair]:
-    """Each client and each server FIRST_TESTS times, with different partners where there are."""
+    """Returns pairs with each host FIRST_TESTS times, with different partners if possible."""
     clients, servers = _shuffled(fleet.clients, chance), _shuffled(fleet.servers, chance)
     count = max(len(clients), len(servers))
-    found = (
-        Pair(clients[at % len(clients)], servers[(at + at // len(servers) + turn) % len(servers)])
+    pairs = (
+        Pair(
+            clients[i % len(clients)],
+            servers[(i + i // len(servers) + turn) % len(servers)],
+        )
         if len(clients) >= len(servers)
-        else Pair(clients[(at + at // len(clients) + turn) % len(clients)], servers[at])
+        else Pair(clients[(i + i // len(clients) + turn) % len(clients)], servers[i])
         for turn in range(FIRST_TESTS)
-        for at in range(count)
+        for i in range(count)
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(pairs))
 
 
 def rounds(fleet: Fleet, pairs: Iterable[Pair]) -> list[Round]:
-    """The pairs in as few rounds as a first fit takes; a pair that is asked for twice, twice."""
+    """Packs pairs into rounds by first fit; a pair that is listed twice is tested twice."""
     used: dict[Node, int] = {}
-    found: list[list[Pair]] = []
+    result: list[list[Pair]] = []
     for pair in pairs:
         nodes = fleet.exclusive(pair)
         taken = 0
@@ -56,12 +60,12 @@ def rounds(fleet: Fleet, pairs: Iterable[Pair]) -> list[Round]:
         free = ~taken & (taken + 1)
         for node in nodes:
             used[node] = used.get(node, 0) | free
-        at = free.bit_length() - 1
-        if at == len(found):
-            found.append([])
-        found[at].append(pair)
-    return [tuple(each) for each in found]
+        i = free.bit_length() - 1
+        if i == len(result):
+            result.append([])
+        result[i].append(pair)
+    return [tuple(each) for each in result]
 
 
-def _shuffled(of: Sequence[T], chance: Random) -> list[T]:
-    return chance.sample(of, len(of))
+def _shuffled(items: Sequence[T], chance: Random) -> list[T]:
+    return chance.sample(items, len(items))

@@ -1,8 +1,8 @@
-"""Several clients that copy from, or to, one server at once: what each gets, and what limits all.
+"""Judges clients that copy from, or to, one server at once: rate of each, and the shared limit.
 
-A client by itself gets the least of its own limits and of those that all share. While all copy,
-each gets the least of its own limits and of what is left of the shared ones. So the sum is that of
-the clients by themselves where nothing shared is reached, and else the shared limit. Pure.
+A client by itself gets the least of its own limits and the shared ones. While all copy, each gets
+the least of its own limits and its part of the shared ones. So the sum is that of the clients by
+themselves if no shared limit is reached, else the shared limit. Pure.
 
 Units: bytes per second, seconds.
 """
@@ -21,53 +21,53 @@ from bottleneck.report.report import Report
 from probes.core.records import Measured
 
 LEAST_AT_ONCE = 2
-"""Clients."""
+"""Least number of clients."""
 DOUBT = 0.05
-"""Around SLOW of what the clients get by themselves: such a sum is neither all of it nor less."""
+"""Range around SLOW in which a sum is neither clearly all of the single rates nor less."""
 STARVED = 0.4
-"""Of an equal share: a client below it is starved; for seconds TCP by itself leaves one a half."""
+"""Share of the fair rate below which a client starves; TCP itself leaves one half for seconds."""
 MARGIN_SECONDS = 0.5
-"""At each end of the time in which all copy: when an answer came is known no better."""
+"""Margin at each end of the common time: the arrival of an answer is known no better."""
 LEAST_SECONDS = 1.0
-"""Of the time in which all copy, without its margins: in less the rates are by chance."""
+"""Least common time without its margins: in less the rates are random."""
 LAST_SAMPLES = 2
-"""Of a copy: its last replies, and its end when all is flushed."""
+"""Last samples of a copy that are left out: its last replies, and its flushed end."""
 LINK, TOO_SHORT = Words("network", "server", "link-rate"), "the copies did not overlap for long"
 LOOKS_LIKE_CONFIDENCE = 0.8
-"""Of the link for each client without a verdict, where the sum is what a standard link carries."""
+"""Vote for the link of each client without a verdict, if the sum looks like a standard link."""
 MOST_CONFIDENCE = 0.95
 LINK_CAUSES = ("link-rate", "contention", "duplex", "wrong-path")
-"""What all connections of a link share; packets are lost, and windows are filled, by each."""
+"""Causes that all connections of a link share; loss and windows belong to each connection."""
 
 
 class Track(NamedTuple):
-    """What a client's copy had moved at each moment, by one clock for all clients."""
+    """Bytes that a client's copy had moved at each moment, by one clock for all clients."""
 
     moments: tuple[float, ...]
     moved_bytes: tuple[int, ...]
 
-    def moved(self, moment: float) -> float:
-        """Bytes by a moment within the copy, between two samples in proportion."""
-        before = 0
-        for at, when in enumerate(self.moments):
+    def bytes_by(self, moment: float) -> float:
+        """Returns the bytes moved by a moment of the copy, interpolated between samples."""
+        previous = 0
+        for i, when in enumerate(self.moments):
             if when >= moment:
-                first, here = self.moments[before], self.moved_bytes[before]
+                first, here = self.moments[previous], self.moved_bytes[previous]
                 share = (moment - first) / (when - first) if when > first else 1.0
-                return here + share * (self.moved_bytes[at] - here)
-            before = at
+                return here + share * (self.moved_bytes[i] - here)
+            previous = i
         return float(self.moved_bytes[-1])
 
 
-def track(known: Report, copy: str, answered_seconds: float) -> Track | None:
-    """A client's copy on the clock by which its answer came; None: its report does not tell.
+def track(loaded: Report, copy: str, answered_seconds: float) -> Track | None:
+    """Returns a client's copy on the clock of its answer; None: its report lacks the time.
 
-    From its first reply on, and without its last ones: what was in flight is acknowledged at once.
+    Without the first sample and the last ones: bytes in flight are acknowledged at once.
     """
-    for step, outcome in known.entries:
+    for step, outcome in loaded.entries:
         if (step.setting.get("copy"), step.setting.get("end")) == (copy, "folder"):
             opened = getattr(outcome, "details", {}).get("opened_after_seconds")
             if isinstance(outcome, Measured) and isinstance(opened, (int, float)):
-                began = answered_seconds - known.elapsed_seconds + opened
+                began = answered_seconds - loaded.elapsed_seconds + opened
                 run = outcome.runs[-1][1:-LAST_SAMPLES]
                 if not run:
                     return None
@@ -79,142 +79,142 @@ def track(known: Report, copy: str, answered_seconds: float) -> Track | None:
 def judge(
     fleet: Fleet,
     copy: str,
-    alone: Sequence[Seen],
+    single: Sequence[Seen],
     tracks: Mapping[Pair, Track],
     at_once: Sequence[Seen] = (),
 ) -> Together:
-    """What the clients got at once, beside what each got by itself.
+    """Compares the clients' rates at once with those by themselves.
 
-    fleet: its one server, and the clients that were asked for. alone: of each by itself; at_once:
-    what the reports of the copies at once say, whose verdicts are evidence too.
+    fleet: its one server and the requested clients. single: rates of each by itself; at_once:
+    rates in the reports of the copies at once, whose verdicts are evidence too.
     """
-    known = Together(copy, fleet.servers[0], len(fleet.clients))
-    by_itself = {pair: each for pair, each in by_pair(alone).items() if not each.at_most}
+    answer = Together(copy, fleet.servers[0], len(fleet.clients))
+    by_itself = {pair: each for pair, each in by_pair(single).items() if not each.at_most}
     pairs = sorted(tracks.keys() & by_itself.keys())
     if len(pairs) < LEAST_AT_ONCE:
-        return replace(known, reason=f"{len(pairs)} of {known.wanted} clients were measured")
+        return replace(answer, reason=f"{len(pairs)} of {answer.requested} clients were measured")
     opened = max(tracks[pair].moments[0] for pair in pairs) + MARGIN_SECONDS
     closed = min(tracks[pair].moments[-1] for pair in pairs) - MARGIN_SECONDS
     if closed - opened < LEAST_SECONDS:
-        return replace(known, reason=TOO_SHORT)
+        return replace(answer, reason=TOO_SHORT)
     rates = {
-        pair: (tracks[pair].moved(closed) - tracks[pair].moved(opened)) / (closed - opened)
+        pair: (tracks[pair].bytes_by(closed) - tracks[pair].bytes_by(opened)) / (closed - opened)
         for pair in pairs
     }
     level = _level([by_itself[pair].bytes_per_second for pair in pairs], sum(rates.values()))
     taken = tuple(_taken(by_itself[pair], rates[pair], level) for pair in pairs)
-    seen = replace(known, taken=taken, seconds=closed - opened)
-    return _concluded(seen, fleet, [by_itself[pair] for pair in pairs], at_once)
+    measured = replace(answer, taken=taken, seconds=closed - opened)
+    return _concluded(measured, fleet, [by_itself[pair] for pair in pairs], at_once)
 
 
-def _taken(seen: Seen, rate: float, level: float) -> Taken:
-    fair = min(seen.bytes_per_second, level)
-    verdict = seen.verdict if seen.confidence >= NAMED else None
-    return Taken(seen.pair, seen.bytes_per_second, rate, fair, rate < STARVED * fair, verdict)
+def _taken(single: Seen, rate: float, level: float) -> Taken:
+    fair = min(single.bytes_per_second, level)
+    verdict = single.verdict if single.confidence >= NAMED else None
+    return Taken(single.pair, single.bytes_per_second, rate, fair, rate < STARVED * fair, verdict)
 
 
-def _level(wanted: Iterable[float], total: float) -> float:
-    """The most that each gets where a total is shared equally among those that can use it."""
-    left = sorted(wanted)
-    while left and left[0] * len(left) <= total:
-        total -= left.pop(0)
-    return total / len(left) if left else float("inf")
+def _level(rates: Iterable[float], total: float) -> float:
+    """Returns the most that each gets if all share a total equally (max-min fairness)."""
+    demands = sorted(rates)
+    while demands and demands[0] * len(demands) <= total:
+        total -= demands.pop(0)
+    return total / len(demands) if demands else float("inf")
 
 
 def _concluded(
-    seen: Together, fleet: Fleet, alone: Sequence[Seen], at_once: Sequence[Seen]
+    answer: Together, fleet: Fleet, single: Sequence[Seen], at_once: Sequence[Seen]
 ) -> Together:
-    """Whether something shared limits the sum, and what."""
-    ratio = seen.total / sum(each.alone_bytes_per_second for each in seen.taken)
+    """Concludes whether a shared limit holds the sum, and which."""
+    ratio = answer.total / sum(each.alone_bytes_per_second for each in answer.taken)
     if ratio > SLOW + DOUBT:
-        return replace(seen, kind="none", confidence=min(1.0, ratio))
-    starved = [each for each in seen.taken if each.starved]
-    others = [each for each in seen.taken if not each.starved]
+        return replace(answer, kind="none", confidence=min(1.0, ratio))
+    starved = [each for each in answer.taken if each.starved]
+    others = [each for each in answer.taken if not each.starved]
     if starved and all(
         e.bytes_per_second > (SLOW + DOUBT) * e.alone_bytes_per_second for e in others
     ):
         nodes = [Node("client", each.pair.client) for each in starved]
-        nodes.append(Node("server", seen.server))
+        nodes.append(Node("server", answer.server))
         why = "the other clients get what they get by themselves"
-        return replace(seen, suspects=tuple(map(Suspect, nodes)), reason=why)
+        return replace(answer, suspects=tuple(map(Suspect, nodes)), reason=why)
     if ratio > SLOW - DOUBT:
-        return replace(seen, reason="the sum is hardly less than what the clients get one by one")
-    link = looks_like(seen.total)
-    seen = replace(seen, link_bits_per_second=link.bits_per_second if link else None)
-    suspects, confidence = _suspects(seen, fleet, alone, at_once)
-    return replace(seen, kind="shared", suspects=suspects, confidence=confidence)
+        return replace(answer, reason="the sum is hardly less than what the clients get one by one")
+    link = looks_like(answer.total)
+    answer = replace(answer, link_bits_per_second=link.bits_per_second if link else None)
+    suspects, confidence = _suspects(answer, fleet, single, at_once)
+    return replace(answer, kind="shared", suspects=suspects, confidence=confidence)
 
 
 def _suspects(
-    seen: Together, fleet: Fleet, alone: Sequence[Seen], at_once: Sequence[Seen]
+    answer: Together, fleet: Fleet, single: Sequence[Seen], at_once: Sequence[Seen]
 ) -> tuple[tuple[Suspect, ...], float]:
-    """What limits the sum, by the verdicts of those that it limits; all that may, where none does.
+    """Returns the limits of the sum by the limited clients' verdicts; without any all possible.
 
-    By itself a client is limited by what limits the sum only where it reaches about the sum.
+    A client by itself has the same limit as the sum only if it reaches about the sum.
     """
-    near = [each for each in alone if each.bytes_per_second >= SLOW * seen.total]
+    near = [each for each in single if each.bytes_per_second >= SLOW * answer.total]
     votes: dict[Words, float] = {}
     for each in (*near, *at_once):
         if (words := _shared(each)) is not None:
             votes[words] = votes.get(words, 0.0) + each.confidence
-    every = _places(LINK, seen, fleet) + _other_parts(seen)
+    every = _places(LINK, answer, fleet) + _other_parts(answer)
     silent = sum(each.verdict is None for each in near) if near else 1
-    if silent and seen.link_bits_per_second is not None and votes.keys() <= {LINK}:
+    if silent and answer.link_bits_per_second is not None and votes.keys() <= {LINK}:
         votes[LINK] = votes.get(LINK, 0.0) + LOOKS_LIKE_CONFIDENCE * silent
     if not votes:
         return every, 0.0
-    (first, most), *rest = sorted(votes.items(), key=lambda each: -each[1])
-    others = [words for words, count in rest if 2 * count >= most]
-    suspects = tuple(place for words in (first, *others) for place in _places(words, seen, fleet))
+    (first, votes_of_first), *rest = sorted(votes.items(), key=lambda each: -each[1])
+    others = [words for words, count in rest if 2 * count >= votes_of_first]
+    suspects = tuple(place for words in (first, *others) for place in _places(words, answer, fleet))
     voters = max(1, len(near) + sum(_shared(each) is not None for each in at_once))
-    sure = min(MOST_CONFIDENCE, most / voters) * most / sum(votes.values())
+    sure = min(MOST_CONFIDENCE, votes_of_first / voters) * votes_of_first / sum(votes.values())
     if sure < NAMED and len(suspects) == 1:
         suspects = tuple(dict.fromkeys((*suspects, *every)))
     return suspects, sure / len(suspects)
 
 
-def _shared(seen: Seen) -> Words | None:
-    """What a verdict names that clients share; any of the path is their link to the server."""
-    words = seen.verdict
-    if words is None or seen.confidence < NAMED or words.side == "client":
+def _shared(rate: Seen) -> Words | None:
+    """Returns the shared part of a verdict; any part of the path is the link to the server."""
+    words = rate.verdict
+    if words is None or rate.confidence < NAMED or words.side == "client":
         return None
     if words.component == "network":
         return LINK if words.cause in LINK_CAUSES else None
     return words if words.component in ("disk", "cpu") else None
 
 
-def _places(words: Words, seen: Together, fleet: Fleet) -> tuple[Suspect, ...]:
-    """Where a part is: the server's own, or, of a link, that and each uplink that all pass."""
-    found = [Suspect(Node("server", seen.server), words)]
+def _places(words: Words, answer: Together, fleet: Fleet) -> tuple[Suspect, ...]:
+    """Returns the places of a part: the server's, and for a link each uplink that all pass."""
+    suspects = [Suspect(Node("server", answer.server), words)]
     if words == LINK:
-        passed = [set(fleet.nodes(each.pair)) for each in seen.taken]
+        passed = [set(fleet.nodes(each.pair)) for each in answer.taken]
         shared = set.intersection(*passed)
-        found += [Suspect(each, LINK) for each in sorted(shared) if each.kind == "uplink"]
-    return tuple(found)
+        suspects += [Suspect(each, LINK) for each in sorted(shared) if each.kind == "uplink"]
+    return tuple(suspects)
 
 
-def _other_parts(seen: Together) -> tuple[Suspect, ...]:
-    verb = "read" if seen.copy.startswith("pull") else "write"
+def _other_parts(answer: Together) -> tuple[Suspect, ...]:
+    verb = "read" if answer.copy.startswith("pull") else "write"
     parts = (Words("disk", "server", verb), Words("cpu", "server", "all-cores"))
-    return tuple(Suspect(Node("server", seen.server), each) for each in parts)
+    return tuple(Suspect(Node("server", answer.server), each) for each in parts)
 
 
-def by_themselves(seen: Mapping[str, Sequence[Seen]], copy: str) -> list[Seen]:
-    """What each client got alone of a copy; of one whose time was too short, uncached."""
-    rated = [each for each in seen.get(copy, ()) if not each.at_most]
-    known = {each.pair for each in rated}
-    other = seen.get(copy.replace(".cached", ".uncached"), ())
-    return [*rated, *(each for each in other if each.pair not in known and not each.at_most)]
+def by_themselves(by_copy: Mapping[str, Sequence[Seen]], copy: str) -> list[Seen]:
+    """Returns each client's rate by itself; uncached if the cached copy lacked time."""
+    rated = [each for each in by_copy.get(copy, ()) if not each.at_most]
+    rated_pairs = {each.pair for each in rated}
+    other = by_copy.get(copy.replace(".cached", ".uncached"), ())
+    return [*rated, *(each for each in other if each.pair not in rated_pairs and not each.at_most)]
 
 
 def of_reports(
     fleet: Fleet,
     copy: str,
-    alone: Sequence[Seen],
+    single: Sequence[Seen],
     reports: Mapping[Pair, tuple[Report, float]],
     at_once: Sequence[Seen],
 ) -> Together:
-    """The same of the reports of the copies at once, each with the moment when it came."""
-    found = {pair: track(known, copy, when) for pair, (known, when) in reports.items()}
-    tracks = {pair: each for pair, each in found.items() if each is not None}
-    return judge(fleet, copy, alone, tracks, at_once)
+    """Judges reports of the copies at once, each with the moment of its arrival."""
+    by_pair_name = {pair: track(loaded, copy, when) for pair, (loaded, when) in reports.items()}
+    tracks = {pair: each for pair, each in by_pair_name.items() if each is not None}
+    return judge(fleet, copy, single, tracks, at_once)

@@ -173,7 +173,7 @@ def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
     ):
         pytest.fail("both have it")
     with run.prepared(tmp_path / "kept", resume=False) as (found, _):
-        assert found.made == Counter()
+        assert found.tests == Counter()
 
 
 @pytest.mark.parametrize(
@@ -223,11 +223,11 @@ def test_a_report_that_cannot_be_kept_leaves_its_pair_missing(measured, report_o
 
 
 def test_no_earlier_report_counts_as_a_new_one_or_is_written_over(measured, report_of, tmp_path):
-    assert measured(answered({"schema": "strange"})).made == Counter()
+    assert measured(answered({"schema": "strange"})).tests == Counter()
     keep = tmp_path / "kept"
     strange = (keep / "pc1@nas1.json").read_text()
     assert measured(resume=True).missing[PAIR].startswith("no report; see ")
-    assert measured(answered(report_of(*PAIR)), resume=True).made == {PAIR: 1}
+    assert measured(answered(report_of(*PAIR)), resume=True).tests == {PAIR: 1}
     assert (keep / "pc1@nas1.json").read_text() == strange
     assert (keep / "pc1@nas1.run2.json").exists()
     assert run._new_name(keep, PAIR) == "pc1@nas1.run3.json"

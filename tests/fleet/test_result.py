@@ -39,7 +39,7 @@ def test_slow_pairs_that_nothing_explains_are_undecided(slow, told):
 def test_pairs_that_are_healthy_at_a_lower_rate_are_slow_nowhere():
     found = result(dict.fromkeys(PAIRS[:3], 40e6), healthy=True)
     judgement = shown.judgement(found)
-    assert found.found[0].slow == () and found.is_decided and judgement.state == "ok"
+    assert found.findings[0].slow == () and found.is_decided and judgement.state == "ok"
     assert judgement.sentence.startswith("No fault found: no pair with a faster link is slower")
     assert {each.state for each in judgement.judged} == {"ok"}
     assert [each.critical for each in judgement.judged] == [""] * 3 + ["88000000:"] * 15
@@ -88,7 +88,7 @@ def test_a_few_that_name_another_side_lower_the_confidence_in_what_most_name(wor
 def test_a_rate_that_is_none_costs_its_own_pair_alone(rate):
     found = result({PAIRS[4]: rate})
     assert found.missing == {PAIRS[4]: "no valid rate"} and not found.is_decided
-    assert found.found[0].slow == () and found.found[0].measured == 17
+    assert found.findings[0].slow == () and found.findings[0].measured == 17
     assert "No fault found" in rows.to_json(found) and "pc1,nas2" in rows.table_csv(found)
     assert shown.page(found) and shown.ticket(found) and list(shown.blocks(found))
 
@@ -121,10 +121,10 @@ def test_an_upper_limit_shows_no_fast_pair_and_none_of_a_pair_that_has_a_rate():
     other = [Seen(slow, USUAL)]
     found = of_pairs({COPY: seen + limits, "push.cached": other}, missing={fast: "out of time"})
     assert found.missing == {fast: "out of time"} and fast not in found.rates[COPY]
-    assert found.found[0].slow == () and not found.limited
+    assert found.findings[0].slow == () and not found.limited
     assert shown.headline(found).endswith("(1 pair not measured)")
     alone = of_pairs({COPY: [Seen(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
-    assert alone.missing == {slow: "out of time"} and not alone.found
+    assert alone.missing == {slow: "out of time"} and not alone.findings
 
 
 def test_a_file_that_cannot_be_read_leaves_a_fleet_without_fault_undecided():

@@ -246,15 +246,15 @@ def test_reports_of_copies_at_once_are_no_runs_of_their_pairs(tmp_path, report_o
     (tmp_path / "pc1@nas1.json").write_text(usual)
     for name in (f"pc1@nas1{AT_ONCE}.json", f"pc1@nas1{AT_ONCE}.run2.json"):
         (tmp_path / name).write_text(usual)
-    assert collect(tmp_path).made == {Pair("pc1", "nas1"): 1}
+    assert collect(tmp_path).tests == {Pair("pc1", "nas1"): 1}
 
 
 def test_redacted_names_hold_for_the_copies_at_once_too():
     pair, hidden = Pair("pc1", "nas1"), Pair("client-1", "server-1")
-    found = Collected(at_once=Collected(kept={pair: (Path("kept"), 3.0)}))
-    found.at_once.seen["pull.cached"] = [Seen(pair, 1.0)]
+    found = Collected(at_once=Collected(report_files={pair: (Path("kept"), 3.0)}))
+    found.at_once.rates["pull.cached"] = [Seen(pair, 1.0)]
     found.rename({pair: hidden}, str)
-    assert found.at_once.kept == {hidden: (Path("kept"), 3.0)}
+    assert found.at_once.report_files == {hidden: (Path("kept"), 3.0)}
     assert found.at_once.reported() == {hidden}
 
 
