@@ -1,4 +1,4 @@
-"""A run: its plan, the hosts and results so far, each kind of step, watching, the demo.
+"""A run: its plan, hosts, log and steps; watching of running copies; the demo.
 
 It imports agents, analysis, report, target, text and the probes. Begin with session.py.
 """

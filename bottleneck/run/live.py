@@ -1,6 +1,6 @@
-"""The copies that run on this host, anew each second: their rates, and where their time went.
+"""Watches the copies that run on this host: each second their rates and shares of time.
 
-A process of its own watches them and works out their lines, so that few bytes pass between the two.
+A process of its own watches them and computes their lines, so that little data is exchanged.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class Line:
-    """One copy in the last seconds."""
+    """State of one copy."""
 
     name: str
-    """Safe: `push to 10.0.0.2, smbclient 4711`."""
+    """Safe text: `push to 10.0.0.2, smbclient 4711`."""
     bytes_per_second: float
-    """In the last second."""
+    """Rate in the last second."""
     time: tuple[TimeShare, ...]
-    """Where its time went, the largest share first; empty: too little was seen."""
+    """Shares of its time, the largest first; empty: too few observations."""
 
 
 @dataclass
 class Feed:
-    """What the watch reports."""
+    """Reports of the watching process."""
 
     child: Child
     rest: bytes = b""
     used: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=COST_SECONDS))
-    """The moments of the last seconds, and the CPU seconds of both processes by then."""
+    """Moments of the last seconds, with the CPU seconds of both processes until then."""
     unwatched: int = 0
-    """Connections that move and are not watched, or not yet."""
+    """Active connections that are not watched, or not yet."""
     ended: bool = False
-    """Whether the process that was named has ended."""
+    """Whether the requested process has ended."""
 
     def take(self) -> list[Line] | None:
-        """The copies of the newest second; None: no whole one has come. Waits for some bytes.
+        """Returns the copies of the latest second; None: it is incomplete. Waits for data.
 
         Raises:
-            Refused, Unavailable: what the watch ended by.
+            Refused, Unavailable: the error that ended the watch.
         """
         chunk = os.read(self.child.events_fd, MOST_BYTES)
         *lines, self.rest = (self.rest + chunk).split(b"\n")
@@ -86,9 +86,9 @@ class Feed:
 
     @property
     def cost_ratio(self) -> float:
-        """Of a core: what both processes took in the last seconds."""
-        (began, before), (now, after) = self.used[0], self.used[-1]
-        return (after - before) / max(1.0, now - began)
+        """Share of a core that both processes took in the last seconds."""
+        (began, first), (now, last) = self.used[0], self.used[-1]
+        return (last - first) / max(1.0, now - began)
 
 
 def _ended(event: dict[str, Any]) -> Exception:
@@ -99,12 +99,12 @@ def _ended(event: dict[str, Any]) -> Exception:
 
 @contextmanager
 def feed(pid: int, address: str) -> Iterator[Feed]:
-    """Watches until left; pid, address: which copies (running_copies.Wanted).
+    """Watches during the block; pid, address: choose the copies (running_copies.Wanted).
 
-    Raises Unavailable: this system does not tell of other processes.
+    Raises Unavailable: this system does not show other processes.
     """
     require_procfs()
-    # What is there by now stays: to go through it again and again would cost more than the looks.
+    # Existing objects stay: collecting them again and again would cost more than the watch.
     gc.freeze()
     child = spawn(lambda tell, control_fd: _watch(tell, control_fd, pid, address))
     try:
@@ -123,8 +123,8 @@ def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
     def emit(copies: tuple[LiveCopy, ...], unwatched: int, cpu_seconds: float) -> None:
         for each in copies:
             if each.observed is not None:
-                found = shares(each.running, each.observed)
-                times[each.identity] = [[e.component, e.side, e.ratio] for e in found]
+                time_shares = shares(each.running, each.observed)
+                times[each.identity] = [[e.component, e.side, e.ratio] for e in time_shares]
         for identity in times.keys() - {each.identity for each in copies}:
             del times[identity]
         lines = [
@@ -137,14 +137,14 @@ def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
     tell({"ended": True})
 
 
-def shares(running: Running, seen: Observed) -> tuple[TimeShare, ...]:
-    """Where the time of a copy went that one host watched; empty: too little was seen."""
+def shares(running: Running, observed: Observed) -> tuple[TimeShare, ...]:
+    """Returns the shares of a copy's time by one host's observations; empty: too few."""
     here = watched_copy.side_of(running)
-    moved = watched_copy.moved_in(seen, here, running.link)
-    if moved is None:
+    transfer = watched_copy.moved_in(observed, here, running.link)
+    if transfer is None:
         return ()
-    sender: Side = "client" if moved.pushes else "server"
-    trace = read(watched_copy.details_of({here: seen}, sender, moved, running.link), here)
+    sender: Side = "client" if transfer.pushes else "server"
+    trace = read(watched_copy.details_of({here: observed}, sender, transfer, running.link), here)
     if trace is None:
         return ()
     copy = TimedCopy(
@@ -152,7 +152,7 @@ def shares(running: Running, seen: Observed) -> tuple[TimeShare, ...]:
         pull=sender != here,
         asking=here,
         serving=sockets.OTHER[here],
-        moved_bytes=moved.run[-1].moved_bytes,
+        moved_bytes=transfer.run[-1].moved_bytes,
         flush_seconds=0.0,
         usages={},
         link_rates={},
@@ -160,12 +160,12 @@ def shares(running: Running, seen: Observed) -> tuple[TimeShare, ...]:
         requests=0.0,
         watched=True,
     )
-    found = attribution_of(copy)
-    return () if found is None else found.shares
+    attribution = attribution_of(copy)
+    return () if attribution is None else attribution.shares
 
 
 def _name(running: Running) -> str:
-    """Which way the bytes go between this host and the other one, and what moves them."""
+    """Returns direction, peer and program of a copy: `push to 10.0.0.2, smbclient 4711`."""
     link = running.link
     assert link is not None
     sends = bool(sends_more(running))

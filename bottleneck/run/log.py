@@ -1,4 +1,4 @@
-"""The log of a run, append-only: tasks and what they came to; runs are gathered when it is read."""
+"""Append-only log of a run: tasks and their results; repeats are merged when it is read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from probes.host import interface
 from probes.host.counters import Counters, usage
 
 BROKEN_OFF = "interrupted"
-"""How a step ends that takes the run with it, as Ctrl-C does."""
+"""Outcome of a step that ended the whole run, as Ctrl-C does."""
 NEEDS_AGENT = "needs an agent on the server (use --agent ssh://HOST)"
 WHOLE_COPY = "the copy as a user makes it"
 T = TypeVar("T")
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a person watching wants to see."""
+    """Progress of a run, for a person who watches."""
 
     step: str
     elapsed_seconds: float
@@ -46,48 +46,48 @@ class Event:
     """Empty while it runs; then "measured", "skipped: ...", "failed: ..." or BROKEN_OFF."""
     bytes_per_second: float | None = None
     client: Usage | None = None
-    """What the client was busy with in the step's last run, once that is over; None: not known."""
+    """Load of the client in the step's last run, once that is over; None: unknown."""
     server: Usage | None = None
     part: str = ""
-    """Which of several transfers that are made at once the sample is of."""
+    """Transfer of the sample, if several run at once."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run of a step, for the step's initiator to start."""
+    """One run of a step, which its initiator starts."""
 
     step: Step
     setting: Any
     peer: Endpoint
-    """The other end; of what a host opens for it, who may call there."""
+    """Other end; if a host opens it, the address that may connect to it."""
     seconds: float
-    """Limit of the answer, and of how long the other end is open."""
+    """Time limit of the answer, and of the open other end."""
     opened_by: str = ""
-    """The host that opens the other end until the run is over: client or server."""
+    """Host that opens the other end for the run: client or server."""
     both: bool = True
     """Whether the other host's counters are read too."""
     engine: str = ""
-    """What runs it, where that is not the stage itself (agent_requests.ENGINES)."""
+    """Engine that runs it in place of the stage (requests.ENGINES)."""
     finish: Callable[[], float] | None = None
-    """See Host.initiate."""
+    """Callback of Host.initiate."""
     is_shown: bool = True
-    """Whether a person sees it go, and its connections are watched."""
+    """Whether its progress is shown, and its connections are watched."""
 
 
 Tasks = Generator[Task | tuple[Task, ...], Any, T]
-"""Asks for tasks one after the other, and is sent what each came to, or thrown its error; of tasks
-that are made at once one result or error each."""
+"""Generator of tasks: receives each result by send(), or its error by throw(); for tasks at once
+one result or error each."""
 
 
 def step_of(stage: str, setting: Any, initiator: str) -> Step:
-    """The step of a stage's setting, without what changes from run to run."""
+    """Returns the step of a stage's setting, without keys that vary from run to run."""
     varying = ("seed", *module_of(stage).STAGE.varying)
     plain = {key: value for key, value in asdict(setting).items() if key not in varying}
     return Step(stage, plain, initiator)
 
 
 def raise_if_final(error: Exception) -> None:
-    """Raises AgentLost or Refused for what takes the run with it; nothing for anything else."""
+    """Raises AgentLost or Refused if the error ends the whole run."""
     if isinstance(error, PartlyRan) and error.lost:
         raise AgentLost(str(error)) from None
     if isinstance(error, Refused) and error.ends_run:
@@ -96,7 +96,7 @@ def raise_if_final(error: Exception) -> None:
 
 @dataclass(frozen=True)
 class Repeat:
-    """One run of a step, with what its hosts were busy with."""
+    """One measured run of a step, with the load of its hosts."""
 
     run: Run
     initiator: Usage
@@ -106,7 +106,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Entry:
-    """One attempt at a step: what it came to, and why it was made."""
+    """One attempt at a step: its result and its reason."""
 
     step: Step
     came_to: Repeat | Skipped | Failed
@@ -115,33 +115,33 @@ class Entry:
 
 @dataclass
 class Log:
-    """Attempts in the order in which they ended, and notes."""
+    """Attempts in the order of their end, and notes."""
 
     all_entries: list[Entry] = field(default_factory=list)
     uncounted: int = 0
-    """Number of first entries that a warm-up made, once it is over."""
+    """Number of first entries that belong to a finished warm-up."""
     warming: bool = False
-    """Whether what is measured now is not counted."""
+    """Whether current measurements belong to a warm-up."""
     notes: list[str] = field(default_factory=list)
     first_rates: dict[str, float] = field(default_factory=dict)
-    """By verb, what a copy may reach by a first small one that is not counted; bytes per second."""
-    tell: Callable[..., None] = lambda label, **more: None
-    """Tells whoever watches what is begun, and the rest of an Event."""
+    """Expected rate of a copy by verb, from a first small one that is not counted; bytes/s."""
+    tell: Callable[..., None] = lambda label, **fields: None
+    """Emits a progress event: label and further fields of Event."""
     save: Callable[[], None] = lambda: None
-    """Called when a step has ended."""
+    """Callback at the end of a step."""
 
     @contextmanager
     def attempt(
         self, step: Step, label: str, why: str, optional: bool = False
     ) -> Iterator[Callable[..., None]]:
-        """Runs the body for a step; whatever goes wrong becomes the step's outcome.
+        """Runs the body for a step; its errors become the step's outcome.
 
-        optional: what cannot be tried here is a note, and the run is complete without it. Yields
-        what takes a run of the step into the log: see _take.
+        optional: a step that cannot be tried here gives a note, and the run is complete without
+        it. Yields the function that adds a run of the step: see _take.
 
         Raises:
-            AgentLost: an agent went with it; nothing more can be measured.
-            Refused: the login is refused by now, and is not tried again; or a file was replaced.
+            AgentLost: an agent was lost; nothing more can be measured.
+            Refused: the login is refused now, and is not tried again; or a file was replaced.
         """
         if self.warming:
             label = f"{label} (warm-up)"
@@ -160,20 +160,20 @@ class Log:
             outcome = f"failed: {error}"
             self.add(step, Failed(str(error), error.samples), why)
             raise_if_final(error)
-            # Where the first copy gets no connection, no other does.
+            # If the first copy gets no connection, no other one will.
             crowded = isinstance(error, Refused) and error.kind == "crowded"
             if crowded and not self.measured_any():
                 raise
         finally:
-            made = self.latest(step)
-            own, other = (made.initiator, made.responder) if made else (None, None)
-            client, server = (own, other) if step.initiator == "client" else (other, own)
+            repeat = self.latest(step)
+            usages = (repeat.initiator, repeat.responder) if repeat else (None, None)
+            client, server = usages if step.initiator == "client" else usages[::-1]
             rate = self.rate(step)
             self.tell(label, outcome=outcome, bytes_per_second=rate, client=client, server=server)
             self.save()
 
     def _take(self, step: Step, why: str, ran: Ran, details: dict[str, Any] | None = None) -> None:
-        """A run of a step into the log, with what is known of it beside its own details."""
+        """Adds a run of a step to the log, with further details."""
         try:
             used = [
                 usage(*(protocol.from_plain(Counters, each) for each in pair)) if pair else None
@@ -183,65 +183,65 @@ class Log:
             raise StageError(f"invalid counters from an agent: {error}") from None
         if used[0] is None:
             raise StageError(f"{step.initiator}: the agent sent no counters")
-        known = {**ran.details, **(details or {})}
+        merged = {**ran.details, **(details or {})}
         counted = _interface_counts(step, ran)
         if counted:
-            known["interface_counts"] = counted
-        self.add(step, Repeat(ran.samples, used[0], used[1], known), why)
+            merged["interface_counts"] = counted
+        self.add(step, Repeat(ran.samples, used[0], used[1], merged), why)
 
     def add(self, step: Step, came_to: Repeat | Skipped | Failed, why: str = "") -> None:
-        """One more attempt at a step; what was measured before it stands."""
+        """Adds an attempt at a step; earlier ones stay."""
         self.all_entries.append(Entry(step, came_to, why))
 
     def note(self, text: str) -> None:
-        """One line for the report about what was not measured, and why; once."""
+        """Adds a line to the report's notes, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def forget(self) -> None:
-        """Counts nothing of what was measured so far; what is noted stands."""
+        """Excludes all attempts so far from the result; notes stay."""
         self.uncounted = len(self.all_entries)
 
     @property
     def counted(self) -> list[Entry]:
-        """All that counts."""
+        """Attempts that count."""
         return self.all_entries[self.uncounted :]
 
     @property
     def steps(self) -> list[Step]:
-        """Steps in the order in which they first came to something."""
-        found: list[Step] = []
+        """Steps in the order of their first attempt."""
+        ordered: list[Step] = []
         for each in self.counted:
-            if each.step not in found:
-                found.append(each.step)
-        return found
+            if each.step not in ordered:
+                ordered.append(each.step)
+        return ordered
 
     def _of(self, step: Step) -> list[Entry]:
         return [each for each in self.counted if each.step == step]
 
     def repeats(self, step: Step) -> list[Repeat]:
-        """The runs of a step that were measured, in their order."""
+        """Returns the measured runs of a step, in order."""
         return [e.came_to for e in self._of(step) if isinstance(e.came_to, Repeat)]
 
     def failures(self, step: Step) -> list[str]:
-        """The errors of a step's runs, each of them."""
+        """Returns the errors of a step's failed runs."""
         return [e.came_to.error for e in self._of(step) if isinstance(e.came_to, Failed)]
 
     def failed(self, step: Step) -> str:
-        """Why a step's first run that failed did; empty: none failed."""
+        """Returns the error of a step's first failed run; empty: none failed."""
         return next(iter(self.failures(step)), "")
 
     def latest(self, step: Step) -> Repeat | None:
-        """The last run of a step; None: none was measured."""
+        """Returns the last measured run of a step; None: there is none."""
         return next(reversed(self.repeats(step)), None)
 
     def rate(self, step: Step) -> float | None:
-        """Median rate of a step's runs, bytes per second."""
-        made = self.repeats(step)
-        return statistics.median(run_rate(each.run) for each in made) if made else None
+        """Returns the median rate of a step's runs, bytes per second; None: there is none."""
+        repeats = self.repeats(step)
+        return statistics.median(run_rate(each.run) for each in repeats) if repeats else None
 
     def entries(self) -> tuple[tuple[Step, Outcome], ...]:
-        """Each step with its outcome, and with the reasons of its runs."""
+        """Returns each step with its outcome and the reasons of its runs."""
         return tuple(
             (replace(step, why="; then ".join(self._whys(step))), self._outcome(step))
             for step in self.steps
@@ -259,35 +259,35 @@ class Log:
         return dict.fromkeys(each.why for each in self._of(step) if each.why)
 
     def _outcome(self, step: Step) -> Outcome:
-        made, failures = self.repeats(step), self.failures(step)
-        if not made:
+        repeats, failures = self.repeats(step), self.failures(step)
+        if not repeats:
             ends = (e.came_to for e in self._of(step) if not isinstance(e.came_to, Repeat))
             return next(ends)
-        ordered = sorted(made, key=lambda each: run_rate(each.run))
+        ordered = sorted(repeats, key=lambda each: run_rate(each.run))
         middle = ordered[(len(ordered) - 1) // 2]
         details = dict(middle.details)
         if "hash_ok" in details:
-            # None: nobody could look, which is neither right nor wrong.
-            looks = [each.details.get("hash_ok") for each in made]
+            # None: it could not be checked.
+            looks = [each.details.get("hash_ok") for each in repeats]
             details["hash_ok"] = None if None in looks and False not in looks else all(looks)
         if details.get("cache"):
-            proofs = [each.details.get("cache") or {} for each in made]
+            proofs = [each.details.get("cache") or {} for each in repeats]
             proven = all(each.get("proven") is True for each in proofs)
             details["cache"] = {**details["cache"], "proven": proven}
         if failures:
             details["failed_runs"] = failures
         return Measured(
-            tuple(each.run for each in made), middle.initiator, middle.responder, details
+            tuple(each.run for each in repeats), middle.initiator, middle.responder, details
         )
 
 
 def _interface_counts(step: Step, ran: Ran) -> dict[str, Any]:
-    """What went wrong at each host's interface during a run: packets lost, frames paused."""
+    """Returns growth of each interface's error counters in a run: packets lost, frames paused."""
     sides = ("client", "server") if step.initiator == "client" else ("server", "client")
-    found = {}
+    counts = {}
     for side, pair in zip(sides, (ran.initiator, ran.responder), strict=True):
-        before, after = (each.get("interface_counts", {}) for each in pair or ({}, {}))
-        grown = interface.growth(before, after)
+        start, end = (each.get("interface_counts", {}) for each in pair or ({}, {}))
+        grown = interface.growth(start, end)
         if grown:
-            found[side] = grown
-    return found
+            counts[side] = grown
+    return counts

@@ -1,7 +1,7 @@
-"""Options and what is known so far to ordered Steps; pure.
+"""Plans a run: stages, times, disk steps and copy sizes, from options and results so far; pure.
 
-A small copy comes first: it sizes the others, so that a slow path gets a small file and the whole
-run ends within its budget.
+A small copy comes first: it sizes the others, so that a slow path gets a small file and the run
+ends within its budget.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from probes.stages import tcp
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")
 COPY_ORDER = ("push.uncached", "push.cached", "pull.cached", "pull.uncached")
-"""In the order in which they are made: what pulls read was just written, and so is cached; where
-only its rate shows that a source was not, the cached one's is known by then."""
+"""Order of the copies: pulls read a file that was just written, and so is cached. If only the rate
+shows that a source was uncached, the cached copy's rate is known by then."""
 
 MIB = 1 << 20
 SMALLEST_COPY_BYTES = 3 * MIB
-"""Some seconds at 10 Mbit/s."""
+"""Size of the smallest usual copy: some seconds at 10 Mbit/s."""
 LEAST_COPY_BYTES = 256 << 10
 SLOW_COPY_SECONDS = 3.0
-"""Where even the smallest copy would take longer, it is as small as that takes, and no smaller."""
+"""Time of a copy on a path on which SMALLEST_COPY_BYTES would take longer."""
 UNKNOWN_COPY_BYTES = 16 * MIB
-"""Where nothing is known of the path."""
+"""Size of a copy on an unknown path."""
 LARGEST_COPY_BYTES = 1 << 30
 LEAST_ROUNDS, MAX_ROUNDS, THOROUGH_ROUNDS = 2, 3, 5
 USUAL_ZONES, MOST_ZONES = 9, 256
 
 
 def newest_first(dialects: tuple[str, ...]) -> tuple[str, ...]:
-    """The dialects in the order in which a session is tried."""
+    """Sorts dialects in the order in which a session is tried."""
     return tuple(sorted(dialects, key=DIALECTS.index, reverse=True))
 
 
 def stages(
     of_folder: bool = False, budget_seconds: float = USUAL_BUDGET_SECONDS
 ) -> tuple[str, ...]:
-    """The stages of a run that nobody chose any for; of_folder: TARGET is one, and no share.
+    """Returns the default stages of a run; of_folder: TARGET is a folder, not a share.
 
-    What explains copies over SMB is left out for a folder: they are not the ones that count there.
+    For a folder, stages that explain copies over SMB are left out: its own copies count.
     """
     return tuple(
         each.name
@@ -59,58 +59,58 @@ def stages(
 
 
 def side(word: str) -> Side:
-    """One of the two hosts."""
+    """Converts a word into a side."""
     return "server" if word == "server" else "client"
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for."""
+    """Options of the user."""
 
     target: Target
     folder: str
     agent: str = "none"
     server_folder: str | None = None
     client_share: str | None = None
-    """The client's own share, as TARGET is written; None: a private one is opened where needed."""
+    """Share of the client, written as TARGET; None: a private one is opened if needed."""
     dialects: tuple[str, ...] = ()
     size_bytes: int | None = None
     security: str = ""
-    """Of our own copies, as probes.smb.login takes it."""
+    """Security of our own copies, as probes.smb.login takes it."""
     budget_seconds: float = USUAL_BUDGET_SECONDS
     stages: tuple[str, ...] = field(default_factory=stages)
     tcp_peer: TcpPeer | None = None
-    """Who answers the TCP stage where no agent can run."""
+    """iperf3 server for the TCP stage if no agent can run."""
     file: NamedFile | None = None
-    """A file of the user's to look at, and to pull where it lies on the share."""
+    """File of the user to read, and to pull if it lies on the share."""
     tree: NamedFile | None = None
-    """A folder of the user's that is pushed, or pulled where it lies on the share."""
+    """Folder of the user to push, or to pull if it lies on the share."""
     native_command: tuple[str, ...] = ()
-    """The words of what makes the native copies in place of cp."""
+    """Words of the command that makes the native copies in place of cp."""
     device: NamedDevice | None = None
-    """The block device whose zones are read; None: the one under each folder."""
+    """Block device whose zones are read; None: the one under each folder."""
     zones: int = USUAL_ZONES
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the stage's Setting that the user chose, where one stage alone is made."""
+    """Fields of the stage's Setting that the user chose, if only one stage is run."""
     copy_settings: Mapping[str, Any] = field(default_factory=dict)
-    """The same of the copies over SMB alone, whatever else is made."""
+    """Fields of the Setting of copies over SMB, whatever other stages are run."""
     copy: str = ""
-    """The only one of COPY_ORDER that is made, once; empty: all of them."""
+    """The only copy of COPY_ORDER to make, once; empty: all of them."""
     runs: int = 0
-    """How often all of it is made, after a run that is not counted; 0: as the time allows."""
+    """Number of runs of everything after a warm-up; 0: as time allows."""
     target_rate_bytes_per_second: float | None = None
-    """The rate that the user wants of each copy."""
+    """Rate that the user wants each copy to reach."""
     outlived: bool = True
-    """Whether the server lives on when this run is killed with all that it started."""
+    """Whether the server outlives this run if it is killed with all its processes."""
 
     @property
     def usual_seconds(self) -> float:
-        """The budget that a run's parts are made for: of several runs the usual one of each."""
+        """Budget of one run: the usual one if there are several runs."""
         return USUAL_BUDGET_SECONDS if self.runs else self.budget_seconds
 
     @property
     def copies(self) -> tuple[str, ...]:
-        """Copies of the run's own files, in order; none if only --file is copied."""
+        """Copies of the run's own files, in order; empty if only --file is copied."""
         if self.copy == FILE_COPY:
             return ()
         return (self.copy,) if self.copy else COPY_ORDER
@@ -118,32 +118,32 @@ class Options:
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds that each part of a run may take, from its budget."""
+    """Seconds of each part of a run, by its budget."""
 
     tcp: float
     tcp_many: float
     disk: float
     disk_cached: float
     zones: float
-    """Of all zones of one disk."""
+    """Time for all zones of one disk."""
     synced: float
     file: float
-    """Of the user's file, read by the host that has it."""
+    """Time to read the user's file on its host."""
     sustained: float
     fill: float
     copy: float
 
 
 ROUND_TRIPS_TO_FILL, MOST_TO_FILL_SECONDS = 15, 3.0
-"""That a transfer needs on a far path until it runs as it does."""
+"""Round trips, and most seconds, until a transfer on a far path reaches its rate."""
 ROUND_TRIPS_OF_COPY, MOST_COPY_SECONDS = 50, 4.5
-"""Of which a slow start, ten at most, is a small part; and what a usual budget can afford."""
+"""Round trips of a copy, of which slow start takes ten at most; seconds within a usual budget."""
 MOST_COPY_SCALE = 1.6
-"""A long run makes more copies, not ever longer ones."""
+"""Factor of a copy's time at most: a long run makes more copies, not longer ones."""
 
 
 def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
-    """The budget shared out: a sixth to the network, a fifth to the disks, the rest to copies."""
+    """Divides the budget: a sixth to the network, a fifth to the disks, the rest to copies."""
     scale = min(5.0, max(0.25, budget_seconds / USUAL_BUDGET_SECONDS))
     copy_scale = min(MOST_COPY_SCALE, scale)
     filling = min(MOST_TO_FILL_SECONDS * scale, ROUND_TRIPS_TO_FILL * round_trip_seconds)
@@ -176,34 +176,34 @@ class DiskStep:
 
     @property
     def writes_zones(self) -> bool:
-        """Whether files are spread over the disk and written, each zone for its own time."""
+        """Whether files are written across the disk, each zone for its own time."""
         return (self.pattern, self.verb) == ("zones", "write")
 
 
-def has_time_to_write(options: Options, alone: bool) -> bool:
-    """Whether files may be written that no copy needs."""
-    return alone or options.budget_seconds >= LONG_BUDGET_SECONDS
+def has_time_to_write(options: Options, is_only: bool) -> bool:
+    """Whether there is time to write files that no copy needs."""
+    return is_only or options.budget_seconds >= LONG_BUDGET_SECONDS
 
 
 LEAST_DISK_BUDGET_SECONDS = 45.0
-"""A shorter run has no time for where on its disk a file lies."""
+"""Least budget for measurements by zone."""
 
 
 def disk_steps(
-    sides: tuple[Side, ...], options: Options, alone: bool = False
+    sides: tuple[Side, ...], options: Options, is_only: bool = False
 ) -> Iterator[DiskStep]:
-    """What is measured of each side's disk, in order; alone: nothing but the disk was asked for.
+    """Yields the disk steps of each side, in order; is_only: only the disk stage was requested.
 
-    A named device or file that is all there is to look at is read, and nothing is written.
+    If only a named device or file is measured, it is read, and nothing is written.
     """
-    looks = alone and (options.device is not None or options.file is not None)
-    long = has_time_to_write(options, alone)
+    looks = is_only and (options.device is not None or options.file is not None)
+    long = has_time_to_write(options, is_only)
     for side in sides:
-        named = {each.side for each in (options.device, options.file) if each is not None}
-        if looks and side not in named:
+        named_sides = {each.side for each in (options.device, options.file) if each is not None}
+        if looks and side not in named_sides:
             continue
         if long and not looks:
-            # What the page cache gives bounds no copy: it is for who wants to know it all.
+            # The page cache bounds no copy: only a long run measures it.
             yield DiskStep(side, "read", "cached")
         if not looks:
             yield DiskStep(side, "read", "uncached")
@@ -222,13 +222,13 @@ def disk_steps(
 
 
 DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern", "verb"))
-"""Settings of the disk stage with which it measures that alone."""
+"""Settings of the disk stage that restrict it to one chosen pattern."""
 
 
 def check_disk(options: Options) -> None:
-    """Raises Refused, "usage", for choices of how a disk is used that cannot be made together."""
-    chosen = DISK_CHOICES & options.settings.keys()
-    if chosen and options.file is not None:
+    """Raises Refused, "usage", for options of the disk stage that exclude each other."""
+    choices = DISK_CHOICES & options.settings.keys()
+    if choices and options.file is not None:
         raise Refused(
             "usage", "--file: not allowed with --block-size, --depth, --pattern or --access"
         )
@@ -239,7 +239,7 @@ def check_disk(options: Options) -> None:
 
 
 def chosen_disk_steps(sides: tuple[Side, ...], options: Options) -> Iterator[DiskStep]:
-    """The disk used as the user chose: read, and written where it is no device."""
+    """Yields the disk steps of the user's pattern: read, and write unless it is a device."""
     if options.device is not None:
         sides = (options.device.side,)
     for side in sides:
@@ -254,15 +254,15 @@ TCP_STEPS = tuple(tcp.Setting(verb, streams) for streams in (1, 4) for verb in (
 
 Rates = Mapping[str, float]
 """Bytes per second by name: loopback, tcp.push, tcp.pull, client.read, client.write, server.read,
-server.write, and each copy once it was made."""
+server.write, and each measured copy."""
 
 
 OF_LOOPBACK_RATIO = 0.5
-"""Of what a host moves to itself: SMB and a file cost it at least as much again."""
+"""Share of a host's loopback rate that a copy reaches at most: SMB and a file double its cost."""
 
 
 def measured(log: Log) -> Iterator[tuple[Step, float]]:
-    """The steps that have a rate, with it; bytes per second."""
+    """Yields each step that has a rate, with the rate in bytes per second."""
     for step in log.steps:
         rate = log.rate(step)
         if rate is not None:
@@ -270,34 +270,34 @@ def measured(log: Log) -> Iterator[tuple[Step, float]]:
 
 
 def known_rates(log: Log) -> dict[str, float]:
-    """Of the bare network and of the disks past their cache, by their names.
+    """Returns rates of the bare network and the uncached disks, by name.
 
-    A copy has one connection: what several streams carry together bounds it where one was not
-    measured alone.
+    A copy has one connection: the rate of several streams bounds it only if one was not measured
+    by itself.
     """
-    known: dict[str, float] = {}
+    rates_by_name: dict[str, float] = {}
     for step, rate in measured(log):
         setting = step.setting
         if step.stage == "loopback":
-            least = min(rate * OF_LOOPBACK_RATIO, known.get("loopback", rate))
-            known["loopback"] = least
+            limit = min(rate * OF_LOOPBACK_RATIO, rates_by_name.get("loopback", rate))
+            rates_by_name["loopback"] = limit
         elif step.stage == "tcp":
             name = f"tcp.{setting['verb']}"
             if setting["streams"] == 1:
-                known[name] = rate
+                rates_by_name[name] = rate
             else:
-                known.setdefault(name, rate)
+                rates_by_name.setdefault(name, rate)
         elif (
             step.stage == "disk"
             and setting["cache"] == "uncached"
             and setting["pattern"] == "sequential"
         ):
-            known[f"{setting['side']}.{setting['verb']}"] = rate
-    return known
+            rates_by_name[f"{setting['side']}.{setting['verb']}"] = rate
+    return rates_by_name
 
 
 def expected_rate(copy: str, rates: Rates) -> float | None:
-    """The least of what is known to bound a copy, bytes per second; None: nothing is known."""
+    """Returns the lowest known bound of a copy, bytes per second; None: none is known."""
     if copy in rates:
         return rates[copy]
     verb, _, cache = copy.partition(".")
@@ -305,9 +305,9 @@ def expected_rate(copy: str, rates: Rates) -> float | None:
     names = [f"tcp.{verb}", f"{verb}.memory", f"{receiver}.write"]
     if cache == "uncached":
         names.append(f"{sender}.read")
-    known = [rates[name] for name in names if name in rates]
-    # What a host moves to itself says nothing of a path that nobody knows.
-    return min([*known, rates.get("loopback", math.inf)]) if known else None
+    bounds = [rates[name] for name in names if name in rates]
+    # The loopback rate alone does not predict an unknown path.
+    return min([*bounds, rates.get("loopback", math.inf)]) if bounds else None
 
 
 def copy_bytes(
@@ -317,21 +317,21 @@ def copy_bytes(
     asked_bytes: int | None,
     slow_seconds: float = SLOW_COPY_SECONDS,
 ) -> int:
-    """File size for a copy that should take about `seconds`; whole MiB.
+    """Returns the file size of a copy of about `seconds`, whole MiB.
 
     Args:
-        rate: what is expected, bytes per second; None: nothing is known yet.
-        most_bytes: what the file systems and the source file have room for.
-        asked_bytes: --size; it is obeyed up to most_bytes.
-        slow_seconds: what the smallest copy may take.
+        rate: expected bytes per second; None: unknown.
+        most_bytes: limit by the room on the file systems and the source file.
+        asked_bytes: --size, which is obeyed up to most_bytes.
+        slow_seconds: longest time of the smallest copy.
     """
     if asked_bytes is not None:
-        wanted = asked_bytes
+        size_bytes = asked_bytes
     elif rate is None:
-        wanted = UNKNOWN_COPY_BYTES
+        size_bytes = UNKNOWN_COPY_BYTES
     else:
         slow = max(LEAST_COPY_BYTES, int(rate * max(seconds, slow_seconds)))
-        least = min(SMALLEST_COPY_BYTES, slow // LEAST_COPY_BYTES * LEAST_COPY_BYTES)
-        wanted = min(LARGEST_COPY_BYTES, max(least, int(rate * seconds)))
-    fitting = min(wanted, most_bytes)
+        smallest = min(SMALLEST_COPY_BYTES, slow // LEAST_COPY_BYTES * LEAST_COPY_BYTES)
+        size_bytes = min(LARGEST_COPY_BYTES, max(smallest, int(rate * seconds)))
+    fitting = min(size_bytes, most_bytes)
     return fitting // MIB * MIB if fitting > MIB else fitting

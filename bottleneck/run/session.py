@@ -1,4 +1,4 @@
-"""A run from the first contact to the last step; measures nothing itself, saves after each step."""
+"""Carries out a run from the first contact to the last step; saves the report after each step."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ T = TypeVar("T")
 
 @dataclass
 class Session:
-    """One run, and what is known of it at any time."""
+    """One run and its state."""
 
     options: plan.Options
     access: Access
     watch: Callable[[Event], None]
     write: Callable[[Report], None]
-    """Saves the report of what is known by now."""
+    """Saves the current report."""
     host_clock: waiting.Clock = waiting.CLOCK
     status: str = "partial"
     unclosed: list[str] = field(default_factory=list)
-    """What could not be closed in order at the end, and may be left on a host."""
+    """Sentences on files that may remain on a host."""
     clock: Clock = field(init=False)
     log: Log = field(init=False)
     files: Files = field(init=False)
@@ -53,19 +53,19 @@ class Session:
         self.world = World(self.options, self.access)
 
     def report(self) -> Report:
-        """What is known now."""
-        known = world.so_far(self.world, self.clock, self.log, self.files)
-        return replace(known, status=self.status)
+        """Returns the current report."""
+        partial_report = world.so_far(self.world, self.clock, self.log, self.files)
+        return replace(partial_report, status=self.status)
 
-    def _tell(self, label: str, **more: Any) -> None:
-        """Tells whoever watches."""
-        self.watch(Event(label, self.clock.elapsed(), self.options.budget_seconds, **more))
+    def _tell(self, label: str, **fields: Any) -> None:
+        """Emits a progress event."""
+        self.watch(Event(label, self.clock.elapsed(), self.options.budget_seconds, **fields))
 
     def measure(self) -> None:
-        """Every step that the options and the budget allow.
+        """Measures all that the options and the budget allow.
 
         Raises:
-            Refused: a host, the login or the share said no; nothing could be measured.
+            Refused: by a host, the login or the share; nothing could be measured.
             AgentLost: an agent is gone.
             KeyboardInterrupt: after the hosts were closed.
         """
@@ -80,9 +80,9 @@ class Session:
         self.log.save()
 
     def reach(self, stack: ExitStack) -> Native | None:
-        """Reaches the hosts and the share, and learns what they are; what copies through a mount.
+        """Connects to the hosts and the share, and reads their facts.
 
-        stack: closes them.
+        stack: closes them. Returns the native copies of a mounted TARGET; None: it is a share.
         """
         target = self.options.target
         if not target.path:
@@ -91,7 +91,7 @@ class Session:
         self.world = world.client_of(self.world, stack)
         preloaded: Callable[[], Any] | None = None
         if self.world.opens_share:
-            # It takes as long as the server's agent to start; a mount may turn out not to need it.
+            # Loading takes as long as starting the server's agent; a mount may not need it.
             preloaded = self.world.client.telling("preload", name="smb-copy")
         self.world = world.server_of(self.world, stack, self.log)
         if target.path:
@@ -106,20 +106,20 @@ class Session:
             native = Native(self.world, self.clock, self.log, self.files)
             if self.world.wants("native-copy") or self.world.measures_server_disk:
                 native.hold_folder(stack)
-        for known in world.learned(self.world, self.files):
-            self.world = known
+        for with_facts in world.learned(self.world, self.files):
+            self.world = with_facts
         self.world = world.configured(self.world, self.files, self.log)
         if native is not None:
             native.world = self.world
         return native
 
     def _open(self, holding: ExitStack) -> World:
-        found = world.opened(self.world, self.files, holding, self.clock, self.log)
-        world.locate(found, self.files, self.log)
-        return found
+        opened = world.opened(self.world, self.files, holding, self.clock, self.log)
+        world.locate(opened, self.files, self.log)
+        return opened
 
     def _reopen(self, holding: ExitStack) -> bool:
-        """Makes another folder on a share from which the run's is gone; whether that worked."""
+        """Creates a new folder if the run's is gone from the share; returns whether it could."""
         holding.close()
         self.files.source_bytes = 0
         try:
@@ -128,22 +128,22 @@ class Session:
             if error.ends_run:
                 raise
             return False
-        gone = "the run's folder was gone from the share, as after a restart"
-        self.log.note(f"{gone}: another was made")
+        reason = "the run's folder was gone from the share, as after a restart"
+        self.log.note(f"{reason}: another was made")
         return True
 
     def carry_out(self, tasks: Tasks[None]) -> None:
-        """Makes each task that is asked for."""
+        """Carries out each task."""
         carried_out(tasks, self.execute)
 
     def execute(self, task: Task | tuple[Task, ...]) -> Ran | tuple[Ran | Exception, ...]:
-        """What one run of a step gives, or what several do that are made at once."""
+        """Runs one task, or several at once, and returns the result."""
         if isinstance(task, Task):
             return execute(task, self.world, self.files, self.clock, self.log)
         return execute_at_once(task, self.world, self.log)
 
     def _note_unclosed(self) -> None:
-        """What could not be closed in order may be left: that is said, not hidden."""
+        """Notes files that may remain because a host could not close them."""
         remedy = "may remain there; the next run or bottleneck cleanup removes it"
         name = self.world.options.target.name
         folder = f"{name}: the folder {self.files.share.folder} {remedy}"
@@ -154,26 +154,26 @@ class Session:
 
 
 def carried_out(tasks: Tasks[T], execute: Callable[[Any], Any]) -> T:
-    """Has each task made, and sends what it gives or throws its error; what the tasks return."""
+    """Carries out each task and sends back its result or error; returns the tasks' result."""
     with closing(tasks):
         try:
             task = next(tasks)
             while True:
                 try:
-                    found = execute(task)
+                    gained = execute(task)
                 except BaseException as error:
                     task = tasks.throw(error)
                 else:
-                    task = tasks.send(found)
+                    task = tasks.send(gained)
         except StopIteration as end:
             result: T = end.value
             return result
 
 
 def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> Ran:
-    """One run of a step: opens its other end, has its initiator start it, and watches it.
+    """Carries out one run of a step: opens its other end, starts and watches it.
 
-    Raises what becomes of it: see Host.initiate.
+    Raises the errors of Host.initiate.
     """
     initiate = world.hosts[plan.side(task.step.initiator)].initiate
     start = partial(initiate, task.engine or task.step.stage, task.setting)
@@ -189,21 +189,21 @@ def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> R
         if not task.is_shown:
             return start(peer, task.seconds, other)
         with watching(world, files, log, task.step, peer, task.seconds) as watches:
-            ran = start(peer, task.seconds, other, progress, task.finish, watches.copied)
-    shown = watches.shown(ran)
-    # When, since the run began: what several hosts do at once is compared by it.
-    known = {"opened_after_seconds": opened[0]} if opened else {}
-    return replace(shown, details={**shown.details, **known})
+            ran = start(peer, task.seconds, other, progress, task.finish, watches.finish)
+    observed = watches.annotate(ran)
+    # Time since the run began, by which copies of several hosts at once are aligned.
+    timing = {"opened_after_seconds": opened[0]} if opened else {}
+    return replace(observed, details={**observed.details, **timing})
 
 
 def execute_at_once(tasks: tuple[Task, ...], world: World, log: Log) -> tuple[Ran | Exception, ...]:
-    """What runs came to that this host started at the same time, in their order."""
+    """Carries out runs that this host starts at the same time; returns results in their order."""
     ended: list[queue.SimpleQueue[Ran | Exception]] = [queue.SimpleQueue() for _ in tasks]
 
     def put(start: Callable[[], Ran], into: queue.SimpleQueue[Ran | Exception]) -> None:
         try:
             into.put(start())
-        except Exception as error:  # whatever it is, it is that run's end
+        except Exception as error:  # any error is the result of that run
             into.put(error)
 
     with ExitStack() as stack:
@@ -212,22 +212,22 @@ def execute_at_once(tasks: tuple[Task, ...], world: World, log: Log) -> tuple[Ra
         except (StageError, Unavailable) as error:
             return (error,) * len(tasks)
         for task, peer, into in zip(tasks, peers, ended, strict=True):
-            told = partial(_told, log, task)
-            given = task.step.stage, task.setting, peer, task.seconds, world.server, told
-            start = partial(world.client.initiate, *given)
-            # Nobody waits for a thread where the run is interrupted.
+            progress = partial(_tell_sample, log, task)
+            arguments = task.step.stage, task.setting, peer, task.seconds, world.server, progress
+            start = partial(world.client.initiate, *arguments)
+            # Daemon threads, so that an interrupted run does not wait for them.
             threading.Thread(target=put, args=(start, into), daemon=True).start()
         return tuple(each.get() for each in ended)
 
 
-def _told(log: Log, task: Task, sample: Sample) -> None:
+def _tell_sample(log: Log, task: Task, sample: Sample) -> None:
     log.tell(task.step.stage, sample=sample, part=task.setting.verb)
 
 
 def _opened(task: Task, world: World, stack: ExitStack) -> Endpoint:
-    """Who answers a task, until the stack closes."""
+    """Opens the other end of a task until the stack closes."""
     if not task.opened_by:
         return task.peer
     host, setting = world.hosts[plan.side(task.opened_by)], task.setting
-    held = stack.enter_context(host.hold(task.step.stage, setting, task.peer, task.seconds))
-    return held if task.opened_by == task.step.initiator else replace(held, host=world.address)
+    peer = stack.enter_context(host.hold(task.step.stage, setting, task.peer, task.seconds))
+    return peer if task.opened_by == task.step.initiator else replace(peer, host=world.address)

@@ -1,4 +1,4 @@
-"""Watches a copy that runs already, on whichever of its hosts there are agents; moves no byte."""
+"""Watches a running copy of another program, on each host with an agent; moves no data."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ from probes.watch.running_copies import LEAST_BYTES, Running
 FIND_SECONDS = 1.0
 FACTS_SECONDS = 20.0
 GRACE_SECONDS = 30.0
-"""How much longer than its time a watch may live."""
+"""Time that a watch may live beyond its own time."""
 QUIET_RATIO = 0.05
-"""Of what the interface mostly moved: a second with less is one after the copy's end."""
+"""Share of the interface's highest traffic below which a second is quiet."""
 QUIET_COUNT = 2
 TROUBLE = (AgentLost, StageError, Unavailable, Refused, ValueError)
-"""What the agent at the other end may come to; this host's own view is as good without."""
+"""Errors of the other end's agent; this host's own observation is not affected."""
 Wait = Callable[[float], bool]
-"""Waits so many seconds; False: somebody wants the end now."""
+"""Waits so many seconds; False: the user ends the watch."""
 
 
 class NothingRuns(Exception):
-    """There is no copy to be watched; the text says what was looked for."""
+    """No running copy was found; the message says what was searched."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to watch."""
+    """Choice of the copy to watch."""
 
     pid: int = 0
     host: str = ""
-    """At the other end; empty, with no pid: the busiest SMB connection."""
+    """Other end of the copy; empty, without pid: the busiest SMB connection."""
     agent: str = "none"
     seconds: float = 10.0
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """Copy in words."""
         if self.pid:
             return f"process {self.pid}"
         return f"connection with {self.host}" if self.host else "SMB connection"
@@ -64,7 +64,7 @@ class Options:
 
 @dataclass
 class Watch:
-    """One watch, from reaching the hosts to its report."""
+    """One watch, from the search for the copy to the report."""
 
     options: Options
     tell: Callable[[str], None]
@@ -76,7 +76,7 @@ class Watch:
     facts: dict[Side, HostFacts] = field(default_factory=dict)
     here: Side = "client"
     silent: dict[Side, str] = field(default_factory=dict)
-    """Why an agent sends nothing more, by side."""
+    """Reason why a side's agent sends nothing more."""
     entry: tuple[Step, Outcome] | None = None
     interrupted: bool = False
 
@@ -90,27 +90,27 @@ class Watch:
         self.stack.close()
 
     def reach(self) -> None:
-        """Finds the copy here, and its other end where an agent is.
+        """Finds the copy here, and its other end if there is an agent.
 
         Raises:
-            NothingRuns: nothing moves.
-            Refused, Unavailable, AgentLost, StageError: this host said no, or cannot tell.
+            NothingRuns: no copy moves data.
+            Refused, Unavailable, AgentLost, StageError: from this host.
             AgentLost: the other host's agent did not start.
         """
         self.tell("looking for the copy")
         address = look_up(self.options.host) if self.options.host else ""
         host = self.stack.enter_context(hosts.start_here())
-        found = _find(host, pid=self.options.pid, address=address)
-        if not watched_copy.moves(found):
+        running = _find(host, pid=self.options.pid, address=address)
+        if not watched_copy.moves(running):
             name = self.options.name
             raise NothingRuns(
                 f"no running copy found: no active {name} within {FIND_SECONDS:.0f} s"
             )
-        self.here = watched_copy.side_of(found)
+        self.here = watched_copy.side_of(running)
         host.side = self.here
-        self.reached[self.here], self.running[self.here] = host, found
+        self.reached[self.here], self.running[self.here] = host, running
         if self.options.agent != "none":
-            self._reach_other(found)
+            self._reach_other(running)
         self.tell("reading both hosts" if len(self.reached) > 1 else "reading this host")
         self._learn(self.here)
         there = sockets.OTHER[self.here]
@@ -121,14 +121,14 @@ class Watch:
                 self._drop(there, error)
 
     def _drop(self, side: Side, error: Exception) -> None:
-        """Goes on without a host."""
+        """Continues without a host."""
         self.reached.pop(side, None)
         self.silent[side] = _of_side(side, error)
         self.log.note(self.silent[side])
 
-    def _reach_other(self, found: Running) -> None:
+    def _reach_other(self, running: Running) -> None:
         there = sockets.OTHER[self.here]
-        if found.link is None:
+        if running.link is None:
             self.log.note("the copy stays on this host, so no agent was used")
             return
         host = self.stack.enter_context(hosts.start_there(self.options.agent))
@@ -136,7 +136,7 @@ class Watch:
         for line in host.banner:
             self.log.note(f"printed before the {there}'s agent started: {line}")
         try:
-            other = _find(host, **watched_copy.turned(found.link))
+            other = _find(host, **watched_copy.turned(running.link))
         except TROUBLE as error:
             self._drop(there, error)
             return
@@ -146,7 +146,7 @@ class Watch:
         self.reached[there], self.running[there] = host, other
 
     def _learn(self, side: Side) -> None:
-        """Facts of a host, and what its counters watch."""
+        """Reads a host's facts, and sets what its counters watch."""
         host, running = self.reached[side], self.running[side]
         place = running_copies.place_of(running, running_copies.sends_more(running))
         folder = place.folder if place is not None and place.here else None
@@ -157,42 +157,42 @@ class Watch:
         host.watch(facts, peer, False, folder_device=device, server_pids=running.pids)
 
     def observe(self, wait: Wait) -> None:
-        """Watches for the time that was asked for, until the copy ends or wait() says so.
+        """Watches for the requested time, until the copy ends or wait() returns False.
 
         Raises:
             AgentLost: this host's own agent is gone.
         """
         seconds = self.options.seconds
-        seen: dict[Side, Observation] = {}
+        observations: dict[Side, Observation] = {}
         with ExitStack() as stack:
             for side, host in self.reached.items():
                 setting = running_copies.setting(self.running[side], seconds + GRACE_SECONDS)
                 watch = host.observe("sockets", setting, seconds + 2 * GRACE_SECONDS)
-                seen[side] = stack.enter_context(watch)
+                observations[side] = stack.enter_context(watch)
             readings = [self._counters()]
             until = time.monotonic() + seconds
             ended = False
-            while (left := until - time.monotonic()) > 0 and not ended:
+            while (remaining := until - time.monotonic()) > 0 and not ended:
                 self.tell("observing the copy")
-                self.interrupted = not wait(min(1.0, left))
+                self.interrupted = not wait(min(1.0, remaining))
                 readings.append(self._counters())
                 if self.interrupted:
                     break
                 ended = self._ended(readings)
             if ended:
-                # What came after the copy's end says nothing of it.
+                # Readings after the copy's end are dropped.
                 readings = readings[:-QUIET_COUNT]
                 self.log.note("the copy ended or paused during the observation")
-            for side, observation in seen.items():
-                told = _of(side, readings)
-                if len(told) > 1:
-                    observation.window = told[0].clock_seconds, told[-1].clock_seconds
-        self.entry = self._entry(seen, readings)
+            for side, observation in observations.items():
+                counters = _of(side, readings)
+                if len(counters) > 1:
+                    observation.window = counters[0].clock_seconds, counters[-1].clock_seconds
+        self.entry = self._entry(observations, readings)
 
     def _ended(self, readings: list[dict[Side, Counters]]) -> bool:
-        """Whether the copy moves no more: a quiet interface is asked about its own connection.
+        """Whether the copy has stopped: on a quiet interface its connection is checked.
 
-        Where others' traffic came to its end, the interface is as quiet and the copy goes on.
+        The interface is also quiet if other traffic ended while the copy goes on.
         """
         link = self.running[self.here].link
         if link is None or not _quiet(readings, self.here):
@@ -203,21 +203,21 @@ class Watch:
         return not same or sum(now.moved_bytes.values()) < LEAST_BYTES
 
     def _counters(self) -> dict[Side, Counters]:
-        found: dict[Side, Counters] = {}
+        by_side: dict[Side, Counters] = {}
         for side, host in list(self.reached.items()):
             try:
-                found[side] = protocol.from_plain(Counters, host.tell("counters"))
+                by_side[side] = protocol.from_plain(Counters, host.tell("counters"))
             except TROUBLE as error:
                 if side == self.here:
                     raise
                 self._drop(side, error)
-        return found
+        return by_side
 
     def _entry(
-        self, seen: dict[Side, Observation], readings: list[dict[Side, Counters]]
+        self, observations: dict[Side, Observation], readings: list[dict[Side, Counters]]
     ) -> tuple[Step, Outcome]:
         ends, usages = {}, {}
-        for side, observation in seen.items():
+        for side, observation in observations.items():
             if isinstance(observation.reply, dict) and not observation.trouble:
                 ends[side] = End(self.running[side], observation.reply)
             elif observation.trouble and side not in self.silent:
@@ -225,25 +225,25 @@ class Watch:
             usage_there = _usage(_of(side, readings))
             if usage_there is not None:
                 usages[side] = usage_there
-        own = _of(self.here, readings)
-        lasted = own[-1].clock_seconds - own[0].clock_seconds
+        counters = _of(self.here, readings)
+        lasted = counters[-1].clock_seconds - counters[0].clock_seconds
         try:
             if self.here not in ends or self.here not in usages:
                 raise ValueError("the observation was too short")
             try:
                 return step_of(self.here, ends, usages, lasted)
             except ValueError as error:
-                alone = step_of(self.here, {self.here: ends[self.here]}, usages, lasted)
+                one_sided = step_of(self.here, {self.here: ends[self.here]}, usages, lasted)
                 self.log.note(_of_side(sockets.OTHER[self.here], error))
-                return alone
+                return one_sided
         except ValueError as error:
             setting = {"copy": "pull", "dialect": "unknown", "engine": "running"}
             return Step(watched_copy.STAGE, setting, self.here), Failed(str(error))
 
     def report(self) -> Report:
-        """What is known now."""
-        found = self.running.get(self.here)
-        link = None if found is None else found.link
+        """Returns the current report."""
+        running = self.running.get(self.here)
+        link = None if running is None else running.link
         return Report(
             status="interrupted" if self.interrupted else "partial" if self.silent else "complete",
             tool={"version": __version__, "python": platform.python_version()},
@@ -252,7 +252,7 @@ class Watch:
             target={
                 "share": None,
                 "watched": None if link is None else typed.to_plain(link),
-                "program": None if found is None else _program(found),
+                "program": None if running is None else _program(running),
             },
             client=self.facts.get("client"),
             server=self.facts.get("server"),
@@ -261,34 +261,34 @@ class Watch:
         )
 
 
-def _program(found: Running) -> dict[str, Any]:
-    """Returns the program that copies here: name, process, connections, and its folders."""
-    places = {"reads": found.reads, "writes": found.writes}
-    told = {
+def _program(running: Running) -> dict[str, Any]:
+    """Returns name, process, connections and folders of the program that copies here."""
+    places = {"reads": running.reads, "writes": running.writes}
+    folders = {
         name: {"folder": place.folder, "filesystem": place.filesystem}
         for name, place in places.items()
         if place is not None
     }
-    own = {"name": found.program, "process": next(iter(found.pids), None)}
-    return {**own, "connections": found.connections, **told}
+    process = {"name": running.program, "process": next(iter(running.pids), None)}
+    return {**process, "connections": running.connections, **folders}
 
 
-def _find(host: Host, **wanted: Any) -> Running:
-    """What copies at a host. Errors: those of Host.ask; ValueError, what it told cannot be."""
+def _find(host: Host, **query: Any) -> Running:
+    """Finds the copy on a host. Errors: those of Host.ask; ValueError: a malformed answer."""
     empty = {"pid": 0, "address": "", "own_address": "", "own_port": 0}
     empty |= {"peer_address": "", "peer_port": 0}
-    arguments = {**empty, **wanted, "look_seconds": FIND_SECONDS}
+    arguments = {**empty, **query, "look_seconds": FIND_SECONDS}
     plain = host.ask("running-copies", FIND_SECONDS + 10.0, **arguments)
     return protocol.from_plain(Running, plain)
 
 
 def _of(side: Side, readings: list[dict[Side, Counters]]) -> list[Counters]:
-    """What one host told of itself, as long as it did."""
+    """Returns the readings of one host."""
     return [each[side] for each in readings if side in each]
 
 
 def _of_side(side: Side, error: Exception) -> str:
-    """A host's trouble; most of it names the host already."""
+    """Formats a host's error with its side, unless it names the side already."""
     text = str(error)
     return text if text.startswith(f"{side}: ") else f"{side}: {text}"
 
@@ -301,9 +301,9 @@ def _usage(readings: list[Counters]) -> Usage | None:
 
 
 def _quiet(readings: list[dict[Side, Counters]], here: Side) -> bool:
-    """Whether the interface was quiet in the last seconds, of a copy over the network."""
+    """Whether the interface was quiet in the last seconds."""
     counts = [sum(each[here].traffic or ()) for each in readings]
-    grown = [after - before for before, after in zip(counts, counts[1:], strict=False)]
+    grown = [new - old for old, new in zip(counts, counts[1:], strict=False)]
     if len(grown) <= QUIET_COUNT:
         return False
     usual = max(grown[:-QUIET_COUNT])
@@ -311,10 +311,10 @@ def _quiet(readings: list[dict[Side, Counters]], here: Side) -> bool:
 
 
 def look_up(host: str) -> str:
-    """The address of a host. Raises Refused: its name cannot be resolved."""
+    """Resolves a host's name. Raises Refused: it cannot be resolved."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "not a host name"
         raise Refused("unreachable", f"{host}: the name cannot be resolved ({why})") from None
-    return callers.with_zone(found[0][4])
+    return callers.with_zone(addresses[0][4])

@@ -1,4 +1,4 @@
-"""What the agents saw of a copy that others made, put together as a report's step; pure."""
+"""Turns the agents' observations of another program's copy into a report's step; pure."""
 
 from __future__ import annotations
 
@@ -27,56 +27,55 @@ from probes.watch.socket_watch import Observed
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0
 STORED_RATIO = 0.25
-"""What a copy's processes made dirty over what they wrote, from which on it is what was copied."""
+"""Bytes that processes stored over bytes that they wrote, from which on the stored ones count."""
 FROM_DISK_RATIO, FROM_CACHE_RATIO = 0.5, 0.1
-"""What the sender fetched from its disk over what it sent, from which on the source was not, or
-was, in its page cache."""
+"""Bytes read from the sender's disk over bytes sent: at least the first, the source was uncached;
+at most the second, cached."""
 
 
 @dataclass(frozen=True)
 class End:
-    """One host of the copy, and what its agent saw."""
+    """One host of the copy, and its agent's observations."""
 
     running: Running
-    told: Any
-    """A probes.watch.socket_watch.Observed as plain values."""
+    reply: Any
+    """probes.watch.socket_watch.Observed as plain values."""
 
 
 @dataclass(frozen=True)
-class Moved:
-    """The copy's bytes over time."""
+class Transfer:
+    """Bytes of the copy over time."""
 
     run: tuple[Sample, ...]
     pushes: bool
     """Whether the client is the sender."""
     began_seconds: float
-    """Since the observation began, by the clock of the host that counted."""
+    """Start since the observation began, by the clock of the counting host."""
 
-    def over(self, share_ratio: float) -> Moved:
-        """All that several connections moved, by the share of this one."""
+    def over(self, share_ratio: float) -> Transfer:
+        """Scales the bytes to several connections, by this one's share."""
         run = (replace(e, moved_bytes=int(e.moved_bytes / share_ratio)) for e in self.run)
         return self if share_ratio >= 1 else replace(self, run=tuple(run))
 
     @property
     def bytes(self) -> int:
-        """All of them."""
         return self.run[-1].moved_bytes
 
 
 def side_of(running: Running) -> Side:
-    """Which side of its copy a host is: the one that asked, or the one that serves."""
+    """Returns a host's side of its copy: the client asked, the server serves."""
     return "server" if running.link is not None and running.link.serving else "client"
 
 
 def moves(running: Running) -> bool:
-    """Whether a copy's worth was moved while it was looked for."""
+    """Whether enough data moved during the search to be a copy."""
     if running.link is not None:
         return any(running.moved_bytes.values())
     return max(running.moved_bytes.values(), default=0) >= LEAST_BYTES
 
 
 def turned(link: Link) -> dict[str, Any]:
-    """How the other host is asked for its end of a connection."""
+    """Returns a connection as the other host sees it, for its agent's search."""
     return {
         "own_address": link.peer_address,
         "own_port": link.peer_port,
@@ -88,12 +87,12 @@ def turned(link: Link) -> dict[str, Any]:
 def step_of(
     here: Side, ends: Mapping[Side, End], usages: Mapping[Side, Usage], seconds: float
 ) -> tuple[Step, Outcome]:
-    """The step of a watch, by the host that it was started on.
+    """Returns the step of a watch, by the host on which it was started.
 
     Raises:
-        ValueError: what an agent told cannot be.
+        ValueError: an agent's observations are malformed.
     """
-    seen = {side: sockets.observed(end.told) for side, end in ends.items()}
+    observed = {side: sockets.observed(end.reply) for side, end in ends.items()}
     link = ends[here].running.link
     over = _over(link)
     setting: dict[str, Any] = {
@@ -103,19 +102,19 @@ def step_of(
         "seconds": seconds,
         "dialect": _dialect(ends) if over == "smb" else "none",
     }
-    moved = moved_in(seen[here], here, link)
-    if moved is None:
+    transfer = moved_in(observed[here], here, link)
+    if transfer is None:
         setting.update(copy="pull", verb="pull")
         return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
-    moved = moved.over(ends[here].running.share_ratio)
-    verb = "push" if moved.pushes else "pull"
-    sender: Side = "client" if moved.pushes else "server"
-    details = details_of(seen, sender, moved, link)
+    transfer = transfer.over(ends[here].running.share_ratio)
+    verb = "push" if transfer.pushes else "pull"
+    sender: Side = "client" if transfer.pushes else "server"
+    details = details_of(observed, sender, transfer, link)
     from_disk = details.get("cache", {}).get("from_disk")
     source = {True: ".uncached", False: ".cached", None: ""}[from_disk]
     setting.update(copy=f"{verb}{source}", verb=verb)
     other = usages.get(sockets.OTHER[here])
-    return Step(STAGE, setting, here), Measured((moved.run,), usages[here], other, details)
+    return Step(STAGE, setting, here), Measured((transfer.run,), usages[here], other, details)
 
 
 def _over(link: Link | None) -> str:
@@ -126,114 +125,116 @@ def _over(link: Link | None) -> str:
 
 
 def _dialect(ends: Mapping[Side, End]) -> str:
-    """Of the client's mount, where it tells."""
+    """Returns the dialect of the client's mount; "unknown": not shown."""
     client = ends.get("client")
     places = (client.running.reads, client.running.writes) if client is not None else ()
     return next((each.dialect for each in places if each is not None and each.dialect), "unknown")
 
 
-def moved_in(seen: Observed, here: Side, link: Link | None) -> Moved | None:
-    """The copy's samples, by the direction in which more went; None: nothing moved."""
+def moved_in(observed: Observed, here: Side, link: Link | None) -> Transfer | None:
+    """Returns the copy's samples in the direction with more bytes; None: nothing moved."""
     if link is None:
-        # What a process writes is the copy; one that only reads, as a checksum, is one too.
-        written, stored = (_run(seen.io_looks, f"{to}written_bytes", True) for to in ("", "disk_"))
-        # What its processes hand to each other, as rsync's do, was written twice and stored once.
+        # A process's writes are the copy; if it only reads, as a checksum does, its reads are.
+        looks = observed.io_looks
+        written, stored = (_run(looks, f"{to}written_bytes", True) for to in ("", "disk_"))
+        # Bytes that processes pass to each other, as rsync's do, are written twice, stored once.
         if written and stored and stored.bytes >= STORED_RATIO * written.bytes:
             return stored
-        return written or _run(seen.io_looks, "read_bytes", True)
-    rows = [row for each in seen.connections[:1] for row in each.rows]
+        return written or _run(observed.io_looks, "read_bytes", True)
+    rows = [row for each in observed.connections[:1] for row in each.rows]
     sent = _run(rows, "acknowledged_bytes", here == "client")
     received = _run(rows, "received_bytes", here != "client")
-    found = (each for each in (sent, received) if each is not None)
-    return max(found, key=lambda each: each.run[-1].moved_bytes, default=None)
+    transfers = (each for each in (sent, received) if each is not None)
+    return max(transfers, key=lambda each: each.run[-1].moved_bytes, default=None)
 
 
-def _run(looks: Sequence[SocketLook | ProgramLook], name: str, pushes: bool) -> Moved | None:
-    """Samples from the first count on; None: nothing moved, or it is not known."""
-    known = [(look.elapsed_seconds, getattr(look, name)) for look in looks]
-    counted = [(at, count) for at, count in known if count is not None]
-    found: list[Sample] = []
-    for at, count in counted:
-        sample = Sample(at - counted[0][0], int(count - counted[0][1]))
-        last = found[-1] if found else Sample(0.0, 0)
+def _run(looks: Sequence[SocketLook | ProgramLook], name: str, pushes: bool) -> Transfer | None:
+    """Returns samples from the first count on; None: nothing moved, or it is unknown."""
+    figures = [(look.elapsed_seconds, getattr(look, name)) for look in looks]
+    counted = [(seconds, count) for seconds, count in figures if count is not None]
+    samples: list[Sample] = []
+    for seconds, count in counted:
+        sample = Sample(seconds - counted[0][0], int(count - counted[0][1]))
+        last = samples[-1] if samples else Sample(0.0, 0)
         if sample.elapsed_seconds < last.elapsed_seconds or sample.moved_bytes < last.moved_bytes:
             raise ValueError("an observation has counts that run backwards")
-        found.append(sample)
-    if len(found) < 2 or found[-1].moved_bytes == 0 or found[-1].elapsed_seconds <= 0:
+        samples.append(sample)
+    if len(samples) < 2 or samples[-1].moved_bytes == 0 or samples[-1].elapsed_seconds <= 0:
         return None
-    whole = next(at for at, each in enumerate(found) if each.moved_bytes == found[-1].moved_bytes)
-    # The copy's end; a shorter pause is its own.
-    ended = found[-1].elapsed_seconds - found[whole].elapsed_seconds >= WINDOW_SECONDS
-    run = tuple(found[: whole + 1] if ended else found)
+    final = samples[-1].moved_bytes
+    end = next(index for index, each in enumerate(samples) if each.moved_bytes == final)
+    # A pause of a window or more is the copy's end; a shorter one belongs to it.
+    ended = samples[-1].elapsed_seconds - samples[end].elapsed_seconds >= WINDOW_SECONDS
+    run = tuple(samples[: end + 1] if ended else samples)
     if run_rate(run) > lenient.LARGEST:
         raise ValueError("an observation has a rate that is out of range")
-    return Moved(run, pushes, counted[0][0])
+    return Transfer(run, pushes, counted[0][0])
 
 
 def window_rates(run: Sequence[Sample]) -> list[float]:
-    """Rates of consecutive windows of a second, bytes per second; what is left over is left out."""
-    found, start = [], run[0]
+    """Returns rates of consecutive windows of a second, bytes per second, without the rest."""
+    window_list, start = [], run[0]
     for each in run[1:]:
         lasted = each.elapsed_seconds - start.elapsed_seconds
         if lasted >= WINDOW_SECONDS:
-            found.append((each.moved_bytes - start.moved_bytes) / lasted)
+            window_list.append((each.moved_bytes - start.moved_bytes) / lasted)
             start = each
-    return found
+    return window_list
 
 
 def details_of(
-    seen: Mapping[Side, Observed], sender: Side, moved: Moved, link: Link | None
+    observed: Mapping[Side, Observed], sender: Side, transfer: Transfer, link: Link | None
 ) -> Details:
-    total = moved.run[-1].moved_bytes
+    total = transfer.run[-1].moved_bytes
     details: Details = {
-        "window_rates_bytes_per_second": window_rates(moved.run),
-        **_time(seen, moved),
+        "window_rates_bytes_per_second": window_rates(transfer.run),
+        **_time(observed, transfer),
     }
     if link is not None:
-        carried = {side: list(each.connections) for side, each in seen.items()}
+        carried = {side: list(each.connections) for side, each in observed.items()}
         details["sockets"] = sockets.connection_details(
             *sockets.ends(carried, sender, "client", total)
         )
     side: Side = sender if link is not None else "client"
-    from_disk = _from_disk(seen[side], total, side) if side in seen else None
+    from_disk = _from_disk(observed[side], total, side) if side in observed else None
     if from_disk is not None:
         details["cache"] = {"side": side, "proven": True, "from_disk": from_disk}
     return details
 
 
-def _from_disk(seen: Observed, total: int, side: Side) -> bool | None:
-    """Whether the sender fetched from its disk what it sent; None: not to be seen.
+def _from_disk(observed: Observed, total: int, side: Side) -> bool | None:
+    """Whether the sender read the sent bytes from its disk; None: unknown.
 
-    Of processes that did not read what was sent (a mount's, whose kernel does) their bytes say
-    nothing.
+    The counters of processes that did not read the sent bytes themselves (a mount's kernel does)
+    prove nothing.
     """
-    last = seen.io_looks[-1] if seen.io_looks else ProgramLook(0.0)
+    last = observed.io_looks[-1] if observed.io_looks else ProgramLook(0.0)
     fetched, read = last.disk_read_bytes or 0.0, last.read_bytes or 0.0
     if fetched >= FROM_DISK_RATIO * total:
         return True
     if read >= FROM_DISK_RATIO * total and fetched <= FROM_CACHE_RATIO * total:
         return False
-    # At the client it may be a mount that is waited for.
-    return True if side == "server" and _disk_wait_ratio(seen) >= FROM_DISK_RATIO else None
+    # At the client a disk wait may be a wait for the mount.
+    return True if side == "server" and _disk_wait_ratio(observed) >= FROM_DISK_RATIO else None
 
 
-def _disk_wait_ratio(seen: Observed) -> float:
+def _disk_wait_ratio(observed: Observed) -> float:
     """Share of the looks at which a thread waited for a disk."""
-    waits = [look.disk or 0.0 for look in seen.threads]
+    waits = [look.disk or 0.0 for look in observed.threads]
     return sum(waits) / len(waits) if waits else 0.0
 
 
-def _time(seen: Mapping[Side, Observed], moved: Moved) -> Details:
-    """Where the time of the copy's program went, and what each host saw meanwhile."""
-    began, lasted = moved.began_seconds, moved.run[-1].elapsed_seconds
+def _time(observed: Mapping[Side, Observed], transfer: Transfer) -> Details:
+    """Returns the trace of the copy's program, and the looks of each host."""
+    began, lasted = transfer.began_seconds, transfer.run[-1].elapsed_seconds
     bins = [
         each._replace(elapsed_seconds=round(each.elapsed_seconds - began, 6))
-        for each in seen["client" if "client" in seen else "server"].bins
+        for each in observed["client" if "client" in observed else "server"].bins
         if 0 <= each.elapsed_seconds - began <= lasted
     ]
     looks = {
         side: sockets.looks(each, next(iter(each.connections), None), began, lasted)
-        for side, each in seen.items()
+        for side, each in observed.items()
     }
     if bins:
         return {"trace": {"bins": bins, "requests": []}, "looks": looks}

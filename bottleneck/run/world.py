@@ -1,4 +1,4 @@
-"""The world of a run: its hosts and its share as it finds them; constant once it is reached."""
+"""World of a run: options, hosts and share; constant once they are connected."""
 
 from __future__ import annotations
 
@@ -37,43 +37,43 @@ SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
 LOCATE_SECONDS = 15.0
 FACTS_SECONDS = 20.0
-"""Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
+"""Time limit of an agent's facts."""
 MOST_PATIENCE_SECONDS, AWAKE_SECONDS = 30.0, 5.0
-"""Limit of one answer of a server whose disks may sleep; time of a login at one that is up."""
+"""Longest answer of a server whose disks may sleep; time of a login if they are awake."""
 
 
 @dataclass(frozen=True)
 class World:
-    """Options as they hold there, and what was found."""
+    """Options, connected hosts and their facts."""
 
     options: plan.Options
     access: Access
     hosts: Mapping[plan.Side, Host] = field(default_factory=dict)
-    """The agents that were reached."""
+    """Connected agents."""
     address: str = ""
-    """The server's IP address, looked up once."""
+    """IP address of the server, resolved once."""
     facts: Mapping[plan.Side, HostFacts] = field(default_factory=dict)
     connect_seconds: float = 0.0
-    """What the share's connection took to be made: about a round trip; 0: not known."""
+    """Time to connect to the share, about a round trip; 0: unknown."""
     denied: str = ""
-    """Why copies of the security that was asked for are not possible there."""
+    """Reason why copies with the requested security are not possible."""
     samba_config: list[dict[str, Any]] | None = None
-    """What in the server's smb.conf costs throughput; None: it was not seen."""
+    """Settings in the server's smb.conf that cost throughput; None: unknown."""
     seed: str = field(default_factory=lambda: secrets.token_hex(16))
-    """Of the payload: both hosts make the same bytes from it."""
+    """Seed of the payload: both hosts generate the same bytes from it."""
 
     @property
     def client(self) -> Host:
-        """The client's agent."""
+        """Agent of the client."""
         return self.hosts["client"]
 
     @property
     def server(self) -> Host | None:
-        """The server's agent, where there is one."""
+        """Agent of the server; None: there is none."""
         return self.hosts.get("server")
 
     def address_of(self, side: plan.Side) -> str:
-        """A host's own address as the other one sees it; empty: not known."""
+        """Returns a host's address as the other one sees it; empty: unknown."""
         if side == "server":
             return self.address
         facts = self.facts.get("client")
@@ -81,24 +81,24 @@ class World:
 
     @property
     def caller(self) -> Endpoint:
-        """This host by its own address, as whoever calls what the server opens for a run."""
+        """This host's address, from which the server's ports are called."""
         return Endpoint(host=self.address_of("client"))
 
-    def chosen(self, setting: T) -> T:
-        """A stage's setting with what the user chose of it, but for its time."""
-        known = {each.name for each in fields(setting)} - {"seconds"}
-        given = dict(self.options.settings)
+    def apply_choices(self, setting: T) -> T:
+        """Returns a stage's setting with the user's choices, except its time."""
+        names = {each.name for each in fields(setting)} - {"seconds"}
+        choices = dict(self.options.settings)
         if self.options.security:
-            given["security"] = self.options.security
-        return replace(setting, **{key: value for key, value in given.items() if key in known})
+            choices["security"] = self.options.security
+        return replace(setting, **{key: value for key, value in choices.items() if key in names})
 
     def wants(self, stage: str) -> bool:
-        """Whether the user asked for a stage."""
+        """Whether a stage is requested."""
         return stage in self.options.stages
 
     @property
     def measures_server_disk(self) -> bool:
-        """Whether the server's agent needs to find the folder of the copies."""
+        """Whether the server's agent must find the folder of the copies."""
         return self.options.agent != "none" and self.wants("disk")
 
     @property
@@ -107,12 +107,12 @@ class World:
         needs_share = any("share" in each.needs for each in described(self.options.stages))
         return needs_share or self.measures_server_disk and not self.options.target.path
 
-    def alone(self, stage: str) -> bool:
-        """Whether nothing but this stage was asked for."""
+    def is_only(self, stage: str) -> bool:
+        """Whether only this stage is requested."""
         return self.options.stages == (stage,)
 
     def times(self) -> plan.Times:
-        """What each part of the run may take."""
+        """Returns the time of each part of the run."""
         usual = plan.times(self.options.usual_seconds, self.connect_seconds)
         seconds = self.options.settings.get("seconds")
         if seconds is None or self.options.copy:
@@ -120,13 +120,13 @@ class World:
         return plan.Times(**dict.fromkeys((each.name for each in fields(usual)), seconds))
 
 
-# -- the way there ---------------------------------------------------------------------------------
+# -- connecting ------------------------------------------------------------------------------------
 
 
 def server_address(host: str, port: int) -> str:
-    """The IP address that all of a run uses. Errors: Refused, the name has none."""
+    """Resolves the IP address that the whole run uses. Errors: Refused: it has none."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses_found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         wrong = "this host's DNS" if error.errno == socket.EAI_AGAIN else "its spelling"
         raise Refused(
@@ -134,21 +134,21 @@ def server_address(host: str, port: int) -> str:
             f"{host}: the name cannot be resolved ({error.strerror}); check {wrong}, or use an IP "
             "address",
         ) from None
-    addresses = {callers.with_zone(each[4]) for each in found}
+    addresses = {callers.with_zone(each[4]) for each in addresses_found}
     if len(addresses) > 1:
-        # all stages use one address: the one that the copies' connections find too
+        # All stages use one address: the one that the copies' connections find.
         with contextlib.suppress(OSError), first_to_answer(host, port or SMB_PORT) as connection:
             return callers.with_zone(connection.getpeername())
-    return callers.with_zone(found[0][4])
+    return callers.with_zone(addresses_found[0][4])
 
 
 def client_of(world: World, stack: ExitStack) -> World:
-    """With the agent of this host."""
+    """Returns the world with the agent of this host."""
     return replace(world, hosts={"client": stack.enter_context(hosts.start_here())})
 
 
 def server_of(world: World, stack: ExitStack, log: Log) -> World:
-    """With the agent of the server, where one was asked for."""
+    """Returns the world with the agent of the server, if one is requested."""
     if world.options.agent == "none":
         return world
     server = stack.enter_context(hosts.start_there(world.options.agent))
@@ -158,13 +158,13 @@ def server_of(world: World, stack: ExitStack, log: Log) -> World:
 
 
 def opened(world: World, files: Files, holding: ExitStack, clock: Clock, log: Log) -> World:
-    """With a session, logged in once, that holds this run's folder and source file on the share.
+    """Logs in once, and opens this run's folder and source file on the share.
 
-    Where the server does not allow the security that was asked for, without it.
+    If the server does not allow the requested security, without it.
     """
     log.tell("logging in (longer where the server's disks sleep)")
     began, options, client = clock.elapsed(), world.options, world.client
-    seconds = max(STEP_SECONDS, min(MOST_PATIENCE_SECONDS, clock.left() - AWAKE_SECONDS))
+    seconds = max(STEP_SECONDS, min(MOST_PATIENCE_SECONDS, clock.remaining() - AWAKE_SECONDS))
     share = replace(options.target.endpoint(world.access), step_seconds=seconds)
     dialects = plan.newest_first(options.dialects) or ("",)
     why, limit_seconds = "", LOGIN_SECONDS + seconds
@@ -181,17 +181,17 @@ def opened(world: World, files: Files, holding: ExitStack, clock: Clock, log: Lo
             pulls_file=options.file is not None and options.file.side == "server",
         )
         try:
-            held = client.hold(run_folder.NAME, setting, share, clock.lifetime, limit_seconds)
-            there = holding.enter_context(held)
+            holder = client.hold(run_folder.NAME, setting, share, clock.lifetime, limit_seconds)
+            folder = holding.enter_context(holder)
             if (took_seconds := clock.elapsed() - began) > AWAKE_SECONDS:
                 waited = f"{took_seconds:.0f} s for the server: its disks may have been asleep"
                 log.tell("waited", outcome=waited)
                 log.note(f"waited {waited}")
-            facts = {**files.share.facts, **there.facts}
+            facts = {**files.share.facts, **folder.facts}
             if facts.get("read_only"):
                 options = replace(options, copy=FILE_COPY)
                 log.note("the share is read-only for this user: only --file is copied")
-            files.share = replace(there, access=world.access, facts=facts, step_seconds=0.0)
+            files.share = replace(folder, access=world.access, facts=facts, step_seconds=0.0)
             trip = float(facts.get("connect_seconds") or 0.0)
             return replace(world, options=options, connect_seconds=trip)
         except Refused as error:
@@ -203,16 +203,16 @@ def opened(world: World, files: Files, holding: ExitStack, clock: Clock, log: Lo
 
 
 def path_of(world: World, folder_name: str, what: str, log: Log) -> str | None:
-    """Path of the run's folder at the server; None: no agent, or it does not find it (noted).
+    """Returns the path of the run's folder at the server; None: no agent, or not found (noted).
 
-    what: the folder that is looked for, in words.
+    what: the folder in words.
     """
     if world.server is None:
         return None
     path: str | None = None
-    asked = {"folder_name": folder_name, "hint": world.options.server_folder}
+    arguments = {"folder_name": folder_name, "hint": world.options.server_folder}
     try:
-        path = world.server.ask("locate", **asked, seconds=LOCATE_SECONDS)
+        path = world.server.ask("locate", **arguments, seconds=LOCATE_SECONDS)
     except StageError as error:
         log.note(f"server: looking for {what}: {error}")
     if path is None:
@@ -221,7 +221,7 @@ def path_of(world: World, folder_name: str, what: str, log: Log) -> str | None:
 
 
 def locate(world: World, files: Files, log: Log) -> None:
-    """Finds this run's folder as the server's own path, if its agent can."""
+    """Finds the server's own path of this run's folder, if its agent can."""
     files.server_path, files.agent_folder = None, ""
     if files.share.facts.get("read_only"):
         return
@@ -244,22 +244,22 @@ def locate(world: World, files: Files, log: Log) -> None:
 
 
 def learned(world: World, files: Files) -> Iterator[World]:
-    """With the facts of one host after the other, which learn what they have to watch."""
-    asked = []
+    """Yields the world with the facts of one host more, and sets what its counters watch."""
+    pending = []
     for side, host in world.hosts.items():
         toward = _own_address(world.address) if side == "server" else world.address
-        about = {"toward": toward, "folder": files.folder(side)}
-        asked.append((side, host, toward, host.asking("facts", FACTS_SECONDS, **about)))
-    for side, host, toward, answer in asked:
+        arguments = {"toward": toward, "folder": files.folder(side)}
+        pending.append((side, host, toward, host.asking("facts", FACTS_SECONDS, **arguments)))
+    for side, host, toward, answer in pending:
         facts = protocol.from_plain(HostFacts, answer())
-        # The client's copies are made by its agent alone: a Samba there is another's.
+        # Only its agent copies on the client: a Samba there is not part of it.
         host.watch(facts, toward, file_server=side == "server")
         world = replace(world, facts={**world.facts, side: facts})
         yield world
 
 
 def _own_address(address: str) -> str:
-    """This host's address towards another, empty where that is unknown; nothing is sent."""
+    """Returns this host's address towards another; empty: unknown. Sends nothing."""
     try:
         return rtnetlink.source_address(address) if address else ""
     except OSError as error:
@@ -267,21 +267,21 @@ def _own_address(address: str) -> str:
 
 
 def configured(world: World, files: Files, log: Log) -> World:
-    """With what in the file server's configuration costs throughput, where its agent can tell."""
+    """Returns the world with costly settings of the file server, if its agent can read them."""
     if world.server is None or "dialect" not in files.share.facts:
         return world
     target = world.options.target
-    asked = {"share": target.share, "address": world.address, "port": target.port or SMB_PORT}
+    arguments = {"share": target.share, "address": world.address, "port": target.port or SMB_PORT}
     try:
-        told = world.server.ask("samba-config", **asked, seconds=SAMBA_CONFIG_SECONDS)
+        settings = world.server.ask("samba-config", **arguments, seconds=SAMBA_CONFIG_SECONDS)
     except (StageError, Unavailable) as error:
         log.note(f"server: {error}")
         return world
-    return replace(world, samba_config=told)
+    return replace(world, samba_config=settings)
 
 
 def so_far(world: World, clock: Clock, log: Log, files: Files) -> Report:
-    """What is known by now."""
+    """Returns the current report."""
     client, opened = world.facts.get("client"), files.share.facts
     return Report(
         status="partial",

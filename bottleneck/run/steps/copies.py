@@ -119,7 +119,7 @@ class Copies:
                 self.dialect,
                 end="memory",
                 size_bytes=CALIBRATION_BYTES,
-                seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, self.clock.left()),
+                seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, self.clock.remaining()),
                 fill_source=verb == "push",
                 **CALIBRATION,
             )
@@ -207,7 +207,7 @@ class Copies:
             self.dialect,
             end=end,
             size_bytes=size,
-            seconds=max(USEFUL_SECONDS, self.clock.left()),
+            seconds=max(USEFUL_SECONDS, self.clock.remaining()),
             fill_source=fills,
             most_seconds=self.sizes.copy_seconds(self.dialect, copy, end),
             lasting=self.sizes.is_lasting(end),
@@ -245,7 +245,7 @@ class Copies:
     def _answers(self) -> bool:
         """Waits for a server that went, as for a restart; whether it takes connections again."""
         self.log.tell("waiting for the server to come back")
-        wait_seconds = min(self.clock.return_seconds, self.clock.left() - USEFUL_SECONDS)
+        wait_seconds = min(self.clock.return_seconds, self.clock.remaining() - USEFUL_SECONDS)
         until = self.clock.elapsed() + wait_seconds
         while self.clock.elapsed() < until:
             with suppress(OSError):
@@ -297,7 +297,7 @@ class PastCache:
         self.copies.clock.need(USEFUL_SECONDS + usual)
         setting = replace(
             self.setting,
-            seconds=self.copies.clock.left(),
+            seconds=self.copies.clock.remaining(),
             most_seconds=COPY_TIMES * max(usual, self.copies.world.times().copy),
             **more,
         )

@@ -55,7 +55,7 @@ class Sizes:
             return 0.0
         if self.is_lasting(end):
             named_seconds = float(self.world.options.settings["seconds"])
-            return min(named_seconds, max(1e-3, self.clock.left() - 1.0))
+            return min(named_seconds, max(1e-3, self.clock.remaining() - 1.0))
         # Towards the end of the budget a shorter copy is better than none.
         usual = self.world.times().copy
         if dialect == SMB1 and not self.world.options.dialects:
@@ -82,7 +82,7 @@ class Sizes:
             if step.setting["dialect"] == dialect
         }
         waiting = (end == "memory") + len(set(self.world.options.copies) - made)
-        return self.clock.left() / max(1, waiting) - self.overhead_seconds()
+        return self.clock.remaining() / max(1, waiting) - self.overhead_seconds()
 
     def copy_bytes(self, dialect: str, copy: str, end: str) -> tuple[int, float | None]:
         """Bytes of the next run of a copy at most, and the rate expected of it."""
@@ -149,4 +149,4 @@ class Sizes:
             slack = 2.0
         if dialect == SMB1 or self.world.options.dialects:
             reserve = 0.0
-        return self.clock.left() - reserve > slack * seconds + self.overhead_seconds()
+        return self.clock.remaining() - reserve > slack * seconds + self.overhead_seconds()

@@ -132,7 +132,7 @@ class Disks:
         Where nothing but the disk was asked for, all of it; alone what --device and --file name.
         worth: by side and read or write; None: all of them. Returns the names of skipped tests.
         """
-        alone, options = self.world.alone("disk"), self.world.options
+        alone, options = self.world.is_only("disk"), self.world.options
         at_server = any(
             x is not None and x.side == "server" for x in (options.device, options.file)
         )
@@ -153,7 +153,7 @@ class Disks:
 
     def explain(self, why: str) -> Tasks[None]:
         """What tells why a disk gives what it gives: after copies that may come near to it."""
-        if self.world.alone("disk"):
+        if self.world.is_only("disk"):
             return
         for each in plan.disk_steps(plan.SIDES, self.world.options):
             if each.pattern != "sequential" and self.explains(each):
@@ -164,13 +164,13 @@ class Disks:
         chosen = named.path if named and plan.DISK_CHOICES & settings.keys() else ""
         # What says its own time is obeyed.
         said = "seconds" in settings or each.writes_zones
-        times = ALONE_TIMES if self.world.alone("disk") and not said else 1.0
+        times = ALONE_TIMES if self.world.is_only("disk") and not said else 1.0
         for device in self._devices(each) if each.pattern == "zones" else [chosen]:
             yield from self._measure(each, device, times, why)
 
     def _only_reads(self) -> bool:
         """Whether nothing but a device or a file that is named is read: nothing is written."""
-        steps = plan.disk_steps(plan.SIDES, self.world.options, self.world.alone("disk"))
+        steps = plan.disk_steps(plan.SIDES, self.world.options, self.world.is_only("disk"))
         return all(each.pattern in ("zones", "file") for each in steps)
 
     def _measure(self, each: plan.DiskStep, device: str, times: float, why: str) -> Tasks[None]:
@@ -184,7 +184,7 @@ class Disks:
             device=device,
             zones=self.world.options.zones,
         )
-        setting = self.world.chosen(usual)
+        setting = self.world.apply_choices(usual)
         step = step_of("disk", setting, each.side)
         usual_pattern = each.pattern == "sequential"
         label = f"disk {each.side} {each.verb} {each.cache if usual_pattern else each.pattern}"
@@ -240,7 +240,7 @@ class Disks:
             return False
         if each.writes_zones:
             return "pattern" not in self.world.options.settings
-        return not self.world.alone("disk") or self.world.options.file is not None
+        return not self.world.is_only("disk") or self.world.options.file is not None
 
     def _reads_share(self) -> bool:
         """Whether the server's agent finds the file that pulls read."""
@@ -252,7 +252,7 @@ class Disks:
         if each.writes_zones and "seconds" not in self.world.options.settings:
             scale = min(1.0, times.zones / plan.times(USUAL_BUDGET_SECONDS).zones)
             seconds, zones = ZONE_WRITE_SECONDS * scale, self.world.options.zones
-            left = self.clock.left() - 1.5 * LEAST_LEFT_SECONDS
+            left = self.clock.remaining() - 1.5 * LEAST_LEFT_SECONDS
             return min(zones * seconds, max(zones * seconds / 2, left))
         if each.pattern not in ("sequential", "random"):
             return float(getattr(times, each.pattern))
@@ -280,7 +280,9 @@ class Disks:
         if readable or self._only_reads():
             return readable or list(nodes)
         # Files that are placed in the folder show its zones, but have to be written first.
-        return [""] if plan.has_time_to_write(self.world.options, self.world.alone("disk")) else []
+        return (
+            [""] if plan.has_time_to_write(self.world.options, self.world.is_only("disk")) else []
+        )
 
     def _readable(self, side: plan.Side, node: str) -> bool:
         """Whether a host may read a device; one that gives no answer says so in a note."""
@@ -293,7 +295,7 @@ class Disks:
 
     def explains(self, step: plan.DiskStep) -> bool:
         """Whether a step of the disk beyond its rate is worth its time in this run."""
-        if plan.has_time_to_write(self.world.options, alone=False):
+        if plan.has_time_to_write(self.world.options, is_only=False):
             return True
         match step.pattern:
             case "file":

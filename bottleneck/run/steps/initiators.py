@@ -80,7 +80,7 @@ class Initiators:
 
     def _seconds_each(self, copies: int) -> float | None:
         """Seconds for each of so many copies; None: too few in this run."""
-        seconds = (SHARE_OF_LEFT * self.clock.left() - SET_UP_SECONDS) / copies
+        seconds = (SHARE_OF_LEFT * self.clock.remaining() - SET_UP_SECONDS) / copies
         if self.world.options.budget_seconds < LEAST_BUDGET_SECONDS:
             return None
         return min(seconds, self.world.times().copy) if seconds >= LEAST_COPY_SECONDS else None
@@ -123,7 +123,7 @@ class Initiators:
             and (rate := self.log.rate(step)) is not None
         ]
         rate = min(max(known), WORST_RATIO * min(known)) if known else None
-        most = max(USEFUL_SECONDS / 2, self.clock.left() / WORST_RATIO)
+        most = max(USEFUL_SECONDS / 2, self.clock.remaining() / WORST_RATIO)
         seconds, asked = min(self.served.seconds, most), self.world.options.size_bytes
         return plan.copy_bytes(rate, seconds, self._room(verb), asked)
 
@@ -188,7 +188,7 @@ class Initiators:
             copy=copy,
             dialect=self.served.dialect,
             size_bytes=size,
-            seconds=max(USEFUL_SECONDS, self.clock.left()),
+            seconds=max(USEFUL_SECONDS, self.clock.remaining()),
             name=name,
             folder=self.files.test_folder("server"),
             seed=self.world.seed,

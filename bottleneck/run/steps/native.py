@@ -196,7 +196,7 @@ class Native:
         size = self._size(copy)
         # A push is read back.
         passes = 2.0 if copy.startswith("push") else 1.0
-        return self.clock.left() > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
+        return self.clock.remaining() > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
 
     def _rates(self) -> dict[str, float]:
         """What is known to bound the copies, by plan.Rates' names."""
@@ -215,7 +215,7 @@ class Native:
     def _size(self, copy: str) -> int:
         """Bytes of the next run of a copy."""
         rate = plan.expected_rate(copy, self._rates())
-        left = self.clock.left() - STEP_OVERHEAD_SECONDS
+        left = self.clock.remaining() - STEP_OVERHEAD_SECONDS
         seconds = max(USEFUL_SECONDS / 2, min(self.world.times().copy, left))
         if copy.startswith("pull"):
             room = usable_bytes(self.world.client, self.files.client_folder)
@@ -263,7 +263,7 @@ class Native:
             setting = native_copy.Setting(
                 **step.setting,
                 size_bytes=size,
-                seconds=max(USEFUL_SECONDS, self.clock.left()),
+                seconds=max(USEFUL_SECONDS, self.clock.remaining()),
                 seed=self.world.seed,
                 command=command,
             )

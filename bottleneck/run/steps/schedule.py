@@ -172,7 +172,7 @@ class Explanations:
         if self.known.world.options.budget_seconds < LONG_BUDGET_SECONDS:
             return math.inf
         usual = {each: self._usual_seconds(each) for each in (chosen, *self.left)}
-        return self.known.clock.left() * usual[chosen] / max(sum(usual.values()), 1e-9)
+        return self.known.clock.remaining() * usual[chosen] / max(sum(usual.values()), 1e-9)
 
     def _usual_seconds(self, stage: Stage) -> float:
         by_hand = stage.usual_seconds * HAND_TIMES
@@ -222,7 +222,7 @@ class Schedule:
             self.log.warming = False
         for made in range(runs):
             took, began = self.clock.elapsed() - began, self.clock.elapsed()
-            if took > self.clock.left():
+            if took > self.clock.remaining():
                 self.log.note(f"{made} of {runs} runs made: out of time (use a larger --budget)")
                 return
             yield
@@ -368,7 +368,7 @@ class Schedule:
         facts: Mapping[str, Any] = self.files.share.facts
         if not opened or self.world.denied:
             asked = opened or bool(self.world.options.dialects)
-            if not asked and self.clock.left() < 3 * USEFUL_SECONDS:
+            if not asked and self.clock.remaining() < 3 * USEFUL_SECONDS:
                 self.log.note("SMB1: skipped: out of time (use a larger --budget)")
                 return None
             setting = offered.Setting(dialect, self.world.options.security)

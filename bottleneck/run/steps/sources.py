@@ -77,7 +77,7 @@ def copy_setting(world: World, copy: str, dialect: str, **more: Any) -> smb_copy
     """Of a copy between the client's folder and the share, where nothing else is said."""
     usual = {"end": "folder", "size_bytes": 0, "seconds": 0.0, "seed": world.seed}
     given = {"copy": copy, "dialect": dialect, "folder": world.options.folder, **usual, **more}
-    return world.chosen(smb_copy.Setting(**{**given, **world.options.copy_settings}))
+    return world.apply_choices(smb_copy.Setting(**{**given, **world.options.copy_settings}))
 
 
 def usable_bytes(host: Host, folder: str | None, seconds: float = 10.0) -> int:
@@ -195,7 +195,7 @@ class Sources:
         if self.room_bytes() < size_bytes:
             raise Unavailable(NO_ROOM)
         self.clock.need(FILL_SECONDS)
-        given = {"end": "memory", "size_bytes": size_bytes, "seconds": self.clock.left()}
+        given = {"end": "memory", "size_bytes": size_bytes, "seconds": self.clock.remaining()}
         setting = copy_setting(self.world, "push.cached", dialect, fill_source=True, **given)
         peer = replace(self.files.share, path="")
         step, seconds = step_of("smb-copy", setting, "client"), setting.seconds + GRACE_SECONDS
@@ -268,13 +268,17 @@ class Sources:
                 unknown = f"unknown how much of it the {named.side}'s cache holds"
                 self.log.note(f"--file: {unknown}: {why}")
             self.clock.need()
-            seconds = self.clock.left() if self.world.alone("smb-copy") else self.world.times().copy
+            seconds = (
+                self.clock.remaining()
+                if self.world.is_only("smb-copy")
+                else self.world.times().copy
+            )
             seconds = float(self.world.options.settings.get("seconds", seconds))
             setting = replace(
                 setting,
                 size_bytes=self._file_bytes(named.path if pushed else "", seconds),
-                seconds=max(USEFUL_SECONDS, self.clock.left()),
-                most_seconds=min(max(USEFUL_SECONDS, seconds), self.clock.left()),
+                seconds=max(USEFUL_SECONDS, self.clock.remaining()),
+                most_seconds=min(max(USEFUL_SECONDS, seconds), self.clock.remaining()),
             )
             proven = ratio is not None and min(ratio, 1 - ratio) <= page_cache.DOUBT_RATIO
             proof = cache_proof(named.side, copy.rpartition(".")[2], proven, ratio)
@@ -294,7 +298,7 @@ class Sources:
         ]
         # Its end is not known before it is sent: as much as the slowest of the run's would take.
         rate = min(pushes, default=self.log.first_rates.get("push", UNKNOWN_RATE))
-        likely = int(rate * min(seconds, self.clock.left() / 2))
+        likely = int(rate * min(seconds, self.clock.remaining() / 2))
         room = self.room_bytes(plan.LARGEST_COPY_BYTES)
         try:
             size_bytes = Path(path).stat().st_size
@@ -315,13 +319,13 @@ class Sources:
         tree = named.path if pushed else joined(self.world.options.target.folder, named.path)
         verb, folder = ("push", "") if pushed else ("pull", self.files.client_folder)
         usual = small_files.Setting(verb, 0, 0, dialect, 0.0, self.world.seed, tree=tree)
-        setting = self.world.chosen(replace(usual, folder=folder))
+        setting = self.world.apply_choices(replace(usual, folder=folder))
         step = step_of("small-files", setting, "client")
         with self.log.attempt(step, f"tree {verb} {dialect}", WHOLE_COPY) as take:
             self.clock.need(LEAST_TREE_SECONDS)
             # Removing the files takes about as long as making them.
-            seconds = self.clock.left() / 2
-            if not self.world.alone("smb-copy"):
+            seconds = self.clock.remaining() / 2
+            if not self.world.is_only("smb-copy"):
                 seconds = min(seconds, TREE_COPIES * self.world.times().copy)
             room = self.room_bytes() if pushed else usable_bytes(self.world.client, folder)
             setting = replace(setting, seconds=seconds, size_bytes=room)

@@ -49,7 +49,7 @@ class Transfers:
 
         Several streams are left out where one fills a link of a standard rate: they carry no more.
         """
-        for each in dict.fromkeys(map(self.world.chosen, plan.TCP_STEPS)):
+        for each in dict.fromkeys(map(self.world.apply_choices, plan.TCP_STEPS)):
             usual = not self.world.options.settings
             is_made = one if each.streams == 1 else several
             if usual and (not is_made or each.streams > 1 and self._fills(each.verb)):
@@ -73,7 +73,7 @@ class Transfers:
                 raise Unavailable(OR_PEER)
             if self.turns.dropped(each.verb):
                 raise Unavailable(f"{DROPS} in that direction")
-            if not self.world.alone("tcp"):
+            if not self.world.is_only("tcp"):
                 self.clock.need(seconds)
                 # On the longest paths several streams would end within their slow start.
                 if each.streams > 1 and self.world.times().tcp > FAR_TIMES * seconds:
@@ -82,7 +82,7 @@ class Transfers:
             ran = yield Task(step, setting, self.world.caller, most_seconds, "server")
             few = each.streams == 1 and ran.samples[-1].moved_bytes < LEAST_BYTES
             few = few and not self.world.options.settings
-            if few and seconds < SLOW_SECONDS < SHARE_OF_LEFT * self.clock.left():
+            if few and seconds < SLOW_SECONDS < SHARE_OF_LEFT * self.clock.remaining():
                 yield from self._between_agents(each, SLOW_SECONDS)
             else:
                 take(ran)
@@ -91,7 +91,7 @@ class Transfers:
     def _both_ways(self) -> Tasks[None]:
         """A push and a pull at once: where a path is not full duplex they take from each other."""
         usual = tcp.Setting(seconds=self.world.times().tcp, address=self.world.address)
-        settings = [replace(self.world.chosen(usual), verb=verb) for verb in transfer.VERBS]
+        settings = [replace(self.world.apply_choices(usual), verb=verb) for verb in transfer.VERBS]
         seconds = settings[0].seconds + HOLD_SECONDS
         steps = [step_of("tcp", each, "client") for each in settings]
         found: tuple[Ran | Exception, ...] = (Unavailable(NEEDS_AGENT),) * len(steps)
@@ -109,7 +109,7 @@ class Transfers:
 
     def _fills(self, verb: str) -> bool:
         """Whether one stream of a direction carried what a link of a standard rate does; noted."""
-        if self.world.options.budget_seconds >= LONG_BUDGET_SECONDS or self.world.alone("tcp"):
+        if self.world.options.budget_seconds >= LONG_BUDGET_SECONDS or self.world.is_only("tcp"):
             return False
         rate = plan.known_rates(self.log).get(f"tcp.{verb}")
         link = None if rate is None else link_that_fits(self.world, rate)
@@ -120,7 +120,7 @@ class Transfers:
     def _with_peer(self, peer: TcpPeer, each: tcp.Setting, seconds: float) -> Tasks[None]:
         """One transfer with a program that is no agent: its host's load stays unknown."""
         usual = iperf3.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
-        setting = self.world.chosen(usual)
+        setting = self.world.apply_choices(usual)
         step = Step("tcp", {**asdict(setting), "engine": "iperf3"}, "client")
         label = f"tcp {each.verb}{_many(each)} iperf3"
         with self.log.attempt(step, label, WHYS[each.streams > 1]) as take:

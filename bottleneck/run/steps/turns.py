@@ -114,7 +114,7 @@ class Turns:
         """A stage's turns as the user chose them: those that differ in nothing else are one."""
         made = set()
         for turn in module.turns(self.known(module.STAGE)):
-            setting = self.world.chosen(turn.setting)
+            setting = self.world.apply_choices(turn.setting)
             if (setting, turn.initiator) not in made:
                 made.add((setting, turn.initiator))
                 yield replace(turn, setting=setting)
@@ -122,7 +122,7 @@ class Turns:
     def _make(self, module: Any, turn: Turn, why: str, setting: Any, seconds: float) -> Tasks[None]:
         stage: Stage = module.STAGE
         step = step_of(stage.name, setting, plan.side(turn.initiator))
-        optional = stage.optional and not self.world.alone(stage.name)
+        optional = stage.optional and not self.world.is_only(stage.name)
         with self.log.attempt(step, turn.label, why, optional) as take:
             if turn.peer == "agent" and self.world.server is None:
                 raise Unavailable(NEEDS_AGENT)
@@ -131,7 +131,7 @@ class Turns:
                 key = (stage.name, turn.initiator, setting)
                 if key not in self.fitted:
                     known = yield from self._more_known(stage, setting)
-                    self.fitted[key] = self.world.chosen(module.fitted(setting, known))
+                    self.fitted[key] = self.world.apply_choices(module.fitted(setting, known))
                 setting = self.fitted[key]
                 # what is not chosen before its turn stands in the report too
                 step.setting.update(step_of(stage.name, setting, "client").setting)
@@ -154,7 +154,7 @@ class Turns:
             dialect=str(self.files.share.facts.get("dialect") or ""),
             seed=self.world.seed,
             budget_seconds=self.world.options.budget_seconds,
-            is_only=self.world.alone(stage.name),
+            is_only=self.world.is_only(stage.name),
             agent=self.world.server is not None,
             connect_seconds=self.world.connect_seconds,
         )
@@ -199,9 +199,9 @@ class Turns:
         least = LEAST_TIMES_USUAL * usual_seconds
         if self.world.options.runs:
             return usual_seconds
-        if self.world.alone(stage.name):
-            return max(least, min(MOST_TIMES_ALONE * usual_seconds, self.clock.left() / parts))
-        part_of_left = SHARE_OF_LEFT * self.clock.left()
+        if self.world.is_only(stage.name):
+            return max(least, min(MOST_TIMES_ALONE * usual_seconds, self.clock.remaining() / parts))
+        part_of_left = SHARE_OF_LEFT * self.clock.remaining()
         seconds = min(usual_seconds * self._scale(), part_of_left, most_seconds)
         if self.world.options.budget_seconds < stage.least_budget_seconds or seconds < least:
             self.log.note(f"{stage.name}: skipped: out of time (use a larger --budget)")
@@ -287,7 +287,7 @@ class Security:
                 for verb in smb_tax.VERBS:
                     if security not in self.denied:
                         yield from self._copy(verb, security)
-                    elif self.turns.world.alone(smb_tax.STAGE.name):
+                    elif self.turns.world.is_only(smb_tax.STAGE.name):
                         reason = self.denied[security]
                         self.turns.log.add(self._step(verb, security), Skipped(reason), self.why)
             now = self.turns.clock.elapsed()
@@ -307,7 +307,7 @@ class Security:
         step = self._step(verb, security)
         deadline = max(LEAST_DEADLINE_SECONDS, DEADLINE_TIMES * self.copy_seconds)
         # a server that insists on its security is well kept: that is no stage missing
-        optional = not self.turns.world.alone(smb_tax.STAGE.name)
+        optional = not self.turns.world.is_only(smb_tax.STAGE.name)
         label = f"security {security} {verb}"
         with self.turns.log.attempt(step, label, self.why, optional) as take:
             if verb not in self.sizes:

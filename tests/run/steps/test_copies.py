@@ -259,7 +259,7 @@ def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
     session = knowing(session_of(dialect="3.1.1"), connect_seconds=trip)
     monkeypatch.setattr(Sizes, "bounding_rates", lambda on: {"tcp.push": 120e3})
     monkeypatch.setattr(Sizes, "room_bytes", lambda *given: 1 << 40)
-    monkeypatch.setattr(session.clock, "left", lambda: 36.0)
+    monkeypatch.setattr(session.clock, "remaining", lambda: 36.0)
     size, _ = order_of(session).sizes.copy_bytes("3.1.1", "push.cached", "folder")
     assert seconds[0] - 2.0 <= size / 120e3 <= seconds[1]
 

@@ -132,7 +132,7 @@ def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
 ) -> None:
     """By what it usually takes; the copies that the server starts come first."""
     on = order(elapsed=140.0, stages=("path", "sweep", "udp", "smb-copy"), budget_seconds=300.0)
-    monkeypatch.setattr(on.clock, "left", lambda: 120.0)
+    monkeypatch.setattr(on.clock, "remaining", lambda: 120.0)
     usual = {"path": 10.0, "sweep": 40.0, "udp": 20.0}
     monkeypatch.setattr(on.turns, "usual_seconds_of", lambda stage: usual[stage.name])
     made: dict[str, float] = {}

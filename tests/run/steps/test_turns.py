@@ -197,7 +197,7 @@ def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what
     late = session_of()
     assert seconds(late) == 2.5
     late.clock.began -= 50.0
-    left = late.clock.left()
+    left = late.clock.remaining()
     assert (seconds(late) or 9.0) <= left / 4
     late.clock.began -= 6.0
     assert seconds(late) is None and len(late.log.notes) == 1
@@ -374,9 +374,10 @@ def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one
     (pull,) = sessions.order_of(session_of("udp", settings={"verb": "pull"})).turns._turns(udp)
     assert pull.setting.verb == "pull"
     assert [
-        (each.verb, each.streams) for each in map(session_of("tcp").world.chosen, plan.TCP_STEPS)
+        (each.verb, each.streams)
+        for each in map(session_of("tcp").world.apply_choices, plan.TCP_STEPS)
     ] == [("push", 1), ("pull", 1), ("push", 4), ("pull", 4)]
-    eight = session_of("tcp", settings={"streams": 8}).world.chosen
+    eight = session_of("tcp", settings={"streams": 8}).world.apply_choices
     assert len(dict.fromkeys(map(eight, plan.TCP_STEPS))) == 2
 
 

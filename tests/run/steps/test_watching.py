@@ -149,8 +149,8 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
         ran = run(on, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
         with sockets.watching(on.world, on.files, on.log, step, on.files.share, 9.0) as watches:
-            watches.copied(ran.initiator, (told, told))
-        watches.shown(ran)
+            watches.finish(ran.initiator, (told, told))
+        watches.annotate(ran)
         (note,) = on.log.notes
         assert note.startswith("server: ") and "counters" in note
 
