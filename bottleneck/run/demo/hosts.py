@@ -1,6 +1,6 @@
 """The demo's two hosts: this process as the client, a private Samba in the server's namespace.
 
-All of it ends with this process, kill -9 included; the next run removes what has a name then.
+All of it ends with this process, even by kill -9; the next run removes remaining folders.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ for each, other in zip(spaces, ("user", "net")):
         if ctypes.CDLL(None, use_errno=True).setns(each, 0): sys.exit(126)
 os.execvp(sys.argv[3], sys.argv[3:])
 """
-"""Joins the server: its cores, its control group, its namespaces; then runs what follows."""
+"""Joins the server's cores, control group and namespaces, then runs a command."""
 
 
 def trouble() -> str:
-    """Why this host allows no two namespaces with a link between them; empty: it does."""
+    """Returns why this host does not allow two linked namespaces; empty: it does."""
 
     def tried(tell: Callable[[Event], None], control: int) -> None:
         try:
@@ -65,9 +65,9 @@ def trouble() -> str:
 
 @contextmanager
 def two(plant: Plant, folder: Path, password: str) -> Iterator[tuple[str, str, str]]:
-    """Makes this process the client, for good, and serves the folder from another host.
+    """Makes this process the client, permanently, and serves the folder from another host.
 
-    Yields its TARGET, the SPEC of the agent on it, and who logs in.
+    Yields its TARGET, the SPEC of its agent, and the user's name.
 
     Errors: Unavailable: Samba is absent or does not come up; OSError.
     """
@@ -81,7 +81,7 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[tuple[str, str, s
         def serve(tell: Callable[[Event], None], control: int) -> None:
             import resource  # POSIX's alone
 
-            # What a probe may use at most is too little for Samba's threads.
+            # The memory limit of a probe is too low for Samba's threads.
             hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
             resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
             os.sched_setaffinity(0, server_cores)
@@ -102,23 +102,23 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[tuple[str, str, s
         _join(stack, server, plant.delay_seconds)
         _set_up(CLIENT_ADDRESS, plant)
         os.write(server.control_fd, b"1")
-        told = _answer(server)
+        answer = _answer(server)
         if group is not None:
-            group[1].ends_first(told["pid"])
-        prefix = [sys.executable, "-I", "-c", _ENTER, str(told["pid"]), procs]
-        target = f"//{SERVER_ADDRESS}:{told['port']}/share"
-        yield target, f"exec:{shlex.join(prefix)}", told["user"]
+            group[1].ends_first(answer["pid"])
+        prefix = [sys.executable, "-I", "-c", _ENTER, str(answer["pid"]), procs]
+        target = f"//{SERVER_ADDRESS}:{answer['port']}/share"
+        yield target, f"exec:{shlex.join(prefix)}", answer["user"]
 
 
 def _set_up(address: str, plant: Plant) -> None:
-    """This end of the link, and how it sends on a far one."""
+    """Brings up this end of the link, and sets its congestion control if the link is far."""
     network.set_up(network.LINK, address, plant.bits_per_second)
     if plant.delay_seconds:
         network.send_without_pacing()
 
 
 def _join(stack: ExitStack, server: Child, delay_seconds: float) -> None:
-    """Makes the link to the server, with a relay in between where it has a delay."""
+    """Creates the link to the server, with a relay in between if it has a delay."""
     here, there = (network.LINK, os.getpid()), (network.LINK, server.pid)
     if not delay_seconds:
         network.join(here, there)
@@ -141,20 +141,20 @@ def _join(stack: ExitStack, server: Child, delay_seconds: float) -> None:
 
 
 def _isolated(tell: Callable[[Event], None], control: int) -> None:
-    """Into a namespace of this process's own, and on once its links are there."""
+    """Moves this process into a new namespace, and waits for its links."""
     parent = os.getppid()
     network.isolate()
-    end_with_parent(parent)  # the kernel forgot it with the change of rights
+    end_with_parent(parent)  # the kernel cleared it when the credentials changed
     tell({})
     if not os.read(control, 1):
         os._exit(0)
 
 
 def _busy() -> None:
-    """Starts a process that uses all the CPU time that it gets, until this one ends."""
+    """Starts a process that uses all CPU time that it gets, until this one ends."""
     parent = os.getpid()
     if not os.fork():
-        os.setsid()  # as others do: the scheduler may share by session
+        os.setsid()  # a session of its own, because the scheduler may share by session
         end_with_parent(parent)
         while True:
             pass
@@ -162,7 +162,7 @@ def _busy() -> None:
 
 @contextmanager
 def _io_group(plant: Plant, folder: Path) -> Iterator[tuple[Path, OwnFolder] | None]:
-    """A control group that limits what its processes read from the folder's disk."""
+    """Yields a control group that limits reads from the folder's disk; None: not needed."""
     if plant.reads_bytes_per_second is None:
         yield None
         return
@@ -171,22 +171,22 @@ def _io_group(plant: Plant, folder: Path) -> Iterator[tuple[Path, OwnFolder] | N
         raise Unavailable(f"{folder} is on no disk whose reads a cgroup limits")
     version, parent = groups
     name = f"bottleneck-{secrets.token_hex(16)}"
-    # Of the kind whose files are not removed one by one: the kernel has made these.
-    with own_folder(removal.RUN, str(parent), name) as made:
-        made.create()
+    # RUN: files in it are not removed one by one, because the kernel created them.
+    with own_folder(removal.RUN, str(parent), name) as group:
+        group.create()
         path = parent / name
         try:
             rate = plant.reads_bytes_per_second
             file, word = ("io.max", f"rbps={rate}") if version == 2 else (READS, str(rate))
             (path / file).write_text(f"{number} {word}")
-            yield path, made
+            yield path, group
         finally:
-            made.remove(STOP_SECONDS)
+            group.remove(STOP_SECONDS)
 
 
 @contextmanager
 def _running(work: Work) -> Iterator[Child]:
-    """A child at work until the block is left; what it needs for its end it has then."""
+    """Runs a child for the block, then waits for its end, and kills it if necessary."""
     child = spawn(work)
     try:
         yield child
@@ -202,17 +202,17 @@ def _running(work: Work) -> Iterator[Child]:
 
 
 def _answer(child: Child) -> Event:
-    """The next event of a child. Errors: Unavailable, with what went wrong there."""
+    """Returns the next event of a child. Errors: Unavailable, with the child's error."""
     text, until = b"", time.monotonic() + START_SECONDS
     while not text.endswith(b"\n"):
-        left = max(0.0, until - time.monotonic())
-        ready = select.select([child.events_fd], [], [], left)[0]
+        remaining = max(0.0, until - time.monotonic())
+        ready = select.select([child.events_fd], [], [], remaining)[0]
         part = os.read(child.events_fd, 1) if ready else b""
         if not part:
             raise Unavailable("the demo's server did not start")
         text += part
-    told: Event = json.loads(text)
+    event: Event = json.loads(text)
     for key in ("skipped", "failed"):
-        if key in told:
-            raise Unavailable(told[key])
-    return told
+        if key in event:
+            raise Unavailable(event[key])
+    return event

@@ -1,7 +1,7 @@
-"""Network namespaces of our own and the link between them, gone with the processes in them.
+"""Network namespaces and the link between them, which end with their processes.
 
-An ordinary user makes them in a user namespace, in which the own ids alone are mapped: what is
-started there has no rights beyond its user's. Source: unshare(2), user_namespaces(7),
+An ordinary user creates them in a user namespace that maps only the user's own ids: processes there
+have no rights beyond the user's. Source: unshare(2), user_namespaces(7),
 rtnetlink(7), veth(4), tc-tbf(8), packet(7); include/uapi/linux/if_link.h, veth.h, pkt_sched.h,
 if_packet.h.
 """
@@ -45,16 +45,16 @@ _LONGEST_BYTES = 10 + 14 + 65536
 
 
 def isolate() -> None:
-    """Moves this process into an empty network namespace; the rest of it stays where it was.
+    """Moves this process into an empty network namespace.
 
-    Errors: OSError; of an ordinary user whose ids cannot be told from those that are not mapped.
+    Errors: OSError, also for the user nobody, whose id is that of unmapped users.
     """
     user, group = os.geteuid(), os.getegid()
     if user and user == int(Path("/proc/sys/kernel/overflowuid").read_text()):
         raise PermissionError(errno.EPERM, "user namespaces do not suit the user nobody")
     _call(_libc.unshare(NEWNET | (NEWUSER if user else 0)))
     if user:
-        # Of a process that is closed to others, /proc/self is not its user's either (proc(5)).
+        # /proc/self of a process that is not dumpable belongs to root (proc(5)).
         _libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
@@ -64,13 +64,13 @@ def isolate() -> None:
 
 
 def send_without_pacing() -> None:
-    """Has this namespace send as the windows allow; BBR as a default would keep below them."""
-    with contextlib.suppress(OSError):  # a kernel that leaves no choice
+    """Selects Reno, so that the windows limit this namespace; BBR would stay below them."""
+    with contextlib.suppress(OSError):  # a kernel without a choice
         Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("reno")
 
 
 def join(one: tuple[str, int], other: tuple[str, int]) -> None:
-    """Makes a link: of each end its name and a process in the namespace that it comes into."""
+    """Creates a link; each end is its name and a process in its namespace."""
     data = _attribute(_VETH_PEER, _end(*other))
     veth = _attribute(_INFO_KIND, b"veth") + _attribute(_INFO_DATA, data)
     _request(_NEWLINK, _end(*one) + _attribute(_LINKINFO, veth), _CREATE)
@@ -90,13 +90,13 @@ def set_up(name: str, address: str = "", bits_per_second: int | None = None) -> 
 
 
 def _shape(index: int, bits_per_second: int) -> None:
-    """Limits what leaves by an interface, by a token bucket (tbf)."""
+    """Limits the rate at which an interface sends, by a token bucket (tbf)."""
     rate = bits_per_second // 8
     burst = max(LEAST_BURST_BYTES, round(rate * BURST_SECONDS))
     limit = burst + round(rate * QUEUE_SECONDS)
-    told = _RATE.pack(0, _ETHERNET, 0, 0, 0, rate) + _RATE.pack(0, 0, 0, 0, 0, 0)
-    told += struct.pack("=III", limit, 0, 0)
-    options = _attribute(_TBF_PARMS, told) + _attribute(_TBF_BURST, struct.pack("=I", burst))
+    parameters = _RATE.pack(0, _ETHERNET, 0, 0, 0, rate) + _RATE.pack(0, 0, 0, 0, 0, 0)
+    parameters += struct.pack("=III", limit, 0, 0)
+    options = _attribute(_TBF_PARMS, parameters) + _attribute(_TBF_BURST, struct.pack("=I", burst))
     body = _TC.pack(0, index, 0, _TC_ROOT, 0)
     body += _attribute(_TC_KIND, b"tbf\0") + _attribute(_TC_OPTIONS, options)
     _request(_NEWQDISC, body, _CREATE)
@@ -113,7 +113,7 @@ def _attribute(kind: int, value: bytes) -> bytes:
 
 
 def _request(kind: int, body: bytes, flags: int = 0) -> None:
-    """Has the kernel change something. Errors: OSError, as the kernel refuses it."""
+    """Sends a request to the kernel. Errors: OSError: the kernel's refusal."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         head = (HEADER.size + len(body), kind, NLM_F_REQUEST | _NLM_F_ACK | flags, 1, 0)
         kernel.send(HEADER.pack(*head) + body)
@@ -130,34 +130,34 @@ def _call(result: int) -> None:
 
 
 def carry(seconds: float, control: int) -> None:
-    """Hands what arrives at either of ENDS to the other one, later, until control is closed.
+    """Forwards frames between ENDS after a delay, until control is closed.
 
-    Packet sockets with virtio_net_hdr: long segments and unfinished checksums pass as they are.
+    Packet sockets with virtio_net_hdr pass long segments and unfinished checksums unchanged.
     """
     near, far = (_opened(name) for name in ENDS)
     other = {near: far, far: near}
     waiting = deque[tuple[float, socket.socket, bytes]]()
     while True:
-        left = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
+        timeout = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
         ends: list[socket.socket | int] = [near, far, control]
-        ready = select.select(ends, [], [], left)[0]
+        ready = select.select(ends, [], [], timeout)[0]
         if control in ready:
             return
         for each in (end for end in other if end in ready):
             with contextlib.suppress(BlockingIOError):
                 while True:
-                    frame, about = each.recvfrom(_LONGEST_BYTES)
-                    if about[2] != _OUTGOING:
+                    frame, address = each.recvfrom(_LONGEST_BYTES)
+                    if address[2] != _OUTGOING:
                         waiting.append((time.monotonic() + seconds, other[each], frame))
         while waiting and waiting[0][0] <= time.monotonic():
             _, to, frame = waiting.popleft()
-            with contextlib.suppress(OSError):  # its queue is full: as a wire's would be
+            with contextlib.suppress(OSError):  # its queue is full: the frame is lost
                 to.send(frame)
 
 
 def _opened(name: str) -> socket.socket:
-    made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL))
-    made.setsockopt(_SOL_PACKET, _VNET_HDR, 1)
-    made.bind((name, _ALL))
-    made.setblocking(False)
-    return made
+    packet_socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL))
+    packet_socket.setsockopt(_SOL_PACKET, _VNET_HDR, 1)
+    packet_socket.bind((name, _ALL))
+    packet_socket.setblocking(False)
+    return packet_socket

@@ -1,4 +1,4 @@
-"""What a demo plants, what a diagnosis has to name then, and why this host may not allow it."""
+"""Limits that a demo plants, the verdicts that must name them, and the host's requirements."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class Plant:
     """One planted limit."""
 
     words: str
-    """What is planted, as what follows "Test setup: "."""
+    """Limit in words, after "Test setup: "."""
     expected: Words
     bits_per_second: int | None = None
     """Shaped rate of the link, in both directions; None: it is not shaped."""
     delay_seconds: float = 0.0
-    """Of the link, each way."""
+    """Delay of the link, each way."""
     samba_options: tuple[str, ...] = ()
     reads_bytes_per_second: int | None = None
-    """Of the server's disk."""
+    """Limit of reads from the server's disk."""
     neighbours: int = 0
     """Busy processes on the server's only core."""
     size: str | None = None
-    """File size, where the usual one takes too long or ends too soon; None: the usual one."""
+    """File size, if the usual one takes too long or ends too soon; None: the usual one."""
 
 
 PLANTS = {
@@ -58,14 +58,14 @@ PLANTS = {
 
 
 def cores(plant: Plant) -> tuple[set[int], set[int]]:
-    """The client's cores and the server's: apart where there are two."""
-    known = sorted(os.sched_getaffinity(0))
-    half = len(known) - 1 if plant.neighbours else (len(known) + 1) // 2
-    return ({*known[:half]}, {*known[half:]}) if len(known) > 1 else ({*known}, {*known})
+    """Returns the client's and the server's cores, separate if there are two."""
+    cpus = sorted(os.sched_getaffinity(0))
+    half = len(cpus) - 1 if plant.neighbours else (len(cpus) + 1) // 2
+    return ({*cpus[:half]}, {*cpus[half:]}) if len(cpus) > 1 else ({*cpus}, {*cpus})
 
 
 def trouble(plant: Plant) -> str:
-    """Why this host does not allow a plant, beside its namespaces; empty: it does."""
+    """Returns why this host does not allow a plant; empty: it does."""
     if plant.neighbours and len(os.sched_getaffinity(0)) < 2:
         return "needs two CPU cores"
     if plant.reads_bytes_per_second and (os.geteuid() or io_groups() is None):
@@ -74,7 +74,7 @@ def trouble(plant: Plant) -> str:
 
 
 def io_groups() -> tuple[int, Path] | None:
-    """The version and the outermost folder of the cgroups that limit I/O; None: there is none."""
+    """Returns version and outermost folder of the cgroups that limit I/O; None: there are none."""
     for version, folder in reversed(list(cgroup.folders(os.getpid(), "blkio"))):
         file = folder / ("cgroup.subtree_control" if version == 2 else READS)
         if file.exists() and (version == 1 or "io" in file.read_text().split()):
@@ -86,7 +86,7 @@ READS = cgroup.V1_FILES["read_bytes_per_second"]
 
 
 def whole_disk(folder: Path) -> str | None:
-    """`major:minor` of the disk that a folder lies on; None: on none, as in memory or on btrfs."""
+    """Returns `major:minor` of a folder's disk; None: it has none, as in memory or on btrfs."""
     number = folder.stat().st_dev
     device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
     if (device / "partition").exists():

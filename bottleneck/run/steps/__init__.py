@@ -1,5 +1,4 @@
-"""How each kind of step is carried out: copies, disks, network, other stages.
+"""Steps of a run: copies, disks, network, other stages.
 
-It imports what run imports. Begin with copies.py; schedule.py makes what doubts.py of analysis asks
-for.
+It imports what run imports. Begin with copies.py; schedule.py orders the steps.
 """

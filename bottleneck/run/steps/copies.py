@@ -30,31 +30,31 @@ from probes.stages import smb_copy
 SMALL_COPIES, CALIBRATION_BYTES = ("push.cached", "pull.cached"), 2 * plan.MIB
 CALIBRATION_SHARE_OF_LEFT = 0.2
 CALIBRATION = {"request_bytes": 64 << 10, "depth": 8, "most_seconds": 1.5}
-"""So little is under way that its time ends it, on a path of 1 Mbit/s too."""
+"""So few bytes are in flight that the time limit ends it even on a path of 1 Mbit/s."""
 CALIBRATION_TIMES = 4.0
-"""How much faster a long copy may be than one that was over in BRIEF_SECONDS: round trips, and the
-start of TCP."""
+"""Possible rate of a long copy over that of one that took BRIEF_SECONDS: round trips, and the start
+of TCP."""
 BRIEF_SECONDS = 0.5
 GRACE_SECONDS, OUT_OF_TIME = 8.0, "ran out of time"
 CONNECTION_ENDS = ("closed the connection", "the connection failed", "_DELETED")
 """Words in the error of a copy whose server ended the connection, the share or the session."""
 ATTEMPTS, PAUSE_SECONDS = 3, 0.25
-"""Runs of one copy: the server goes, it is back without the run's folder, all is well."""
+"""Attempts at one copy: the server restarts, it is back without the run's folder, it works."""
 WITHOUT_DISK = "the copy without the client's disk"
 SLOWER_RATIO = 2.0
-"""Of a cached pull's rate over that of each read: a busy host reads a file unevenly that was
-written a moment ago."""
+"""Least rate of a cached pull over each read past the cache: a busy host reads a file unevenly
+that was just written."""
 READS = 2
 COPY_TIMES = 2.0
-"""How much longer than another copy such a one may take."""
+"""Time limit of a read past the cache over that of another copy."""
 REMEDY = "use --agent, or --file FILE"
 OF_AGENT = "use --server-folder DIR: the agent did not find the share's folder"
-"""Remedy where an agent is there, and cannot empty the cache of a file that it does not find."""
+"""Remedy if there is an agent that does not find the file, and so cannot empty its cache."""
 
 
 @dataclass
 class Copies:
-    """Those of one dialect."""
+    """Copies in one dialect."""
 
     world: World
     clock: Clock
@@ -66,10 +66,10 @@ class Copies:
     disks: Disks
     dialect: str
     labels: dict[str, Any]
-    """What its session signs and encrypts."""
+    """Signing and encryption of its session."""
 
     def make_source(self, stack: ExitStack) -> Tasks[None]:
-        """The files that copies read: the client's own, and the share's where no push fills it."""
+        """Creates the files that copies read: the client's, and the share's if no push fills it."""
         if self.files.source_bytes:
             return
         pushed = yield from self.calibrate(("push.cached",))
@@ -81,31 +81,31 @@ class Copies:
             yield from self._fill()
 
     def filling(self) -> str:
-        """The push whose file the pulls read, the last; empty: none, or no pull, is asked for."""
-        pushes = [each for each in plan.COPY_ORDER if each in self._asked("push")]
-        if not pushes or not self._asked("pull"):
+        """Returns the last push, whose file the pulls read; empty: no push or no pull is made."""
+        pushes = [each for each in plan.COPY_ORDER if each in self._requested("push")]
+        if not pushes or not self._requested("pull"):
             return ""
-        # A file that a slow disk was short of time to hold is too small for pulls.
+        # If a slow disk had too little time for the client's file, that is too small for pulls.
         pushed = self.log.first_rates.get("push", 0.0) * self.world.times().copy
-        least = min(LEAST_SOURCE_BYTES, pushed)
-        return pushes[-1] if self.sizes.room_bytes(pushes[-1], "folder") >= least else ""
+        needed = min(LEAST_SOURCE_BYTES, pushed)
+        return pushes[-1] if self.sizes.room_bytes(pushes[-1], "folder") >= needed else ""
 
-    def _asked(self, verb: str) -> tuple[str, ...]:
+    def _requested(self, verb: str) -> tuple[str, ...]:
         return tuple(each for each in self.world.options.copies if each.startswith(verb))
 
     def _fill(self, again: bool = False) -> Tasks[None]:
-        """Makes the pulls' source by a push from memory, where there is none; again: once more."""
+        """Creates the pulls' source by a push from memory if there is none; again: repeats it."""
         tried = not again and self.step("push.cached", "memory") in self.log.steps
-        if not self.files.source_bytes and self._asked("pull") and not tried:
+        if not self.files.source_bytes and self._requested("pull") and not tried:
             yield from self.copy("push.cached", "memory", WITHOUT_DISK)
 
     def calibrate(self, copies: tuple[str, ...] = SMALL_COPIES) -> Tasks[bool]:
-        """Small copies, not counted: they size the files of the others. Whether all were made.
+        """Makes small copies that are not counted, to size the others; returns whether all ran.
 
-        What goes wrong here will go wrong in the copy itself, which says why.
+        Errors are ignored here: the copy itself will report them.
 
         Raises:
-            Refused: the login; it is not tried again.
+            Refused: the login, which is not tried again.
             AgentLost: the client's agent is gone.
         """
         if self.turns.dropped("push") or self.turns.dropped("pull"):
@@ -132,7 +132,7 @@ class Copies:
             except (PartlyRan, StageError, Unavailable, Refused) as error:
                 raise_if_final(error)
                 if OUT_OF_TIME in str(error):
-                    # No faster than that, so that the copies are made as small as they have to be.
+                    # An upper bound of the rate, so that the copies become as small as needed.
                     self.log.first_rates[verb] = CALIBRATION_BYTES / setting.seconds
                 yield from self.turns.ask_path(str(error))
                 return False
@@ -142,9 +142,9 @@ class Copies:
         return True
 
     def round(self, number: int, why: str, extra: bool = False, cache: str = "") -> Tasks[None]:
-        """All four copies in turn, or those of a source in this cache: drift hits them alike.
+        """Makes all four copies, or those with this cache state, in turn: drift affects all alike.
 
-        extra: nobody asked for this dialect, so that what does not fit is a note and not a failure.
+        extra: the dialect was not requested: a copy without time gives a note, not a failure.
         """
         for copy in self.world.options.copies:
             if cache and not copy.endswith(f".{cache}"):
@@ -158,16 +158,16 @@ class Copies:
                 self.log.note(f"{self.dialect} {copy}: {skipped}")
 
     def step(self, copy: str, end: str) -> Step:
-        """The step of a copy, without what changes from run to run."""
+        """Returns the step of a copy, without keys that vary from run to run."""
         setting = copy_setting(self.world, copy, self.dialect, end=end, **self.labels)
         return step_of("smb-copy", setting, "client")
 
     def copy(self, copy: str, end: str, why: str) -> Tasks[None]:
-        """Makes one run of one copy; anew where what it failed of is mended."""
+        """Makes one run of one copy; repeats it if the cause of its failure was removed."""
         step = self.step(copy, end)
         unproven = copy == "pull.uncached" and self.files.server_path is None
         if unproven and (self.log.warming or step in self.log.steps):
-            return  # once it was read, its source is cached
+            return  # after the first read its source is cached
         label = f"{copy} {'memory ' if end == 'memory' else ''}{self.dialect}"
         with self.log.attempt(step, label, why) as take:
             for attempt in range(ATTEMPTS):
@@ -185,7 +185,7 @@ class Copies:
         yield from self.turns.ask_path(self.log.failed(step))
 
     def _make(self, step: Step, unproven: bool, take: Callable[..., None]) -> Tasks[None]:
-        """Makes the run of a step; unproven: nobody can look into its source's cache."""
+        """Makes the run of a step; unproven: its source's cache state cannot be checked."""
         copy, end = (str(step.setting[name]) for name in ("copy", "end"))
         verb, _, requested = copy.partition(".")
         if self.turns.in_vain(verb):
@@ -231,7 +231,7 @@ class Copies:
             self.log.note(f"{copy} {self.dialect}: {why}")
 
     def _mend(self, copy: str, error: Exception) -> bool:
-        """Removes the cause of a copy's failure, where it can; whether it may be made again."""
+        """Removes the cause of a copy's failure; returns whether the copy may be repeated."""
         kind = error.kind if isinstance(error, Refused) else ""
         if isinstance(error, Refused) and kind == "space" and copy.startswith("push"):
             half_bytes = error.samples[-1].moved_bytes // 2 if error.samples else 0
@@ -243,7 +243,7 @@ class Copies:
         return (ended or kind == "unreachable" and NO_ANSWER not in str(error)) and self._answers()
 
     def _answers(self) -> bool:
-        """Waits for a server that went, as for a restart; whether it takes connections again."""
+        """Waits for a server that restarts; returns whether it accepts connections again."""
         self.log.tell("waiting for the server to come back")
         wait_seconds = min(self.clock.return_seconds, self.clock.remaining() - USEFUL_SECONDS)
         until = self.clock.elapsed() + wait_seconds
@@ -258,11 +258,11 @@ class Copies:
 
 @dataclass
 class PastCache:
-    """pull.uncached where no agent empties the server's cache: this tool's own file, read past it.
+    """pull.uncached if no agent empties the server's cache: reads this tool's file past the cache.
 
-    FILE_NO_INTERMEDIATE_BUFFERING (MS-SMB2 2.2.13) asks for that: Windows obeys, Samba does not.
-    Reads that are no slower than cached ones before and after them show nothing, and do not count.
-    It is never proven.
+    FILE_NO_INTERMEDIATE_BUFFERING (MS-SMB2 2.2.13) requests that: Windows obeys, Samba does not.
+    Reads that are no slower than cached ones before and after them prove nothing, and do not count.
+    The cache state is never proven.
     """
 
     copies: Copies
@@ -272,16 +272,16 @@ class PastCache:
     """Rate of the cached pull, bytes per second."""
 
     def pull(self, take: Callable[..., None]) -> Tasks[None]:
-        """Makes the step, after the cached pull of the same dialect, and takes its runs.
+        """Makes the step after the cached pull of the same dialect, and takes its runs.
 
-        Raises Unavailable where nothing shows that the file came from the disk.
+        Raises Unavailable if nothing shows that the file came from the disk.
         """
         twin = replace(self.step, setting={**self.step.setting, "copy": "pull.cached"})
-        made = self.copies.log.latest(twin)
-        own = self.setting.dialect == self.copies.files.dialect != "smb1"
-        if made is None or not own:
+        warm_pull = self.copies.log.latest(twin)
+        is_own_session = self.setting.dialect == self.copies.files.dialect != "smb1"
+        if warm_pull is None or not is_own_session:
             raise Unavailable(sources.NEEDS_SERVER_CACHE)
-        self.warm = run_rate(made.run)
+        self.warm = run_rate(warm_pull.run)
         try:
             why = yield from self._keep(take)
         except (PartlyRan, StageError, Unavailable, Refused) as error:
@@ -290,25 +290,25 @@ class PastCache:
         if why:
             raise Unavailable(why)
 
-    def _run(self, **more: Any) -> Tasks[tuple[Ran, float]]:
-        """One copy, with its rate."""
-        most = self.setting.most_seconds or math.inf
-        usual = min(most, self.setting.size_bytes / self.warm)
+    def _run(self, **changes: Any) -> Tasks[tuple[Ran, float]]:
+        """Makes one copy; returns it with its rate."""
+        longest = self.setting.most_seconds or math.inf
+        usual = min(longest, self.setting.size_bytes / self.warm)
         self.copies.clock.need(USEFUL_SECONDS + usual)
         setting = replace(
             self.setting,
             seconds=self.copies.clock.remaining(),
             most_seconds=COPY_TIMES * max(usual, self.copies.world.times().copy),
-            **more,
+            **changes,
         )
         peer = replace(self.copies.files.share, path="")
         ran = yield Task(self.step, setting, peer, setting.seconds + GRACE_SECONDS)
         return ran, run_rate(ran.samples)
 
     def _keep(self, take: Callable[..., None]) -> Tasks[str]:
-        """Takes two reads past the cache, where cached pulls are so much faster than both.
+        """Takes two reads past the cache if cached pulls are SLOWER_RATIO as fast as both.
 
-        Returns why they show nothing, or "".
+        Returns why they prove nothing, or "".
         """
         reads: list[Ran] = []
         fastest = 0.0
@@ -322,13 +322,13 @@ class PastCache:
         cached = min(self.warm, again)
         if cached < SLOWER_RATIO * fastest:
             return self._no_slower(fastest, cached)
-        known = {"cold_source": "past-cache", "cached_bytes_per_second": cached}
+        proof = {"cold_source": "past-cache", "cached_bytes_per_second": cached}
         for ran in reads:
-            take(ran, {"cache": {**ran.details["cache"], **known}})
+            take(ran, {"cache": {**ran.details["cache"], **proof}})
         return ""
 
     def _no_slower(self, rate: float, cached: float) -> str:
-        """Why it shows nothing."""
+        """Returns why the reads prove nothing."""
         rates = f"the test file was read at {rate_text(rate)}, a cached file at {rate_text(cached)}"
         remedy = REMEDY if self.copies.world.server is None else OF_AGENT
         return f"{rates}: too alike to tell the disk from the cache ({remedy})"

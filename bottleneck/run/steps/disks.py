@@ -1,4 +1,4 @@
-"""The disks of both hosts: a file of our own on each for the run, and what fio reads there."""
+"""Disk steps of both hosts: a source file on each for the run, and fio's measurements."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ STEP_GRACE_SECONDS = 15.0
 ZONE_GRACE_SECONDS = 1.5
 """fio's pause before each of a zone's three passes."""
 LEAST_SOURCE_BYTES, SOURCE_TIMES = 64 * plan.MIB, 1.5
-"""Of a host's own file: what tells a disk, and what a copy may move in its time."""
+"""Least size of a host's source file, and its size over the bytes of a copy in its time."""
 LEAST_LEFT_SECONDS = 4.0
-"""What fio's start and its pauses may take beside a step's own time."""
+"""Time of fio's start and its pauses beside a step's own time."""
 SUSTAINED_BYTES = 2 << 30
-"""Enough to fill most caches, and no more than a server's RAM can bear to have dirty."""
+"""Enough to fill most caches, and no more dirty data than a server's RAM can bear."""
 ZONES_BYTES = 2 << 30
-"""Written for all zones of a disk together, at most."""
+"""Most bytes written to all zones of a disk together."""
 ZONE_WRITE_SECONDS = 2.0
-"""Of each zone: the disk's own cache and the last flush are a small part of it."""
+"""Time of each zone, of which the disk's cache and the last flush are a small part."""
 NEAR_RATIO = 0.6
-"""Of what its disk gives, from which on a copy may be held by it."""
+"""Share of its disk's rate from which on the disk may limit a copy."""
 ALONE = "the rate of each disk by itself"
 ALONE_TIMES = 4.0
-"""How much longer a step is where nothing but the disk was asked for."""
+"""Factor of a step's time if only the disk stage is requested."""
 
 
 Worth = frozenset[tuple[str, str]] | None
@@ -47,16 +47,16 @@ Worth = frozenset[tuple[str, str]] | None
 
 
 def _grace(setting: disk.Setting) -> float:
-    """How much longer than its time a step may take."""
+    """Returns the seconds that a step may take beyond its time."""
     if setting.pattern == "zones":
-        # Files that are placed are written first, for as long again; some zones once more.
+        # Placed files are written first, which takes as long again; some zones once more.
         return STEP_GRACE_SECONDS + 2 * setting.seconds + ZONE_GRACE_SECONDS * setting.zones
     return STEP_GRACE_SECONDS
 
 
 @dataclass
 class Disks:
-    """The disks of both hosts, and a file of this tool's own on each."""
+    """Disks of both hosts, with a source file on each."""
 
     world: World
     clock: Clock
@@ -65,36 +65,36 @@ class Disks:
     sources: Sources
 
     def hold_sources(self, stack: ExitStack, sides: tuple[plan.Side, ...] = plan.SIDES) -> None:
-        """A nameless file of payload in each side's folder that has none, until the stack closes.
+        """Creates an unnamed file of payload in each side's folder until the stack closes.
 
         Raises:
-            Refused: the client's folder cannot be written to; pushes would have no source.
+            Refused: the client's folder is not writable; pushes would have no source.
         """
         self.take_sources(self.begin_sources(stack, sides))
 
     def begin_sources(
         self, stack: ExitStack, sides: tuple[plan.Side, ...]
     ) -> dict[plan.Side, Callable[[], Endpoint]]:
-        """Begins to write them, which goes on beside what does not need them."""
+        """Starts writing the files, which goes on beside steps that do not need them."""
         settings = self.world.options.settings
         needless = (settings.get("verb"), settings.get("pattern")) == ("write", "zones")
         begun: dict[plan.Side, Callable[[], Endpoint]] = {}
         if needless or self._only_reads() or self.world.options.copy.startswith("pull"):
             return begun
         for side, host in self.world.hosts.items():
-            known = self.files.sources.keys() | self.files.no_source.keys()
+            settled = self.files.sources.keys() | self.files.no_source.keys()
             folder = self.files.test_folder(side)
-            if side not in sides or side in known or not folder:
+            if side not in sides or side in settled or not folder:
                 continue
             size_bytes = self.world.options.size_bytes or self._source_bytes()
             self.log.tell(f"writing a file on the {side}")
-            given = host, folder, size_bytes, FILL_GRACE_SECONDS, HELD_PARTS
-            held = hold_source(self.world, self.clock, *given)
-            begun[side] = stack.enter_context(held)
+            arguments = host, folder, size_bytes, FILL_GRACE_SECONDS, HELD_PARTS
+            holder = hold_source(self.world, self.clock, *arguments)
+            begun[side] = stack.enter_context(holder)
         return begun
 
     def take_sources(self, begun: Mapping[plan.Side, Callable[[], Endpoint]]) -> None:
-        """Waits for those that were begun. Errors: see hold_sources."""
+        """Waits for the files that were begun. Errors: see hold_sources."""
         for side, opened in begun.items():
             try:
                 self.files.sources[side] = opened()
@@ -106,53 +106,53 @@ class Disks:
                 self.log.note(f"{side}: no test file in {folder}: {error}")
 
     def first_sides(self) -> tuple[plan.Side, ...]:
-        """Sides that need an own file before the copies: the server's may read the pulls'."""
+        """Returns sides that need a file before the copies: the server may read the pulls'."""
         long = self.world.options.budget_seconds >= LONG_BUDGET_SECONDS
         other = long or not self._reads_share() or self.files.agent_folder
         return plan.SIDES if other else ("client",)
 
     def needs_server_file(self, worth: Worth) -> bool:
-        """Whether what is to be measured needs another file there than the pulls' source."""
+        """Whether the planned disk steps need a file on the server beside the pulls' source."""
         if worth is None:
             return True
         at_server = any(side == "server" for side, _ in worth)
         return at_server and self.files.source_bytes < LEAST_SOURCE_BYTES
 
     def _source_bytes(self) -> int:
-        """As much as the copies need at the rate of a first one: writing it takes time."""
+        """Returns the size that copies need at the rate of a first one: writing takes time."""
         rate = max(self.log.first_rates.values(), default=math.inf)
         if self.world.options.budget_seconds >= LONG_BUDGET_SECONDS:
             rate = math.inf
-        wanted = max(LEAST_SOURCE_BYTES, SOURCE_TIMES * rate * self.world.times().copy)
-        return round(min(plan.LARGEST_COPY_BYTES // 2, wanted))
+        size_bytes = max(LEAST_SOURCE_BYTES, SOURCE_TIMES * rate * self.world.times().copy)
+        return round(min(plan.LARGEST_COPY_BYTES // 2, size_bytes))
 
     def measure(self, worth: Worth = None) -> Tasks[list[str]]:
-        """The system's fio on both folders' disks: what bounds the copies.
+        """Measures both folders' disks by the system's fio, to bound the copies.
 
-        Where nothing but the disk was asked for, all of it; alone what --device and --file name.
-        worth: by side and read or write; None: all of them. Returns the names of skipped tests.
+        If only the disk stage is requested, all patterns; with --device or --file only those.
+        worth: sides with read or write; None: all. Returns the names of skipped tests.
         """
-        alone, options = self.world.is_only("disk"), self.world.options
+        is_only, options = self.world.is_only("disk"), self.world.options
         at_server = any(
             x is not None and x.side == "server" for x in (options.device, options.file)
         )
-        here_alone = alone and options.agent == "none" and not at_server
+        here_alone = is_only and options.agent == "none" and not at_server
         sides: tuple[plan.Side, ...] = ("client",) if here_alone else plan.SIDES
         if plan.DISK_CHOICES & options.settings.keys():
             for each in plan.chosen_disk_steps(sides, options):
                 yield from self._measure_all(each, ALONE)
             return []
         left_out = []
-        for each in plan.disk_steps(sides, options, alone):
+        for each in plan.disk_steps(sides, options, is_only):
             usual = each.pattern == "sequential"
             if worth is not None and (each.side, each.verb) not in worth:
                 left_out += [f"disk {each.side} {each.verb}"] if usual else []
-            elif alone or usual:
+            elif is_only or usual:
                 yield from self._measure_all(each, ALONE)
         return left_out
 
     def explain(self, why: str) -> Tasks[None]:
-        """What tells why a disk gives what it gives: after copies that may come near to it."""
+        """Measures the patterns that explain a disk's rate, for disks that may limit a copy."""
         if self.world.is_only("disk"):
             return
         for each in plan.disk_steps(plan.SIDES, self.world.options):
@@ -160,16 +160,16 @@ class Disks:
                 yield from self._measure_all(each, why)
 
     def _measure_all(self, each: plan.DiskStep, why: str) -> Tasks[None]:
-        named, settings = self.world.options.device, self.world.options.settings
-        chosen = named.path if named and plan.DISK_CHOICES & settings.keys() else ""
-        # What says its own time is obeyed.
+        device_option, settings = self.world.options.device, self.world.options.settings
+        path = device_option.path if device_option and plan.DISK_CHOICES & settings.keys() else ""
+        # A given time is obeyed.
         said = "seconds" in settings or each.writes_zones
         times = ALONE_TIMES if self.world.is_only("disk") and not said else 1.0
-        for device in self._devices(each) if each.pattern == "zones" else [chosen]:
+        for device in self._devices(each) if each.pattern == "zones" else [path]:
             yield from self._measure(each, device, times, why)
 
     def _only_reads(self) -> bool:
-        """Whether nothing but a device or a file that is named is read: nothing is written."""
+        """Whether only a named device or file is read, and nothing is written."""
         steps = plan.disk_steps(plan.SIDES, self.world.options, self.world.is_only("disk"))
         return all(each.pattern in ("zones", "file") for each in steps)
 
@@ -191,23 +191,23 @@ class Disks:
         with self.log.attempt(step, label, why, self._is_optional(each)) as take:
             if each.side not in self.world.hosts:
                 raise Unavailable(NEEDS_AGENT)
-            setting, peer = yield from self._found(each, setting, step)
+            setting, peer = yield from self._resolve(each, setting, step)
             beside = 0.0 if usual_pattern and not setting.is_custom else LEAST_LEFT_SECONDS
             self.clock.need(seconds + beside)
             take((yield Task(step, setting, peer, seconds + _grace(setting), both=False)))
 
-    def _found(
+    def _resolve(
         self, each: plan.DiskStep, setting: disk.Setting, step: Step
     ) -> Tasks[tuple[disk.Setting, Endpoint]]:
-        """The setting with what is found out when its turn comes, and the file that is read."""
+        """Completes the setting when its turn comes; returns it with the file to read."""
         source, folder = self.files.sources.get(each.side), self.files.folder(each.side)
         size_bytes = self.world.options.size_bytes
         if each.pattern == "file":
             path = self.sources.look().path
             folder = os.path.dirname(path)  # noqa: PTH120 - of whichever host
             step.setting.update({"path": path, "folder": folder})
-            most = plan.LARGEST_COPY_BYTES
-            return replace(setting, path=path, folder=folder, size_bytes=most), Endpoint()
+            limit = plan.LARGEST_COPY_BYTES
+            return replace(setting, path=path, folder=folder, size_bytes=limit), Endpoint()
         if setting.device:
             return setting, Endpoint()
         if each.pattern == "sustained" and source is not None:
@@ -234,7 +234,7 @@ class Disks:
     def _is_optional(self, each: plan.DiskStep) -> bool:
         """Whether the run is complete without a step.
 
-        Where a file lies explains a copy, no more, unless that was asked for.
+        Zones only explain a copy, unless they are requested.
         """
         if each.pattern in ("sequential", "file") or self.world.options.device is not None:
             return False
@@ -252,40 +252,39 @@ class Disks:
         if each.writes_zones and "seconds" not in self.world.options.settings:
             scale = min(1.0, times.zones / plan.times(USUAL_BUDGET_SECONDS).zones)
             seconds, zones = ZONE_WRITE_SECONDS * scale, self.world.options.zones
-            left = self.clock.remaining() - 1.5 * LEAST_LEFT_SECONDS
-            return min(zones * seconds, max(zones * seconds / 2, left))
+            remaining = self.clock.remaining() - 1.5 * LEAST_LEFT_SECONDS
+            return min(zones * seconds, max(zones * seconds / 2, remaining))
         if each.pattern not in ("sequential", "random"):
             return float(getattr(times, each.pattern))
         return times.disk_cached if each.cache == "cached" else times.disk
 
     def _devices(self, each: plan.DiskStep) -> list[str]:
-        """Nodes of the devices whose zones are read; an empty one: files in the folder have to do.
+        """Returns nodes of devices whose zones are read; an empty one: files in the folder.
 
-        Of a disk without heads zones are written only where that was chosen: they are all alike.
+        Zones of a disk without heads are written only on request: they are all alike.
         """
         if each.verb == "write":
-            known = self.world.facts.get(each.side)
-            turns = known is None or known.folder is None or known.folder.rotational is not False
-            return [""] if turns or "pattern" in self.world.options.settings else []
-        named = self.world.options.device
-        if named is not None and named.side == each.side:
-            return [named.path]
+            facts = self.world.facts.get(each.side)
+            spins = facts is None or facts.folder is None or facts.folder.rotational is not False
+            return [""] if spins or "pattern" in self.world.options.settings else []
+        device_option = self.world.options.device
+        if device_option is not None and device_option.side == each.side:
+            return [device_option.path]
         facts = self.world.facts.get(each.side)
         below = facts.folder.device if facts is not None and facts.folder is not None else None
-        own = self.sources.device(each.side)
-        found = [own] if self._only_reads() else [below, own]
+        of_file = self.sources.device(each.side)
+        names = [of_file] if self._only_reads() else [below, of_file]
         # The kernel writes a slash in a node's name as ! (drivers/base/core.c).
-        nodes = dict.fromkeys(f"/dev/{name.replace('!', '/')}" for name in found if name)
+        nodes = dict.fromkeys(f"/dev/{name.replace('!', '/')}" for name in names if name)
         readable = [node for node in nodes if self._readable(each.side, node)]
         if readable or self._only_reads():
             return readable or list(nodes)
-        # Files that are placed in the folder show its zones, but have to be written first.
-        return (
-            [""] if plan.has_time_to_write(self.world.options, self.world.is_only("disk")) else []
-        )
+        # Placed files in the folder show its zones, but must be written first.
+        is_long = plan.has_time_to_write(self.world.options, self.world.is_only("disk"))
+        return [""] if is_long else []
 
     def _readable(self, side: plan.Side, node: str) -> bool:
-        """Whether a host may read a device; one that gives no answer says so in a note."""
+        """Whether a host may read a device; an error gives a note."""
         host = self.world.hosts.get(side)
         try:
             return host is not None and host.ask("readable-device", node=node) is True
@@ -294,15 +293,15 @@ class Disks:
             return False
 
     def explains(self, step: plan.DiskStep) -> bool:
-        """Whether a step of the disk beyond its rate is worth its time in this run."""
+        """Whether a step beyond the disk's rate is worth its time in this run."""
         if plan.has_time_to_write(self.world.options, is_only=False):
             return True
         match step.pattern:
             case "file":
                 return True
             case "zones":
-                named = (self.world.options.device, self.world.options.file)
-                if any(each is not None and each.side == step.side for each in named):
+                choices = (self.world.options.device, self.world.options.file)
+                if any(each is not None and each.side == step.side for each in choices):
                     return True
                 return self._near(step.side)
             case "synced":
@@ -310,8 +309,8 @@ class Disks:
         return False
 
     def _near(self, side: plan.Side) -> bool:
-        """Whether a copy ran near what the disk of a side reads or writes."""
-        known = plan.known_rates(self.log)
+        """Whether a copy's rate came near the disk's rate on a side."""
+        rates = plan.known_rates(self.log)
         for step, rate in plan.measured(self.log):
             name = str(step.setting.get("copy", ""))
             if step.stage not in ("smb-copy", "native-copy") or step.setting.get("end") == "memory":
@@ -321,13 +320,13 @@ class Disks:
             verb, _, cache = name.rpartition(".")
             sender = "client" if verb.endswith("push") else "server"
             does = "write" if sender != side else "read"
-            least = NEAR_RATIO * known.get(f"{side}.{does}", math.inf)
-            if rate >= least and (does, cache) != ("read", "cached"):
+            threshold = NEAR_RATIO * rates.get(f"{side}.{does}", math.inf)
+            if rate >= threshold and (does, cache) != ("read", "cached"):
                 return True
         return False
 
     def _forced(self, side: plan.Side) -> bool:
-        """Whether a host is known to force each write to its disk."""
+        """Whether a host's settings force each write to its disk."""
         config = (self.world.samba_config or []) if side == "server" else []
         if any(each.get("option") == "sync always" for each in config):
             return True

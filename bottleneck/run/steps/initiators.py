@@ -1,6 +1,6 @@
-"""The copies that the server starts: the same bytes the same way, begun by the other host.
+"""Copies that the server starts: the same bytes in the same direction.
 
-The server's smbclient pushes to and pulls from a share of the client's.
+The server's smbclient pushes to and pulls from a share on the client.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from probes.files.served_file import new_name
 from probes.stages import smbclient_copy
 
 SET_UP_SECONDS = 1.2
-"""To open the client's share and to find out what the server copies with."""
+"""Time to open the client's share and to find the server's program."""
 SHARE_OF_LEFT = 0.45
 LEAST_COPY_SECONDS = 0.4
 GRACE_SECONDS = 12.0
 FLUSH_SECONDS = 30.0
 WORST_RATIO = 2.0
-"""How much longer than meant the slower of two copies of one size may take."""
+"""Longest time of the slower of two copies of one size over the intended time."""
 
 
 @dataclass
 class Initiators:
-    """The copies that the server starts, after those of the client."""
+    """Copies that the server starts, after those of the client."""
 
     world: World
     clock: Clock
@@ -47,17 +47,17 @@ class Initiators:
     sources: Sources
     disks: Disks
     served: ServerCopies = field(init=False)
-    """Where they go to and come from, as they are made."""
+    """Share and files of these copies, once they are open."""
 
     def measure(self, why: str) -> Tasks[None]:
-        """All four copies once, as the server makes them; left out with a note in a short run."""
+        """Makes all four copies once from the server; in a short run gives a note instead."""
         if "dialect" not in self.files.share.facts:
-            return  # a mounted folder: there are no copies of ours to be compared with
+            return  # a mounted folder: there are no copies of ours to compare with
         if self.world.server is None:
             self.log.note(f"{LABEL}: skipped: {NEEDS_AGENT}")
             return
-        left = list(plan.COPY_ORDER)
-        each = self._seconds_each(len(left))
+        remaining = list(plan.COPY_ORDER)
+        each = self._seconds_each(len(remaining))
         if each is None:
             self.log.note(f"{LABEL}: skipped: out of time (use a larger --budget)")
             return
@@ -70,16 +70,16 @@ class Initiators:
                 parts = self.world, self.clock, self.log, self.files
                 self.served = ServerCopies(*parts, stack, each)
                 self.served.open()
-                while left:
-                    yield from self._copy(left.pop(0), why)
+                while remaining:
+                    yield from self._copy(remaining.pop(0), why)
             except Unavailable as error:
-                self._end(left, Skipped(str(error)), why)
+                self._end(remaining, Skipped(str(error)), why)
             except (StageError, Refused) as error:
-                # A login that was refused is not tried again for the copies that are left.
-                self._end(left, Failed(str(error)), why)
+                # A refused login is not tried again for the remaining copies.
+                self._end(remaining, Failed(str(error)), why)
 
     def _seconds_each(self, copies: int) -> float | None:
-        """Seconds for each of so many copies; None: too few in this run."""
+        """Returns the seconds of each copy; None: too few in this run."""
         seconds = (SHARE_OF_LEFT * self.clock.remaining() - SET_UP_SECONDS) / copies
         if self.world.options.budget_seconds < LEAST_BUDGET_SECONDS:
             return None
@@ -91,10 +91,10 @@ class Initiators:
         self.log.save()
 
     def _step(self, copy: str, agreed: Details) -> Step:
-        """The step of a copy, without what varies by run; agreed: facts of its session."""
-        kept = {name: agreed.get(name) for name in ("signing", "encryption")}
-        kept["folder"] = self.files.test_folder("server")
-        setting = copy_setting(self.world, f"server.{copy}", str(agreed["dialect"]), **kept)
+        """Returns the step of a copy, without varying keys; agreed: facts of its session."""
+        security = {name: agreed.get(name) for name in ("signing", "encryption")}
+        security["folder"] = self.files.test_folder("server")
+        setting = copy_setting(self.world, f"server.{copy}", str(agreed["dialect"]), **security)
         step = step_of("smb-copy", setting, "server")
         step.setting["engine"] = SMBCLIENT
         return step
@@ -111,9 +111,9 @@ class Initiators:
             yield from make(step, copy, size, take)
 
     def _size(self, verb: str) -> int:
-        """Bytes of both copies of a verb, by what others the same way have shown, whoever began."""
+        """Returns the size of both copies of a verb, by rates of copies in the same direction."""
         same_way = ("pull." if verb == "push" else "push.", f"server.{verb}.")
-        known = [
+        rates = [
             rate
             for step in self.log.steps
             if step.stage == "smb-copy"
@@ -122,14 +122,14 @@ class Initiators:
             and step.setting["dialect"] == self.served.dialect
             and (rate := self.log.rate(step)) is not None
         ]
-        rate = min(max(known), WORST_RATIO * min(known)) if known else None
-        most = max(USEFUL_SECONDS / 2, self.clock.remaining() / WORST_RATIO)
-        seconds, asked = min(self.served.seconds, most), self.world.options.size_bytes
-        return plan.copy_bytes(rate, seconds, self._room(verb), asked)
+        rate = min(max(rates), WORST_RATIO * min(rates)) if rates else None
+        longest = max(USEFUL_SECONDS / 2, self.clock.remaining() / WORST_RATIO)
+        seconds, size_bytes = min(self.served.seconds, longest), self.world.options.size_bytes
+        return plan.copy_bytes(rate, seconds, self._room(verb), size_bytes)
 
     def _room(self, verb: str) -> int:
         facts = self.served.share.facts
-        # One file that was pushed or is to be pulled, and one more while it is replaced.
+        # Room for one pushed or pulled file, and one more while it is replaced.
         free = plan.LARGEST_COPY_BYTES
         if facts["free_bytes"] is not None:
             free = beyond_reserve_bytes(int(facts["free_bytes"]), int(facts["total_bytes"])) // 2
@@ -143,10 +143,10 @@ class Initiators:
         served = self.served
         size, path = served.whole_source(size)
         name = new_name(served.share.folder)
-        known: dict[str, Any] = {}
+        details: dict[str, Any] = {}
 
         def finish() -> float:
-            """smbclient flushes nothing; the client's agent does, where it sees the file."""
+            """Flushes by the client's agent, if it sees the file: smbclient does not flush."""
             if not served.path:
                 return 0.0
             place = {"path": served.path, "file_name": name}
@@ -155,13 +155,13 @@ class Initiators:
             except (StageError, Refused, Unavailable) as error:
                 self.log.note(f"{step.setting['copy']}: not flushed: {error}")
                 return 0.0
-            known.update(flushed=True, flush_seconds=seconds)
+            details.update(flushed=True, flush_seconds=seconds)
             return seconds
 
         peer = replace(served.share, path=path)
         ran = yield from self._run(step, copy, size, peer, name, finish)
-        intact = known["hash_ok"] = served.looked_at(name, size)
-        take(ran, {**known, **self._about()})
+        intact = details["hash_ok"] = served.looked_at(name, size)
+        take(ran, {**details, **self._engine_details()})
         if intact is not False:
             served.replace_source(name, size)
 
@@ -170,9 +170,9 @@ class Initiators:
         size = served.source_of(size)
         if size < plan.MIB:
             raise Unavailable("no source file on the client's share")
-        about = {"cache": served.client_cache(copy, size), **self._about()}
+        details = {"cache": served.client_cache(copy, size), **self._engine_details()}
         ran = yield from self._run(step, copy, size, served.share, served.name)
-        take(ran, about)
+        take(ran, details)
 
     def _run(
         self,
@@ -195,10 +195,11 @@ class Initiators:
             signing=facts.get("signing"),
             encryption=facts.get("encryption"),
         )
-        most = setting.seconds + GRACE_SECONDS
-        ran: Ran = yield Task(step, setting, peer, most, engine="smbclient-copy", finish=finish)
+        limit = setting.seconds + GRACE_SECONDS
+        ran: Ran = yield Task(step, setting, peer, limit, engine="smbclient-copy", finish=finish)
         return ran
 
-    def _about(self) -> dict[str, Any]:
-        told = {name: self.served.share.facts[name] for name in ("engine_server", "on_folder_disk")}
-        return {"engine": SMBCLIENT, **told}
+    def _engine_details(self) -> dict[str, Any]:
+        facts = self.served.share.facts
+        own_facts = {name: facts[name] for name in ("engine_server", "on_folder_disk")}
+        return {"engine": SMBCLIENT, **own_facts}

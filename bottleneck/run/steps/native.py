@@ -1,4 +1,4 @@
-"""TARGET as a folder: the mount under it, and the copies that the operating system makes there."""
+"""TARGET as a folder: its mount, and the copies that the operating system makes there."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ from probes.net import callers
 from probes.stages import native_copy
 
 STEP_OVERHEAD_SECONDS = 0.4
-"""Start, evict, prove, remove: what a copy costs beside its transfer and its check."""
+"""Time of a copy beside its transfer and its check: start, evict, prove, remove."""
 ANSWER_SECONDS = 10.0
-"""What a mount may take to say where it lies."""
+"""Time for the facts of a mount."""
 OPENING_SECONDS = 45.0
-"""Beside the writing of the source file: each call into a mount may take its time once."""
+"""Time beside writing the source file: each call into a slow mount may take long once."""
 BEFORE_SECONDS = 60.0
-"""What the calls before and after the window may take, of a mount that hangs in each of them."""
+"""Time of the calls before and after the window on a mount that hangs in each of them."""
 FILL_FACTOR = 1.5
-"""The source of all pulls may take longer to write than a copy that counts."""
+"""Time to write the pulls' source over that of a copy."""
 WITHOUT_A_SERVER = {
     **dict.fromkeys(("9p", "virtiofs"), "a folder that the virtual machine's host shares"),
     **dict.fromkeys(("ceph", "fuse.ceph", "glusterfs", "fuse.glusterfs"), "a cluster's"),
 }
-"""File systems from elsewhere that no single file server is behind, with what they are."""
+"""Remote file systems without a single file server, described."""
 SILENT = ("no answer within", "no end within its time; ")
-"""What a step says of a mount that hangs: the next one would only wait for it again."""
+"""Words in the error of a mount that hangs: the next step would wait for it again."""
 
 
 def read_mount(world: World, files: Files, log: Log) -> World:
-    """What TARGET's folder lies on: it becomes the report's target, and says where the server is.
+    """Reads the mount of TARGET's folder, which becomes the report's target and names the server.
 
     Raises:
-        Refused: kind "unreachable", the mount does not answer; "usage", both ends lie on it.
+        Refused: kind "unreachable", the mount does not answer; "usage", both folders are on it.
     """
     target, stages, folder = world.options.target, world.options.stages, world.options.folder
-    mount, own = _ask_mount(world, target.path), _ask_mount(world, folder)
+    mount, own_mount = _ask_mount(world, target.path), _ask_mount(world, folder)
     if mount is not None and not mount.remote:
         there = Path(target.path).is_dir()
         missing = f"{target.path}: folder not found on this host"
         raise Refused("usage", no_mount(target.path, mount.filesystem) if there else missing)
-    if mount is not None and own is not None and own.point == mount.point:
+    if mount is not None and own_mount is not None and own_mount.point == mount.point:
         raise Refused(
             "usage",
             f"--folder {folder}: on the same mount as TARGET; use a folder on a disk of this host",
@@ -67,8 +67,8 @@ def read_mount(world: World, files: Files, log: Log) -> World:
     if mount is not None:
         host, share = mount.server or "", mount.share or ""
         target = replace(target, host=host, share=share, folder=mount.folder)
-        kept = {name: getattr(mount, name) for name in ("dialect", "signing", "encryption")}
-        files.share = Endpoint(facts={**kept, "mount": asdict(mount)})
+        security = {name: getattr(mount, name) for name in ("dialect", "signing", "encryption")}
+        files.share = Endpoint(facts={**security, "mount": asdict(mount)})
         if mount.filesystem in WITHOUT_A_SERVER:
             log.note(
                 f"{target.path}: {mount.filesystem} is {WITHOUT_A_SERVER[mount.filesystem]}; only "
@@ -101,59 +101,59 @@ def _ask_mount(world: World, folder: str) -> Mount | None:
 
 
 def _address(mount: Mount | None, agent: str, log: Log) -> str:
-    """The server's IP address; empty: neither the mount nor an agent over ssh tells it."""
+    """Returns the server's IP address by the mount or the ssh agent; empty: unknown."""
     if mount is None:
         return ""
     has_server = agent.startswith("ssh://") and mount.filesystem not in WITHOUT_A_SERVER
     through_ssh = urlsplit(agent).hostname if has_server else None
-    for told in (mount.address, mount.server, through_ssh):
-        if not told:
+    for name in (mount.address, mount.server, through_ssh):
+        if not name:
             continue
         try:
-            found = socket.getaddrinfo(told, None, type=socket.SOCK_STREAM)
-            return callers.with_zone(found[0][4])
+            addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            return callers.with_zone(addresses[0][4])
         except (OSError, UnicodeError):
-            log.note(f"the server's name {told} cannot be resolved")
+            log.note(f"the server's name {name} cannot be resolved")
     return ""
 
 
 @dataclass
 class Native:
-    """The copies between the run's folder in a mounted share and the client's own."""
+    """Copies between the run's folder in a mounted share and the client's folder."""
 
     world: World
     clock: Clock
     log: Log
     files: Files
     folder: str = ""
-    """Path of the run's own folder; empty: it could not be made."""
+    """Path of the run's folder; empty: it could not be created."""
     server_path: str | None = None
-    """The same as the server's agent sees it."""
+    """Path of that folder on the server."""
     source_bytes: int = 0
     """Size of the file that pulls read; it only shrinks."""
     fill_rate: float | None = None
-    """Bytes per second at which that file was written through the mount."""
+    """Rate at which that file was written through the mount, bytes per second."""
     tells_room: bool = False
-    """Whether the mount says how much room there is."""
+    """Whether the mount reports its free space."""
     lost: str = ""
-    """Why nothing can be copied there, or no more."""
+    """Reason why nothing can be copied there any more."""
     own_path: str = ""
-    """The client's nameless file that pushes read, once it is held; the run's folder for a command
-    of the user's, which needs names."""
+    """Unnamed file of the client that pushes read; for the user's command, which needs names, the
+    run's folder."""
     own_bytes: int = plan.LARGEST_COPY_BYTES
-    """Its size; it only shrinks."""
+    """Size of that file; it only shrinks."""
 
     def hold_folder(self, stack: ExitStack) -> None:
-        """Holds the run's folder with its source file in TARGET's, and finds it at the server.
+        """Creates the run's folder with its source file in TARGET, and finds it on the server.
 
         Raises:
-            Refused: the folder cannot be written to, or does not answer.
+            Refused: the folder is not writable, or does not answer.
         """
         target = self.world.options.target.path
         self.log.tell("writing a file in the mounted folder")
         size_bytes = self.world.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
         try:
-            endpoint = stack.enter_context(self._held(target, size_bytes))
+            endpoint = stack.enter_context(self._hold_on(target, size_bytes))
         except (StageError, Unavailable) as error:
             self.lost = str(error)
             self.log.note(f"client: no test file in {target}: {error}")
@@ -167,8 +167,8 @@ class Native:
         self.server_path = path_of(self.world, name, "the mounted folder", self.log)
         self.files.server_path = self.files.server_path or self.server_path
 
-    def _held(self, folder: str, size_bytes: int) -> AbstractContextManager[Endpoint]:
-        """A folder of the run's with a source file in it."""
+    def _hold_on(self, folder: str, size_bytes: int) -> AbstractContextManager[Endpoint]:
+        """Returns a holder of the run's folder with a source file."""
         seconds = FILL_FACTOR * self.world.times().copy
         run, seed = secrets.token_hex(16), self.world.seed
         setting = own_folder.Setting(folder, run, size_bytes, seconds, seed, HELD_PARTS)
@@ -176,20 +176,20 @@ class Native:
         return self.world.client.hold("mounted-folder", setting, Endpoint(), lifetime, opening)
 
     def measure(self, stack: ExitStack) -> Tasks[None]:
-        """All four copies in turn, as often as the time allows: drift hits them alike."""
+        """Makes all four copies in turn, as often as time allows: drift affects all alike."""
         for number in range(1 if self.world.options.runs else plan.MAX_ROUNDS):
             for copy in plan.COPY_ORDER:
                 if number == 0 or self._fits(copy):
                     yield from self._copy(copy, stack)
 
     def _step(self, copy: str) -> Step:
-        """The step of a copy, without what changes from run to run."""
+        """Returns the step of a copy, without keys that vary from run to run."""
         options = self.world.options
         setting = {"copy": copy, "folder": options.folder, "target_folder": options.target.path}
         return Step("native-copy", setting, "client")
 
     def _fits(self, copy: str) -> bool:
-        """Whether one more run of a copy that was made before fits the time that is left."""
+        """Whether one more run of a copy fits the remaining time."""
         rate = self.log.rate(self._step(copy))
         if rate is None or self.lost:
             return False
@@ -199,51 +199,51 @@ class Native:
         return self.clock.remaining() > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
 
     def _rates(self) -> dict[str, float]:
-        """What is known to bound the copies, by plan.Rates' names."""
-        known = plan.known_rates(self.log)
+        """Returns rates that bound the copies, by the names of plan.Rates."""
+        rates = plan.known_rates(self.log)
         if self.fill_rate is not None:
-            known["push.memory"] = self.fill_rate
+            rates["push.memory"] = self.fill_rate
         for step, rate in plan.measured(self.log):
             if step.stage == "native-copy":
-                known[step.setting["copy"]] = rate
-        pushed = [known[copy] for copy in plan.COPY_ORDER[:2] if copy in known]
+                rates[step.setting["copy"]] = rate
+        pushed = [rates[copy] for copy in plan.COPY_ORDER[:2] if copy in rates]
         if pushed:
-            # Nothing was pulled yet: most paths carry about as much the other way.
-            known["pull.memory"] = max(pushed)
-        return known
+            # Before the first pull: most paths carry about as much in the other direction.
+            rates["pull.memory"] = max(pushed)
+        return rates
 
     def _size(self, copy: str) -> int:
-        """Bytes of the next run of a copy."""
+        """Returns the size of a copy's next run."""
         rate = plan.expected_rate(copy, self._rates())
-        left = self.clock.remaining() - STEP_OVERHEAD_SECONDS
-        seconds = max(USEFUL_SECONDS / 2, min(self.world.times().copy, left))
+        remaining = self.clock.remaining() - STEP_OVERHEAD_SECONDS
+        seconds = max(USEFUL_SECONDS / 2, min(self.world.times().copy, remaining))
         if copy.startswith("pull"):
             room = usable_bytes(self.world.client, self.files.client_folder)
             room = min(room, self.source_bytes)
         else:
             room = self.own_bytes
             if self.tells_room:
-                # Asked each time: what this run holds there counts too, whoever made it.
+                # Asked each time: the files of this run take room there too.
                 room = min(room, usable_bytes(self.world.client, self.folder, ANSWER_SECONDS))
         return plan.copy_bytes(rate, seconds, room, self.world.options.size_bytes)
 
     def _hold_own(self, size: int, stack: ExitStack) -> None:
-        """The client's file that pushes read: its own, as it is cut to each copy's size."""
+        """Creates the client's file that pushes read, which is cut to each copy's size."""
         if self.own_path:
             return
-        # The next run may turn out to be worth a larger file.
+        # The next run may need a larger file.
         size_bytes = self.world.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2)
         folder = self.world.options.folder
         if self.world.options.native_command:
-            own = stack.enter_context(self._held(folder, size_bytes))
+            source = stack.enter_context(self._hold_on(folder, size_bytes))
         else:
-            given = self.world.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS
-            own = stack.enter_context(hold_source(self.world, self.clock, *given))()
-        self.own_path = own.path or own.folder
-        self.own_bytes = int(own.facts["size_bytes"])
+            arguments = self.world.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS
+            source = stack.enter_context(hold_source(self.world, self.clock, *arguments))()
+        self.own_path = source.path or source.folder
+        self.own_bytes = int(source.facts["size_bytes"])
 
     def _copy(self, copy: str, stack: ExitStack) -> Tasks[None]:
-        """One run of one copy."""
+        """Makes one run of one copy."""
         step = self._step(copy)
         with self.log.attempt(step, f"{copy} native", WHOLE_COPY) as take:
             if self.lost:
@@ -269,13 +269,13 @@ class Native:
             )
             peer = Endpoint(folder=self.folder, path=self.own_path if push or command else "")
             proof = ready_cache(self.world.server, self.server_path, copy, size)
-            told = {} if proof is None else {"cache": proof}
+            details = {} if proof is None else {"cache": proof}
             if push:
                 self.own_bytes = size
             else:
                 self.source_bytes = size
             try:
-                take((yield Task(step, setting, peer, setting.seconds + BEFORE_SECONDS)), told)
+                take((yield Task(step, setting, peer, setting.seconds + BEFORE_SECONDS)), details)
             except (PartlyRan, Refused) as error:
                 if any(words in str(error) for words in SILENT):
                     self.lost = f"the mount did not answer before: {error}"

@@ -1,8 +1,8 @@
-"""The order of a run: copies, then the limits that they may have met, then what explains them.
+"""Order of a run: copies, then the limits that they may have met, then their explanations.
 
-After the first round of copies the analysis says which of them are in doubt. The stage that speaks
-of the most doubts comes next. Where none speaks of any, what may find the cause behind a cap is
-still made, and no other stage is begun that would not end within a third of the budget.
+After the first round of copies the analysis tells which of them are in doubt. The stage that may
+settle the most doubts comes next. If no copy is in doubt, only stages that may find the cause of a
+cap are run, and others that end within a third of the budget.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ CLEAR = "skipped, because the result is clear"
 UNDECIDED = "skipped, because they do not decide what is still in doubt"
 BROKEN = "the analysis failed midway, so the tests ran in the usual order"
 SMB1_SECONDS = 2.5
-"""In a clear case, of its two copies of a cached source, with the usual budget."""
+"""Time of SMB1's two copies of a cached source in a clear case, with the usual budget."""
 MOST_REPETITIONS = 6
 ALL_ROUNDS_SECONDS = 300.0
 """Budget from which on all copies are repeated before the tests that explain them."""
 INITIATORS = Stage("initiators", "which host should start the copy", usual_seconds=8.0)
-"""The copies of smb-copy that the server starts: they explain the client's."""
+"""Copies of smb-copy that the server starts, which explain the client's."""
 HAND_TIMES = 3.0
-"""How many times its usual time a stage takes in a long run that is more than its turns."""
+"""Time in a long run over the usual time, of a stage in ByHand."""
 ByHand = Mapping[str, Callable[[str], Tasks[None]]]
-"""Of what explains copies, that which is more than turns one after the other; given the reason."""
+"""Explaining stages that are more than a sequence of turns; each takes the reason."""
 
 
 Diagnosed = tuple[Report, Diagnosis, tuple[str, ...]]
@@ -59,30 +59,31 @@ Diagnosed = tuple[Report, Diagnosis, tuple[str, ...]]
 
 @dataclass
 class SoFar:
-    """What the copies have shown by now, and what that leaves open."""
+    """Diagnosis of the copies so far, and the open doubts."""
 
     world: World
     clock: Clock
     log: Log
     files: Files
     latest: tuple[int, Diagnosed | None] = (-1, None)
-    """Number of attempts, and what they came to: worked out once, as that takes 0.1 s."""
+    """Number of attempts and their diagnosis, computed once because it takes 0.1 s."""
 
     def diagnosed(self) -> Diagnosed | None:
-        """What is known, and the dialects of the copies that count; None: none was made."""
+        """Returns report, diagnosis and the dialects that count; None: no copy was made."""
         if self.latest[0] != len(self.log.counted):
             self.latest = len(self.log.counted), self._diagnose()
         return self.latest[1]
 
     def _diagnose(self) -> Diagnosed | None:
-        """None too where the analysis breaks on it, which is noted once: the run goes on.
-        Those are the mount's own, where there is one, and those of the share's own dialect.
+        """Diagnoses the current report; None also if the analysis fails, which is noted once.
+
+        The dialects that count are the mount's own copies and the share's own dialect.
         """
         report = so_far(self.world, self.clock, self.log, self.files)
         try:
             diagnosis = diagnose(report)
         except Exception as error:
-            # A rule that breaks must not end a run: its measurements are good without it.
+            # A failing rule must not end a run: the measurements are valid without it.
             if not any(note.startswith(BROKEN) for note in self.log.notes):
                 reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
                 self.log.note(f"{BROKEN} ({reason})")
@@ -92,10 +93,10 @@ class SoFar:
         return report, diagnosis, (NATIVE, str(self.files.share.facts.get("dialect")))
 
     def in_doubt(self) -> tuple[Doubt, ...] | None:
-        """The copies in doubt; empty: a clear case. None: a run that is not to end for that.
+        """Returns the copies in doubt; empty: a clear case; None: the run must not end early.
 
-        None where nothing was copied yet, where one stage alone or several dialects were asked
-        for, and where the budget is that of a thorough run.
+        None if nothing was copied yet, if only one stage or several dialects are requested, and if
+        the budget is that of a thorough run.
         """
         options = self.world.options
         if options.budget_seconds >= LONG_BUDGET_SECONDS:
@@ -106,7 +107,7 @@ class SoFar:
         return doubts.doubts(*diagnosed) if diagnosed is not None else None
 
     def disks_to_measure(self) -> Worth:
-        """Of each disk what is worth a look, by what copies showed; None: all of all limits."""
+        """Returns the disk tests that the copies' results demand; None: all."""
         if self.in_doubt() != () or self.world.options.runs or self.world.options.copy:
             return None
         diagnosed = self.diagnosed()
@@ -115,64 +116,64 @@ class SoFar:
 
 @dataclass
 class Explanations:
-    """Those that were asked for and not made yet."""
+    """Requested stages that explain copies and have not run yet."""
 
-    known: SoFar
+    so_far: SoFar
     turns: Turns
     by_hand: ByHand
-    left: list[Stage] = field(init=False)
+    pending: list[Stage] = field(init=False)
 
     def __post_init__(self) -> None:
-        """All of a run's but a look that a stall asked for; each disk alone is only the first."""
-        options, log = self.known.world.options, self.known.log
-        made = set() if options.runs else {each.stage for each in log.steps} - set(self.by_hand)
-        self.left = [e for e in described(options.stages) if e.explains and e.name not in made]
-        at = 0 if options.budget_seconds >= LONG_BUDGET_SECONDS else len(self.left)
-        self.left[at:at] = [INITIATORS] if self.known.world.wants("smb-copy") else []
+        """Collects the stages, without those that ran; ByHand stages run again for details."""
+        options, log = self.so_far.world.options, self.so_far.log
+        done = set() if options.runs else {each.stage for each in log.steps} - set(self.by_hand)
+        self.pending = [e for e in described(options.stages) if e.explains and e.name not in done]
+        index = 0 if options.budget_seconds >= LONG_BUDGET_SECONDS else len(self.pending)
+        self.pending[index:index] = [INITIATORS] if self.so_far.world.wants("smb-copy") else []
 
     def refine(self) -> Tasks[None]:
-        """What may find the cause behind a cap that is named already, clear as that is."""
-        while diagnosed := self.known.diagnosed():
-            refines = {each.name: each.refines for each in self.left}
+        """Runs stages that may find the cause behind a cap that is already named."""
+        while diagnosed := self.so_far.diagnosed():
+            refines = {each.name: each.refines for each in self.pending}
             look = refining(*diagnosed, refines)
             if look is None:
                 return
             yield from self._make(look)
 
     def make(self, *left_out: str) -> Tasks[None]:
-        """All of them, the one that decides most first; in a clear case those that are in time.
+        """Runs all stages, the most decisive first; in a clear case those that end early.
 
-        left_out: what else has no time in a clear case; told in one note with the others.
+        left_out: further skipped tests of a clear case, for the same note.
         """
         yield from self.refine()
-        unmade, found = list(left_out), None
-        while self.left:
-            found = self.known.in_doubt()
-            look = next_look(found or (), {each.name: each.speaks_of for each in self.left})
-            following = self.left[0]
-            decided = found is not None and look is None
-            if decided and not self.known.clock.ends_early(following.usual_seconds):
-                unmade.append(self.left.pop(0).name)
+        unmade, cases = list(left_out), None
+        while self.pending:
+            cases = self.so_far.in_doubt()
+            look = next_look(cases or (), {each.name: each.speaks_of for each in self.pending})
+            following = self.pending[0]
+            decided = cases is not None and look is None
+            if decided and not self.so_far.clock.ends_early(following.usual_seconds):
+                unmade.append(self.pending.pop(0).name)
             else:
                 yield from self._make(look or Look(following.name, following.measures))
         if unmade:
-            why = UNDECIDED if found else CLEAR
-            self.known.log.note(f"{why}: {', '.join(unmade)} (--thorough runs all)")
+            why = UNDECIDED if cases else CLEAR
+            self.so_far.log.note(f"{why}: {', '.join(unmade)} (--thorough runs all)")
 
     def _make(self, look: Look) -> Tasks[None]:
-        chosen = next(each for each in self.left if each.name == look.stage)
-        self.left.remove(chosen)
-        if chosen.name in self.by_hand:
-            yield from self.by_hand[chosen.name](look.why)
+        stage = next(each for each in self.pending if each.name == look.stage)
+        self.pending.remove(stage)
+        if stage.name in self.by_hand:
+            yield from self.by_hand[stage.name](look.why)
         else:
-            yield from self.turns.measure(chosen, look.why, self._fair_seconds(chosen))
+            yield from self.turns.measure(stage, look.why, self._fair_seconds(stage))
 
-    def _fair_seconds(self, chosen: Stage) -> float:
-        """Of a long run's time, in which all stages have their turn, what one may take of it."""
-        if self.known.world.options.budget_seconds < LONG_BUDGET_SECONDS:
+    def _fair_seconds(self, stage: Stage) -> float:
+        """Returns a stage's share of the remaining time of a long run, in which all stages run."""
+        if self.so_far.world.options.budget_seconds < LONG_BUDGET_SECONDS:
             return math.inf
-        usual = {each: self._usual_seconds(each) for each in (chosen, *self.left)}
-        return self.known.clock.remaining() * usual[chosen] / max(sum(usual.values()), 1e-9)
+        usual = {each: self._usual_seconds(each) for each in (stage, *self.pending)}
+        return self.so_far.clock.remaining() * usual[stage] / max(sum(usual.values()), 1e-9)
 
     def _usual_seconds(self, stage: Stage) -> float:
         by_hand = stage.usual_seconds * HAND_TIMES
@@ -180,18 +181,18 @@ class Explanations:
 
 
 class Schedule:
-    """All of a run in its order, once its world is reached."""
+    """Order of a run, once its world is connected."""
 
     native: Native | None = None
-    """The copies through a mount, of a mounted TARGET."""
+    """Copies through the mount of a mounted TARGET."""
 
     def __init__(
         self, world: World, clock: Clock, log: Log, files: Files, stack: ExitStack
     ) -> None:
-        """stack: closes what is held until the end of the run."""
+        """Prepares the kinds of steps; stack: closes resources at the end of the run."""
         self.world, self.clock, self.log, self.files = parts = world, clock, log, files
         self.stack = stack
-        self.known, self.sources = SoFar(*parts), Sources(*parts)
+        self.so_far, self.sources = SoFar(*parts), Sources(*parts)
         self.sizes, self.turns = Sizes(*parts, self.sources), Turns(*parts, self.sources)
         self.disks = Disks(*parts, self.sources)
         self.transfers = Transfers(self.turns, world, clock, log)
@@ -202,7 +203,7 @@ class Schedule:
         }
 
     def tasks(self) -> Tasks[None]:
-        """Every step that the options and the budget allow."""
+        """Yields every task that the options and the budget allow."""
         for _ in self.rounds():
             if self.world.wants("smb-copy"):
                 yield from self._copies()
@@ -211,7 +212,7 @@ class Schedule:
                 yield from self._explanations().make()
 
     def rounds(self) -> Iterator[None]:
-        """The runs of all that is measured: one, or those that were asked for after a warm-up."""
+        """Yields once for each run: one, or the requested number after a warm-up."""
         runs = self.world.options.runs
         began = self.clock.elapsed()
         self.log.warming = runs > 0
@@ -220,20 +221,20 @@ class Schedule:
             self.log.forget()
             self.log.note(WARMED_UP)
             self.log.warming = False
-        for made in range(runs):
+        for number in range(runs):
             took, began = self.clock.elapsed() - began, self.clock.elapsed()
             if took > self.clock.remaining():
-                self.log.note(f"{made} of {runs} runs made: out of time (use a larger --budget)")
+                self.log.note(f"{number} of {runs} runs made: out of time (use a larger --budget)")
                 return
             yield
 
     def _copies(self) -> Tasks[None]:
-        """Every dialect's copies, then the limits and what explains the copies.
+        """Makes every dialect's copies, then measures the limits and explains the copies.
 
         Clear copies are not repeated.
         """
         opened, options = self.files.dialect, self.world.options
-        made: dict[str, Copies] = {}
+        by_dialect: dict[str, Copies] = {}
         for dialect in plan.newest_first(options.dialects) or (opened,):
             copies = self._of(dialect)
             if copies is None:
@@ -241,7 +242,7 @@ class Schedule:
             if options.copies:
                 yield from copies.make_source(self.stack)
             elif options.file and options.file.side == "client" and not self.log.first_rates:
-                yield from copies.calibrate()  # it bounds how much of the file is pushed
+                yield from copies.calibrate()  # its rate bounds the pushed part of the file
             yield from copies.round(0, WHOLE_COPY)
             if self.turns.in_vain("pull"):
                 self.log.note(f"tests that explain copies: skipped: {DROPS} on the path")
@@ -249,32 +250,35 @@ class Schedule:
             if dialect == opened:
                 yield from self.sources.copy_file(dialect, copies.labels)
                 yield from self.sources.copy_tree(dialect)
-            made[dialect] = copies
-        own = made.get(opened)
-        left_out = yield from self._limits_worth_a_look(own)
-        if own is not None and not (options.runs or options.copy):
-            yield from self._explained(own, left_out)
+            by_dialect[dialect] = copies
+        first = by_dialect.get(opened)
+        left_out = yield from self._limits_worth_a_look(first)
+        if first is not None and not (options.runs or options.copy):
+            yield from self._explained(first, left_out)
 
-    def _limits_worth_a_look(self, own: Copies | None) -> Tasks[tuple[str, ...]]:
-        """The limits after a first round; own: the share's dialect's. Names of skipped tests."""
-        options, worth = self.world.options, self.known.disks_to_measure()
-        usual = own is not None and not (options.runs or options.copy or options.settings)
-        first = usual and worth is None and self.world.wants("tcp") and bool(self.known.in_doubt())
+    def _limits_worth_a_look(self, copies: Copies | None) -> Tasks[tuple[str, ...]]:
+        """Measures the limits after the first round; copies: those of the share's dialect.
+
+        Returns the names of skipped tests.
+        """
+        options, worth = self.world.options, self.so_far.disks_to_measure()
+        usual = copies is not None and not (options.runs or options.copy or options.settings)
+        first = usual and worth is None and self.world.wants("tcp") and bool(self.so_far.in_doubt())
         if first:
-            # What the network carries decides most doubts, and is soon known.
+            # The network's rate decides most doubts, and is measured quickly.
             yield from self.transfers.measure(several=False)
-            worth = self.known.disks_to_measure()
-        if worth is None and own is not None and not options.copy:
-            # Where a push from memory made the pulls' source, that push is known.
-            for copy in ("push.cached", "pull.cached") if own.filling() else ("pull.cached",):
-                yield from own.copy(copy, "memory", WITHOUT_DISK)
+            worth = self.so_far.disks_to_measure()
+        if worth is None and copies is not None and not options.copy:
+            # If a push from memory created the pulls' source, its rate is known.
+            for copy in ("push.cached", "pull.cached") if copies.filling() else ("pull.cached",):
+                yield from copies.copy(copy, "memory", WITHOUT_DISK)
         return (yield from self._limits(worth, first))
 
     def _limits(self, worth: Worth, carried: bool = False) -> Tasks[tuple[str, ...]]:
-        """This tool, the network and the disks, each alone; and the copies through a mount.
+        """Measures this tool, the network and the disks by themselves, and copies through a mount.
 
-        worth: the disks to measure; if the copies are clear, this tool is not measured either.
-        carried: one stream each way was made. Returns the names of skipped tests.
+        worth: the disks to measure; None: all, and this tool too. carried: one stream each way was
+        measured. Returns the names of skipped tests.
         """
         native = self.native if self.world.wants("native-copy") else None
         worth = worth if native is None else None
@@ -294,23 +298,23 @@ class Schedule:
         return tuple(left_out)
 
     def _explained(self, copies: Copies, left_out: tuple[str, ...] = ()) -> Tasks[None]:
-        """After the first round of the share's own dialect: looks, SMB1 and repetitions.
+        """Explains the first round of the share's dialect: further stages, SMB1, repetitions.
 
-        left_out: what was not measured because the copies are clear.
+        left_out: tests that were skipped because the copies are clear.
         """
         others, budget = self.world.options.dialects, self.world.options.budget_seconds
         thorough = budget >= LONG_BUDGET_SECONDS
-        before = 1
+        done = 1
         if thorough:
-            # What the advice promises is made before all that only explains it, if there is time.
-            before = plan.THOROUGH_ROUNDS if budget >= ALL_ROUNDS_SECONDS else plan.LEAST_ROUNDS
-            yield from self._repeat(copies, 1, before)
+            # Repeats narrow the predicted gain, and come before explanations if there is time.
+            done = plan.THOROUGH_ROUNDS if budget >= ALL_ROUNDS_SECONDS else plan.LEAST_ROUNDS
+            yield from self._repeat(copies, 1, done)
             if not others:
                 yield from self._smb1()
         explanations = self._explanations()
         yield from explanations.refine()
-        found = self.known.in_doubt()
-        clear = found is not None and not found
+        cases = self.so_far.in_doubt()
+        clear = cases is not None and not cases
         in_time = self.clock.ends_early(SMB1_SECONDS + self.sizes.warming_seconds())
         unmade = [SMB1] if clear and not others else []
         if unmade and in_time:
@@ -318,24 +322,24 @@ class Schedule:
             unmade = [f"{SMB1} uncached"] if is_offered else []
         yield from explanations.make(*left_out, *unmade)
         rounds = plan.THOROUGH_ROUNDS if thorough else plan.MAX_ROUNDS
-        yield from self._repeat(copies, before, rounds)
+        yield from self._repeat(copies, done, rounds)
         yield from self._until_stable(copies)
         if not clear and not others and not thorough:
             yield from self._smb1()
 
-    def _repeat(self, copies: Copies, made: int, rounds: int) -> Tasks[None]:
-        """All copies again while one of them is in doubt: from the rounds made to so many."""
-        for number in range(made, rounds):
-            found = self.known.in_doubt()
-            if found is not None and not found:
+    def _repeat(self, copies: Copies, done: int, rounds: int) -> Tasks[None]:
+        """Repeats all copies while one of them is in doubt, up to a number of rounds."""
+        for number in range(done, rounds):
+            cases = self.so_far.in_doubt()
+            if cases is not None and not cases:
                 break
-            yield from copies.round(number, found[0].reason if found else "how far one run varies")
+            yield from copies.round(number, cases[0].reason if cases else "how far one run varies")
 
     def _until_stable(self, copies: Copies) -> Tasks[None]:
-        """Copies whose runs lie far apart, again if time is left: another load may have gone."""
+        """Repeats copies whose runs vary widely, if time remains: another load may have ended."""
         for _ in range(MOST_REPETITIONS):
-            found = self.known.in_doubt() or ()
-            unsteady = {x.copy for x in found if x.unstable and x.dialect == copies.dialect}
+            cases = self.so_far.in_doubt() or ()
+            unsteady = {x.copy for x in cases if x.unstable and x.dialect == copies.dialect}
             fitting = [copy for copy in unsteady if self.sizes.fits(copies.dialect, copy)]
             if not fitting:
                 return
@@ -344,9 +348,9 @@ class Schedule:
                     yield from copies.copy(copy, "folder", "its runs vary widely")
 
     def _smb1(self, cache: str = "") -> Tasks[bool]:
-        """One round over SMB1 where the server offers it: nobody asked, so it may be left out.
+        """Makes one optional round over SMB1 if the server offers it; returns whether it does.
 
-        cache: the copies of such a source alone. Returns whether it is offered.
+        cache: only the copies of this cache state.
         """
         copies = self._of(SMB1)
         if copies is not None:
@@ -355,20 +359,20 @@ class Schedule:
         return copies is not None
 
     def _explanations(self) -> Explanations:
-        return Explanations(self.known, self.turns, self.by_hand)
+        return Explanations(self.so_far, self.turns, self.by_hand)
 
     def _of(self, dialect: str) -> Copies | None:
-        """A dialect's copies, by what its session protects; None: it is not possible, and noted.
+        """Returns a dialect's copies; None: it is not possible, which is noted.
 
-        SMB1 is looked for unasked: a server where it is off is well kept, and that is no failure.
+        SMB1 is tried without request: a server without it is well configured, not a failure.
         """
         parts = self.world, self.clock, self.log, self.files, self.sources
         copies = Copies(*parts, self.sizes, self.turns, self.disks, dialect, {})
         opened = dialect == self.files.dialect
         facts: Mapping[str, Any] = self.files.share.facts
         if not opened or self.world.denied:
-            asked = opened or bool(self.world.options.dialects)
-            if not asked and self.clock.remaining() < 3 * USEFUL_SECONDS:
+            is_requested = opened or bool(self.world.options.dialects)
+            if not is_requested and self.clock.remaining() < 3 * USEFUL_SECONDS:
                 self.log.note("SMB1: skipped: out of time (use a larger --budget)")
                 return None
             setting = offered.Setting(dialect, self.world.options.security)
@@ -376,11 +380,11 @@ class Schedule:
                 if opened:
                     raise Unavailable(self.world.denied)
                 there = self.world.options.target.endpoint(self.world.access)
-                with self.world.client.hold("visit", setting, there, 30) as held:
-                    facts = held.facts
+                with self.world.client.hold("visit", setting, there, 30) as visit:
+                    facts = visit.facts
             except (Unavailable, StageError, Refused) as error:
                 self.log.note(str(error))
-                for copy in plan.COPY_ORDER if asked else ():
+                for copy in plan.COPY_ORDER if is_requested else ():
                     self.log.add(copies.step(copy, "folder"), Skipped(str(error)), WHOLE_COPY)
                 return None
         copies.labels = {name: facts.get(name) for name in ("signing", "encryption")}

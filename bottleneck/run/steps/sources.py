@@ -1,4 +1,4 @@
-"""What copies read and write: room, caches, the source on the share, and what the user named."""
+"""Sources and room of copies: caches, the source on the share, and the user's files."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ NEEDS_SERVER_CACHE = (
     "share's folder)"
 )
 FIRST_BYTES = 2 * plan.MIB
-"""Tells the rate by which the file's size is chosen."""
+"""First size of the source, whose rate determines the final size."""
 MOST_BYTES = 128 * plan.MIB
 FILL_SECONDS = 1.0
 GRACE_SECONDS = 8.0
 UNKNOWN_RATE = 4.0 * plan.MIB
 LEAST_TREE_SECONDS, TREE_COPIES = 3.0, 3.0
 TREE_GRACE_SECONDS = 60.0
-"""For the removal of what was pushed, too."""
+"""Time beyond a tree's copy, which includes the removal of pushed files."""
 CACHED_RATIO = 0.5
-"""From here on more of the file comes from the server's RAM than from its disk."""
+"""Cached share of a file from which on the copy counts as cached."""
 NOT_FOUND = "the share's folder was not found on the server (use --server-folder DIR)"
 
 
 def ready_cache(
     host: Host | None, path: str | None, copy: str, size_bytes: int, **file: str
 ) -> Details | None:
-    """Has a host make a pull's source cold or warm, and prove it; None: it cannot tell.
+    """Has a host make a pull's source cold or warm, and returns its proof; None: it cannot.
 
-    file: its name, where it is not the run's own source. Raises Unavailable where an uncached
-    copy's source could not be made cold.
+    file: its name, unless it is the run's own source. Raises Unavailable if the source of an
+    uncached copy could not be made cold.
     """
     verb, _, requested = copy.partition(".")
     if verb != "pull" or host is None or not path:
         return None
-    asked = {"path": path, "requested": requested, "first_bytes": size_bytes, **file}
+    arguments = {"path": path, "requested": requested, "first_bytes": size_bytes, **file}
     try:
-        proof: Details = host.ask("set-cache", CACHE_SECONDS, **asked)
+        proof: Details = host.ask("set-cache", CACHE_SECONDS, **arguments)
     except (StageError, Refused) as error:
         if requested == "uncached":
             raise Unavailable(f"the source stays in the page cache: {error}") from None
@@ -68,20 +68,20 @@ def ready_cache(
 def cache_proof(
     side: plan.Side, requested: str, proven: bool = False, cached_ratio: float | None = None
 ) -> Details:
-    """What the details of a copy say of its source's cache."""
-    known = {"side": side, "requested": requested}
-    return {**known, "proven": proven, "cached_ratio_before": cached_ratio}
+    """Returns the `cache` of a copy's details."""
+    place = {"side": side, "requested": requested}
+    return {**place, "proven": proven, "cached_ratio_before": cached_ratio}
 
 
-def copy_setting(world: World, copy: str, dialect: str, **more: Any) -> smb_copy.Setting:
-    """Of a copy between the client's folder and the share, where nothing else is said."""
+def copy_setting(world: World, copy: str, dialect: str, **changes: Any) -> smb_copy.Setting:
+    """Returns the setting of a copy between the client's folder and the share."""
     usual = {"end": "folder", "size_bytes": 0, "seconds": 0.0, "seed": world.seed}
-    given = {"copy": copy, "dialect": dialect, "folder": world.options.folder, **usual, **more}
-    return world.apply_choices(smb_copy.Setting(**{**given, **world.options.copy_settings}))
+    fields = {"copy": copy, "dialect": dialect, "folder": world.options.folder, **usual, **changes}
+    return world.apply_choices(smb_copy.Setting(**{**fields, **world.options.copy_settings}))
 
 
 def usable_bytes(host: Host, folder: str | None, seconds: float = 10.0) -> int:
-    """How much a run may write into a host's folder."""
+    """Returns the bytes that a run may write into a host's folder."""
     return int(host.ask("usable-bytes", seconds, folder=folder))
 
 
@@ -94,7 +94,7 @@ def hold_source(
     grace_seconds: float,
     parts: int = 1,
 ) -> AbstractContextManager[Callable[[], Endpoint]]:
-    """A nameless file of payload on a host, until left; what is yielded waits until it is there."""
+    """Holds an unnamed file of payload on a host; the yielded function waits until it is there."""
     setting = source_file.Setting(
         folder=folder,
         size_bytes=size_bytes,
@@ -108,7 +108,7 @@ def hold_source(
 
 @dataclass(frozen=True)
 class Looked:
-    """What the host that has it tells of the user's file."""
+    """Facts of the user's file, from its host."""
 
     path: str
     size_bytes: int
@@ -118,7 +118,7 @@ class Looked:
 
 @dataclass
 class Sources:
-    """Room and sources of a run's copies on the share, and what the user named to be copied."""
+    """Room and sources of a run's copies on the share, and the user's files."""
 
     world: World
     clock: Clock
@@ -126,11 +126,11 @@ class Sources:
     files: Files
 
     def room_bytes(self, untold_bytes: int = MOST_BYTES) -> int:
-        """Returns how much more may be written to the share; what its owner needs stays free.
+        """Returns the bytes that may still be written to the share, without its owner's reserve.
 
-        Beside the files that this run itself holds there. A file that is still to be made for pulls
-        leaves as much room to what is pushed later. Less than LEAST_SHARE_BYTES is none.
-        untold_bytes: what is taken where the server does not tell.
+        The files that this run holds there are subtracted. Before the pulls' source exists, half is
+        kept for it. Less than LEAST_SHARE_BYTES counts as none. untold_bytes: result if the server
+        does not report its free space.
         """
         if self.files.limit_bytes is not None:
             return self.files.limit_bytes
@@ -143,13 +143,13 @@ class Sources:
             int(free) - self.files.source_bytes - self._held_bytes(), int(total)
         )
         if self.world.server is not None and self.files.server_path is not None:
-            # Where it may not look it holds no file either.
+            # If the agent may not look there, it has no file there either.
             with suppress(StageError, Refused, Unavailable):
                 room = min(room, usable_bytes(self.world.server, self.files.server_path))
         return room if self.files.source_bytes else room // 2
 
     def too_small(self, pulled: bool) -> str:
-        """Why not even the smallest copy can be made: no source, or no room, with all figures."""
+        """Returns why not even the smallest copy can be made: no source, or no room."""
         if pulled and not self.files.source_bytes:
             return "no source file on the share: the push that writes it failed or had no room"
         there = f"//{self.files.share.host}/{self.files.share.share}"
@@ -164,14 +164,14 @@ class Sources:
         return f"{there}: too small to measure: {no_room(int(free), int(total), LEAST_SHARE_BYTES)}"
 
     def _held_bytes(self) -> int:
-        """Size of the client's own file, where it lies on the very disk that the share does."""
-        own = self.world.facts["client"].folder if "client" in self.world.facts else None
-        if own is None or own.total_bytes != self.files.share.facts["total_bytes"]:
+        """Returns the size of the client's file if it is on the same disk as the share."""
+        folder = self.world.facts["client"].folder if "client" in self.world.facts else None
+        if folder is None or folder.total_bytes != self.files.share.facts["total_bytes"]:
             return 0
         return self.files.source_bytes_of("client")
 
     def ready_bytes(self, dialect: str) -> Tasks[int]:
-        """Bytes of the source file; fills it first where it is empty.
+        """Returns the size of the source file; fills it first if it is empty.
 
         Raises:
             Unavailable: there is no room, or no time.
@@ -180,23 +180,23 @@ class Sources:
         if not self.files.source_bytes:
             first = min(FIRST_BYTES, int(self.log.first_rates.get("push", FIRST_BYTES)))
             rate = yield from self._fill(dialect, max(plan.LEAST_COPY_BYTES, first))
-            wanted = min(MOST_BYTES, self.room_bytes(), int(rate * FILL_SECONDS))
-            if wanted > 2 * FIRST_BYTES:
-                yield from self._fill(dialect, wanted // plan.MIB * plan.MIB)
+            needed = min(MOST_BYTES, self.room_bytes(), int(rate * FILL_SECONDS))
+            if needed > 2 * FIRST_BYTES:
+                yield from self._fill(dialect, needed // plan.MIB * plan.MIB)
         return self.files.source_bytes
 
     def pulled_file(self) -> Endpoint:
-        """The file that pulls read, as the server's agent finds it."""
+        """Returns the server's path of the file that pulls read."""
         folder = self.files.server_path or ""
         return Endpoint(path=os.path.join(folder, source_name(folder)))  # noqa: PTH118 - on the server
 
     def _fill(self, dialect: str, size_bytes: int) -> Tasks[float]:
-        """Writes the file from memory; the rate, bytes per second."""
+        """Writes the file from memory; returns the rate, bytes per second."""
         if self.room_bytes() < size_bytes:
             raise Unavailable(NO_ROOM)
         self.clock.need(FILL_SECONDS)
-        given = {"end": "memory", "size_bytes": size_bytes, "seconds": self.clock.remaining()}
-        setting = copy_setting(self.world, "push.cached", dialect, fill_source=True, **given)
+        fields = {"end": "memory", "size_bytes": size_bytes, "seconds": self.clock.remaining()}
+        setting = copy_setting(self.world, "push.cached", dialect, fill_source=True, **fields)
         peer = replace(self.files.share, path="")
         step, seconds = step_of("smb-copy", setting, "client"), setting.seconds + GRACE_SECONDS
         ran = yield Task(step, setting, peer, seconds, both=False, is_shown=False)
@@ -204,52 +204,52 @@ class Sources:
         return run_rate(ran.samples)
 
     def look(self) -> Looked:
-        """Asks the host that has it; the answer holds for this moment.
+        """Asks the host of the user's file for its current facts.
 
         Raises:
-            Unavailable: there is no agent there, it does not find the file or may not read it.
+            Unavailable: there is no agent, or it does not find the file or may not read it.
         """
-        named = self.world.options.file
-        assert named is not None
-        host = self.world.hosts.get(named.side)
+        file = self.world.options.file
+        assert file is not None
+        host = self.world.hosts.get(file.side)
         if host is None:
             raise Unavailable(NEEDS_AGENT)
-        if named.side == "client":
-            folder, name = os.path.split(named.path)
+        if file.side == "client":
+            folder, name = os.path.split(file.path)
             parts = [name]
         else:
-            # The run's own folder lies in TARGET's; a read-only share has none.
-            own = self.files.server_path and os.path.dirname(self.files.server_path)  # noqa: PTH120 - the server's path
-            folder, parts = own or self.world.options.server_folder or "", named.path.split("\\")
+            # The run's folder is in TARGET; a read-only share has none.
+            parent = self.files.server_path and os.path.dirname(self.files.server_path)  # noqa: PTH120 - the server's path
+            folder, parts = parent or self.world.options.server_folder or "", file.path.split("\\")
             if not folder:
                 raise Unavailable(NOT_FOUND)
         try:
-            most = plan.LARGEST_COPY_BYTES
-            told = host.ask("user-file", folder=folder, parts=parts, first_bytes=most)
+            limit = plan.LARGEST_COPY_BYTES
+            answer = host.ask("user-file", folder=folder, parts=parts, first_bytes=limit)
         except (StageError, Refused) as error:
-            raise Unavailable(f"{named.path}: {error}") from None
+            raise Unavailable(f"{file.path}: {error}") from None
         try:
-            return protocol.from_plain(Looked, told)
+            return protocol.from_plain(Looked, answer)
         except protocol.WireError:
-            raise Unavailable(f"{named.path}: invalid data from the {named.side}'s agent") from None
+            raise Unavailable(f"{file.path}: invalid data from the {file.side}'s agent") from None
 
     def device(self, side: plan.Side) -> str | None:
-        """Kernel name of what the user's file on a side lies on; None: none, or it is unknown."""
-        named = self.world.options.file
-        if named is None or named.side != side:
+        """Returns the kernel's name of the device of the user's file on a side; None: unknown."""
+        file = self.world.options.file
+        if file is None or file.side != side:
             return None
         try:
             return self.look().device
         except Unavailable:
-            return None  # the file's own step will say why
+            return None  # the file's own step will report the error
 
     def copy_file(self, dialect: str, labels: dict[str, object]) -> Tasks[None]:
-        """Pulls the user's file from the share into the client's folder, or pushes it to the run's.
+        """Pulls the user's file into the client's folder, or pushes it to the run's folder.
 
-        Nothing of the sender's cache is changed for it: the copy is named by what was in it.
+        The sender's cache is not changed: the copy is named after its present state.
         """
-        named = self.world.options.file
-        if named is None:
+        entry = self.world.options.file
+        if entry is None:
             return
         ratio, why = None, ""
         try:
@@ -257,15 +257,15 @@ class Sources:
         except Unavailable as error:
             why = str(error)
         cached = ratio is not None and ratio >= CACHED_RATIO
-        pushed = named.side == "client"
+        pushed = entry.side == "client"
         copy = f"file.{'push' if pushed else 'pull'}.{'cached' if cached else 'uncached'}"
-        file = named.path if pushed else joined(self.world.options.target.folder, named.path)
+        file = entry.path if pushed else joined(self.world.options.target.folder, entry.path)
         setting = copy_setting(self.world, copy, dialect, file=file, checked=not pushed, **labels)
         step = step_of("smb-copy", setting, "client")
         step.setting["file"] = setting.file
         with self.log.attempt(step, f"{copy} {dialect}", WHOLE_COPY) as take:
             if why:
-                unknown = f"unknown how much of it the {named.side}'s cache holds"
+                unknown = f"unknown how much of it the {entry.side}'s cache holds"
                 self.log.note(f"--file: {unknown}: {why}")
             self.clock.need()
             seconds = (
@@ -276,18 +276,18 @@ class Sources:
             seconds = float(self.world.options.settings.get("seconds", seconds))
             setting = replace(
                 setting,
-                size_bytes=self._file_bytes(named.path if pushed else "", seconds),
+                size_bytes=self._file_bytes(entry.path if pushed else "", seconds),
                 seconds=max(USEFUL_SECONDS, self.clock.remaining()),
                 most_seconds=min(max(USEFUL_SECONDS, seconds), self.clock.remaining()),
             )
             proven = ratio is not None and min(ratio, 1 - ratio) <= page_cache.DOUBT_RATIO
-            proof = cache_proof(named.side, copy.rpartition(".")[2], proven, ratio)
-            peer = replace(self.files.share, path=named.path if pushed else "")
+            proof = cache_proof(entry.side, copy.rpartition(".")[2], proven, ratio)
+            peer = replace(self.files.share, path=entry.path if pushed else "")
             timeout = setting.seconds + GRACE_SECONDS
             take((yield Task(step, setting, peer, timeout)), {"cache": proof})
 
     def _file_bytes(self, path: str, seconds: float) -> int:
-        """How much of the user's file is copied at most; path: of one that is pushed."""
+        """Returns the most bytes of the user's file to copy; path: of a pushed file."""
         if not path:
             usable = usable_bytes(self.world.client, self.world.options.folder)
             return min(plan.LARGEST_COPY_BYTES, usable)
@@ -296,7 +296,7 @@ class Sources:
             for step, rate in plan.measured(self.log)
             if step.stage == "smb-copy" and str(step.setting["copy"]).startswith("push")
         ]
-        # Its end is not known before it is sent: as much as the slowest of the run's would take.
+        # Its duration is unknown: as many bytes as the run's slowest push would send.
         rate = min(pushes, default=self.log.first_rates.get("push", UNKNOWN_RATE))
         likely = int(rate * min(seconds, self.clock.remaining() / 2))
         room = self.room_bytes(plan.LARGEST_COPY_BYTES)
@@ -311,38 +311,38 @@ class Sources:
         return min(size_bytes, room, max(smb_copy.FILE_LEAST_BYTES, likely))
 
     def copy_tree(self, dialect: str) -> Tasks[None]:
-        """The files of --tree, one after the other: pushed into the run's folder, or pulled."""
-        named = self.world.options.tree
-        if named is None:
+        """Copies the files of --tree one by one: pushed into the run's folder, or pulled."""
+        entry = self.world.options.tree
+        if entry is None:
             return
-        pushed = named.side == "client"
-        tree = named.path if pushed else joined(self.world.options.target.folder, named.path)
+        pushed = entry.side == "client"
+        tree = entry.path if pushed else joined(self.world.options.target.folder, entry.path)
         verb, folder = ("push", "") if pushed else ("pull", self.files.client_folder)
         usual = small_files.Setting(verb, 0, 0, dialect, 0.0, self.world.seed, tree=tree)
         setting = self.world.apply_choices(replace(usual, folder=folder))
         step = step_of("small-files", setting, "client")
         with self.log.attempt(step, f"tree {verb} {dialect}", WHOLE_COPY) as take:
             self.clock.need(LEAST_TREE_SECONDS)
-            # Removing the files takes about as long as making them.
+            # Removing the files takes about as long as creating them.
             seconds = self.clock.remaining() / 2
             if not self.world.is_only("smb-copy"):
                 seconds = min(seconds, TREE_COPIES * self.world.times().copy)
             room = self.room_bytes() if pushed else usable_bytes(self.world.client, folder)
             setting = replace(setting, seconds=seconds, size_bytes=room)
-            peer = replace(self.files.share, path=named.path if pushed else "")
+            peer = replace(self.files.share, path=entry.path if pushed else "")
             take((yield Task(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS)))
             self._note_tree(step)
 
     def _note_tree(self, step: Step) -> None:
-        """What of the folder was not copied."""
-        made = self.log.latest(step)
-        told = made.details if made else {}
-        if told.get("whole") is False:
+        """Notes which parts of the folder were not copied."""
+        repeat = self.log.latest(step)
+        details = repeat.details if repeat else {}
+        if details.get("whole") is False:
             remedy = "use a larger --budget, or a smaller folder"
             self.log.note(f"--tree: not all of it was copied ({remedy})")
         for name, what in (
             ("special_files", "skipped: links, special files or other file systems"),
-            ("unreadable_files", f"could not be read ({told.get('first_unreadable')})"),
+            ("unreadable_files", f"could not be read ({details.get('first_unreadable')})"),
         ):
-            if told.get(name):
-                self.log.note(f"--tree: {told[name]} {what}")
+            if details.get(name):
+                self.log.note(f"--tree: {details[name]} {what}")

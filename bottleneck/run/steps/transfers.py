@@ -1,4 +1,4 @@
-"""TCP between the hosts, or with a peer that is no agent: one stream, then four."""
+"""TCP steps between the hosts, or with an iperf3 server: one stream, then four."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from probes.stages import tcp
 WHYS = ("what the network carries", "whether several connections carry more than one")
 BOTH_WAYS = "what both directions carry at once"
 PEER_SECONDS = 25.0
-"""The same of one that is no agent: it may be busy."""
+"""Time limit of a foreign peer (iperf3) beyond its transfer: it may be busy."""
 OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
 FAR_TIMES = 4.0
-"""One stream's time over that of several: most of the first is its slow start."""
+"""Time of one stream over that of several, from which on the latter is mostly slow start."""
 LEAST_BYTES, SLOW_SECONDS = 512 << 10, 6.0
-"""A transfer that moved less says little of its path, and gets so much time."""
+"""Bytes below which a transfer is repeated, and the time of the repetition."""
 
 
-def _many(wanted: tcp.Setting) -> str:
-    return "" if wanted.streams == 1 else f" {wanted.streams} connections"
+def _many(setting: tcp.Setting) -> str:
+    return "" if setting.streams == 1 else f" {setting.streams} connections"
 
 
 @dataclass
 class Transfers:
-    """TCP between the agents, or with the peer that was named."""
+    """TCP steps between the agents, or with --tcp-peer."""
 
     turns: Turns
     world: World
@@ -45,9 +45,9 @@ class Transfers:
     log: Log
 
     def measure(self, one: bool = True, several: bool = True) -> Tasks[None]:
-        """One stream, then four; one, several: whether those are made.
+        """Measures one stream, then four; one, several: which of them.
 
-        Several streams are left out where one fills a link of a standard rate: they carry no more.
+        Several streams are skipped if one fills a standard link: they would carry no more.
         """
         for each in dict.fromkeys(map(self.world.apply_choices, plan.TCP_STEPS)):
             usual = not self.world.options.settings
@@ -63,7 +63,7 @@ class Transfers:
             yield from self._both_ways()
 
     def _between_agents(self, each: tcp.Setting, seconds: float) -> Tasks[None]:
-        """One transfer; on a slow path again, for as long as it takes to move enough."""
+        """Makes one transfer; on a slow path repeats it with more time."""
         setting = replace(each, seconds=seconds, address=self.world.address, both_ways=False)
         step = step_of("tcp", setting, "client")
         with self.log.attempt(
@@ -89,26 +89,26 @@ class Transfers:
         yield from self.turns.ask_path(self.log.failed(step))
 
     def _both_ways(self) -> Tasks[None]:
-        """A push and a pull at once: where a path is not full duplex they take from each other."""
+        """Measures a push and a pull at once, which slow each other unless the path is duplex."""
         usual = tcp.Setting(seconds=self.world.times().tcp, address=self.world.address)
         settings = [replace(self.world.apply_choices(usual), verb=verb) for verb in transfer.VERBS]
         seconds = settings[0].seconds + HOLD_SECONDS
         steps = [step_of("tcp", each, "client") for each in settings]
-        found: tuple[Ran | Exception, ...] = (Unavailable(NEEDS_AGENT),) * len(steps)
+        results: tuple[Ran | Exception, ...] = (Unavailable(NEEDS_AGENT),) * len(steps)
         if self.world.server is not None:
             self.log.tell("tcp both ways")
-            found = yield tuple(
+            results = yield tuple(
                 Task(step, setting, self.world.caller, seconds, "server")
                 for step, setting in zip(steps, settings, strict=True)
             )
-        for step, ran in zip(steps, found, strict=True):
+        for step, ran in zip(steps, results, strict=True):
             with self.log.attempt(step, stage_text(step), BOTH_WAYS) as take:
                 if isinstance(ran, Exception):
                     raise ran
                 take(ran)
 
     def _fills(self, verb: str) -> bool:
-        """Whether one stream of a direction carried what a link of a standard rate does; noted."""
+        """Whether one stream fills a standard link in a direction, which is noted."""
         if self.world.options.budget_seconds >= LONG_BUDGET_SECONDS or self.world.is_only("tcp"):
             return False
         rate = plan.known_rates(self.log).get(f"tcp.{verb}")
@@ -118,13 +118,13 @@ class Transfers:
         return link is not None
 
     def _with_peer(self, peer: TcpPeer, each: tcp.Setting, seconds: float) -> Tasks[None]:
-        """One transfer with a program that is no agent: its host's load stays unknown."""
+        """Makes one transfer with iperf3, whose host's load stays unknown."""
         usual = iperf3.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
         setting = self.world.apply_choices(usual)
         step = Step("tcp", {**asdict(setting), "engine": "iperf3"}, "client")
         label = f"tcp {each.verb}{_many(each)} iperf3"
         with self.log.attempt(step, label, WHYS[each.streams > 1]) as take:
-            skipped = (made.reason for _, made in self.log.entries() if isinstance(made, Skipped))
+            skipped = (e.reason for _, e in self.log.entries() if isinstance(e, Skipped))
             if silence := next((reason for reason in skipped if iperf3.SILENT in reason), ""):
                 raise Unavailable(silence)
             there = Endpoint(host=peer.host, port=peer.port)
@@ -133,9 +133,9 @@ class Transfers:
             take(ran, {"peer_is_target": self._is_target(peer)})
 
     def _is_target(self, peer: TcpPeer) -> bool:
-        """Whether the peer runs on TARGET's host: else it speaks of another path."""
+        """Whether the peer runs on TARGET's host, and so measures the same path."""
         try:
-            found = socket.getaddrinfo(peer.host, None, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(peer.host, None, type=socket.SOCK_STREAM)
         except OSError:
             return False
-        return self.world.address in {callers.with_zone(each[4]) for each in found}
+        return self.world.address in {callers.with_zone(each[4]) for each in addresses}

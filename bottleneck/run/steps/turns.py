@@ -38,12 +38,12 @@ LEAST_SCALE = 0.25
 SHARE_OF_LEFT = 0.25
 MOST_TIMES_ALONE = 4.0
 HOLD_SECONDS = 30.0
-"""How much longer than its transfer a responder waits."""
+"""Time that a responder waits beyond its transfer."""
 TRIAL_SECONDS, MOST_TRIAL_SECONDS = 0.6, 4.0
 TRIAL_ROUND_TRIPS = 25
-"""That a transfer needs at least to show what the path carries: a slow start takes ten."""
+"""Round trips after which a transfer shows the path's rate: slow start takes ten."""
 RTT = ("limits", "min_rtt_seconds")
-"""Where a transfer's details have its least round trip."""
+"""Keys of the shortest round trip in a transfer's details."""
 STOOD_STILL = (
     "stalled",
     "no payload arrived",
@@ -51,11 +51,11 @@ STOOD_STILL = (
     "ran out of time",
     "the connection failed",
 )
-"""In the error of what the path may have stopped."""
+"""Words in the error of a transfer that the path may have stopped."""
 
 
 def link_that_fits(world: World, bytes_per_second: float) -> str | None:
-    """The standard link whose payload that is, in words."""
+    """Returns the standard link whose payload a rate looks like, in words."""
     interfaces = (each.interface for each in world.facts.values())
     sizes = [each.mtu_bytes for each in interfaces if each is not None and each.mtu_bytes]
     match = looks_like(bytes_per_second, min(sizes, default=None))
@@ -64,7 +64,7 @@ def link_that_fits(world: World, bytes_per_second: float) -> str | None:
 
 @dataclass
 class Turns:
-    """The stages that explain copies by turns one after the other."""
+    """Stages that explain copies by a sequence of turns."""
 
     world: World
     clock: Clock
@@ -72,32 +72,32 @@ class Turns:
     files: Files
     sources: Sources
     fitted: dict[Any, Any] = field(default_factory=dict)
-    """By a stage and its setting, what that was fitted to: the same in each run."""
+    """Fitted settings by stage and setting, the same in each run."""
 
     def ask_path(self, error: str) -> Tasks[None]:
-        """Looks at the path once, at the moment when something stood still, as its error says."""
-        asked = any(each.stage == path.STAGE.name for each in self.log.steps)
+        """Measures the path, once, if an error says that a transfer stood still."""
+        was_asked = any(each.stage == path.STAGE.name for each in self.log.steps)
         still = any(each in error for each in STOOD_STILL)
-        if still and not asked and self.world.wants(path.STAGE.name):
+        if still and not was_asked and self.world.wants(path.STAGE.name):
             yield from self.measure(path.STAGE, "why the transfer stood still")
 
     def dropped(self, verb: str) -> bool:
-        """Whether the path was seen to drop full-size packets of a direction."""
-        known = so_far(self.world, self.clock, self.log, self.files)
-        return mtu.hole(known, "client" if verb == "push" else "server") is not None
+        """Whether the path drops full-size packets in a direction."""
+        report = so_far(self.world, self.clock, self.log, self.files)
+        return mtu.hole(report, "client" if verb == "push" else "server") is not None
 
     def in_vain(self, verb: str) -> bool:
-        """Whether a copy would only stall again: its like did, on a path that drops full packets.
+        """Whether a copy would stall like an earlier one on a path that drops full-size packets.
 
-        A pull reads what was pushed: on a path that drops those, there is nothing to be pulled.
+        If the path drops those of pushes, there is no file to pull either.
         """
         if verb == "pull" and not self.files.source_bytes and self.dropped("push"):
             return True
-        alike = (s for s in self.log.steps if str(s.setting.get("copy", "")).startswith(verb))
-        return any(map(self.log.failed, alike)) and self.dropped(verb)
+        copy_steps = (s for s in self.log.steps if str(s.setting.get("copy", "")).startswith(verb))
+        return any(map(self.log.failed, copy_steps)) and self.dropped(verb)
 
     def measure(self, stage: Stage, why: str, most_seconds: float = math.inf) -> Tasks[None]:
-        """All turns of a stage that there is time for; most_seconds: of all of them together."""
+        """Runs the turns of a stage that time allows; most_seconds: limit of all together."""
         module = module_of(stage.name)
         turns = list(self._turns(module))
         for turn in turns:
@@ -111,12 +111,12 @@ class Turns:
             self.log.note(f"{stage.name} between the hosts: skipped: {NEEDS_AGENT}")
 
     def _turns(self, module: Any) -> Iterator[Turn]:
-        """A stage's turns as the user chose them: those that differ in nothing else are one."""
-        made = set()
-        for turn in module.turns(self.known(module.STAGE)):
+        """Yields a stage's turns with the user's choices, without duplicates."""
+        seen_settings = set()
+        for turn in module.turns(self.facts_for(module.STAGE)):
             setting = self.world.apply_choices(turn.setting)
-            if (setting, turn.initiator) not in made:
-                made.add((setting, turn.initiator))
+            if (setting, turn.initiator) not in seen_settings:
+                seen_settings.add((setting, turn.initiator))
                 yield replace(turn, setting=setting)
 
     def _make(self, module: Any, turn: Turn, why: str, setting: Any, seconds: float) -> Tasks[None]:
@@ -126,14 +126,14 @@ class Turns:
         with self.log.attempt(step, turn.label, why, optional) as take:
             if turn.peer == "agent" and self.world.server is None:
                 raise Unavailable(NEEDS_AGENT)
-            # A pace that was chosen needs no look at what the path carries.
+            # A chosen pace needs no measurement of the path's rate.
             if hasattr(module, "fitted") and "bytes_per_second" not in self.world.options.settings:
                 key = (stage.name, turn.initiator, setting)
                 if key not in self.fitted:
-                    known = yield from self._more_known(stage, setting)
-                    self.fitted[key] = self.world.apply_choices(module.fitted(setting, known))
+                    facts = yield from self._more_known(stage, setting)
+                    self.fitted[key] = self.world.apply_choices(module.fitted(setting, facts))
                 setting = self.fitted[key]
-                # what is not chosen before its turn stands in the report too
+                # Values that are chosen only now are part of the report too.
                 step.setting.update(step_of(stage.name, setting, "client").setting)
             peer, opened_by = self._peer(turn)
             lifetime = seconds + turn.grace_seconds
@@ -141,13 +141,13 @@ class Turns:
             take((yield Task(step, setting, peer, lifetime, opened_by, both)))
 
     def _peer(self, turn: Turn) -> tuple[Endpoint, str]:
-        """Who answers a turn, and who opens that for it."""
+        """Returns the other end of a turn, and the side that opens it."""
         if turn.peer in ("agent", "own"):
             return self.world.caller, "server" if turn.peer == "agent" else turn.initiator
         return replace(self.files.share, path="") if turn.peer == "share" else Endpoint(), ""
 
-    def known(self, stage: Stage) -> Known:
-        """What is known as a stage's turn comes."""
+    def facts_for(self, stage: Stage) -> Known:
+        """Returns the facts for a stage at its turn."""
         return Known(
             address=self.world.address,
             port=self.world.options.target.port or SMB_PORT,
@@ -160,21 +160,21 @@ class Turns:
         )
 
     def _more_known(self, stage: Stage, setting: Any) -> Tasks[Known]:
-        """With what has to be found out for a setting."""
-        found = self.known(stage)
+        """Returns the facts with those that a setting needs, which are measured first."""
+        facts = self.facts_for(stage)
         if "rate" in stage.needs:
             rate, rtt_seconds = yield from self.path_rate(setting.verb)
             link = link_that_fits(self.world, rate) or ""
-            found = replace(found, bytes_per_second=rate, rtt_seconds=rtt_seconds, link=link)
+            facts = replace(facts, bytes_per_second=rate, rtt_seconds=rtt_seconds, link=link)
         if "source" in stage.needs and setting.verb == "pull":
-            held = yield from self.sources.ready_bytes(found.dialect)
-            return replace(found, source_bytes=held)
+            source_bytes = yield from self.sources.ready_bytes(facts.dialect)
+            return replace(facts, source_bytes=source_bytes)
         if "share" in stage.needs:
-            return replace(found, room_bytes=self.sources.room_bytes())
-        return found
+            return replace(facts, room_bytes=self.sources.room_bytes())
+        return facts
 
     def usual_seconds_of(self, stage: Stage) -> float:
-        """What all turns of a stage take in a usual run."""
+        """Returns the seconds of all turns of a stage in a usual run."""
         return sum(each.usual_seconds for each in self._turns(module_of(stage.name)))
 
     def _seconds(self, stage: Stage, turn: Turn, most_seconds: float = math.inf) -> float | None:
@@ -192,38 +192,38 @@ class Turns:
     def seconds_for(
         self, stage: Stage, usual_seconds: float, parts: float = 1, most_seconds: float = math.inf
     ) -> float | None:
-        """Seconds for a stage that usually takes so long; None: left out, which is noted.
+        """Returns the seconds of a stage; None: it is skipped, which is noted.
 
-        parts: how many times as long the stage takes if it is all that was asked for.
+        parts: number of such times that the stage takes if only it is requested.
         """
-        least = LEAST_TIMES_USUAL * usual_seconds
+        floor = LEAST_TIMES_USUAL * usual_seconds
         if self.world.options.runs:
             return usual_seconds
         if self.world.is_only(stage.name):
-            return max(least, min(MOST_TIMES_ALONE * usual_seconds, self.clock.remaining() / parts))
+            return max(floor, min(MOST_TIMES_ALONE * usual_seconds, self.clock.remaining() / parts))
         part_of_left = SHARE_OF_LEFT * self.clock.remaining()
         seconds = min(usual_seconds * self._scale(), part_of_left, most_seconds)
-        if self.world.options.budget_seconds < stage.least_budget_seconds or seconds < least:
+        if self.world.options.budget_seconds < stage.least_budget_seconds or seconds < floor:
             self.log.note(f"{stage.name}: skipped: out of time (use a larger --budget)")
             return None
         return seconds
 
     def path_rate(self, verb: str) -> Tasks[tuple[float, float | None]]:
-        """What TCP carries between the hosts by the system's own tuning, and its least round trip.
+        """Returns the rate of TCP between the hosts with the system's tuning, and its least RTT.
 
-        By the run's own tcp steps, the fastest of them; where there are none, by a short trial,
-        and where round trips are long by a longer one: the first is their slow start. Raises
-        Unavailable without an agent on the server, StageError where the trial breaks.
+        The fastest of the run's tcp steps counts; without any a short trial, which is repeated with
+        more time on a far path because of slow start. Raises Unavailable without an agent on the
+        server, StageError if the trial fails.
         """
-        found = [
+        known_rates = [
             (rates(outcome).median, positive(outcome.details, *RTT))
             for step, outcome in self.log.entries()
             if isinstance(outcome, Measured)
             and (step.stage, step.initiator) == ("tcp", "client")
             and (step.setting.get("verb"), step.setting.get("engine")) == (verb, None)
         ]
-        if found:
-            return max(found, key=lambda each: each[0])
+        if known_rates:
+            return max(known_rates, key=lambda each: each[0])
         first = yield from self._trial(verb, TRIAL_SECONDS)
         needed = min(MOST_TRIAL_SECONDS, TRIAL_ROUND_TRIPS * (first[1] or 0.0))
         return first if needed <= TRIAL_SECONDS else (yield from self._trial(verb, needed))
@@ -238,38 +238,38 @@ class Turns:
         return run_rate(ran.samples), positive(ran.details, *RTT)
 
 
-# -- the same bytes plain, signed and encrypted: what security costs (stage smb-tax) --------------
+# -- cost of security: the same bytes plain, signed and encrypted (stage smb-tax) -----------------
 
 MOST_ROUNDS = 3
 COPIES_A_ROUND = 2 * len(SECURITIES)
 TAX_LOGIN_SECONDS = 0.1
-"""Login, open, and the look at what arrived: what a copy costs beside its transfer."""
+"""Time of a copy beside its transfer: login, open and check."""
 LEAST_TAXED_SECONDS = 0.1
 MOST_TAXED_BYTES = 256 * plan.MIB
 DEADLINE_TIMES = 8.0
-"""How many times the time that was planned a copy may take: encryption may cost so much."""
+"""Time limit of a copy over its planned time: encryption may cost so much."""
 LEAST_DEADLINE_SECONDS = 3.0
 TAX_GRACE_SECONDS = 30.0
 
 
 @dataclass
 class Security:
-    """What the copies so far have taught."""
+    """Copies of one security after the other, with the results so far."""
 
     turns: Turns
     why: str
     copy_seconds: float = 0.0
-    """Meant for one."""
+    """Intended time of one copy."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """By verb, the same for every security."""
+    """Size by verb, the same for every security."""
     denied: dict[str, str] = field(default_factory=dict)
-    """By security, why the server does not allow it."""
+    """Reason why the server does not allow a security."""
 
     def measure(self) -> Tasks[None]:
-        """Rounds of all six copies, forth and back in turn: what drifts hits each security alike.
+        """Makes rounds of all six copies, forth and back: drift affects each security alike.
 
-        What the server does not allow is a note; it is a Skipped step where this stage is all that
-        was asked for.
+        A security that the server does not allow gives a note; a Skipped step if only this stage is
+        requested.
         """
         seconds = self.turns.seconds_for(smb_tax.STAGE, smb_tax.STAGE.usual_seconds, parts=2)
         if seconds is None:
@@ -299,14 +299,14 @@ class Security:
         return smb_tax.Setting(verb, dialect, security, 0, 0.0, seed)
 
     def _step(self, verb: str, security: str) -> Step:
-        """The step of a copy, without what is chosen on the way."""
+        """Returns the step of a copy, without values that are chosen later."""
         return step_of(smb_tax.STAGE.name, self._setting(verb, security), "client")
 
     def _copy(self, verb: str, security: str) -> Tasks[None]:
-        """One run of one copy."""
+        """Makes one run of one copy."""
         step = self._step(verb, security)
         deadline = max(LEAST_DEADLINE_SECONDS, DEADLINE_TIMES * self.copy_seconds)
-        # a server that insists on its security is well kept: that is no stage missing
+        # A server that insists on its security is well configured: the run is complete.
         optional = not self.turns.world.is_only(smb_tax.STAGE.name)
         label = f"security {security} {verb}"
         with self.turns.log.attempt(step, label, self.why, optional) as take:
@@ -322,17 +322,17 @@ class Security:
                 raise
 
     def _size(self, verb: str) -> Tasks[int]:
-        """Bytes that a plain copy moves in about that time; what file and share have room for."""
+        """Returns the bytes of a plain copy in the intended time, limited by file and share."""
         spoken = self.turns.files.dialect
-        held = yield from self.turns.sources.ready_bytes(spoken)
-        rate = held / FILL_SECONDS
+        source_bytes = yield from self.turns.sources.ready_bytes(spoken)
+        rate = source_bytes / FILL_SECONDS
         for step in self.turns.log.steps:
             setting = step.setting
-            alike = ("memory", spoken)
-            if step.stage == "smb-copy" and (setting["end"], setting["dialect"]) == alike:
-                told = self.turns.log.rate(step)
-                if told is not None and setting["copy"].startswith(verb):
-                    rate = told
-        most = held if verb == "pull" else self.turns.sources.room_bytes()
-        size = min(most, MOST_TAXED_BYTES, max(plan.MIB, int(rate * self.copy_seconds)))
+            like = ("memory", spoken)
+            if step.stage == "smb-copy" and (setting["end"], setting["dialect"]) == like:
+                known_rate = self.turns.log.rate(step)
+                if known_rate is not None and setting["copy"].startswith(verb):
+                    rate = known_rate
+        limit = source_bytes if verb == "pull" else self.turns.sources.room_bytes()
+        size = min(limit, MOST_TAXED_BYTES, max(plan.MIB, int(rate * self.copy_seconds)))
         return size // plan.MIB * plan.MIB or size

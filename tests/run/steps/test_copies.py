@@ -190,7 +190,7 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         monkeypatch.setattr(Copies, "copy", copied)
         monkeypatch.setattr(Sizes, "fits", lambda *given: True)
         monkeypatch.setattr(order, "_explanations", lambda: Explaining(made))
-        monkeypatch.setattr(order.known, "in_doubt", lambda: found)
+        monkeypatch.setattr(order.so_far, "in_doubt", lambda: found)
         smb1 = copies_of(order, "smb1") if offered else None
         monkeypatch.setattr(order, "_of", lambda dialect: smb1)
         carried_out(order._explained(copies_of(order)), pytest.fail)

@@ -192,7 +192,7 @@ def test_all_zones_that_are_written_share_the_size_that_was_asked_for(
     each = plan.DiskStep("client", "write", "uncached", "zones")
     setting = disk.Setting(**asdict(each), folder="/tmp", size_bytes=0, seconds=1.0)
     setting, _ = carried_out(
-        order.disks._found(each, setting, Step("disk", {}, "client")), pytest.fail
+        order.disks._resolve(each, setting, Step("disk", {}, "client")), pytest.fail
     )
     assert setting.size_bytes == size_bytes
 

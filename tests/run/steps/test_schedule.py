@@ -47,12 +47,12 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
         monkeypatch.setattr(on.turns, "measure", lambda stage, why, _: measure(why, stage.name))
         on.by_hand = {name: partial(measure, name=name) for name in ("disk", "smb-tax")}
         told = iter((*answers, *repeat(answers[-1], 9)))
-        monkeypatch.setattr(on.known, "in_doubt", lambda: next(told))
+        monkeypatch.setattr(on.so_far, "in_doubt", lambda: next(told))
         explanations = on._explanations()
         seconds = {"path": 3.0, "disk": 3.0, "smb-tax": 100.0}
-        explanations.left = [
+        explanations.pending = [
             replace(each, usual_seconds=seconds[each.name])
-            for each in explanations.left
+            for each in explanations.pending
             if each.name in seconds
         ]
         carried_out(explanations.make(), pytest.fail)
@@ -79,7 +79,7 @@ def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explai
     on = order()
     for name in ("disk", "path"):
         on.log.add(Step(name, {}, "client"), Skipped("in a test"))
-    left = {each.name for each in on._explanations().left}
+    left = {each.name for each in on._explanations().pending}
     assert "disk" in left and "path" not in left
 
 
@@ -95,7 +95,7 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
     """A zone or a crowd behind a slow disk: what helps is another thing."""
     told: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
     on = order(elapsed=27.0)
-    monkeypatch.setattr(on.known, "diagnosed", lambda: told)
+    monkeypatch.setattr(on.so_far, "diagnosed", lambda: told)
     look = Look("disk", "what is behind")
     monkeypatch.setattr(schedule, "refining", lambda *known: look if "disk" in known[-1] else None)
     assert run(on, ()) == [("disk", "what is behind")]
@@ -109,7 +109,7 @@ def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
 
     on = order()
     monkeypatch.setattr(schedule, "diagnose", breaks)
-    assert on.known.in_doubt() is None and on.known.in_doubt() is None
+    assert on.so_far.in_doubt() is None and on.so_far.in_doubt() is None
     assert len(run(on, None)) == 3
     assert on.log.notes == [f"{schedule.BROKEN} (ZeroDivisionError: a rule of the analysis)"]
 
@@ -120,11 +120,11 @@ def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
 def test_one_stage_several_dialects_and_a_thorough_run_never_end_early(
     monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:
-    assert order().known.in_doubt() is None, "nothing has been copied yet"
+    assert order().so_far.in_doubt() is None, "nothing has been copied yet"
     monkeypatch.setattr(schedule.SoFar, "diagnosed", lambda known: ("copied",))
     monkeypatch.setattr(schedule.doubts, "doubts", lambda *told: ())
-    assert order().known.in_doubt() == ()
-    assert order(**more).known.in_doubt() is None
+    assert order().so_far.in_doubt() == ()
+    assert order(**more).so_far.in_doubt() is None
 
 
 def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
@@ -169,10 +169,10 @@ def test_only_a_clear_case_leaves_limits_out(
 ) -> None:
     diagnosed = (None, Diagnosis(None, (), ""), ("3.1.1",))
     on, found = order(**more), frozenset({("server", "read")})
-    monkeypatch.setattr(on.known, "in_doubt", lambda: answer)
-    monkeypatch.setattr(on.known, "diagnosed", lambda: diagnosed)
+    monkeypatch.setattr(on.so_far, "in_doubt", lambda: answer)
+    monkeypatch.setattr(on.so_far, "diagnosed", lambda: diagnosed)
     monkeypatch.setattr(schedule.doubts, "disks_to_measure", lambda *given: found)
-    assert on.known.disks_to_measure() == worth
+    assert on.so_far.disks_to_measure() == worth
 
 
 @pytest.mark.parametrize("decided", [True, False])
@@ -180,8 +180,10 @@ def test_where_copies_are_in_doubt_the_network_is_measured_first_and_may_end_it(
     monkeypatch: pytest.MonkeyPatch, decided: bool
 ) -> None:
     on, made = order(stages=("tcp", "smb-copy")), []
-    monkeypatch.setattr(on.known, "in_doubt", lambda: () if made and decided else (DISK,))
-    monkeypatch.setattr(on.known, "disks_to_measure", lambda: None if on.known.in_doubt() else {1})
+    monkeypatch.setattr(on.so_far, "in_doubt", lambda: () if made and decided else (DISK,))
+    monkeypatch.setattr(
+        on.so_far, "disks_to_measure", lambda: None if on.so_far.in_doubt() else {1}
+    )
 
     def measure(one: bool = True, several: bool = True) -> Tasks[None]:
         made.append((one, several))

@@ -352,7 +352,7 @@ def test_a_transfer_that_stands_still_asks_the_path_at_once_and_once(
     monkeypatch.setattr(found.order.turns, "measure", measured)
     found.measure()
     assert seen == ["path"] * looks
-    left = [each.name for each in found.order._explanations().left]
+    left = [each.name for each in found.order._explanations().pending]
     assert ("path" in left) == (not looks)
 
 
