@@ -24,9 +24,9 @@ INSET = "  "
 MOST_COPIES = 6
 MOST_SHARES = 4
 LEAST_COLUMNS_OF_CONFIDENCE = 70
-"""Below that a long cause beside it would break the line; the verdict has its own."""
+"""Columns of a terminal from which on the table has the confidence; the verdict has its own."""
 MOST_STEPS = 3
-"""Of the advice: what to do, what to expect of it, and what to do about an equal limit."""
+"""Lines of advice: what to do, what to expect of it, what to do about an equal limit."""
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
 MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
 SERVER_COPY = "server."
@@ -34,32 +34,32 @@ SKIPPED, SMB1_OFF = ": skipped: ", "SMB1 is off"
 
 
 def answer(
-    report: Report, diagnosis: Diagnosis, kept: bool = False, whole: bool = False
+    report: Report, diagnosis: Diagnosis, is_recorded: bool = False, has_sections: bool = False
 ) -> Iterator[Block]:
-    """The whole of it: at most 30 lines on a terminal of 100 columns.
+    """Yields the whole answer, at most 30 lines on a terminal of 100 columns.
 
-    kept: whether `explain` finds this report without its file's name. whole: whether all sections
-    come below it.
+    is_recorded: whether `explain` finds this report without its file's name. has_sections:
+    whether all sections come below it.
     """
-    chosen = diagnosis.chosen
+    main_copy = diagnosis.chosen
     yield from verdict(report, diagnosis)
-    if chosen is not None and _named(chosen):
-        yield from _steps(diagnosis, chosen)
-    if chosen is not None and chosen.bytes_per_second:
-        yield from copies.target(chosen)
-        yield _copies(report, diagnosis, chosen)
+    if main_copy is not None and _has_result(main_copy):
+        yield from _steps(diagnosis, main_copy)
+    if main_copy is not None and main_copy.bytes_per_second:
+        yield from copies.target(main_copy)
+        yield _copies(report, diagnosis, main_copy)
         # A report that is not complete takes a line to say so.
-        yield from copies.time(chosen, MOST_SHARES - (report.status != "complete"))
-    yield from _of_share(report)
+        yield from copies.time(main_copy, MOST_SHARES - (report.status != "complete"))
+    yield from _share_notes(report)
     left_out = tuple(_left_out(report, diagnosis))
     yield from left_out
-    if not whole:
-        how = f"More: --verbose, {'bottleneck explain ' if kept else ''}{MORE}"
-        yield Text(how, apart=not left_out)
+    if not has_sections:
+        line = f"More: --verbose, {'bottleneck explain ' if is_recorded else ''}{MORE}"
+        yield Text(line, apart=not left_out)
 
 
-def _of_share(report: Report) -> Iterator[Text]:
-    """Says that the login was a guest's, and what the share does with deleted files."""
+def _share_notes(report: Report) -> Iterator[Text]:
+    """Yields whether the login was a guest's, and what the share does with deleted files."""
     if report.target.get("guest") is True:
         yield Text("Logged in as a guest, not as a user.")
     if name := report.target.get("bin"):
@@ -70,34 +70,34 @@ def _of_share(report: Report) -> Iterator[Text]:
 
 
 def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
-    """The first line, why, and how sure that is: what --quiet shows."""
-    chosen = diagnosis.chosen
+    """Yields the first line, its reason and its confidence: what --quiet shows."""
+    main_copy = diagnosis.chosen
     if diagnosis.altered:
-        where = ", ".join(diagnosis.altered)
+        names = ", ".join(diagnosis.altered)
         yield Text(
-            safe(f"DATA CORRUPTED: received bytes differ from sent bytes ({where})"), "alarm"
+            safe(f"DATA CORRUPTED: received bytes differ from sent bytes ({names})"), "alarm"
         )
     rates = () if diagnosis.copies else tuple(stages.short_lines(report))
     if rates:
         yield from (Text(each, "strong") for each in rates)
         return
     yield Text(phrases.first_line(diagnosis), "strong")
-    for sentence in dict.fromkeys(_why(report, diagnosis)):
+    for sentence in dict.fromkeys(_verdict_sentences(report, diagnosis)):
         yield Text(safe(f"{sentence[:1].upper()}{sentence[1:]}", LONGEST_SENTENCE), hanging=INSET)
-    if chosen is not None and _named(chosen):
-        yield Text(f"Confidence: {phrases.confidence_text(chosen.verdict)}", label=True)
-    yield from _program(report, chosen)
-    told = ending(report, chosen)
-    if told:
-        yield Text(safe(told, LONGEST_LINE), "alarm")
+    if main_copy is not None and _has_result(main_copy):
+        yield Text(f"Confidence: {phrases.confidence_text(main_copy.verdict)}", label=True)
+    yield from _program(report, main_copy)
+    end = ending(report, main_copy)
+    if end:
+        yield Text(safe(end, LONGEST_LINE), "alarm")
 
 
-def _program(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Text]:
+def _program(report: Report, copy: CopyDiagnosis | None) -> Iterator[Text]:
     """Yields the program of a watched copy with its folders; nothing if none was watched."""
     program = steps.target_of(report).program
-    if chosen is None or program is None or not program.name:
+    if copy is None or program is None or not program.name:
         return
-    known = "" if program.process is None else f" (process {program.process:.0f})"
+    process = "" if program.process is None else f" (process {program.process:.0f})"
     ways = (("from", program.reads), ("to", program.writes))
     places = [
         f" {way} {each.folder}" + (f" ({each.filesystem})" if each.filesystem else "")
@@ -108,94 +108,94 @@ def _program(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Text]:
     over = "; no network file system carries it" if local else ""
     if program.connections is not None and program.connections > 1:
         over = f"; the rate is that of its {program.connections:.0f} connections"
-    yield Text(safe(f"Watched: {program.name}{known}{''.join(places)}{over}", LONGEST_SENTENCE))
+    yield Text(safe(f"Watched: {program.name}{process}{''.join(places)}{over}", LONGEST_SENTENCE))
 
 
-def ending(report: Report, chosen: CopyDiagnosis | None) -> str:
-    """That results are partial, and what is missing; empty: they are complete."""
+def ending(report: Report, copy: CopyDiagnosis | None) -> str:
+    """Returns a sentence on partial results and what is missing; empty if they are complete."""
     if report.status == "complete":
         return ""
-    told = stages.ENDINGS.get(report.status, report.status)
+    details = stages.ENDINGS.get(report.status, report.status)
     if report.status == "partial":
-        lost = _lost(report, chosen).items()
+        lost = _lost(report, copy).items()
         parts = [f"{names} not measured{_bracketed(why)}" for why, names in lost]
         counts = {"tests skipped": _count(report, Skipped), "tests failed": _count(report, Failed)}
         rest = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
-        told = "; ".join(parts) or rest or told
-    return f"Partial results: {told}"
+        details = "; ".join(parts) or rest or details
+    return f"Partial results: {details}"
 
 
-def _named(copy: CopyDiagnosis) -> bool:
+def _has_result(copy: CopyDiagnosis) -> bool:
     """Whether there is a rate, or what stopped the copy is known."""
     return bool(copy.bytes_per_second) or copy.verdict.component != "unknown"
 
 
-def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
-    chosen = diagnosis.chosen
-    sentence = diagnosis.summary if chosen is None else chosen.verdict.sentence
+def _verdict_sentences(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
+    main_copy = diagnosis.chosen
+    sentence = diagnosis.summary if main_copy is None else main_copy.verdict.sentence
     yield sentence
-    stopped = chosen is not None and _named(chosen) and _count(report, Failed)
-    if chosen is None or not (chosen.bytes_per_second or stopped):
-        # The first note that skips no test has the reason behind all that was not made.
+    stopped = main_copy is not None and _has_result(main_copy) and _count(report, Failed)
+    if main_copy is None or not (main_copy.bytes_per_second or stopped):
+        # The first note that skips no test says why nothing was measured.
         no_reason = (SKIPPED, SMB1_OFF)
-        told = (each for each in report.notes if each not in sentence)
-        yield from [each for each in told if not any(words in each for words in no_reason)][:1]
+        notes = (each for each in report.notes if each not in sentence)
+        yield from [each for each in notes if not any(words in each for words in no_reason)][:1]
 
 
 def _count(report: Report, kind: type[Skipped | Failed]) -> int:
     return sum(isinstance(outcome, kind) for _, outcome in report.entries)
 
 
-def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
-    """What to do, and what to expect of it; that nothing has to be done where nothing is wrong."""
-    told = chosen.advice
-    if diagnosis.healthy and chosen.bytes_per_second and told:
-        rate = rate_text(chosen.bytes_per_second)
+def advice(diagnosis: Diagnosis, copy: CopyDiagnosis) -> tuple[str, ...]:
+    """Returns what to do and what to expect of it; nothing to do where nothing is wrong."""
+    sentences = copy.advice
+    if diagnosis.healthy and copy.bytes_per_second and sentences:
+        rate = rate_text(copy.bytes_per_second)
         # Each direction may have a limit of its own.
-        own = [e for e in diagnosis.copies if e.copy in OWN_COPIES and e.dialect == chosen.dialect]
-        both = ALSO_BACK in told[0] or not all(e.verdict.detail and e.advice for e in own)
-        alike = [] if both else own
-        then = " ".join(dict.fromkeys((told[0], *(each.advice[0] for each in alike))))
+        peers = [e for e in diagnosis.copies if e.copy in OWN_COPIES and e.dialect == copy.dialect]
+        both = ALSO_BACK in sentences[0] or not all(e.verdict.detail and e.advice for e in peers)
+        others = [] if both else peers
+        then = " ".join(dict.fromkeys((sentences[0], *(each.advice[0] for each in others))))
         return (
             f"Nothing, unless you need more than {rate}. Then {then[0].lower()}{then[1:]}",
-            *told[1:],
+            *sentences[1:],
         )
-    return told
+    return sentences
 
 
-def _steps(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Iterator[Text]:
-    told = advice(diagnosis, chosen)[:MOST_STEPS]
-    if told:
+def _steps(diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[Text]:
+    sentences = advice(diagnosis, copy)[:MOST_STEPS]
+    if sentences:
         yield Text("What to do", "strong", apart=True)
-    for each in told:
+    for each in sentences:
         yield Text(safe(each, LONGEST_SENTENCE), hanging=INSET)
 
 
 # -- the copies --------------------------------------------------------------------------------
 
 
-def _copies(report: Report, diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
-    """With each host's load where there is room; else with a line of the copy that leads."""
-    by_server = chosen.copy.startswith(SERVER_COPY)
-    alike = (each for each in diagnosis.copies if each.dialect == chosen.dialect)
-    shown = [each for each in alike if each.copy.startswith(SERVER_COPY) == by_server]
-    shown.sort(key=_place)
-    shown = shown[:MOST_COPIES]
-    more = len(diagnosis.copies) - len(shown)
-    beside = f" (plus {more}: --section copies)" if more else ""
-    title, confidence = f"Copies {copies.over_text(chosen)}{beside}", Column("confidence")
+def _copies(report: Report, diagnosis: Diagnosis, main_copy: CopyDiagnosis) -> Table:
+    """Returns a table with each host's load where there is room, else with the main copy's."""
+    by_server = main_copy.copy.startswith(SERVER_COPY)
+    peers = (each for each in diagnosis.copies if each.dialect == main_copy.dialect)
+    rows = [each for each in peers if each.copy.startswith(SERVER_COPY) == by_server]
+    rows.sort(key=_place)
+    rows = rows[:MOST_COPIES]
+    rest = len(diagnosis.copies) - len(rows)
+    beside = f" (plus {rest}: --section copies)" if rest else ""
+    title, confidence = f"Copies {copies.over_text(main_copy)}{beside}", Column("confidence")
     begin, limit = (Column("copy"), Column("rate", right=True)), Column("limited by")
     narrow = replace(confidence, least_columns=LEAST_COLUMNS_OF_CONFIDENCE)
     below = Table(title, (*begin, limit, narrow), inset=True)
-    loads = copies.loads(report, shown)
-    own = next((load for copy, load in zip(shown, loads, strict=True) if copy is chosen), ())
-    below.note = INSET + copies.load_line(own) if any(own) else ""
+    loads = copies.loads(report, rows)
+    main = next((load for copy, load in zip(rows, loads, strict=True) if copy is main_copy), ())
+    below.note = INSET + copies.load_line(main) if any(main) else ""
     columns = (*begin, *stages.LOADS, limit, confidence)
     table = Table(title, columns, inset=True, note=INSET + stages.LOAD, narrower=below)
-    for copy, load in zip(shown, loads, strict=True):
+    for copy, load in zip(rows, loads, strict=True):
         name = safe(copy.copy, 40), phrases.known(rate_text, copy.bytes_per_second) or "-"
         cap = phrases.cap_text(copy.verdict), phrases.confidence_text(copy.verdict, unknown="-")
-        mark: Mark = "chosen" if copy is chosen else ""
+        mark: Mark = "chosen" if copy is main_copy else ""
         table.add(*name, *(each or "-" for each in load), *cap, mark=mark)
         below.add(*name, *cap, mark=mark)
     return table if any(map(any, loads)) else below
@@ -203,16 +203,16 @@ def _copies(report: Report, diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Tabl
 
 def _place(copy: CopyDiagnosis) -> int:
     order = (("pull", "uncached"), ("pull", "cached"), ("push", "uncached"), ("push", "cached"))
-    found = steps.verb_and_cache(copy.copy)
-    return order.index(found) if found in order else len(order)
+    kind = steps.verb_and_cache(copy.copy)
+    return order.index(kind) if kind in order else len(order)
 
 
 # -- what is missing ---------------------------------------------------------------------------
 
 
 def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
-    """A folder of the user's, what was not measured and how to get it, and settings to look at."""
-    chosen = diagnosis.chosen
+    """Yields what is missing and how to get it, a folder of the user's, and settings to review."""
+    main_copy = diagnosis.chosen
     lines = [
         f"{each.sentence.partition('. ')[0]}."
         for each in diagnosis.comparisons
@@ -222,69 +222,69 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         (copy.verdict.sentence, copy.copy)
         for copy in diagnosis.copies
         if copy.bytes_per_second is None
-        and (chosen is None or chosen is not copy and chosen.dialect == copy.dialect)
+        and (main_copy is None or main_copy is not copy and main_copy.dialect == copy.dialect)
     )
-    if chosen is not None and not chosen.bytes_per_second:
-        unmade.pop(chosen.verdict.sentence, None)
+    if main_copy is not None and not main_copy.bytes_per_second:
+        unmade.pop(main_copy.verdict.sentence, None)
     lines += [f"Not measured: {names}: {why}" for why, names in unmade.items()]
-    reasons = _lost(report, chosen)
-    # Of a partial report the verdict has them.
+    reasons = _lost(report, main_copy)
+    # The verdict of a partial report has them.
     lost = reasons.items() if report.status != "partial" else ()
     lines += [f"Not measured: {names}{_bracketed(why)}." for why, names in lost]
-    told_above = [why for why in (*reasons, *unmade) if why]
-    untold = (e for e in stages.missing_lines(report) if not any(why in e for why in told_above))
-    rest = [f"Not tested: {each}." for each in untold]
+    listed = [why for why in (*reasons, *unmade) if why]
+    missing = (e for e in stages.missing_lines(report) if not any(why in e for why in listed))
+    rest = [f"Not tested: {each}." for each in missing]
     lines += rest if len(rest) == 1 and not unmade else []
     counts = {
         "Skipped tests": _count(report, Skipped),
         "failed tests": _count(report, Failed),
         "notes": len(report.notes),
     }
-    told = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
-    if told:
-        lines.append(f"{told[0].upper()}{told[1:]} (--section skipped).")
+    totals = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
+    if totals:
+        lines.append(f"{totals[0].upper()}{totals[1:]} (--section skipped).")
     review = sum(len(each.lines) for each in stages.costly(report))
     if review:
         lines.append(f"Settings to review: {review} (--section settings).")
-    for at, each in enumerate(lines):
-        yield Text(safe(each, LONGEST_LINE), apart=not at)
+    for index, each in enumerate(lines):
+        yield Text(safe(each, LONGEST_LINE), apart=not index)
 
 
 def _bracketed(why: str) -> str:
-    """A reason behind what it is of: ` (out of time: use a larger --budget)`."""
+    """Returns a reason in brackets: ` (out of time: use a larger --budget)`."""
     if why.endswith(")"):
         reason, _, remedy = why[:-1].rpartition(" (")
         why = f"{reason}: {remedy}"
     return why and f" ({why})"
 
 
-def _lost(report: Report, chosen: CopyDiagnosis | None) -> dict[str, str]:
-    """Names of the parts of the headline's way that were not measured, by the reason."""
-    alone = bool(report.target.get("copy_alone"))
-    return stages.grouped(() if chosen is None or alone else _unmeasured(report, chosen))
+def _lost(report: Report, copy: CopyDiagnosis | None) -> dict[str, str]:
+    """Returns the unmeasured parts of the main copy's path, by the reason."""
+    copy_only = bool(report.target.get("copy_alone"))
+    return stages.grouped(() if copy is None or copy_only else _unmeasured(report, copy))
 
 
 def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
-    """Why each part that every byte passes was not measured itself; its name."""
+    """Yields reason and name of each part that every byte passes and no test measured."""
     if not copy.bytes_per_second:
         return
     if any(each.on_one_host for each in steps.copies(report)):
         return
     sender, receiver = copies.ends(copy)
     limits = [each.part for each in copy.ceilings]
-    known = {part if part[0] != "network" else ("network", None) for part in limits}
+    ceiling_parts = {part if part[0] != "network" else ("network", None) for part in limits}
     parts: list[Part] = [("network", None), ("disk", receiver)]
     if steps.verb_and_cache(copy.copy)[1] == "uncached":
         parts.insert(0, ("disk", sender))
     for component, side in parts:
         name = "raw TCP" if side is None else f"{side} {component}"
         why = _reason(report, component, side, "read" if side == sender else "write")
-        if why or (why is not None and (component, side) not in known):
+        if why or (why is not None and (component, side) not in ceiling_parts):
             yield why, name
 
 
 def _reason(report: Report, component: str, side: str | None, access: str) -> str | None:
-    """Why no step measured a part, with what to do about it; empty: none tells; None: one did."""
+    """Returns why no step measured a part, with a remedy; empty: unknown; None: one did."""
     if report.server is None and side != "client" and not is_told(report):
         return f"no agent; use {steps.with_agent(report)}"
     stage, by = ("tcp", "client") if component == "network" else (component, side)

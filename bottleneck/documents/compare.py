@@ -41,11 +41,11 @@ PARTS = {
     "cpu": ("cores",),
     "smb": ("target", "mount_options", "settings"),
 }
-"""Of facts that may be why a component limits more, or less, than it did."""
+"""Facts that may explain why a component limits more, or less, than before."""
 
 
 def to_json(change: Change) -> dict[str, Any]:
-    """The document: plain values, bytes, seconds and ratios."""
+    """Returns the document: plain values, bytes, seconds and ratios."""
     plain: dict[str, Any] = to_plain(change)
     return {"schema": SCHEMA, **plain}
 
@@ -66,12 +66,12 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
     twice = [e for e in change.facts if e.before is not None and e.after is not None]
     causes = twice if changed_copies else []
     causes.sort(key=lambda each: not _concerns(each, changed_copies))
-    title, most = "What else differs, and may be why", None if verbose else CAUSES_SHOWN
-    yield from points(title, [_fact(each, longest) for each in causes], most)
+    title, limit = "What else differs, and may be why", None if verbose else CAUSES_SHOWN
+    yield from points(title, [_fact(each, longest) for each in causes], limit)
     if change.copies:
         yield _copies(change.copies, verbose)
     timed = [each for each in change.copies if each.before_time and each.after_time]
-    # The summary names its copy.
+    # The copy that the summary names comes first.
     changed = sorted(
         (e for e in timed if e.significant), key=lambda e: e.copy not in change.summary
     )
@@ -83,8 +83,8 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
         yield from _tests(change)
         for when, names in (("before", change.only_before), ("after", change.only_after)):
             yield from points(f"Only in the report {when}", names)
-    elif more := ", ".join(_more(change)):
-        yield Text(f"More: --verbose ({more})", apart=True)
+    elif hidden := ", ".join(_hidden_parts(change)):
+        yield Text(f"More: --verbose ({hidden})", apart=True)
 
 
 def _concerns(fact: FactChange, changed: list[CopyChange]) -> bool:
@@ -94,52 +94,54 @@ def _concerns(fact: FactChange, changed: list[CopyChange]) -> bool:
     return any(part in fact.fact for part in parts)
 
 
-def _more(change: Change) -> Iterator[str]:
-    """What one screen has no room for."""
+def _hidden_parts(change: Change) -> Iterator[str]:
+    """Yields the parts that one screen has no room for."""
     if change.copies:
         yield "limits of the copies"
     if change.stages:
         differ = sum(each.significant for each in change.stages)
         how = f"of which {differ} differ" if differ else "without a significant difference"
         yield f"{len(change.stages)} tests {how}"
-    if alone := len(change.only_before) + len(change.only_after):
-        yield f"copies in one report only: {alone}"
+    if unpaired := len(change.only_before) + len(change.only_after):
+        yield f"copies in one report only: {unpaired}"
 
 
 def _copies(copies: tuple[CopyChange, ...], verbose: bool) -> Table:
     titles = ("copy", "before", "after", "change", "predicted")
     table = Table("Copies, before and after", columns(*titles, right="1 2 4"))
-    shown = copies if verbose else copies[:COPIES_SHOWN]
-    table.left_out = len(copies) - len(shown)
+    rows = copies if verbose else copies[:COPIES_SHOWN]
+    table.left_out = len(copies) - len(rows)
     many = Counter(each.copy for each in copies)
-    for each in shown:
+    for each in rows:
         dialect = f" {each.after_dialect}" if many[each.copy] > 1 else ""
         band = None if each.lift is None else each.lift.predicted_bytes_per_second
         table.add(
             safe(f"{each.copy}{dialect}", 40),
             *_rates(each.before_bytes_per_second, each.after_bytes_per_second, each.significant),
-            known(lambda told: range_text(told.low, told.high), band),
+            known(lambda spread: range_text(spread.low, spread.high), band),
         )
     return table
 
 
 def _times(copy: CopyChange) -> Table:
-    """Where the time of a copy went then and now, what took most of it first."""
-    was, now = ({share_name(e): e.ratio for e in at} for at in (copy.before_time, copy.after_time))
-    most = {name: max(was.get(name, 0.0), now.get(name, 0.0)) for name in (*was, *now)}
+    """Returns a table of the time shares of a copy before and after, the largest first."""
+    was, now = (
+        {share_name(e): e.ratio for e in time} for time in (copy.before_time, copy.after_time)
+    )
+    largest = {name: max(was.get(name, 0.0), now.get(name, 0.0)) for name in (*was, *now)}
     bars = Column("", bar=lambda width: min(LONGEST_BAR, (width - BESIDE_BARS) // 2))
     titles = Column(""), Column("before", right=True), bars, Column("after", right=True), bars
     table = Table(f"Where the time of {safe(copy.copy, 40)} went", titles, inset=True)
-    for name in sorted(most, key=lambda each: -most[each]):
-        if most[name] >= LEAST_SHARE:
+    for name in sorted(largest, key=lambda each: -largest[each]):
+        if largest[name] >= LEAST_SHARE:
             shares = was.get(name, 0.0), now.get(name, 0.0)
-            drawn = ((percent_text(each), Bar(each, 1.0) if each else "") for each in shares)
-            table.add(name, *chain.from_iterable(drawn))
+            cells = ((percent_text(each), Bar(each, 1.0) if each else "") for each in shares)
+            table.add(name, *chain.from_iterable(cells))
     return table
 
 
 def _rates(was: Spread | None, now: Spread | None, significant: bool) -> tuple[Cell, Cell, Cell]:
-    """Both rates, and which is faster by how much."""
+    """Returns both rates, and which is faster by how much."""
     change = None
     if was is not None and now is not None:
         how = "faster" if now.median > was.median else "slower"
@@ -153,7 +155,6 @@ def _rate(rate: Spread) -> str:
 
 
 def _tests(change: Change) -> Iterator[Block]:
-    """Every test of both reports."""
     titles = columns("test", "before", "after", "change", right="1 2")
     table = Table("Tests, before and after", titles)
     for each in change.stages:
@@ -169,15 +170,15 @@ def _fact(change: FactChange, longest: int) -> str:
     title = change.fact.replace(".", " ").replace("_", " ")
     title = re.sub(r" (bits|bytes) per second$| bytes$", "", title)
     values = change.before, change.after
-    before, after = (_value(name, each, longest) for each in values)
-    if before == after:
+    old, new = (_value(name, each, longest) for each in values)
+    if old == new:
         # Two amounts that are rounded to one text differ all the same.
-        before, after = (safe(str(each), longest) for each in values)
-    return f"{safe(title, 80)}: {before} -> {after}"
+        old, new = (safe(str(each), longest) for each in values)
+    return f"{safe(title, 80)}: {old} -> {new}"
 
 
 def _value(name: str, value: object, longest: int) -> str:
-    """A fact as a person reads it."""
+    """Returns a fact as a person reads it."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The comparisons: for each kind a table, and what it means; those of copies themselves."""
+"""The comparisons: for each kind a table and its sentence, and the tables of copies."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ NO_DIFFERENCE = "no difference"
 MECHANISMS = {"flush": "final flush", "unexplained": "not explained"}
 
 
-def _applications(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
+def _applications(rows: tuple[document.RawRow, ...]) -> tuple[document.RawRow, ...]:
     return tuple(row for row in rows if row["application"] is not None)
 
 
-def _shape(row: document.Found) -> str | None:
+def _shape(row: document.RawRow) -> str | None:
     size, depth = row["request_bytes"], row["depth"]
     if size is None or depth is None:
         return None
     return f"{units.count_text(depth)} x {units.size_text(size)}"
 
 
-def _starting(row: document.Found) -> str:
-    told = units.times_text(row["ratio"]) if row["significant"] else NO_DIFFERENCE
-    return f"{told}{'' if row['durable'] else ' *'}"
+def _starting(row: document.RawRow) -> str:
+    difference = units.times_text(row["ratio"]) if row["significant"] else NO_DIFFERENCE
+    return f"{difference}{'' if row['durable'] else ' *'}"
 
 
-def _native_is_slower(row: document.Found) -> bool:
+def _native_is_slower(row: document.RawRow) -> bool:
     return bool(row["native_bytes_per_second"] < row["own_bytes_per_second"])
 
 
-def _native(row: document.Found) -> str:
-    told = f"{units.times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
-    return told if row["significant"] else NO_DIFFERENCE
+def _native(row: document.RawRow) -> str:
+    text = f"{units.times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
+    return text if row["significant"] else NO_DIFFERENCE
 
 
-def _options(row: document.Found) -> str | None:
+def _options(row: document.RawRow) -> str | None:
     costs = _native_is_slower(row) and row["significant"]
     return (safe(" ".join(row["options"]), 32) if costs else "") or None
 
 
-def _cost(row: document.Found) -> str | None:
+def _cost(row: document.RawRow) -> str | None:
     if row["cost_ratio"] == 0:
         return None
     if not row["significant"]:
@@ -54,45 +54,45 @@ def _cost(row: document.Found) -> str | None:
     return units.percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
 
 
-def _round_trips(row: document.Found) -> str | None:
+def _round_trips(row: document.RawRow) -> str | None:
     trips, spent = row["round_trips_per_file"], row["round_trips_seconds"]
     if trips is None or spent is None:
         return None
     return f"{units.count_text(trips)} = {units.seconds_text(spent)}"
 
 
-def _dialect(row: document.Found) -> str:
+def _dialect(row: document.RawRow) -> str:
     return "mount" if row["dialect"] == "native" else safe(row["dialect"], 16)
 
 
-def _named(row: document.Found) -> str:
+def _copy_text(row: document.RawRow) -> str:
     return f"{safe(row['copy'], 40)} {_dialect(row)}"
 
 
-def _source(row: document.Found) -> str:
+def _source(row: document.RawRow) -> str:
     by = " by server" if row["initiator"] == "server" else ""
     return f"{row['cache']} {_dialect(row)}{by}"
 
 
-def _slower(row: document.Found) -> str:
+def _slower(row: document.RawRow) -> str:
     return f"{row['slower']} {units.times_text(row['ratio'])}" if row["significant"] else "neither"
 
 
-def _limited_by(row: document.Found) -> str | None:
-    """What limits the slower one, in few words."""
+def _limited_by(row: document.RawRow) -> str | None:
+    """Returns the limit of the slower copy, in few words."""
     component, side, cause = (row[name] for name in ("component", "side", "cause"))
     if component is None:
         return MECHANISMS.get(row["mechanism"])
     return cap_text(Verdict(component, side, cause, 0.0, None, ""))
 
 
-def _files(row: document.Found) -> str:
+def _files(row: document.RawRow) -> str:
     return f"{row['verb']} {units.count_text(row['files'])} of {units.size_text(row['file_bytes'])}"
 
 
-def requests_heat(found: Comparison) -> document.Heat:
-    """Rate by request size (down) and requests in flight (across), the fastest framed."""
-    measured = (row for row in found.rows if row["application"] is None)
+def requests_heat(comparison: Comparison) -> document.Heat:
+    """Returns rates by request size (down) and requests in flight (across), the fastest framed."""
+    measured = (row for row in comparison.rows if row["application"] is None)
     rows = list({(row["request_bytes"], row["depth"]): row for row in measured}.values())
     best = max(rows, key=lambda row: float(row["bytes_per_second"]), default=None)
     fastest = "" if best is None else f"fastest: {_fastest(best)}"
@@ -106,12 +106,12 @@ def requests_heat(found: Comparison) -> document.Heat:
         columns="requests in flight",
         row_text=units.size_text,
         column_text=units.count_text,
-        verb=next((safe(row["verb"], 8) for row in found.rows if row["verb"]), ""),
+        verb=next((safe(row["verb"], 8) for row in comparison.rows if row["verb"]), ""),
         framed=fastest,
     )
 
 
-def _fastest(row: document.Found) -> str:
+def _fastest(row: document.RawRow) -> str:
     return f"{units.size_text(row['request_bytes'])} x {units.count_text(row['depth'])}"
 
 
@@ -215,7 +215,7 @@ OF_COPIES = {
     "cache": document.Form(
         "Cached and uncached source",
         (
-            document.Field("", _named),
+            document.Field("", _copy_text),
             document.figure("cached", units.rate_text, "cached_bytes_per_second"),
             document.figure("uncached", units.rate_text, "uncached_bytes_per_second"),
             document.Field("slower", _slower),
@@ -229,49 +229,49 @@ SENTENCE_CHARACTERS = 1000
 MOST_MAPS = 8
 BAR_CELLS, WIDE_BAR_CELLS = 8, 30
 TABLES = {**OF_COPIES, **disks.TABLES, **tcp_tables.TABLES}
-"""How each kind of comparison is shown."""
+"""Table form of each kind of comparison."""
 
 
 def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[document.Block]:
-    """Each kind of comparison that the diagnosis has; verbose: with all of its rows."""
-    for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
-        yield from _kind(TABLES[about], list(found), verbose)
+    """Yields each kind of comparison of the diagnosis; verbose: with all of its rows."""
+    for kind, group in groupby(diagnosis.comparisons, key=lambda each: each.about):
+        yield from _kind(TABLES[kind], list(group), verbose)
 
 
 def figures(
-    about: str, found: Sequence[Comparison]
+    kind: str, group: Sequence[Comparison]
 ) -> tuple[list[str], list[document.Heat], document.Table]:
-    """Of one kind the sentences, the maps, and all the figures behind them."""
-    form = TABLES[about]
-    rows = [row for each in found for row in each.rows]
-    made = [form.heat(each) for each in found] if form.heat else []
-    several = enumerate((each for each in made if each.cells), 1)
-    maps = [replace(each, about=f"{at}" if at > 1 else "") for at, each in several][:MOST_MAPS]
-    return [_sentence(each).text for each in found], maps, _table(form, rows, 0)
+    """Returns the sentences of one kind, its maps, and the figures behind them."""
+    form = TABLES[kind]
+    rows = [row for each in group for row in each.rows]
+    heats = [form.heat(each) for each in group] if form.heat else []
+    several = enumerate((each for each in heats if each.cells), 1)
+    maps = [replace(each, suffix=f"{nth}" if nth > 1 else "") for nth, each in several][:MOST_MAPS]
+    return [_sentence(each).text for each in group], maps, _table(form, rows, 0)
 
 
 def _kind(
-    form: document.Form, found: Sequence[Comparison], verbose: bool
+    form: document.Form, group: Sequence[Comparison], verbose: bool
 ) -> Iterator[document.Block]:
-    shown: list[document.Found] = []
+    listed: list[document.RawRow] = []
     left_out = 0
     in_rows = form.heat is None or form.both
-    for each in found:
+    for each in group:
         rows = each.rows if verbose and in_rows else form.telling(each.rows)
         left_out += len(each.rows) - len(rows) if in_rows else 0
-        shown += rows
-    yield _table(form, shown, left_out)
-    for each in found:
+        listed += rows
+    yield _table(form, listed, left_out)
+    for each in group:
         if form.heat is not None:
             yield form.heat(each)
         yield _sentence(each)
 
 
-def _sentence(found: Comparison) -> document.Text:
-    return document.Text(safe(found.sentence, SENTENCE_CHARACTERS), hanging="- ")
+def _sentence(comparison: Comparison) -> document.Text:
+    return document.Text(safe(comparison.sentence, SENTENCE_CHARACTERS), hanging="- ")
 
 
-def _table(form: document.Form, rows: Sequence[document.Found], left_out: int) -> document.Table:
+def _table(form: document.Form, rows: Sequence[document.RawRow], left_out: int) -> document.Table:
     columns = [document.Column(each.title, each.right) for each in form.fields]
     if form.bar is not None:
         columns.append(document.Column(f"{document.POINTER} knee", bar=_bar_cells))

@@ -29,31 +29,31 @@ def print_report(
     diagnosis: Diagnosis,
     console: Console,
     sections: Sequence[str] = (),
-    kept: bool = False,
+    is_recorded: bool = False,
 ) -> None:
     """Writes the answer and the sections asked for, readable from 80 columns on.
 
-    kept: whether `explain` finds this report without its file's name.
+    is_recorded: whether `explain` finds this report without its file's name.
     A report without copies, as of one stage, has all of its figures shown. Foreign text is made
     safe, and none of it is read as markup.
     """
-    wanted = sections or (() if diagnosis.copies else (ALL,))
+    names = sections or (() if diagnosis.copies else (ALL,))
     console.record = console.is_terminal
     if diagnosis.copies:
-        show(console, answer(report, diagnosis, kept, whole=ALL in wanted))
+        show(console, answer(report, diagnosis, is_recorded, has_sections=ALL in names))
     elif diagnosis.comparisons or not any(isinstance(e, Measured) for _, e in report.entries):
-        # Of one stage its figures are the answer.
+        # The figures of one stage are the answer.
         show(console, [Text(safe(diagnosis.summary, 2000), "strong")])
     for name in SECTIONS:
-        if name in wanted or ALL in wanted:
-            found = list(_section(name, report, diagnosis, ALL in sections))
-            if not found and name in sections and name != ALL:
-                found = [Text(f"Nothing to show in section {name}.", "quiet", apart=True)]
-            show(console, found)
+        if name in names or ALL in names:
+            blocks = list(_section(name, report, diagnosis, ALL in sections))
+            if not blocks and name in sections and name != ALL:
+                blocks = [Text(f"Nothing to show in section {name}.", "quiet", apart=True)]
+            show(console, blocks)
     if console.is_terminal and diagnosis.copies:
-        # Of what does not fit the first line has scrolled away.
-        shown = console.export_text(clear=True).count("\n")
-        if shown >= console.height:
+        # Where the text does not fit, its first line has scrolled away.
+        line_count = console.export_text(clear=True).count("\n")
+        if line_count >= console.height:
             show(console, [replace(next(verdict(report, diagnosis)), apart=True)])
 
 
@@ -61,13 +61,13 @@ OF_COPIES = ("direction", "cache", "initiator", "native", "durability", "dialect
 
 
 def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    """One of formats.SECTIONS."""
-    about = partial(_about, diagnosis, verbose)
+    """Yields the blocks of one of formats.SECTIONS."""
+    tables_of = partial(_comparisons_of, diagnosis, verbose)
     match name:
         case "copies":
             yield from copies.copies(report, diagnosis)
             yield from (*copies.work(report), *copies.cache_growth(report))
-            yield from about(*OF_COPIES)
+            yield from tables_of(*OF_COPIES)
             if diagnosis.chosen is not None and diagnosis.chosen.bytes_per_second:
                 yield Text(explorer_note(diagnosis.chosen.bytes_per_second), "quiet", apart=True)
         case "time":
@@ -78,15 +78,15 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
             yield from _evidence(diagnosis)
         case "disks":
             yield from zone_curves(report)
-            yield from about("zones", "place", "random", "sustained")
+            yield from tables_of("zones", "place", "random", "sustained")
             yield from disk_points(report)
         case "network":
             yield from (*path(report), *interface_points(report))
-            yield from about("buffers", "messages", "windows", "datagrams")
+            yield from tables_of("buffers", "messages", "windows", "datagrams")
         case "smb":
-            yield from about("security", "requests", "channels")
+            yield from tables_of("security", "requests", "channels")
         case "small-files":
-            yield from about("small-files")
+            yield from tables_of("small-files")
         case "settings":
             yield from stages.costly(report)
         case "measurements":
@@ -99,17 +99,17 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
 
 
 def _time(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    found = [table for copy in diagnosis.copies for table in copies.time(copy)]
-    yield from found
-    if not found and not verbose and diagnosis.copies:
+    tables = [table for copy in diagnosis.copies for table in copies.time(copy)]
+    yield from tables
+    if not tables and not verbose and diagnosis.copies:
         yield Text("Where the time of these copies went is unknown.", "quiet")
 
 
-def _about(diagnosis: Diagnosis, verbose: bool, *abouts: str) -> Iterator[Block]:
-    found = tuple(each for each in diagnosis.comparisons if each.about in abouts)
-    # Beside copies nothing of them is left out.
-    asked = verbose or bool(diagnosis.copies)
-    yield from comparisons(replace(diagnosis, comparisons=found), asked)
+def _comparisons_of(diagnosis: Diagnosis, verbose: bool, *kinds: str) -> Iterator[Block]:
+    selection = tuple(each for each in diagnosis.comparisons if each.about in kinds)
+    # Beside copies all rows are shown.
+    complete = verbose or bool(diagnosis.copies)
+    yield from comparisons(replace(diagnosis, comparisons=selection), complete)
 
 
 def _limits(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:

@@ -24,30 +24,30 @@ from bottleneck.text.units import (
 from probes.core.records import SIDES, Measured
 
 LONGEST_SHARE, SHARE_COLUMNS = 45, 30
-"""Of a bar, and of what stands beside it on its line."""
+"""Cells of a bar, and of the text beside it on its line."""
 LEAST_RUNGS = 2
 _WIDE, _WIDEST = document.VERY_WIDE, 190
 
 
 def loads(report: Report, copies: Sequence[CopyDiagnosis]) -> list[tuple[str, ...]]:
     """Returns what the client and the server were busy with in each copy; empty: not measured."""
-    made = steps.made_copies(report)
+    by_key = steps.made_copies(report)
     keys = ((e.copy, e.dialect, e.initiator, e.bytes_per_second or 0.0) for e in copies)
-    found = (made.get(each) for each in keys)
+    tests = (by_key.get(each) for each in keys)
     return [
         tuple("" if each is None else phrases.busy_text(each.usage(side)) for side in SIDES)
-        for each in found
+        for each in tests
     ]
 
 
 def load_line(load: Sequence[str]) -> str:
-    """Returns the same of one copy in a line."""
+    """Returns the load of both hosts in one copy as a line."""
     hosts = zip(SIDES, load, strict=True)
     return "CPU, RAM: " + ", ".join(f"{side} {each or 'not measured'}" for side, each in hosts)
 
 
 def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
-    """A line for each copy; a wide terminal has room for what comes after its cap."""
+    """Yields a line for each copy; a wide terminal has room for its further limits."""
     if not diagnosis.copies:
         return
     by_server = [True] if any(each.initiator == "server" for each in diagnosis.copies) else []
@@ -63,7 +63,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
         ),
     )
     for copy, load in zip(diagnosis.copies, loads(report, diagnosis.copies), strict=True):
-        after = copy.predicted_bytes_per_second
+        prediction = copy.predicted_bytes_per_second
         table.add(
             safe(copy.copy, 40),
             phrases.dialect_text(copy.dialect),
@@ -74,7 +74,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
             phrases.known(rate_text, copy.verdict.ceiling_bytes_per_second),
             phrases.known(phrases.cap_text, copy.next),
             phrases.known(
-                lambda told: phrases.spread_text(told.low, told.high, always=True), after
+                lambda spread: phrases.spread_text(spread.low, spread.high, always=True), prediction
             ),
             *(copy.initiator for _ in by_server),
             mark="chosen" if copy is diagnosis.chosen else "",
@@ -83,20 +83,20 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
 
 
 def cache_growth(report: Report) -> Iterator[document.Block]:
-    """How much of what a pull read stayed in its sender's RAM: the next one finds it there."""
-    told = []
+    """Yields the bytes of each pull that stayed in its sender's RAM, where the next finds them."""
+    lines = []
     for step, outcome in report.entries:
         if "pull." not in str(step.setting.get("copy", "")) or not isinstance(outcome, Measured):
             continue
         sender = outcome.responder
         if sender is not None and sender.memory_cached_growth_bytes:
             grown = size_text(sender.memory_cached_growth_bytes)
-            told.append(f"{phrases.stage_text(step)}: {grown} in one run")
-    yield from document.points("Growth of the sender's page cache", told)
+            lines.append(f"{phrases.stage_text(step)}: {grown} in one run")
+    yield from document.points("Growth of the sender's page cache", lines)
 
 
 def work(report: Report) -> Iterator[document.Block]:
-    """A line for each copy: its check, its process, its requests and its connection.
+    """Yields a line for each copy: its check, its process, its requests and its connection.
 
     verified: the share of the bytes that was compared; CPU: of this tool's process; pending:
     interim replies; window: the sender's congestion window, median; stolen: by a hypervisor.
@@ -115,31 +115,31 @@ def work(report: Report) -> Iterator[document.Block]:
 
 
 def _work_of(outcome: Measured) -> Iterator[str | None]:
-    told, moved_bytes = outcome.details, median_run(outcome)[-1].moved_bytes
-    intact, checked = steps.flag(told, "hash_ok"), steps.amount(told, "checked_bytes")
+    details, moved_bytes = outcome.details, median_run(outcome)[-1].moved_bytes
+    intact, checked = steps.flag(details, "hash_ok"), steps.amount(details, "checked_bytes")
     share = "yes" if checked is None else percent_text(min(1.0, checked / max(1, moved_bytes)))
     yield {True: share, False: "ALTERED", None: None}[intact]
     for name in ("user_seconds", "system_seconds"):
-        yield phrases.known(seconds_text, steps.amount(told, name))
+        yield phrases.known(seconds_text, steps.amount(details, name))
     for name in ("requests", "pending_replies"):
-        yield phrases.known(count_text, steps.amount(told, name))
-    yield phrases.known(count_text, steps.amount(told, "sockets", "retransmitted_segments"))
-    window = steps.positive(told, "sockets", "congestion_window_bytes_median")
+        yield phrases.known(count_text, steps.amount(details, name))
+    yield phrases.known(count_text, steps.amount(details, "sockets", "retransmitted_segments"))
+    window = steps.positive(details, "sockets", "congestion_window_bytes_median")
     yield phrases.known(size_text, window)
     is_known = outcome.initiator or outcome.responder
     yield percent_text(stolen_ratio(outcome)) if is_known else None
 
 
-def time(copy: CopyDiagnosis, most: int | None = None) -> Iterator[document.Table]:
-    """Where the time of a copy went, as bars; nothing where that is not known.
+def time(copy: CopyDiagnosis, limit: int | None = None) -> Iterator[document.Table]:
+    """Yields the time of a copy as bars; nothing where it is not known.
 
-    most: rows; the smallest shares are added up in the last one.
+    limit: rows; the smallest shares are added up in the last one.
     """
-    shown = [(phrases.share_name(e), e.ratio) for e in copy.time if e.ratio >= phrases.LEAST_SHARE]
-    if most is not None and len(shown) > most:
-        rest = sum(ratio for _, ratio in shown[most - 1 :])
-        shown = [*shown[: most - 1], ("others", rest)]
-    if not shown:
+    parts = [(phrases.share_name(e), e.ratio) for e in copy.time if e.ratio >= phrases.LEAST_SHARE]
+    if limit is not None and len(parts) > limit:
+        rest = sum(ratio for _, ratio in parts[limit - 1 :])
+        parts = [*parts[: limit - 1], ("others", rest)]
+    if not parts:
         return
     titles = (
         document.Column(""),
@@ -147,16 +147,16 @@ def time(copy: CopyDiagnosis, most: int | None = None) -> Iterator[document.Tabl
         document.Column("", right=True),
     )
     title = f"Where the time of {safe(copy.copy, 40)} went (seen from {copy.view})"
-    table = document.Table(title, titles, about=name_text(copy), inset=True)
-    named = phrases.share_name(copy.verdict)
-    for name, ratio in shown:
+    table = document.Table(title, titles, suffix=name_text(copy), inset=True)
+    cap_name = phrases.share_name(copy.verdict)
+    for name, ratio in parts:
         bar = document.Bar(ratio, 1.0)
-        table.add(name, bar, percent_text(ratio), mark="cap" if name == named else "")
+        table.add(name, bar, percent_text(ratio), mark="cap" if name == cap_name else "")
     yield table
 
 
 def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
-    """What holds a copy: its own rate and every ceiling; nothing where neither is known."""
+    """Yields a copy's own rate and every ceiling as bars; nothing where neither is known."""
     rate = copy.bytes_per_second
     if not rate or not copy.ceilings:
         return
@@ -170,14 +170,14 @@ def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
             document.Column(""),
         ),
     )
-    most = longest_bar(copy, rate)
-    itself = ("the copy", document.Bar(rate, most), rate_text(rate), "", "")
-    table.add(*itself, mark="chosen")
+    scale = longest_bar(copy, rate)
+    cells = ("the copy", document.Bar(rate, scale), rate_text(rate), "", "")
+    table.add(*cells, mark="chosen")
     cap = next((each for each in copy.ceilings if is_cap(copy.verdict, each)), None)
     for each in copy.ceilings:
         table.add(
             phrases.cap_text(each),
-            document.Bar(each.bytes_per_second, most),
+            document.Bar(each.bytes_per_second, scale),
             f"{phrases.DOUBT_SIGNS[each.standing]}{rate_text(each.bytes_per_second)}",
             f"{document.POINTER} bottleneck" if each is cap else "",
             _remark(each),
@@ -187,12 +187,12 @@ def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
 
 
 def name_text(copy: CopyDiagnosis) -> str:
-    """A copy by its name and dialect: `pull.uncached over SMB 3.1.1`."""
+    """Returns a copy's name and dialect: `pull.uncached over SMB 3.1.1`."""
     return f"{safe(copy.copy, 40)} {over_text(copy)}"
 
 
 def over_text(copy: CopyDiagnosis) -> str:
-    """What moved it: `over SMB 3.1.1`, `with the operating system's copy`."""
+    """Returns the carrier of a copy: `over SMB 3.1.1`, `with the operating system's copy`."""
     apart = {"native": "with the operating system's copy", "none": "without SMB"}
     return apart.get(copy.dialect, f"over {phrases.dialect_text(copy.dialect)}")
 
@@ -202,7 +202,7 @@ def _ceiling_bar(width: int) -> int:
 
 
 def longest_bar(copy: CopyDiagnosis, rate: float) -> float:
-    """Bytes per second that the longest bar beside a copy's rate stands for.
+    """Returns the bytes per second that the longest bar beside a copy's rate stands for.
 
     The scale reaches to the next ceiling; an idle core's may be a hundred times as high.
     """
@@ -210,10 +210,10 @@ def longest_bar(copy: CopyDiagnosis, rate: float) -> float:
     return max(2 * rate, min(8 * rate, 1.05 * beyond))
 
 
-def is_cap(named: Verdict | Rung, ceiling: Ceiling) -> bool:
-    """Whether it is this ceiling that a verdict or a rung names."""
-    alike = named.ceiling_bytes_per_second == ceiling.bytes_per_second
-    return alike and named.named == ceiling.named
+def is_cap(limit: Verdict | Rung, ceiling: Ceiling) -> bool:
+    """Whether a verdict or a rung names this ceiling."""
+    same_rate = limit.ceiling_bytes_per_second == ceiling.bytes_per_second
+    return same_rate and limit.named == ceiling.named
 
 
 def _remark(ceiling: Ceiling) -> str:
@@ -225,28 +225,28 @@ def _remark(ceiling: Ceiling) -> str:
 
 
 def ladder(copy: CopyDiagnosis) -> Iterator[document.Block]:
-    """What holds a copy once all that is lower is lifted, and what it then runs at."""
+    """Yields each successive limit of a copy, and its rate once all lower ones are lifted."""
     if len(copy.ladder) < LEAST_RUNGS:
         return
     titles = document.columns("limited by", "limit", "copy runs at", "range", "", right="1 2")
-    table = document.Table("Successive limits", titles, about=name_text(copy))
-    for at, rung in enumerate(copy.ladder):
-        told = rung.predicted_bytes_per_second
-        known = (each.standing for each in copy.ceilings if is_cap(rung, each))
+    table = document.Table("Successive limits", titles, suffix=name_text(copy))
+    for index, rung in enumerate(copy.ladder):
+        spread = rung.predicted_bytes_per_second
+        doubt = (each.standing for each in copy.ceilings if is_cap(rung, each))
         table.add(
             phrases.cap_text(rung),
-            phrases.DOUBT_SIGNS[next(known, "measured")] + rate_text(rung.ceiling_bytes_per_second),
-            phrases.known(lambda told: rate_text(told.median), told),
-            "" if told is None else phrases.spread_text(told.low, told.high, always=True),
-            _rung_remark(at, rung),
-            mark="chosen" if at == 0 else "",
+            phrases.DOUBT_SIGNS[next(doubt, "measured")] + rate_text(rung.ceiling_bytes_per_second),
+            phrases.known(lambda spread: rate_text(spread.median), spread),
+            "" if spread is None else phrases.spread_text(spread.low, spread.high, always=True),
+            _rung_remark(index, rung),
+            mark="chosen" if index == 0 else "",
         )
     yield table
 
 
-def _rung_remark(at: int, rung: Rung) -> str:
-    """What a rung's rate stands on, in few words: the assumed link, or why there is none."""
-    if at == 0:
+def _rung_remark(index: int, rung: Rung) -> str:
+    """Returns the basis of a rung's rate: the assumed link, or why there is none."""
+    if index == 0:
         return "today"
     if rung.predicted_bytes_per_second is None:
         return "incomplete"
@@ -256,22 +256,22 @@ def _rung_remark(at: int, rung: Rung) -> str:
 
 
 def target(copy: CopyDiagnosis) -> Iterator[document.Points]:
-    """What it takes to bring a copy to the wanted rate; nothing where none was asked for."""
+    """Yields what a copy needs to reach the target rate; nothing without one."""
     target = copy.target
     if target is None:
         return
-    wanted = rate_text(target.bytes_per_second)
+    rate = rate_text(target.bytes_per_second)
     name = f"{safe(copy.copy, 40)} ({safe(copy.dialect, 16)})"
     if target.reached:
-        yield document.Points(f"{name} reaches {wanted}", ())
+        yield document.Points(f"{name} reaches {rate}", ())
         return
     needs = [f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in target.needs]
     nothing = ["No measured component is in the way."] if not (needs or target.unknown) else []
-    title = f"Needed for {wanted}: {name}"
+    title = f"Needed for {rate}: {name}"
     yield document.Points(title, (*needs, *target.unknown, *nothing))
 
 
 def ends(copy: CopyDiagnosis) -> tuple[str, str]:
-    """The sides that the bytes come from and go to."""
+    """Returns the sides that the bytes come from and go to."""
     sender = steps.sender(steps.verb_and_cache(copy.copy)[0], copy.initiator)
     return sender, steps.other(sender)

@@ -25,25 +25,25 @@ WAYS = {
 
 
 def disk_points(report: Report) -> Iterator[document.Points]:
-    """The layers below each side's folder, top first, each stack once; nothing if unknown."""
+    """Yields the layers below each side's folder, top first, each stack once."""
     stacks = list(dict.fromkeys(_stacks(report)))
-    told = [
+    lines = [
         f"{side}: {stack}"
         for side, stack in stacks
         # A device that was read by itself is the lower part of its folder's stack.
-        if not any(side == other and more.endswith(f" on {stack}") for other, more in stacks)
+        if not any(side == other and longer.endswith(f" on {stack}") for other, longer in stacks)
     ]
-    yield from document.points("Disks", told, longest=LONGEST_STACK)
+    yield from document.points("Disks", lines, longest=LONGEST_STACK)
 
 
 def jobs(report: Report) -> Iterator[document.Table]:
-    """What a disk did as the user chose to use it: requests a second and their time."""
+    """Yields a table of the disk jobs that the user chose: requests a second and their latency."""
     names = ("job", "rate", "requests/s", "median", "p99")
     columns = (document.Column(each, right=each != "job") for each in names)
     table = document.Table("Disk requests", tuple(columns))
     for step, outcome in report.entries:
-        told = getattr(outcome, "details", None) if step.stage == "disk" else None
-        for each in steps.items(told, "jobs")[:MOST_JOBS]:
+        details = getattr(outcome, "details", None) if step.stage == "disk" else None
+        for each in steps.items(details, "jobs")[:MOST_JOBS]:
             side = safe(steps.word(step.setting, "side") or step.initiator, 16)
             rate, ios = (steps.positive(each, f"{key}_per_second") for key in ("bytes", "ios"))
             times = (steps.positive(each, "latency_seconds", key) for key in ("median", "p99"))
@@ -59,69 +59,69 @@ def jobs(report: Report) -> Iterator[document.Table]:
 
 def _stacks(report: Report) -> Iterator[tuple[str, str]]:
     for step, outcome in report.entries:
-        told = getattr(outcome, "details", None)
-        layers = steps.items(told, "layers")[:MOST_LAYERS] if step.stage == "disk" else ()
+        details = getattr(outcome, "details", None)
+        layers = steps.items(details, "layers")[:MOST_LAYERS] if step.stage == "disk" else ()
         if layers:
             side = safe(steps.word(step.setting, "side") or step.initiator, 16)
             yield side, " on ".join(_layer(each) for each in layers)
 
 
-def _layer(told: dict[str, Any]) -> str:
-    """A layer in a few words: `sda (ST4000, SATA at 6 Gbit/s, rotational)`."""
-    name = safe(steps.word(told, "name") or "", 48)
-    kind = safe(steps.word(told, "kind") or "", 24)
-    known = ", ".join(_known(told))
-    named = f"{name} ({kind})" if name and kind not in ("disk", name) else name or kind
+def _layer(layer: dict[str, Any]) -> str:
+    """Returns a layer in a few words: `sda [ST4000, SATA at 6 Gbit/s, rotational]`."""
+    name = safe(steps.word(layer, "name") or "", 48)
+    kind = safe(steps.word(layer, "kind") or "", 24)
+    facts = ", ".join(_layer_facts(layer))
+    title = f"{name} ({kind})" if name and kind not in ("disk", name) else name or kind
     if kind == "filesystem":
-        named = f"{safe(steps.word(told, 'filesystem') or 'file system', 24)}"
-    return f"{named} [{known}]" if known else named
+        title = f"{safe(steps.word(layer, 'filesystem') or 'file system', 24)}"
+    return f"{title} [{facts}]" if facts else title
 
 
-def _known(told: dict[str, Any]) -> Iterator[str]:
-    yield from _raid(told)
-    model = steps.word(told, "model")
+def _layer_facts(layer: dict[str, Any]) -> Iterator[str]:
+    yield from _raid(layer)
+    model = steps.word(layer, "model")
     if model is not None:
         yield safe(model, 40)
-    link, usb = (steps.positive(told, f"{each}_bits_per_second") for each in ("link", "usb"))
+    link, usb = (steps.positive(layer, f"{each}_bits_per_second") for each in ("link", "usb"))
     rate = link or usb
-    transport = steps.word(told, "transport")
+    transport = steps.word(layer, "transport")
     if transport is not None:
-        at = f" at {units.link_text(rate)}" if rate is not None else ""
-        yield f"{safe(transport, 16)}{at}"
-    able = steps.positive(told, "link_able_bits_per_second")
+        speed = f" at {units.link_text(rate)}" if rate is not None else ""
+        yield f"{safe(transport, 16)}{speed}"
+    able = steps.positive(layer, "link_able_bits_per_second")
     if able is not None and rate is not None and able > rate:
         yield f"supports {units.link_text(able)}"
-    rotational = steps.flag(told, "rotational")
+    rotational = steps.flag(layer, "rotational")
     if rotational is not None:
         yield "rotational" if rotational else "not rotational"
-    size = steps.positive(told, "bytes")
+    size = steps.positive(layer, "bytes")
     if size is not None:
         yield units.size_text(size)
-    scheduler, ahead = steps.word(told, "scheduler"), steps.amount(told, "read_ahead_bytes")
+    scheduler, ahead = steps.word(layer, "scheduler"), steps.amount(layer, "read_ahead_bytes")
     if scheduler is not None:
         yield f"scheduler {safe(scheduler, 16)}"
-    if ahead is not None and steps.word(told, "kind") == "disk":
+    if ahead is not None and steps.word(layer, "kind") == "disk":
         yield f"read-ahead {units.size_text(ahead)}"
-    if steps.word(told, "write_cache") == "write through":
+    if steps.word(layer, "write_cache") == "write through":
         yield "write cache off"
-    if steps.flag(told, "smart", "passed") is False:
+    if steps.flag(layer, "smart", "passed") is False:
         yield "SMART: FAILING"
 
 
-def _raid(told: dict[str, Any]) -> Iterator[str]:
-    """Level, state and members of a layer that is made of several."""
-    level, doing = steps.word(told, "raid_level"), steps.word(told, "sync_action")
-    lost, members = steps.positive(told, "degraded_disks"), steps.texts(told, "members")
+def _raid(layer: dict[str, Any]) -> Iterator[str]:
+    """Yields level, state and members of a layer that is made of several."""
+    level, doing = steps.word(layer, "raid_level"), steps.word(layer, "sync_action")
+    lost, members = steps.positive(layer, "degraded_disks"), steps.texts(layer, "members")
     if level is not None:
         yield safe(level, 24)
     if lost is not None:
         yield f"degraded: {units.count_text(lost)} disk{'' if lost == 1 else 's'}"
     if doing not in (None, "idle", "none"):
-        speed = steps.positive(told, "sync_bytes_per_second")
+        speed = steps.positive(layer, "sync_bytes_per_second")
         yield f"{safe(doing, 16)}{f' at {units.rate_text(speed)}' if speed else ''}"
     if members:
-        more = len(members) - MOST_LAYERS
-        rest = f" and {more} more" if more > 0 else ""
+        hidden = len(members) - MOST_LAYERS
+        rest = f" and {hidden} more" if hidden > 0 else ""
         yield f"of {safe(' and '.join(members[:MOST_LAYERS]), 80)}{rest}"
 
 
@@ -129,10 +129,10 @@ MOST_FILES = 8
 
 
 def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
-    """One for each disk that was measured zone by zone: what it reads, what it writes, or both."""
-    found = tuple(all_zones(report))
-    others = by_disk(found)
-    for each in found:
+    """Yields a curve for each disk measured zone by zone: its reads, its writes, or both."""
+    zone_sets = tuple(all_zones(report))
+    others = by_disk(zone_sets)
+    for each in zone_sets:
         other = other_way(others, each)
         if other is None or each.found.setting.verb != "write":
             marks = tuple(_marks(report, each))[:MOST_FILES]
@@ -140,7 +140,7 @@ def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
 
 
 def _curve_title(zones: Zones, other: Zones | None) -> str:
-    """What the curve is of, in one line; safe to print."""
+    """Returns the side, disk and direction of a curve in one line; safe to print."""
     setting = zones.found.step.setting
     side = safe(steps.word(setting, "side") or zones.found.step.initiator, 16)
     does = "write" if steps.word(setting, "verb") == "write" else "read"
@@ -150,34 +150,34 @@ def _curve_title(zones: Zones, other: Zones | None) -> str:
 
 
 def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
-    """The files of a report on the disk of a curve; the sentences' names for them."""
-    for found in steps.measured(report, "disk"):
-        place, name = disk_zones.place_of(found), FILES.get(disk_zones.pattern(found))
-        side = steps.word(found.step.setting, "side")
+    """Yields the files of a report on the disk of a curve, with the names that sentences use."""
+    for test in steps.measured(report, "disk"):
+        place, name = disk_zones.place_of(test), FILES.get(disk_zones.pattern(test))
+        side = steps.word(test.step.setting, "side")
         spans = () if place is None else place.spans_on(zones.device)
         if name is None or not spans or side != steps.word(zones.found.step.setting, "side"):
             continue
         # A cached read has the same file as the uncached one.
-        if found.setting.cache == "uncached" and found.setting.verb == zones.found.setting.verb:
+        if test.setting.cache == "uncached" and test.setting.verb == zones.found.setting.verb:
             yield document.FileMark(name, tuple((span.from_ratio, span.to_ratio) for span in spans))
 
 
-def _span(row: document.Found) -> str:
+def _span(row: document.RawRow) -> str:
     first, last = (units.percent_text(row[f"{end}_ratio"]) for end in ("from", "to"))
     return last if first == last else f"{first.removesuffix('%')}\u2013{last}"
 
 
-def _zone(row: document.Found) -> str:
+def _zone(row: document.RawRow) -> str:
     device = safe(row["device"] or "disk", 24)
     return f"{row['side']} {safe(row['verb'] or '', 8)} {_span(row)} {device}"
 
 
-def _edges_and_weak(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
+def _edges_and_weak(rows: tuple[document.RawRow, ...]) -> tuple[document.RawRow, ...]:
     last = len(rows) - 1
-    return tuple(row for at, row in enumerate(rows) if at in (0, last) or row["standing"])
+    return tuple(row for index, row in enumerate(rows) if index in (0, last) or row["standing"])
 
 
-def _whose(row: document.Found) -> str:
+def _whose(row: document.RawRow) -> str:
     return f"{row['side']}: {FILES[row['pattern']].removeprefix('the ')}"
 
 

@@ -1,7 +1,7 @@
-"""What a document is made of, whatever it is written in: sentences, points, tables, bars, maps.
+"""Blocks of a document, whatever its format: sentences, points, tables, bars, maps.
 
-A section yields blocks; a renderer (layout for terminals, html for pages) knows blocks and nothing
-of what they tell. All texts are plain and safe; a range has a dash (\u2013), None is not known.
+A section yields blocks; a renderer (terminal.py, html.py for pages) knows blocks, not their
+subject. All texts are plain and safe; a range has a dash (\u2013), None is not known.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from bottleneck.text.units import megabytes_unit
 COMMON = 100
 """Columns of a terminal that most people have, and of a pipe."""
 ON_PAGES = 1 << 30
-"""Columns of a terminal that none has: what is shown on a page alone."""
+"""Columns that no terminal has: such a column is shown on pages only."""
 WIDE, VERY_WIDE = 110, 160
 """Columns of a terminal that has room for longer bars, and for more of them."""
 LONGEST_POINT = 600
 Style = Literal["", "strong", "quiet", "alarm"]
 Mark = Literal["", "chosen", "cap", "soft"]
-"""chosen: what the document speaks of; cap: what holds it; soft: what may be more."""
+"""chosen: the subject of the document; cap: its bottleneck; soft: a limit that may be higher."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,16 @@ class Points:
 
 @dataclass(frozen=True)
 class Bar:
-    """A figure as a length; one beyond the longest says so."""
+    """A figure as a length; one beyond the scale ends in a sign that says so."""
 
     value: float
-    most: float
+    scale: float
     sign: str = ""
-    """What stands at its end."""
+    """Text at its end."""
 
 
 Cell = str | Bar | None
-Found = dict[str, Any]
+RawRow = dict[str, Any]
 """A row of a comparison as the analysis has it."""
 POINTER = "\u25c0"
 """Points at a row: `\u25c0 cap`."""
@@ -70,14 +70,14 @@ POINTER = "\u25c0"
 
 @dataclass(frozen=True)
 class Column:
-    """What stands above a table's cells, and how they are set."""
+    """Title of a table's column, and how its cells are set."""
 
     title: str
     right: bool = False
     bar: Callable[[int], int] | None = None
-    """Of a column of bars: their longest on a terminal of so many columns, in its cells."""
+    """Cells of the longest bar on a terminal of so many columns, for a column of bars."""
     least_columns: int = 0
-    """Of a terminal that has room for it."""
+    """Columns of a terminal that has room for it."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +96,19 @@ class Table:
     columns: tuple[Column, ...]
     rows: list[Row] = field(default_factory=list)
     note: str = ""
-    about: str = ""
-    """What tells it from others of its title in one document."""
+    suffix: str = ""
+    """Words that tell it from other tables of its title in one document."""
     left_out: int = 0
-    """Rows that are shown where everything is."""
+    """Number of rows that are not shown."""
     inset: bool = False
     """Whether it stands a little to the right, under what it belongs to."""
     narrower: Table | None = None
-    """What a terminal shows that has no room for it."""
+    """Table for a terminal that has no room for this one."""
     least_columns: int = 0
-    """Of a terminal that has room for it, if it fits at all."""
+    """Columns of a terminal that has room for it, if it fits at all."""
 
     def add(self, *cells: Cell, mark: Mark = "") -> None:
-        """One more line."""
+        """Adds a line."""
         self.rows.append(Row(cells, mark))
 
 
@@ -137,11 +137,11 @@ class Heat:
     second: str = ""
     framed: str = ""
     knee: bool = False
-    """Whether what is framed is a knee: a terminal frames no other."""
-    about: str = ""
-    """What tells it from others of its settings in one document."""
+    """Whether the framed cell is a knee: a terminal frames nothing else."""
+    suffix: str = ""
+    """Words that tell it from other maps of its settings in one document."""
     line: tuple[float, str] | None = None
-    """A row's setting that stands between the others, and what it is."""
+    """Setting of a line between the rows, and its name."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class ZoneCurve:
     zones: Zones
     files: tuple[FileMark, ...]
     writes: Zones | None = None
-    """What is written there, where the zones were read."""
+    """Write rates of the same disk, where the zones were read."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class FileMark:
 
     text: str
     spans: tuple[tuple[float, float], ...]
-    """From and to, as ratios of the disk."""
+    """Start and end of each extent, as ratios of the disk."""
 
 
 Fact = tuple[str, str | tuple[str, ...]]
@@ -174,7 +174,7 @@ class Facts:
 
     rows: tuple[Fact, ...]
     name: str = "pairs"
-    """How a page sets them."""
+    """CSS class on a page."""
 
 
 @dataclass(frozen=True)
@@ -189,19 +189,19 @@ Block = Text | Points | Table | Facts | Verbatim | Heat | ZoneCurve
 
 
 def columns(*titles: str, right: str = "") -> tuple[Column, ...]:
-    """Plain columns; right: those of figures, as their numbers from 0 on."""
+    """Returns plain columns; right: the numbers, from 0, of those that hold figures."""
     to_right = {int(each) for each in right.split()}
-    return tuple(Column(title, at in to_right) for at, title in enumerate(titles))
+    return tuple(Column(title, index in to_right) for index, title in enumerate(titles))
 
 
 def points(
-    title: str, lines: Iterable[str], most: int | None = None, longest: int = LONGEST_POINT
+    title: str, lines: Iterable[str], limit: int | None = None, longest: int = LONGEST_POINT
 ) -> Iterator[Points]:
-    """A list of the first so many lines, made safe; nothing where there are none."""
-    told = tuple(lines)
-    shown = tuple(safe(each, longest) for each in told[:most])
-    if shown:
-        yield Points(title, shown, len(told) - len(shown))
+    """Yields a list of the first lines, made safe; nothing where there are none."""
+    every = tuple(lines)
+    texts = tuple(safe(each, longest) for each in every[:limit])
+    if texts:
+        yield Points(title, texts, len(every) - len(texts))
 
 
 @dataclass(frozen=True)
@@ -209,44 +209,44 @@ class Field:
     """A column of a comparison's table."""
 
     name: str
-    """Its title; `{unit}` stands for that of megabytes_text()."""
-    cell: Callable[[Found], str | None]
+    """Title; `{unit}` stands for the unit of megabytes_text()."""
+    cell: Callable[[RawRow], str | None]
     right: bool = False
 
     @property
     def title(self) -> str:
-        """With the unit that figures have now."""
+        """Returns the title with the unit that figures have now."""
         return self.name.format(unit=megabytes_unit())
 
 
 @dataclass(frozen=True)
 class Form:
-    """How one kind of comparison is shown."""
+    """Table form of one kind of comparison."""
 
     heading: str
     fields: tuple[Field, ...]
-    telling: Callable[[tuple[Found, ...]], tuple[Found, ...]] = lambda rows: rows
-    """The rows of each comparison that are shown without --verbose, where no copy was made."""
+    telling: Callable[[tuple[RawRow, ...]], tuple[RawRow, ...]] = lambda rows: rows
+    """Selects the rows of a comparison to show without --verbose, where no copy was made."""
     remark: str = ""
-    """What a star in a cell means."""
+    """Meaning of a star in a cell."""
     heat: Callable[[Comparison], Heat] | None = None
-    """Of each comparison a map of its own, in two dimensions."""
+    """Map of each comparison, in two dimensions."""
     both: bool = False
     """Whether --verbose shows the map's figures as rows, too: they tell more than it."""
-    bar: Callable[[Found], float] | None = None
+    bar: Callable[[RawRow], float] | None = None
     """Share of the longest bar, for a last column of bars; the knee's is marked."""
 
 
-def first(most: int) -> Callable[[tuple[Found, ...]], tuple[Found, ...]]:
-    """The first so many rows of a comparison, for Form.telling."""
-    return lambda rows: rows[:most]
+def first(count: int) -> Callable[[tuple[RawRow, ...]], tuple[RawRow, ...]]:
+    """Returns a function for Form.telling that keeps the first rows."""
+    return lambda rows: rows[:count]
 
 
 def figure(name: str, write: Callable[[float], str], key: str, instead: str = "") -> Field:
-    """A column of a row's figure; a dash where it is not known. instead: its key in other rows."""
+    """Returns a column of a row's figure; a dash where unknown. instead: its key in other rows."""
     return Field(name, lambda row: known(write, row[key] or row[instead or key]), right=True)
 
 
 def word(name: str, key: str, longest: int = 24) -> Field:
-    """A column of a row's own word."""
-    return Field(name, lambda row: known(lambda told: safe(told, longest), row[key] or None))
+    """Returns a column of a row's word."""
+    return Field(name, lambda row: known(lambda text: safe(text, longest), row[key] or None))

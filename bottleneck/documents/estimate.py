@@ -16,36 +16,36 @@ from bottleneck.text.units import bits_beside, given_size_text, rate_text, secon
 
 SCHEMA = "copy-bottleneck/estimate/1"
 GIVEN = (
-    *("verb", "cached", "dialect", "link_bits_per_second", "mtu_bytes", "ip_version", "vlan_tags"),
-    *("rtt_seconds", "window_bytes", "streams", "request_bytes", "depth", "loss_ratio"),
-    *("read_bytes_per_second", "write_bytes_per_second", "ram_bytes", "size_bytes"),
-)
-"""What the document repeats of the figures."""
+    "verb cached dialect link_bits_per_second mtu_bytes ip_version vlan_tags rtt_seconds "
+    "window_bytes streams request_bytes depth loss_ratio read_bytes_per_second "
+    "write_bytes_per_second ram_bytes size_bytes"
+).split()
+"""Keys of the inputs that the document repeats."""
 NOT_ESTIMATED = (
     "CPU, signing, encryption, other traffic and other I/O: run `bottleneck diagnose` to measure "
     "them."
 )
 
 
-def blocks(found: Estimate) -> Iterator[Block]:
-    """For a person; readable from 80 columns on."""
-    yield Text(found.summary, "strong")
-    yield Text(f"Confidence: {confidence_text(found.verdict)}; nothing was measured")
+def blocks(estimate: Estimate) -> Iterator[Block]:
+    """Yields the estimate for a person; readable from 80 columns on."""
+    yield Text(estimate.summary, "strong")
+    yield Text(f"Confidence: {confidence_text(estimate.verdict)}; nothing was measured")
     table = Table("Limits, lowest first", columns("", "rate", "", right="1 2"))
-    for each in found.claims:
+    for each in estimate.claims:
         rate = each.ceiling.bytes_per_second
         table.add(cap_text(each.ceiling), rate_text(rate), bits_beside(rate))
     yield table
-    rules = [f"{cap_text(each.ceiling)}: {each.evidence[0]}." for each in found.claims]
-    yield from points("How each was computed", [*_expected(found), *rules])
-    yield from points("Duration", _times(found))
-    missing = [f"{part_name((e.component, e.side))}: use {e.needs}." for e in found.missing]
+    rules = [f"{cap_text(each.ceiling)}: {each.evidence[0]}." for each in estimate.claims]
+    yield from points("How each was computed", [*_expected(estimate), *rules])
+    yield from points("Duration", _times(estimate))
+    missing = [f"{part_name((e.component, e.side))}: use {e.needs}." for e in estimate.missing]
     yield from points("Not estimated", [*missing, NOT_ESTIMATED])
 
 
-def _expected(found: Estimate) -> Iterator[str]:
-    """What makes the two ends of the expected range."""
-    low, high = found.in_turn, found.overlapped
+def _expected(estimate: Estimate) -> Iterator[str]:
+    """Yields why the two ends of the expected range differ."""
+    low, high = estimate.in_turn, estimate.overlapped
     if low is not None and high is not None and low < high:
         yield (
             f"Expected rate: {rate_text(high)} if disks and network work in parallel, "
@@ -53,56 +53,56 @@ def _expected(found: Estimate) -> Iterator[str]:
         )
 
 
-def _times(found: Estimate) -> Iterator[str]:
-    size, seconds = found.given.size_bytes, found.seconds
+def _times(estimate: Estimate) -> Iterator[str]:
+    size, seconds = estimate.given.size_bytes, estimate.seconds
     if size is not None and seconds is not None:
-        least, most = (seconds_text(each) for each in seconds)
-        span = least if least == most else f"{least} to {most}"
+        low, high = (seconds_text(each) for each in seconds)
+        span = low if low == high else f"{low} to {high}"
         yield f"{given_size_text(size)} take {span}."
-    cold = found.cold_seconds
+    cold = estimate.cold_seconds
     if cold is not None:
         yield (
-            f"Connect, login, open, close and slow start need {found.cold_round_trips} round trips "
-            f"({seconds_text(cold)})."
+            "Connect, login, open, close and slow start need "
+            f"{estimate.cold_round_trips} round trips ({seconds_text(cold)})."
         )
 
 
-def estimate_json(found: Estimate) -> str:
-    """The same as one JSON document: bytes, seconds and ratios."""
-    seconds = found.seconds
+def estimate_json(estimate: Estimate) -> str:
+    """Returns the estimate as one JSON document: bytes, seconds and ratios."""
+    seconds = estimate.seconds
     document: dict[str, Any] = {
         "schema": SCHEMA,
-        "given": _given(found),
-        "ceilings": [_ceiling(each) for each in found.claims],
+        "given": _inputs(estimate),
+        "ceilings": [_ceiling(each) for each in estimate.claims],
         "unknown": [
             {name: getattr(each, name) for name in ("component", "side", "needs")}
-            for each in found.missing
+            for each in estimate.missing
         ],
-        "expected_bytes_per_second": {"low": found.in_turn, "high": found.overlapped},
-        "verdict": asdict(found.verdict),
+        "expected_bytes_per_second": {"low": estimate.in_turn, "high": estimate.overlapped},
+        "verdict": asdict(estimate.verdict),
         "seconds": None if seconds is None else {"low": seconds[0], "high": seconds[1]},
-        "cold_round_trips": found.cold_round_trips,
-        "cold_seconds": found.cold_seconds,
+        "cold_round_trips": estimate.cold_round_trips,
+        "cold_seconds": estimate.cold_seconds,
     }
     return json.dumps(document, indent=1, allow_nan=False)
 
 
 def _ceiling(claim: Claim) -> dict[str, Any]:
-    told = asdict(claim.ceiling)
-    del told["steps"], told["standing"]
-    return {**told, "rule": claim.evidence[0]}
+    ceiling = asdict(claim.ceiling)
+    del ceiling["steps"], ceiling["standing"]
+    return {**ceiling, "rule": claim.evidence[0]}
 
 
-def _given(found: Estimate) -> dict[str, Any]:
-    given = found.given
-    size, depth = given.shape
-    told = {
-        **asdict(given),
-        "ip_version": 6 if given.ipv6 else 4,
-        "window_bytes": given.window_bytes,
+def _inputs(estimate: Estimate) -> dict[str, Any]:
+    figures = estimate.given
+    size, depth = figures.shape
+    values = {
+        **asdict(figures),
+        "ip_version": 6 if figures.ipv6 else 4,
+        "window_bytes": figures.window_bytes,
         "request_bytes": size,
         "depth": depth,
-        "read_bytes_per_second": None if given.read is None else given.read.usual,
-        "write_bytes_per_second": None if given.write is None else given.write.usual,
+        "read_bytes_per_second": None if figures.read is None else figures.read.usual,
+        "write_bytes_per_second": None if figures.write is None else figures.write.usual,
     }
-    return {key: told[key] for key in GIVEN}
+    return {key: values[key] for key in GIVEN}

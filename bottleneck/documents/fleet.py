@@ -30,28 +30,28 @@ from bottleneck.text.units import percent_text, rate_text, seconds_text, size_te
 
 MOST_LINES = 12
 MOST_SERVERS, MOST_CLIENTS = 8, 16
-"""Of the matrix on a terminal; a page and the JSON have more."""
+"""Size of the matrix on a terminal; a page and the JSON have more."""
 
 
 def pair_text(pair: Pair) -> str:
-    """`pc1 with nas2`."""
+    """Returns `pc1 with nas2`."""
     return f"{safe(pair.client, LONGEST_NAME)} with {safe(pair.server, LONGEST_NAME)}"
 
 
 def first_text(texts: Iterable[str], between: str = ", ") -> str:
-    """The first three of a list: `nas1, nas2, nas3 and 3 more`."""
-    shown = list(texts)
-    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return between.join(shown[:3]) + more
+    """Returns the first three of a list: `nas1, nas2, nas3 and 3 more`."""
+    items = list(texts)
+    rest = f" and {len(items) - 3} more" if len(items) > 3 else ""
+    return between.join(items[:3]) + rest
 
 
 def headline(result: Result) -> str:
-    """The answer in one line."""
+    """Returns the answer in one line."""
     if result.together is not None:
         return fleet_together.headline(result.together)
-    named, doubts = result.culprits, result.undecided
-    if named:
-        return f"Bottleneck: {first_text(map(_named, named))}"
+    culprits, doubts = result.culprits, result.undecided
+    if culprits:
+        return f"Bottleneck: {first_text(map(_culprit_text, culprits))}"
     if doubts:
         nodes = (doubts[0].node, *doubts[0].alternatives)
         return f"Bottleneck: not identified, {' or '.join(map(name_of, nodes))}"
@@ -61,29 +61,29 @@ def headline(result: Result) -> str:
         first = result.common[0]
         who = f"{first.agreeing} of {first.measured} pairs"
         return f"Bottleneck: {cap_text(first.verdict)}, the same for {who}"
-    found = result.findings[0]
-    if count := len(found.unexplained):
-        if suspect := _suspect(result, found):
+    finding = result.found[0]
+    if count := len(finding.unexplained):
+        if suspect := _suspect(result, finding):
             return f"Bottleneck: not identified, {name_of(suspect)} is suspected"
         return f"Bottleneck: not identified, no shared host explains {_pairs(count, 'slow ')}"
-    usual, least = rate_text(found.usual_bytes_per_second), SLOW * found.usual_bytes_per_second
-    below = any(rate < least for rate in result.rates[found.copy].values())
+    usual, limit = rate_text(finding.usual_bytes_per_second), SLOW * finding.usual_bytes_per_second
+    below = any(rate < limit for rate in result.rates[finding.copy].values())
     who = "no pair with a faster link" if below else "no pair"
     measured = {pair for rates in result.rates.values() for pair in rates}
     if len(result.missing) >= len(measured):
-        whole = _pairs(len(measured) + len(result.missing))
-        return f"Bottleneck: not identified, only {len(measured)} of {whole} could be measured"
+        total = _pairs(len(measured) + len(result.missing))
+        return f"Bottleneck: not identified, only {len(measured)} of {total} could be measured"
     lost = f" ({_pairs(len(result.missing))} not measured)" if result.missing else ""
     lost += f" ({len(result.unread)} not readable)" if result.unread else ""
     return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}{lost}"
 
 
-def _suspect(result: Result, found: Found) -> Node | None:
+def _suspect(result: Result, finding: Found) -> Node | None:
     """Returns the only node that all unexplained slow pairs pass, if they are several, and that
     a faster pair passes too."""
-    passed = [set(result.fleet.nodes(each)) for each in found.unexplained]
+    passed = [set(result.fleet.nodes(each)) for each in finding.unexplained]
     shared = set.intersection(*passed) if len(passed) > 1 else set()
-    fast = set(result.rates[found.copy]) - set(found.slow)
+    fast = set(result.rates[finding.copy]) - set(finding.slow)
     nodes = {each for pair in fast for each in result.fleet.nodes(pair)}
     return shared.pop() if len(shared) == 1 and shared <= nodes else None
 
@@ -92,47 +92,48 @@ def _pairs(count: int, kind: str = "") -> str:
     return f"{count} {kind}pair{'s' * (count != 1)}"
 
 
-def _named(culprit: Culprit) -> str:
+def _culprit_text(culprit: Culprit) -> str:
     limit = f" ({cap_text(culprit.verdict)})" if culprit.verdict else ""
     return f"{name_of(culprit.node)}{limit}"
 
 
 def sentences(result: Result) -> Iterator[str]:
-    """What stands behind the headline, one sentence each."""
+    """Yields the facts behind the headline, one sentence each."""
     if result.together is not None:
         yield from fleet_together.sentences(result.together)
     if not result.findings:
         return
-    found = result.findings[0]
+    finding = result.found[0]
+    usual = rate_text(finding.usual_bytes_per_second)
     for each in (*result.culprits[:MOST_LINES], *result.undecided[:MOST_LINES]):
-        yield _of_culprit(each, found)
+        yield _culprit_sentence(each, finding)
     for one in result.common:
         servers = first_text(safe(each, LONGEST_NAME) for each in one.servers)
         yield (
             f"{one.agreeing} of {one.measured} pairs of {servers} name the same limit: "
-            f"{cap_text(one.verdict)}. The usual rate is {rate_text(found.usual_bytes_per_second)}."
+            f"{cap_text(one.verdict)}. The usual rate is {usual}."
         )
     if result.limited:
         yield (
             f"{_pairs(len(result.limited), 'slow ')} had no time for a whole copy (use a larger "
             "--budget): the rate is that of a copy without the client's disk."
         )
-    if found.unexplained:
-        shown = first_text(map(pair_text, found.unexplained), "; ")
-        if suspect := _suspect(result, found):
+    if finding.unexplained:
+        pairs = first_text(map(pair_text, finding.unexplained), "; ")
+        if suspect := _suspect(result, finding):
             yield (
-                f"Slow pairs: {shown}. All are pairs of {name_of(suspect)}, which has a faster "
+                f"Slow pairs: {pairs}. All are pairs of {name_of(suspect)}, which has a faster "
                 "pair too. To decide, measure the slow pairs again."
             )
         else:
-            yield f"Slow pairs that no shared host explains: {shown}."
+            yield f"Slow pairs that no shared host explains: {pairs}."
 
 
-def _of_culprit(culprit: Culprit, found: Found) -> str:
-    usual = rate_text(found.usual_bytes_per_second)
-    named = name_of(culprit.node)
+def _culprit_sentence(culprit: Culprit, finding: Found) -> str:
+    usual = rate_text(finding.usual_bytes_per_second)
+    name = name_of(culprit.node)
     text = (
-        f"{len(culprit.slow)} of {culprit.measured} measured pairs of {named} reach about "
+        f"{len(culprit.slow)} of {culprit.measured} measured pairs of {name} reach about "
         f"{rate_text(culprit.bytes_per_second)}; the usual rate is {usual}."
     )
     if culprit.verdict is not None:
@@ -150,7 +151,7 @@ def _of_culprit(culprit: Culprit, found: Found) -> str:
 
 
 def blocks(result: Result) -> Iterator[Block]:
-    """For a terminal: the answer, the culprits, the matrix of the headline's copy."""
+    """Yields the answer, the culprits and the matrix of the headline's copy, for a terminal."""
     yield Text(headline(result), "strong")
     for each in sentences(result):
         yield Text(each, hanging="  ")
@@ -160,7 +161,7 @@ def blocks(result: Result) -> Iterator[Block]:
 
 
 def details(result: Result) -> Iterator[Block]:
-    """What clients get at once and the culprits as tables, and what is missing."""
+    """Yields tables of the clients at once and of the culprits, and what is missing."""
     yield from fleet_together.blocks(result.together)
     table = Table(
         "Shared limits",
@@ -195,19 +196,19 @@ def details(result: Result) -> Iterator[Block]:
 
 
 def matrix(result: Result, most_clients: int, most_servers: int) -> Table:
-    """Rates of the headline's copy, clients of slow pairs first; a culprit's pairs are marked."""
-    found = result.findings[0]
-    rates, slow = result.rates[found.copy], set(found.slow)
-    clients, servers = _worst_first(result.fleet, found)
-    shown = servers[:most_servers]
+    """Returns rates of the headline's copy, clients of slow pairs first, slow pairs marked."""
+    finding = result.found[0]
+    rates, slow = result.rates[finding.copy], set(finding.slow)
+    clients, servers = _worst_first(result.fleet, finding)
+    across = servers[:most_servers]
     table = Table(
-        f"{found.copy}: rates of {_pairs(found.measured)}",
-        (Column("client"), *(Column(safe(each, 16), right=True) for each in shown)),
+        f"{finding.copy}: rates of {_pairs(finding.measured)}",
+        (Column("client"), *(Column(safe(each, 16), right=True) for each in across)),
         note=f"* slower than {percent_text(SLOW)} of the usual rate "
-        f"({rate_text(found.usual_bytes_per_second)}); -: not measured",
+        f"({rate_text(finding.usual_bytes_per_second)}); -: not measured",
     )
     for client in clients[:most_clients]:
-        pairs = (Pair(client, each) for each in shown)
+        pairs = (Pair(client, each) for each in across)
         cells = (_cell(rates.get(pair), pair in slow) for pair in pairs)
         table.add(safe(client, LONGEST_NAME), *cells)
     table.left_out = len(clients) - len(table.rows)
@@ -218,8 +219,8 @@ def _cell(rate: float | None, slow: bool) -> str:
     return "-" if rate is None else f"{rate_text(rate)}{' *' if slow else '  '}"
 
 
-def _worst_first(fleet: Fleet, found: Found) -> tuple[list[str], list[str]]:
-    count = Counter(node for pair in found.slow for node in fleet.nodes(pair))
+def _worst_first(fleet: Fleet, finding: Found) -> tuple[list[str], list[str]]:
+    count = Counter(node for pair in finding.slow for node in fleet.nodes(pair))
     ordered = sorted(fleet.hosts, key=lambda node: -count[node])
     return (
         [node.name for node in ordered if node.kind == "client"],
@@ -227,17 +228,17 @@ def _worst_first(fleet: Fleet, found: Found) -> tuple[list[str], list[str]]:
     )
 
 
-def explained(found: Found) -> dict[Pair, list[Node]]:
-    """The named nodes behind each slow pair."""
+def explained(finding: Found) -> dict[Pair, list[Node]]:
+    """Returns the nodes that are named for each slow pair."""
     slow: dict[Pair, list[Node]] = {}
-    for each in found.culprits:
+    for each in finding.culprits:
         for pair in each.slow:
             slow.setdefault(pair, []).append(each.node)
     return slow
 
 
 def judgement(result: Result) -> Judgement:
-    """For JUnit and Nagios: a case for each pair, critical where it is slow."""
+    """Returns a case for each pair, critical where it is slow, for JUnit and Nagios."""
     state: State = "critical" if result.culprits else "ok" if result.is_decided else "unknown"
     if state != "critical" and result.together is not None:
         state = max(state, fleet_together.state(result.together), key=_STATES.index)
@@ -249,16 +250,16 @@ _STATES: tuple[State, ...] = ("ok", "unknown", "critical")
 
 def _cases(result: Result) -> Iterator[Judged]:
     yield from fleet_together.cases(result.together)
-    for found in result.findings[:1]:
-        behind, slow = explained(found), set(found.slow)
-        least = SLOW * found.usual_bytes_per_second
-        for pair, rate in sorted(result.rates[found.copy].items()):
-            name = f"{pair_text(pair)}: {found.copy}"
-            because = ", ".join(map(name_of, behind.get(pair, ()))) or "not identified"
+    for finding in result.found[:1]:
+        behind, slow = explained(finding), set(finding.slow)
+        threshold = SLOW * finding.usual_bytes_per_second
+        for pair, rate in sorted(result.rates[finding.copy].items()):
+            name = f"{pair_text(pair)}: {finding.copy}"
+            cause = ", ".join(map(name_of, behind.get(pair, ()))) or "not identified"
             state: State = "critical" if pair in slow else "ok"
-            text = rate_text(rate) + (f", limited by {because}" if state == "critical" else "")
+            text = rate_text(rate) + (f", limited by {cause}" if state == "critical" else "")
             metric = f"{pair.client}.{pair.server}"
-            limit = f"{least:.0f}:" if pair in slow or rate >= least else ""
+            limit = f"{threshold:.0f}:" if pair in slow or rate >= threshold else ""
             yield Judged(name, metric, state, text, rate, "bytes_per_second", "", limit)
     for pair, why in sorted(result.missing.items()):
         yield Judged(pair_text(pair), f"{pair.client}.{pair.server}", "unknown", why)
@@ -268,14 +269,14 @@ def _cases(result: Result) -> Iterator[Judged]:
 
 
 def ticket(result: Result) -> str:
-    """One page of Markdown."""
-    told = [Text(each) for each in sentences(result)]
+    """Returns one page of Markdown."""
+    paragraphs = [Text(each) for each in sentences(result)]
     lines = [
         f"# {markdown.inline(headline(result))}",
         "",
         f"copy-bottleneck/ticket/fleet, version {__version__}.",
         "",
-        *markdown.section("Evidence", told),
+        *markdown.section("Evidence", paragraphs),
         *markdown.section("Details", details(result)),
     ]
     if result.findings:
@@ -286,20 +287,20 @@ def ticket(result: Result) -> str:
 
 
 def page(result: Result) -> str:
-    """The HTML page with the matrix as a heat map, the pairs of culprits framed."""
+    """Returns the HTML page with the matrix as a heat map, the pairs of culprits framed."""
     sections = [Group("Details", tuple(details(result)), "details")]
-    if result.findings:
-        shown = (*_heat(result), matrix(result, 200, 60))
-        sections.insert(0, Group("Pairs", shown, "pairs"))
+    if result.found:
+        pairs = (*_heat(result), matrix(result, 200, 60))
+        sections.insert(0, Group("Pairs", pairs, "pairs"))
     skipped = tuple(points("", result.skipped, 200, 300))
     sections.append(Group("Files that were skipped", skipped, "skipped"))
-    told = list(sentences(result))
+    lines = list(sentences(result))
     top = {
         "title": headline(result),
         "origin": f"{len(result.fleet.clients)} clients, {len(result.fleet.servers)} servers",
         "named": bool(result.culprits),
         "headline": headline(result),
-        "rest": " ".join(told[:3]),
+        "rest": " ".join(lines[:3]),
         "figures": None,
         "ending": "" if result.status == "complete" else f"Partial results: {result.status}",
         "advice": (),
@@ -309,10 +310,10 @@ def page(result: Result) -> str:
 
 
 def _heat(result: Result) -> Iterator[Block]:
-    found = result.findings[0]
-    clients, servers = _worst_first(result.fleet, found)
+    finding = result.found[0]
+    clients, servers = _worst_first(result.fleet, finding)
     clients, servers = clients[: html.MOST_HEAT_ROWS], servers[: html.MOST_HEAT_COLUMNS]
-    slow, rates = explained(found), result.rates[found.copy]
+    slow, rates = explained(finding), result.rates[finding.copy]
     cells = tuple(
         HeatCell(row, column, rate, "", Pair(client, server) in slow)
         for row, client in enumerate(clients)
@@ -323,14 +324,14 @@ def _heat(result: Result) -> Iterator[Block]:
         cells,
         "client",
         "server",
-        lambda at: safe(clients[int(at)], 16),
-        lambda at: safe(servers[int(at)], 12),
+        lambda index: safe(clients[int(index)], 16),
+        lambda index: safe(servers[int(index)], 12),
         framed="limited by a shared node",
     )
-    told = f"{found.copy} of each pair; clients and servers of slow pairs come first."
-    if len(cells) < found.measured:
-        told += f" {len(cells)} of {found.measured} pairs are shown."
-    yield Text(told)
+    note = f"{finding.copy} of each pair; clients and servers of slow pairs come first."
+    if len(cells) < finding.measured:
+        note += f" {len(cells)} of {finding.measured} pairs are shown."
+    yield Text(note)
     if cells:
         yield heat
 
@@ -339,28 +340,28 @@ def plan_blocks(
     fleet: Fleet,
     rounds: Sequence[Sequence[Pair]],
     each_seconds: float,
-    most: int,
+    limit: int,
     copy_bytes: int,
-    more: Sequence[str] = (),
+    load_lines: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """The timetable for a person, with what it loads; more: further lines of that."""
+    """Yields the timetable for a person and its load; load_lines: further lines of the load."""
     tests = sum(map(len, rounds))
     width = max(map(len, rounds), default=0)
-    yield Text(f"{tests} tests in {len(rounds)} rounds, up to {most} tests in all", "strong")
+    yield Text(f"{tests} tests in {len(rounds)} rounds, up to {limit} tests in all", "strong")
     clients, servers = len(fleet.clients), len(fleet.servers)
-    whole, one = seconds_text(len(rounds) * each_seconds), seconds_text(each_seconds)
+    total, one = seconds_text(len(rounds) * each_seconds), seconds_text(each_seconds)
     load = (
         f"{clients} clients, {servers} servers: {clients * servers} pairs.",
         f"At most {width} tests at the same time, one for each client, server and uplink.",
-        f"Duration: at most {whole}, {one} for each test.",
+        f"Duration: at most {total}, {one} for each test.",
         f"Test files: at most {size_text(copy_bytes)} on each client and share, then removed.",
     )
-    yield Points("Load", (*load, *more))
+    yield Points("Load", (*load, *load_lines))
     table = Table("Timetable", columns("round", "starts after", "pairs", right="0 1"))
-    for at, each in enumerate(rounds[:MOST_CLIENTS]):
+    for index, each in enumerate(rounds[:MOST_CLIENTS]):
         pairs = ", ".join(map(pair_text, each[:4])) + (
             f", +{len(each) - 4}" if len(each) > 4 else ""
         )
-        table.add(str(at + 1), seconds_text(at * each_seconds) if at else "0 s", pairs)
+        table.add(str(index + 1), seconds_text(index * each_seconds) if index else "0 s", pairs)
     table.left_out = len(rounds) - len(table.rows)
     yield table

@@ -19,28 +19,28 @@ from bottleneck.fleet.result import Result
 SCHEMA = "copy-bottleneck/fleet/1"
 
 
-def to_json(result: Result, more: dict[str, Any] | None = None) -> str:
-    """One document: bytes, seconds and ratios; a figure that was not measured is absent."""
-    found = result.findings[0] if result.findings else None
-    slow = {} if found is None else explained(found)
+def to_json(result: Result, extra: dict[str, Any] | None = None) -> str:
+    """Returns one document: bytes, seconds and ratios; a figure not measured is absent."""
+    finding = result.found[0] if result.found else None
+    slow = {} if finding is None else explained(finding)
     pairs = sorted({pair for rates in result.rates.values() for pair in rates})
-    told = {
+    document = {
         "schema": SCHEMA,
         "status": result.status,
         "tool": {"version": __version__},
-        **(more or {}),
+        **(extra or {}),
         "sentence": headline(result),
         "evidence": list(sentences(result)),
         **_fleet_json(result.fleet),
-        "copy": found.copy if found else None,
-        "usual_bytes_per_second": found.usual_bytes_per_second if found else None,
-        "noise_ratio": found.noise_ratio if found else None,
+        "copy": finding.copy if finding else None,
+        "usual_bytes_per_second": finding.usual_bytes_per_second if finding else None,
+        "noise_ratio": finding.noise_ratio if finding else None,
         "culprits": [
             {**_culprit_json(each), "copies": list(result.copies_of(each))}
             for each in result.culprits
         ],
         "undecided": [_culprit_json(each) for each in result.undecided],
-        "unexplained": [each._asdict() for each in found.unexplained] if found else [],
+        "unexplained": [each._asdict() for each in finding.unexplained] if finding else [],
         "common": [asdict(each) for each in result.common],
         "pairs": [
             {
@@ -58,7 +58,7 @@ def to_json(result: Result, more: dict[str, Any] | None = None) -> str:
         "unread": list(result.unread),
         "skipped": list(result.skipped),
     }
-    return json.dumps(told, indent=1, allow_nan=False) + "\n"
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def _fleet_json(fleet: Fleet) -> dict[str, Any]:
@@ -85,29 +85,29 @@ def _culprit_json(each: Culprit) -> dict[str, Any]:
     }
 
 
-def plan_json(fleet: Fleet, rounds: Sequence[Sequence[Pair]], more: dict[str, Any]) -> str:
-    """The timetable as a document."""
-    told = {
+def plan_json(fleet: Fleet, rounds: Sequence[Sequence[Pair]], extra: dict[str, Any]) -> str:
+    """Returns the timetable as a document."""
+    document = {
         "schema": SCHEMA,
         "status": "planned",
         **_fleet_json(fleet),
         "tests": sum(map(len, rounds)),
-        **more,
+        **extra,
         "rounds": [[pair._asdict() for pair in each] for each in rounds],
     }
-    return json.dumps(told, indent=1) + "\n"
+    return json.dumps(document, indent=1) + "\n"
 
 
 def table_csv(result: Result) -> str:
-    """A row for each pair and copy."""
+    """Returns a row for each pair and copy."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("copy-bottleneck", "client", "server", "copy", "bytes_per_second"))
-    told = [
+    figures = [
         (*pair, copy, rate)
         for copy, rates in result.rates.items()
         for pair, rate in sorted(rates.items())
     ]
-    for client, server, copy, rate in (*told, *fleet_together.rows(result.together)):
+    for client, server, copy, rate in (*figures, *fleet_together.rows(result.together)):
         rows.writerow((__version__, cell(client), cell(server), copy, f"{rate:.0f}"))
     return text.getvalue()

@@ -16,66 +16,66 @@ from bottleneck.text.units import link_text, rate_text, seconds_text, size_text
 LONGEST_NAME = 40
 MOST_CLIENTS = 16
 ALIKE = 1.25
-"""Rates of which the highest is no more than so many times the lowest are told as their mean."""
+"""Highest rate over the lowest up to which rates are told as their mean."""
 
 
 def name_of(node: Node) -> str:
-    """`server nas2`."""
+    """Returns `server nas2`."""
     return f"{node.kind} {safe(node.name, LONGEST_NAME)}"
 
 
-def headline(told: Together) -> str:
-    """The answer in one line."""
-    if told.kind == "none":
-        return f"No fault found: no shared limit up to {rate_text(told.total)}"
-    if len(told.suspects) == 1:
-        return f"Bottleneck: {_suspect(told.suspects[0], told)}"
-    if told.suspects:
-        every = " or ".join(_suspect(each, told) for each in told.suspects)
+def headline(test: Together) -> str:
+    """Returns the answer in one line."""
+    if test.kind == "none":
+        return f"No fault found: no shared limit up to {rate_text(test.total)}"
+    if len(test.suspects) == 1:
+        return f"Bottleneck: {_suspect_text(test.suspects[0], test)}"
+    if test.suspects:
+        every = " or ".join(_suspect_text(each, test) for each in test.suspects)
         return f"Bottleneck: not identified, {every}"
-    return f"Bottleneck: not identified ({told.reason})"
+    return f"Bottleneck: not identified ({test.reason})"
 
 
-def _suspect(each: Suspect, told: Together) -> str:
-    named = name_of(each.node)
+def _suspect_text(each: Suspect, test: Together) -> str:
+    name = name_of(each.node)
     if each.verdict is None:
-        return named
-    rate = _link(each, told)
-    return f"{named} ({cap_text(each.verdict)}{rate and ', '}{rate})"
+        return name
+    rate = _link_text(each, test)
+    return f"{name} ({cap_text(each.verdict)}{rate and ', '}{rate})"
 
 
-def _link(each: Suspect, told: Together) -> str:
-    """`100 Mbit/s`, where a link limits and the sum looks like one; else empty."""
-    bits = told.link_bits_per_second
+def _link_text(each: Suspect, test: Together) -> str:
+    """Returns `100 Mbit/s`, where a link limits and the sum looks like one; else empty."""
+    bits = test.link_bits_per_second
     link = each.verdict is not None and each.verdict.component == "network"
     return link_text(bits) if link and bits is not None else ""
 
 
-def sentences(told: Together) -> Iterator[str]:
-    """What stands behind the headline, one sentence each."""
-    if not told.taken:
-        yield f"Nothing is concluded about {told.requested} clients at once, because {told.reason}."
+def sentences(test: Together) -> Iterator[str]:
+    """Yields the facts behind the headline, one sentence each."""
+    if not test.taken:
+        yield f"Nothing is concluded about {test.wanted} clients at once, because {test.reason}."
         return
-    verb = told.copy.partition(".")[0]
-    count = f"{len(told.taken)} clients"
-    if len(told.taken) < told.requested:
-        count = f"{len(told.taken)} of {told.requested} clients"
+    verb = test.copy.partition(".")[0]
+    count = f"{len(test.taken)} clients"
+    if len(test.taken) < test.wanted:
+        count = f"{len(test.taken)} of {test.wanted} clients"
     because = ""
-    if told.kind == "shared" and len(told.suspects) == 1:
-        because = f", because {_limit(told.suspects[0], told)} limits the sum"
-    yield f"{count} at once {verb} {rate_text(told.total)} in all, {_each(told)}{because}."
+    if test.kind == "shared" and len(test.suspects) == 1:
+        because = f", because {_limit_text(test.suspects[0], test)} limits the sum"
+    yield f"{count} at once {verb} {rate_text(test.total)} in all, {_each_text(test)}{because}."
     yield (
-        f"One by itself gets {rate_text(told.fastest_single)}. All copied at the same time for "
-        f"{seconds_text(told.seconds)}."
+        f"One by itself gets {rate_text(test.alone)}. All copied at the same time for "
+        f"{seconds_text(test.seconds)}."
     )
-    if told.kind == "none":
+    if test.kind == "none":
         yield "Each gets about what it gets by itself: the clients reach no shared limit."
-    if told.reason:
-        yield f"It is undecided what limits the sum, because {told.reason}."
-    elif len(told.suspects) > 1:
-        every = " or ".join(_limit(each, told) for each in told.suspects)
+    if test.reason:
+        yield f"It is undecided what limits the sum, because {test.reason}."
+    elif len(test.suspects) > 1:
+        every = " or ".join(_limit_text(each, test) for each in test.suspects)
         yield f"A shared limit is reached: {every}."
-    for each in told.taken:
+    for each in test.taken:
         if each.starved:
             yield (
                 f"{safe(each.pair.client, LONGEST_NAME)} is starved: it gets "
@@ -84,33 +84,33 @@ def sentences(told: Together) -> Iterator[str]:
             )
 
 
-def _limit(each: Suspect, told: Together) -> str:
-    """`the link of server nas1 (100 Mbit/s)`."""
+def _limit_text(each: Suspect, test: Together) -> str:
+    """Returns `the link of server nas1 (100 Mbit/s)`."""
     if each.verdict is None:
         return name_of(each.node)
     part = {"network": "link", "cpu": "CPU"}.get(each.verdict.component, each.verdict.component)
-    rate = _link(each, told)
+    rate = _link_text(each, test)
     return f"the {part} of {name_of(each.node)}" + (f" ({rate})" if rate else "")
 
 
-def _each(told: Together) -> str:
-    rates = sorted(each.bytes_per_second for each in told.taken)
+def _each_text(test: Together) -> str:
+    rates = sorted(each.bytes_per_second for each in test.taken)
     if rates[-1] <= ALIKE * rates[0]:
-        return f"{rate_text(told.total / len(rates))} each"
+        return f"{rate_text(test.total / len(rates))} each"
     return f"{rate_text(rates[0])} to {rate_text(rates[-1])} each"
 
 
-def blocks(told: Together | None) -> Iterator[Block]:
-    """What each client gets, as a table; none where no clients copied at once."""
-    if told is None or not told.taken:
+def blocks(test: Together | None) -> Iterator[Block]:
+    """Yields a table of what each client gets; nothing where no clients copied at once."""
+    if test is None or not test.taken:
         return
     table = Table(
-        f"{told.copy}: {len(told.taken)} clients at once",
+        f"{test.copy}: {len(test.taken)} clients at once",
         columns(
             "client", "by itself", "at once", "equal share", "limited by, by itself", right="1 2 3"
         ),
     )
-    for each in sorted(told.taken, key=lambda each: not each.starved)[:MOST_CLIENTS]:
+    for each in sorted(test.taken, key=lambda each: not each.starved)[:MOST_CLIENTS]:
         table.add(
             safe(each.pair.client, LONGEST_NAME),
             rate_text(each.alone_bytes_per_second),
@@ -118,23 +118,23 @@ def blocks(told: Together | None) -> Iterator[Block]:
             rate_text(each.fair_bytes_per_second),
             cap_text(each.verdict) if each.verdict else "-",
         )
-    table.left_out = len(told.taken) - len(table.rows)
-    if any(each.starved for each in told.taken):
+    table.left_out = len(test.taken) - len(table.rows)
+    if any(each.starved for each in test.taken):
         table.note = "* starved: clearly less than an equal share of what the client can use"
     yield table
 
 
-def cases(told: Together | None) -> Iterator[Judged]:
-    """For JUnit and Nagios: a case for each client, critical where it is starved."""
-    for each in told.taken if told else ():
+def cases(test: Together | None) -> Iterator[Judged]:
+    """Yields a case for each client, critical where it is starved, for JUnit and Nagios."""
+    for each in test.taken if test else ():
         state: State = "critical" if each.starved else "ok"
-        shown = rate_text(each.bytes_per_second)
+        rate = rate_text(each.bytes_per_second)
         who = f"{safe(each.pair.client, LONGEST_NAME)} with {safe(each.pair.server, LONGEST_NAME)}"
         yield Judged(
-            f"{who}: {told.copy if told else ''}, {len(told.taken) if told else 0} at once",
+            f"{who}: {test.copy if test else ''}, {len(test.taken) if test else 0} at once",
             f"{each.pair.client}.{each.pair.server}.together",
             state,
-            f"{shown}, starved" if each.starved else shown,
+            f"{rate}, starved" if each.starved else rate,
             each.bytes_per_second,
             "bytes_per_second",
             "",
@@ -142,30 +142,30 @@ def cases(told: Together | None) -> Iterator[Judged]:
         )
 
 
-def state(told: Together | None) -> State:
-    """Of all clients at once."""
-    if told is None or told.is_decided:
-        return "critical" if told and any(each.starved for each in told.taken) else "ok"
+def state(test: Together | None) -> State:
+    """Returns the state of all clients at once."""
+    if test is None or test.is_decided:
+        return "critical" if test and any(each.starved for each in test.taken) else "ok"
     return "unknown"
 
 
-def to_plain(told: Together) -> dict[str, Any]:
-    """For the JSON document: bytes per second, seconds and ratios."""
+def to_plain(test: Together) -> dict[str, Any]:
+    """Returns the values of the JSON document: bytes per second, seconds and ratios."""
     return {
-        "copy": told.copy,
-        "server": told.server,
-        "clients": told.requested,
-        "kind": told.kind,
-        "sum_bytes_per_second": told.total if told.taken else None,
-        "alone_bytes_per_second": told.fastest_single if told.taken else None,
-        "overlap_seconds": told.seconds,
-        "confidence": told.confidence,
+        "copy": test.copy,
+        "server": test.server,
+        "clients": test.wanted,
+        "kind": test.kind,
+        "sum_bytes_per_second": test.total if test.taken else None,
+        "alone_bytes_per_second": test.alone if test.taken else None,
+        "overlap_seconds": test.seconds,
+        "confidence": test.confidence,
         "suspects": [
             {**each.node._asdict(), "verdict": asdict(each.verdict) if each.verdict else None}
-            for each in told.suspects
+            for each in test.suspects
         ],
-        "reason": told.reason,
-        "taken": [_taken(each) for each in told.taken],
+        "reason": test.reason,
+        "taken": [_taken(each) for each in test.taken],
     }
 
 
@@ -180,16 +180,16 @@ def _taken(each: Taken) -> dict[str, Any]:
     }
 
 
-def rows(told: Together | None) -> Iterator[tuple[str, str, str, float]]:
-    """For the CSV: client, server, `together.pull.cached` and the rate."""
-    for each in told.taken if told else ():
-        yield (*each.pair, f"together.{told.copy if told else ''}", each.bytes_per_second)
+def rows(test: Together | None) -> Iterator[tuple[str, str, str, float]]:
+    """Yields the CSV rows: client, server, `together.pull.cached` and the rate."""
+    for each in test.taken if test else ():
+        yield (*each.pair, f"together.{test.copy if test else ''}", each.bytes_per_second)
 
 
 def plan_lines(
     clients: int, copy: str, seconds: float, budget_seconds: float, most_bytes: int
 ) -> tuple[str, ...]:
-    """What a run at once would load."""
+    """Returns the load of a test with all clients at once."""
     return (
         f"Then {clients} clients at once: {copy}, about {seconds_text(seconds)} each, at most "
         f"{seconds_text(budget_seconds)} with its preparation.",

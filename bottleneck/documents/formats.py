@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """One of them."""
+    """A format of reports."""
 
     name: str
-    """Of its option, and after --format."""
+    """Name of its option and for --format."""
     module: str
-    """In this package; none: the report itself."""
+    """Module in this package; empty: the report itself."""
     help: str
     metavar: str = "FILE"
 
@@ -40,15 +40,13 @@ FORMATS = (
 )
 KINDS = tuple(each.name for each in FORMATS)
 ALL = "all"
-SECTIONS = (
-    *("copies", "time", "limits", "evidence", "disks", "network", "smb", "small-files", "settings"),
-    *("measurements", "skipped", ALL),
-)
-"""A diagnosis' sections in the order in which console.py shows them."""
+_NAMES = "copies time limits evidence disks network smb small-files settings measurements skipped"
+SECTIONS = (*_NAMES.split(), ALL)
+"""Sections of a diagnosis, in the order in which console.py shows them."""
 
 
-def text_of(kind: str, known: Report, diagnosis: Diagnosis) -> str:
-    """A document of one of KINDS."""
+def text_of(kind: str, report: Report, diagnosis: Diagnosis) -> str:
+    """Returns a document of one of KINDS."""
     module = next(each.module for each in FORMATS if each.name == kind)
-    text: str = import_module(f"bottleneck.documents.{module}").document(known, diagnosis)
+    text: str = import_module(f"bottleneck.documents.{module}").document(report, diagnosis)
     return text

@@ -11,9 +11,9 @@ from bottleneck.text.safe import safe
 from bottleneck.text.units import rate_text
 
 MOST_ANNOTATIONS = 10
-"""GitHub shows no more of one kind and step."""
+"""Annotations of one kind and step that GitHub shows."""
 MOST_ROWS = 200
-"""Of a table: the summary of a step may have 1 MiB."""
+"""Rows of a table: the summary of a step may have 1 MiB."""
 _LEVELS: dict[State, str] = {
     "critical": "error",
     "unknown": "error",
@@ -23,7 +23,7 @@ _LEVELS: dict[State, str] = {
 
 
 def github_text(judgement: Judgement) -> str:
-    """Workflow commands, a line each: what does not hold, the worst first; at most ten.
+    """Returns workflow commands, a line each: unmet expectations, the worst first; at most ten.
 
     Where all holds, one notice. No foreign text can begin a line or end a property.
 
@@ -33,16 +33,16 @@ def github_text(judgement: Judgement) -> str:
     alarms = [each for each in worst_first(judgement) if each.state != "ok"]
     if not alarms:
         return _annotation(judgement.state, "bottleneck", judgement.sentence)
-    shown = alarms if len(alarms) <= MOST_ANNOTATIONS else alarms[: MOST_ANNOTATIONS - 1]
-    lines = [_annotation(each.state, f"bottleneck: {each.name}", each.message) for each in shown]
-    if len(alarms) > len(shown):
-        more = f"{len(alarms) - len(shown)} more expectations are not met"
-        lines.append(_annotation(alarms[len(shown)].state, "bottleneck", more))
+    worst = alarms if len(alarms) <= MOST_ANNOTATIONS else alarms[: MOST_ANNOTATIONS - 1]
+    lines = [_annotation(each.state, f"bottleneck: {each.name}", each.message) for each in worst]
+    if len(alarms) > len(worst):
+        note = f"{len(alarms) - len(worst)} more expectations are not met"
+        lines.append(_annotation(alarms[len(worst)].state, "bottleneck", note))
     return "".join(lines)
 
 
 def github_summary(judgement: Judgement) -> str:
-    """Markdown for $GITHUB_STEP_SUMMARY: the verdict, what was expected, the copies."""
+    """Returns Markdown for $GITHUB_STEP_SUMMARY: the verdict, the expectations, the copies."""
     lines = [f"### bottleneck: {judgement.state.upper()}", "", _marked(judgement.sentence, 2000)]
     expected = worst_first(judgement)
     if expected:
@@ -59,15 +59,15 @@ def github_summary(judgement: Judgement) -> str:
             verdict = copy.verdict
             rate = copy.bytes_per_second
             sure = "" if verdict.component == "unknown" else f"{verdict.confidence:.2f}"
-            told = "not measured" if rate is None else rate_text(rate)
-            lines.append(_row((copy.copy, copy.dialect, told, verdict.words, sure)))
-    about = list(_about(judgement))
-    if about:
-        lines += ["", ", ".join(about)]
+            cell = "not measured" if rate is None else rate_text(rate)
+            lines.append(_row((copy.copy, copy.dialect, cell, verdict.words, sure)))
+    origin = list(_origin(judgement))
+    if origin:
+        lines += ["", ", ".join(origin)]
     return "\n".join(lines) + "\n"
 
 
-def _about(judgement: Judgement) -> Iterator[str]:
+def _origin(judgement: Judgement) -> Iterator[str]:
     report = judgement.report
     if report is None:
         return
@@ -83,8 +83,8 @@ def _about(judgement: Judgement) -> Iterator[str]:
 
 
 def _annotation(state: State, title: str, message: str) -> str:
-    named = _data(safe(title, LONGEST_TEXT)).replace(":", "%3A").replace(",", "%2C")
-    return f"::{_LEVELS[state]} title={named}::{_data(safe(message, 1000))}\n"
+    label = _data(safe(title, LONGEST_TEXT)).replace(":", "%3A").replace(",", "%2C")
+    return f"::{_LEVELS[state]} title={label}::{_data(safe(message, 1000))}\n"
 
 
 def _data(text: str) -> str:
@@ -96,5 +96,5 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def _marked(text: str, longest: int) -> str:
-    """Text that Markdown shows as it is, at a line's beginning too; no bar ends a cell."""
+    """Returns text that Markdown shows as it is, at a line's start too; no bar ends a cell."""
     return at_start(safe(text, longest))

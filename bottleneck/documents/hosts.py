@@ -23,7 +23,7 @@ MOST_LINES = 12
 
 
 def host_facts(host: HostFacts | None) -> Block:
-    """The facts of a host; a sentence where no agent ran."""
+    """Returns the facts of a host; a sentence where no agent ran."""
     if host is None:
         return Text("No agent ran on this host, so its facts are unknown.", "quiet")
     return Facts(tuple(_facts(host)))
@@ -47,10 +47,10 @@ def _facts(host: HostFacts) -> Iterator[Fact]:
     tools = ", ".join(f"{name} {version}" for name, version in sorted(host.tools.items()))
     if tools:
         yield "Programs", _name(tools)
-    buffers = [f"{name} {told}" for name, told in sorted(host.socket_buffers.items())]
+    buffers = [f"{name} {value}" for name, value in sorted(host.socket_buffers.items())]
     if buffers:
         yield "Socket buffers", tuple(map(_name, buffers[:MOST_LINES]))
-    client = [f"{name} {told}" for name, told in sorted(host.smb_client.items())]
+    client = [f"{name} {value}" for name, value in sorted(host.smb_client.items())]
     if client:
         yield "SMB client of the system", tuple(map(_name, client[:MOST_LINES]))
     yield "Agent", f"Python {_name(host.python)}{', as root' if host.privileged else ''}"
@@ -58,37 +58,37 @@ def _facts(host: HostFacts) -> Iterator[Fact]:
 
 def _folder(folder: FolderFacts) -> Iterator[str]:
     yield folder.path
-    on = f" on {folder.device}" if folder.device else ""
+    device = f" on {folder.device}" if folder.device else ""
     turns = {True: ", rotational", False: ", not rotational", None: ""}[folder.rotational]
     if folder.filesystem:
-        yield f"{folder.filesystem}{on}{turns}"
+        yield f"{folder.filesystem}{device}{turns}"
     if folder.mount_options:
         yield folder.mount_options
     if folder.free_bytes is not None:
-        whole = "" if folder.total_bytes is None else f" of {units.size_text(folder.total_bytes)}"
-        yield f"{units.size_text(folder.free_bytes)}{whole} free"
+        total = "" if folder.total_bytes is None else f" of {units.size_text(folder.total_bytes)}"
+        yield f"{units.size_text(folder.free_bytes)}{total} free"
 
 
-def _word(told: dict[str, Any], key: str) -> str | None:
-    return known(_name, steps.word(told, key) or None)
+def _word(target: dict[str, Any], key: str) -> str | None:
+    return known(_name, steps.word(target, key) or None)
 
 
-def _security(told: dict[str, Any], key: str) -> str | None:
-    return None if key not in told else _name(str(told[key])) if told[key] else "off"
+def _security(target: dict[str, Any], key: str) -> str | None:
+    return None if key not in target else _name(str(target[key])) if target[key] else "off"
 
 
 def _amount(write: Callable[[float], str]) -> Callable[[dict[str, Any], str], str | None]:
-    return lambda told, key: known(write, steps.amount(told, key))
+    return lambda target, key: known(write, steps.amount(target, key))
 
 
-def _able(told: dict[str, Any], key: str) -> str | None:
-    return known(_name, ", ".join(steps.texts(told, key)) or None)
+def _names(target: dict[str, Any], key: str) -> str | None:
+    return known(_name, ", ".join(steps.texts(target, key)) or None)
 
 
-def _interfaces(told: dict[str, Any], key: str) -> str | None:
-    """Address, link rate and RSS or RDMA of each, as the server reports it (MS-SMB2 2.2.32.5)."""
+def _interfaces(target: dict[str, Any], key: str) -> str | None:
+    """Returns address, link rate, RSS and RDMA of each, as a server reports (MS-SMB2 2.2.32.5)."""
     lines = []
-    for each in steps.items(told, key)[:MOST_LINES]:
+    for each in steps.items(target, key)[:MOST_LINES]:
         rate = steps.positive(each, "rate_bytes_per_second")
         able = [name.upper() for name in ("rss", "rdma") if steps.flag(each, name)]
         link = [] if rate is None else [units.link_text(8 * rate)]
@@ -110,16 +110,16 @@ SHARE: tuple[tuple[str, str, Callable[[dict[str, Any], str], str | None]], ...] 
     ("free_bytes", "Free on the share", _amount(units.size_text)),
     ("interfaces", "Network interfaces", _interfaces),
     ("credits", "Credits", _amount(units.count_text)),
-    ("capabilities", "Capabilities", _able),
+    ("capabilities", "Capabilities", _names),
     ("connect_seconds", "Connect time", _amount(units.seconds_text)),
 )
-"""Of a report's target the keys, in words, and how each is written."""
+"""Keys of a report's target, their terms, and how each is written."""
 
 
 def share_facts(report: Report) -> Facts:
-    """What the share's server reported."""
-    found = ((term, tell(report.target, key)) for key, term, tell in SHARE)
-    return Facts(tuple((term, told) for term, told in found if told is not None))
+    """Returns what the share's server reported."""
+    entries = ((term, write(report.target, key)) for key, term, write in SHARE)
+    return Facts(tuple((term, text) for term, text in entries if text is not None))
 
 
 def _name(text: str) -> str:
@@ -131,9 +131,9 @@ ORDINARY_QDISCS = ("noqueue", "noop", "pfifo_fast", "fq_codel", "fq", "mq")
 
 
 def interface_points(report: Report) -> Iterator[Points]:
-    """Both hosts' interfaces with those below them; nothing where none is known."""
-    told = (f"{side}: {each}" for side, link in interfaces(report) for each in _link_lines(link))
-    yield from points("Interfaces", told)
+    """Yields both hosts' interfaces with those below them; nothing where none is known."""
+    lines = (f"{side}: {each}" for side, link in interfaces(report) for each in _link_lines(link))
+    yield from points("Interfaces", lines)
 
 
 def _link_lines(link: InterfaceFacts) -> Iterator[str]:
@@ -148,23 +148,23 @@ def _link_lines(link: InterfaceFacts) -> Iterator[str]:
 
 
 def interface_text(link: InterfaceFacts) -> str:
-    """An interface in one line: name, what it is, link, MTU, and what is unusual about it."""
-    what = _what(link)
+    """Returns an interface in one line: name, kind, link, MTU, and what is unusual about it."""
+    kind = _kind_text(link)
     name = safe(link.name, 24)
-    return ", ".join((f"{name} ({what})" if what else name, *_link_facts(link)))
+    return ", ".join((f"{name} ({kind})" if kind else name, *_link_facts(link)))
 
 
-def _what(link: InterfaceFacts) -> str:
-    told = [link.driver if link.kind in (None, "ethernet") else link.kind, link.bond_mode]
+def _kind_text(link: InterfaceFacts) -> str:
+    words = [link.driver if link.kind in (None, "ethernet") else link.kind, link.bond_mode]
     if link.kind == "wifi":
-        told = ["Wi-Fi", link.driver]
+        words = ["Wi-Fi", link.driver]
     if link.vlan_id is not None:
-        told.append(str(link.vlan_id))
-    return safe(" ".join(each for each in told if each), 40)
+        words.append(str(link.vlan_id))
+    return safe(" ".join(each for each in words if each), 40)
 
 
 def _link_facts(link: InterfaceFacts) -> Iterator[str]:
-    # What a virtual interface with nothing below claims is a constant in its driver.
+    # The rate of a virtual interface with nothing below is a constant in its driver.
     if link.rate_bits_per_second and (link.virtual is False or link.lower):
         duplex = f" {safe(link.duplex, 8)} duplex" if link.duplex else ""
         by_hand = link.autonegotiated is False and link.virtual is False
@@ -199,7 +199,7 @@ LONGEST_LINE = 2000
 
 
 def path(report: Report) -> Iterator[Points]:
-    """A point each for the RTT, the routers and both directions; nothing if not measured."""
+    """Yields a point each for the RTT, the routers and both directions; nothing if not measured."""
     yield from points("Path between the hosts", _path_lines(report), longest=LONGEST_LINE)
 
 
@@ -212,21 +212,21 @@ def _path_lines(report: Report) -> Iterator[str]:
 
 
 def _other_paths(details: Details) -> Iterator[str]:
-    """Each address of the server's with what its path carries; or that there is no other."""
+    """Yields the rates over each address of the server; or that there is no other."""
     ways = steps.items(details, "ways")
     for way in ways if len(ways) > 1 else ():
         rates = [(verb, steps.positive(way, f"{verb}_bytes_per_second")) for verb in steps.VERBS]
-        told = ", ".join(f"{verb} {units.rate_text(rate)}" for verb, rate in rates if rate)
-        told = told or safe(steps.word(way, "missing") or "not measured", 120)
+        figures = ", ".join(f"{verb} {units.rate_text(rate)}" for verb, rate in rates if rate)
+        figures = figures or safe(steps.word(way, "missing") or "not measured", 120)
         use = ", in use" if steps.flag(way, "in_use") else ""
         card = safe(steps.word(way, "interface") or "an unknown interface", 24)
-        yield f"{safe(steps.word(way, 'address') or '', 60)} by {card}{use}: {told}"
+        yield f"{safe(steps.word(way, 'address') or '', 60)} by {card}{use}: {figures}"
     for sender in SIDES:
-        found = wrong_path.faster_way(details, sender)
-        if found is not None:
-            used, better = (units.rate_text(e.carried(sender)) for e in found)
+        pair = wrong_path.faster_way(details, sender)
+        if pair is not None:
+            used, better = (units.rate_text(e.carried(sender)) for e in pair)
             yield (
-                f"faster than the path in use: {safe(found[1].address, 60)} carries {better} of "
+                f"faster than the path in use: {safe(pair[1].address, 60)} carries {better} of "
                 f"what the {sender} sends, and not {used}"
             )
     if len(ways) == 1:
@@ -238,9 +238,9 @@ def _lines(step: Step, details: Details, one_host: bool) -> Iterator[str]:
     yield from _routers(details)
     for verb in ("push", "pull"):
         sender = steps.sender(verb, step.initiator)
-        told = "; ".join(part for part in _way(details, verb, one_host) if part)
-        if told:
-            yield f"{sender} to {steps.other(sender)}: {told}"
+        facts = "; ".join(part for part in _way(details, verb, one_host) if part)
+        if facts:
+            yield f"{sender} to {steps.other(sender)}: {facts}"
     yield from _missing(details)
 
 
@@ -251,25 +251,25 @@ def _round_trip(details: Details) -> Iterator[str]:
     )
     if median is None:
         return
-    told = f"RTT {units.seconds_text(median)}"
+    text = f"RTT {units.seconds_text(median)}"
     if low is not None and high is not None and count:
         span = f"{units.seconds_text(low)} to {units.seconds_text(high)}"
-        told += f" ({span}, {units.count_text(count)} handshakes)"
-    yield f"{told}, and {units.count_text(lost)} with a lost packet" if lost else told
+        text += f" ({span}, {units.count_text(count)} handshakes)"
+    yield f"{text}, and {units.count_text(lost)} with a lost packet" if lost else text
 
 
 def _routers(details: Details) -> Iterator[str]:
-    found = steps.items(details, "hops")
+    hops = steps.items(details, "hops")
     complete = steps.flag(details, "hops_complete")
-    between = found[:-1] if complete else found
+    between = hops[:-1] if complete else hops
     if not between:
         if complete:
             yield "no router in between"
         return
-    told = ", ".join(_router(hop) for hop in between[:MOST_HOPS])
+    names = ", ".join(_router(hop) for hop in between[:MOST_HOPS])
     if len(between) > MOST_HOPS:
-        told += f" and {len(between) - MOST_HOPS} more"
-    yield f"through {told}" + ("" if complete else "; later routers do not reply")
+        names += f" and {len(between) - MOST_HOPS} more"
+    yield f"through {names}" + ("" if complete else "; later routers do not reply")
 
 
 def _router(hop: dict[str, Any]) -> str:
@@ -304,16 +304,16 @@ def _loaded(way: Any) -> str:
     rate = steps.amount(way, "loaded", "bytes_per_second")
     if median is None or rate is None:
         return ""
-    told = f"RTT {units.seconds_text(median)} under a load of {units.rate_text(rate)}"
+    text = f"RTT {units.seconds_text(median)} under a load of {units.rate_text(rate)}"
     if delay:
-        told += f", {units.seconds_text(delay)} longer than idle"
-    return told
+        text += f", {units.seconds_text(delay)} longer than idle"
+    return text
 
 
 def _missing(details: Details) -> Iterator[str]:
-    """What could not be seen: each reason once."""
-    told = details.get("not_measured")
-    found = told.items() if isinstance(told, dict) else ()
-    reasons = grouped((safe(str(why), 200), safe(str(name), 40)) for name, why in found)
+    """Yields what could not be measured, each reason once."""
+    gaps = details.get("not_measured")
+    entries = gaps.items() if isinstance(gaps, dict) else ()
+    reasons = grouped((safe(str(why), 200), safe(str(name), 40)) for name, why in entries)
     for why, names in list(reasons.items())[:MOST_REASONS]:
         yield f"not measured: {names}: {why}"

@@ -1,4 +1,4 @@
-"""The whole page: one file that needs nothing else, runs nothing and asks nobody.
+"""The HTML page: one file that needs no other, runs no script and contacts no host.
 
 The policy (Content Security Policy Level 3, in a meta element) lets nothing in but the one style
 sheet, by its hash: what a stranger's name smuggled past the escaping would still not run or load.
@@ -74,10 +74,10 @@ class Group:
     title: str
     blocks: tuple[Part, ...]
     name: str = ""
-    """Of a section its place in the page; of others how the style sheet sets them."""
+    """Place of a section in the page; for others their class in the style sheet."""
     folded: Literal["", "shut", "open"] = ""
     bar: str = ""
-    """Of a folded one an <svg> element that is always seen, and what it shows in words."""
+    """<svg> element that a folded group always shows; `below` says the same in words."""
     below: str = ""
 
 
@@ -88,19 +88,19 @@ class Shade(NamedTuple):
     """A cell of a heat map."""
 
     step: int
-    """Of the style sheet, the lowest rate's is 0."""
+    """Class of the style sheet; the lowest rate's is 0."""
     text: str
     second: str
     framed: bool
 
 
 def document(report: Report, diagnosis: Diagnosis) -> str:
-    """The page of a diagnosis as ASCII text: the same report gives the same bytes."""
+    """Returns the page of a diagnosis as ASCII text: the same report gives the same bytes."""
     return page(_sections(report, diagnosis), _top(report, diagnosis))
 
 
 def page(sections: Iterable[Group], top: dict[str, Any]) -> str:
-    """A whole page of sections, below what page.html has at its top."""
+    """Returns a page of sections, below what page.html has at its top."""
     style = sheet("colours", "page", "plots")
     text = (
         _environment()
@@ -121,8 +121,8 @@ def page(sections: Iterable[Group], top: dict[str, Any]) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Texts are made safe and escaped wherever a template shows them."""
-    found = Environment(
+    """Returns templates whose texts are made safe and escaped wherever they are shown."""
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -130,33 +130,33 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: safe(value, LONGEST_TEXT) if type(value) is str else value,
     )
-    found.filters["shaded"] = shaded
-    found.filters["coded"] = coded
-    found.filters["kind"] = lambda block: type(block).__name__
-    return found
+    environment.filters["shaded"] = shaded
+    environment.filters["coded"] = coded
+    environment.filters["kind"] = lambda block: type(block).__name__
+    return environment
 
 
 def coded(text: str) -> Markup:
-    """Text with what stands between backticks as code; escaped."""
+    """Returns text with the parts between backticks as code; escaped."""
     parts = safe(text, LONGEST_TEXT).split("`")
     if len(parts) % 2 == 0:
         return escape("`".join(parts))
     code = Markup("<code>{}</code>")
-    return Markup("").join(code.format(e) if at % 2 else e for at, e in enumerate(parts))
+    return Markup("").join(code.format(e) if index % 2 else e for index, e in enumerate(parts))
 
 
 def shaded(heat: Heat) -> tuple[list[str], list[tuple[str, list[Shade | None]]]]:
-    """A map as a table: titles of the columns, and each row by its name; at most 16 rows of 8."""
+    """Returns a map as a table: column titles, and each row by its name; at most 16 rows of 8."""
     cells = {(each.row, each.column): each for each in heat.cells}
     rows = sorted({row for row, _ in cells})[:MOST_HEAT_ROWS]
     across = sorted({column for _, column in cells})[:MOST_HEAT_COLUMNS]
-    most = max((each.bytes_per_second for each in heat.cells), default=0.0) or 1.0
+    highest = max((each.bytes_per_second for each in heat.cells), default=0.0) or 1.0
 
     def shade(cell: HeatCell | None) -> Shade | None:
         if cell is None:
             return None
         # Equal steps of the highest rate.
-        step = min(HEAT_LEVELS - 1, int(HEAT_LEVELS * cell.bytes_per_second / most))
+        step = min(HEAT_LEVELS - 1, int(HEAT_LEVELS * cell.bytes_per_second / highest))
         return Shade(step, megabytes_text(cell.bytes_per_second), cell.second, cell.framed)
 
     titles = [heat.column_text(each) for each in across]
@@ -166,7 +166,7 @@ def shaded(heat: Heat) -> tuple[list[str], list[tuple[str, list[Shade | None]]]]
 
 
 def policy(style: str) -> str:
-    """What a page may do whose one style element holds this text: be shown in that style."""
+    """Returns the policy of a page with this one style element: it may use that style, no more."""
     digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src 'none'; base-uri 'none'; "
@@ -175,37 +175,36 @@ def policy(style: str) -> str:
 
 
 def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
-    """What was found, how sure it is, and what to do first."""
-    chosen = diagnosis.chosen
+    """Returns the values at the top of the page: result, confidence and first advice."""
+    copy = diagnosis.chosen
     headline, rest = first_line(diagnosis), safe(diagnosis.summary, SUMMARY_CHARACTERS)
     share = safe(steps.word(report.target, "share") or "", TITLE_CHARACTERS)
-    named = share or "a file copy"
-    title = f"{headline} - {named}"
+    subject = share or "a file copy"
+    title = f"{headline} - {subject}"
     moment = _moment(report.started)
     return {
         "title": title,
         "origin": f"{share}, {moment}" if share else moment,
-        "named": chosen is not None and chosen.verdict.component != "unknown",
+        "named": copy is not None and copy.verdict.component != "unknown",
         "headline": headline,
         "rest": "" if rest == headline else rest,
-        "figures": Facts(tuple(_figures(report, chosen)), "facts") if chosen else None,
-        "ending": safe(ending(report, chosen), SUMMARY_CHARACTERS),
-        "advice": advice(diagnosis, chosen) if chosen else (),
+        "figures": Facts(tuple(_figures(report, copy)), "facts") if copy else None,
+        "ending": safe(ending(report, copy), SUMMARY_CHARACTERS),
+        "advice": advice(diagnosis, copy) if copy else (),
         "version": safe(steps.word(report.tool, "version") or "of unknown version", 24),
     }
 
 
-def _figures(report: Report, chosen: CopyDiagnosis) -> Iterator[tuple[str, str]]:
-    yield "Copy", copies.name_text(chosen)
-    yield "Rate", _rate_of(chosen)
-    yield "Confidence", confidence_text(chosen.verdict)
-    for side, load in zip(SIDES, copies.loads(report, [chosen])[0], strict=True):
+def _figures(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
+    yield "Copy", copies.name_text(copy)
+    yield "Rate", _rate_of(copy)
+    yield "Confidence", confidence_text(copy.verdict)
+    for side, load in zip(SIDES, copies.loads(report, [copy])[0], strict=True):
         if load:
             yield f"CPU, RAM of the {side}", load
 
 
 def _rate_of(copy: CopyDiagnosis) -> str:
-    """Its rate, or that there is none."""
     rate = copy.bytes_per_second
     return "not made" if rate is None else rate_text(rate)
 
@@ -218,11 +217,11 @@ def _moment(started: str) -> str:
 
 
 def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
-    chosen = diagnosis.chosen
+    main_copy = diagnosis.chosen
     yield Group("Where the time went", tuple(_times(report, diagnosis)), "times")
     yield Group("Copies", tuple(copies.copies(report, diagnosis)), "copies")
-    if chosen is not None:
-        limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
+    if main_copy is not None:
+        limits = (*copies.ceilings(main_copy), *copies.ladder(main_copy), *copies.target(main_copy))
         yield Group("Limits", limits, "ladder")
     yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")
     yield Group("Plots", _group("plots", plots(report, diagnosis)), "drawings")
@@ -249,55 +248,55 @@ def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
 
 
 def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
-    """What can be drawn of a report, what a reader wants first in front; at most MOST_PLOTS.
+    """Returns the plots of a report, the most important first; at most MOST_PLOTS.
 
     Each drawing is SVG for a page with the style sheet "plots"; what the report does not
     have is not drawn.
     """
-    found = chain(
+    drawings = chain(
         zones(report, diagnosis),
         cores(report, diagnosis),
         sweeps(report, diagnosis),
         latencies(report, diagnosis),
     )
-    return tuple(found)[:MOST_PLOTS]
+    return tuple(drawings)[:MOST_PLOTS]
 
 
 def _times(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
-    """Each copy's time as one bar, which opens its course; the headline's first."""
+    """Yields each copy's time as one bar, which opens its course; the main copy's first."""
     for copy, plot in over_time(report, diagnosis):
-        seen = f" (seen from {copy.view})" if copy.time else ""
-        title = f"{copies.name_text(copy)}, {_rate_of(copy)}{seen}"
+        view = f" (seen from {copy.view})" if copy.time else ""
+        title = f"{copies.name_text(copy)}, {_rate_of(copy)}{view}"
         yield Group(title, (plot,), folded="shut", bar=stack(copy), below=time_text(copy.time, 4))
 
 
 def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:
-    """Blocks that are set together; nothing where there are none."""
-    found = tuple(blocks)
-    return (Group("", found, name),) if found else ()
+    """Returns blocks that are set together; nothing where there are none."""
+    parts = tuple(blocks)
+    return (Group("", parts, name),) if parts else ()
 
 
 def _compared(diagnosis: Diagnosis) -> Iterator[Group]:
-    """The sentences of each kind, and behind them the figures that they are made of."""
-    for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
-        sentences, maps, table = figures(about, list(found))
-        shown = Group("Figures", (table,), folded="shut")
-        yield Group(table.title, (Points("", tuple(sentences)), *maps, shown))
+    """Yields the sentences of each kind, and the figures behind them."""
+    for kind, group in groupby(diagnosis.comparisons, key=lambda each: each.about):
+        sentences, maps, table = figures(kind, list(group))
+        details = Group("Figures", (table,), folded="shut")
+        yield Group(table.title, (Points("", tuple(sentences)), *maps, details))
 
 
 def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:
-    """Each copy in a part that opens; the headline's first, open, without what is said above."""
-    chosen = diagnosis.chosen
-    ordered = sorted(diagnosis.copies, key=lambda copy: copy is not chosen)
+    """Yields each copy in a part that opens; the main one first, open, without its verdict."""
+    main_copy = diagnosis.chosen
+    ordered = sorted(diagnosis.copies, key=lambda copy: copy is not main_copy)
     for copy in ordered[:MOST_COPIES]:
         title = f"{copies.name_text(copy)}: {_rate_of(copy)}, {cap_text(copy.verdict)}"
         blocks: list[Part] = [*points("Evidence", copy.evidence)]
-        if copy is not chosen:
+        if copy is not main_copy:
             blocks.insert(0, Text(safe(copy.verdict.sentence, LONGEST_TEXT)))
             blocks += [*points("Advice", copy.advice), *copies.ceilings(copy)]
             blocks += [*copies.ladder(copy), *copies.target(copy)]
         if blocks:
-            yield Group(title, tuple(blocks), folded="open" if copy is chosen else "shut")
+            yield Group(title, tuple(blocks), folded="open" if copy is main_copy else "shut")
     if len(ordered) > MOST_COPIES:
         yield Text(f"{len(ordered) - MOST_COPIES} more in the report", "quiet")
 
@@ -318,9 +317,9 @@ def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
 def _run(report: Report) -> Iterator[Part]:
     names = {"version": "bottleneck"}
     versions = ", ".join(
-        f"{names.get(name, name)} {told}"
-        for name, told in report.tool.items()
-        if isinstance(told, str)
+        f"{names.get(name, name)} {version}"
+        for name, version in report.tool.items()
+        if isinstance(version, str)
     )
     yield Facts(
         (
@@ -330,9 +329,9 @@ def _run(report: Report) -> Iterator[Part]:
             ("Versions", safe(versions, 400)),
         )
     )
-    again = command_words(report)
-    if again:
-        yield Group("Repeat the run", (_typed(again),))
+    words = command_words(report)
+    if words:
+        yield Group("Repeat the run", (_typed(words),))
     yield Group("Show the report again", (_typed(SEEN_AGAIN),))
     for each in stages.reasons(report):
         yield Group(each.title, (Points("", each.lines),), folded="shut")

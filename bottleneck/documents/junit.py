@@ -19,12 +19,12 @@ LONGEST_PROPERTY = 200
 
 
 def document(report: Report, diagnosis: Diagnosis) -> str:
-    """See formats: the copies of a report, of which nothing was expected."""
+    """Returns the copies of a report, of which nothing was expected; see formats."""
     return junit_text(judge(report, diagnosis))
 
 
 def junit_text(judgement: Judgement) -> str:
-    """The whole XML document: one suite, one case an expectation.
+    """Returns the whole XML document: one suite, one case an expectation.
 
     A case fails where its expectation does not hold (type `warning` or `critical`), errs where
     that is unknown, and is skipped where nothing was asked and nothing measured. Times: the suite
@@ -39,8 +39,8 @@ def junit_text(judgement: Judgement) -> str:
         suite.add_property(name, value)
     place = re.sub(r"\W+", "_", share_of(judgement)).strip("_") or "check"
     # A judgement of nothing is a case too: an empty suite looks like a pass.
-    whole = Judged("check", "check", judgement.state, judgement.sentence)
-    for judged in judgement.judged or (whole,):
+    overall = Judged("check", "check", judgement.state, judgement.sentence)
+    for judged in judgement.judged or (overall,):
         suite.append(_case(judgement, judged, f"bottleneck.{place}"))
     document: Any = JUnitXml("bottleneck")
     document.append(suite)
@@ -77,13 +77,13 @@ def _case(judgement: Judgement, judged: Judged, place: str) -> TestCase:
             case.result = [Error(message, "unknown")]
         case state:
             failure = Failure(message, state)
-            failure.text = "\n".join(_found(judgement, judged))
+            failure.text = "\n".join(_failure_lines(judgement, judged))
             case.result = [failure]
     return case
 
 
-def _found(judgement: Judgement, judged: Judged) -> Iterator[str]:
-    """The details of a case: the figure, what was wanted, and the component behind it."""
+def _failure_lines(judgement: Judgement, judged: Judged) -> Iterator[str]:
+    """Yields the details of a case: the figure, the expectation, and the component behind it."""
     yield safe(judged.message, LONGEST_TEXT)
     yield f"expected: {safe(judged.name, LONGEST_TEXT)}"
     if judged.value is not None:

@@ -28,29 +28,29 @@ _ORDERED = re.compile(r"\d{1,9}(?=[.)](\s|$))")
 
 
 def inline(text: str) -> str:
-    """Text inside of a line; nothing in it is emphasis, code, a link, an image or a tag."""
-    found = _INLINE.sub(r"\\\g<0>", text)
+    """Returns text within a line; nothing in it is emphasis, code, a link, an image or a tag."""
+    markup = _INLINE.sub(r"\\\g<0>", text)
     for pattern, escaped in _LINKS:
-        found = pattern.sub(escaped, found)
-    return _REFERENCE.sub(rf"\\\g<0>{APART}", found)
+        markup = pattern.sub(escaped, markup)
+    return _REFERENCE.sub(rf"\\\g<0>{APART}", markup)
 
 
 def at_start(text: str) -> str:
-    """The same at a line's beginning: it is no heading, list, quote, rule or command either."""
-    found = inline(text.strip())
-    number = _ORDERED.match(found)
+    """Returns text for a line's start: it is no heading, list, quote, rule or command either."""
+    line = inline(text.strip())
+    number = _ORDERED.match(line)
     if number is not None:
-        return f"{number[0]}\\{found[number.end() :]}"
-    return f"\\{found}" if _BLOCK.match(found) else found
+        return f"{number[0]}\\{line[number.end() :]}"
+    return f"\\{line}" if _BLOCK.match(line) else line
 
 
-def paragraph(text: str, longest: int = 600, bullet: str = "", most: int = 20) -> list[str]:
-    """At most so many lines of WIDTH columns that show a foreign text; a bullet hangs in front.
+def paragraph(text: str, longest: int = 600, bullet: str = "", limit: int = 20) -> list[str]:
+    """Returns at most `limit` lines of WIDTH columns of a foreign text; a bullet hangs in front.
 
-    Of more the last sentences are left out; a first one that is longer is cut.
+    If there are more, the last sentences are left out; a first one that is longer is cut.
     """
     plain = " ".join(safe(text, longest).split())
-    while len(plain) > most * (WIDTH - 8) and (shorter := _without_last_sentence(plain)):
+    while len(plain) > limit * (WIDTH - 8) and (shorter := _without_last_sentence(plain)):
         plain = shorter
     indent = " " * len(bullet)
     room = WIDTH - len(bullet)
@@ -58,25 +58,25 @@ def paragraph(text: str, longest: int = 600, bullet: str = "", most: int = 20) -
         lines = [at_start(each) for each in textwrap.wrap(plain, width, break_on_hyphens=False)]
         if all(len(each) <= room for each in lines):
             break
-    if len(lines) > most:
-        lines = [*lines[: most - 1], f"{lines[most - 1][: room - 4].rstrip(chr(92))} ..."]
-    return [f"{indent if at else bullet}{each}" for at, each in enumerate(lines)]
+    if len(lines) > limit:
+        lines = [*lines[: limit - 1], f"{lines[limit - 1][: room - 4].rstrip(chr(92))} ..."]
+    return [f"{indent if index else bullet}{each}" for index, each in enumerate(lines)]
 
 
 def _without_last_sentence(text: str) -> str:
     return text[: max(text.rstrip(".").rfind(". "), text.rstrip(".").rfind("; ")) + 1]
 
 
-def section(title: str, blocks: Iterable[Block], most: int = 20) -> list[str]:
-    """Blocks under a heading, each point in at most so many lines; nothing where there are none."""
+def section(title: str, blocks: Iterable[Block], limit: int = 20) -> list[str]:
+    """Returns blocks under a heading, each point in at most `limit` lines; empty without blocks."""
     lines: list[str] = []
     for block in blocks:
         match block:
             case Text(text):
-                lines += [*paragraph(text, most=most), ""]
+                lines += [*paragraph(text, limit=limit), ""]
             case Points():
                 for each in block.lines:
-                    lines += paragraph(each, len(each), "- ", most)
+                    lines += paragraph(each, len(each), "- ", limit)
                 lines += [f"- and {block.left_out} more"] if block.left_out else []
             case Table():
                 lines += [*_table(block), *([block.note] if block.note else []), ""]
@@ -87,10 +87,10 @@ def section(title: str, blocks: Iterable[Block], most: int = 20) -> list[str]:
 
 
 def _table(table: Table) -> list[str]:
-    """Its columns padded; the cells are foreign text, and short."""
+    """Returns the table with padded columns; the cells are foreign text, and short."""
     titles = tuple(each.title for each in table.columns)
     cells = [tuple(inline(safe(each, 40)) for each in row.cells) for row in table.rows]
-    widths = [max(len(row[at]) for row in [titles, *cells]) for at in range(len(titles))]
+    widths = [max(len(row[index]) for row in [titles, *cells]) for index in range(len(titles))]
     lines = [titles, tuple("-" * width for width in widths), *cells]
     return [
         f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"

@@ -19,7 +19,7 @@ LONGEST_STATUS = 100
 LEAST_CLAUSE = 25
 """Characters of a clause that tells something by itself."""
 MOST_LINES = 16
-"""Details below it: Nagios keeps 8 KiB of a plugin's output."""
+"""Lines of details: Nagios keeps 8 KiB of a plugin's output."""
 MOST_FIGURES = 24
 UNIQUE = 19
 """First characters of a label that tell it from the others: a limit of RRD."""
@@ -28,7 +28,7 @@ _SHORTER = {"uncached": "u", "cached": "c", "sustained": "sust"}
 
 
 def nagios_text(judgement: Judgement) -> str:
-    """The plugin's whole output, with a newline at its end.
+    """Returns the plugin's whole output, with a newline at its end.
 
     `BOTTLENECK STATE - sentence | 'label'=value;warn;crit;min;max ...`, then a line for each
     expectation, the worst first. Rates are bare numbers of bytes per second, for which the
@@ -38,7 +38,7 @@ def nagios_text(judgement: Judgement) -> str:
     """
     begin = f"BOTTLENECK {judgement.state.upper()} - "
     if judgement.report is not None and judgement.judged and not judgement.report.entries:
-        # Of a run that measured nothing, its reason is all there is.
+        # A run that measured nothing has a reason only.
         return f"{begin}{_plain(judgement.judged[0].message, 2000)}\n"
     sentence = _plain(judgement.sentence, 2000)
     status = begin + _cut(_short(judgement) or sentence, LONGEST_STATUS - len(begin))
@@ -51,32 +51,31 @@ def nagios_text(judgement: Judgement) -> str:
 
 
 def _short(judgement: Judgement) -> str:
-    """The line of the copy that the summary speaks of, where that is the sentence; else empty."""
-    found = judgement.diagnosis
-    if found is None or judgement.sentence != found.summary:
+    """Returns the line of the summary's copy, if the sentence is the summary; else empty."""
+    diagnosis = judgement.diagnosis
+    if diagnosis is None or judgement.sentence != diagnosis.summary:
         return ""
-    lines = (each for each in judgement.judged if each.unit and each.metric == found.headline)
+    lines = (each for each in judgement.judged if each.unit and each.metric == diagnosis.headline)
     return next((_plain(f"{each.name}: {each.message}", 2000) for each in lines), "")
 
 
 def label(metric: str) -> str:
-    """A metric's name in performance data, the same in every run: graphs are kept by it.
+    """Returns a metric's name in performance data, the same in every run: graphs depend on it.
 
-    What is longer than RRD can tell apart is shortened, and marked by its hash where that does
-    not do.
+    A name that is longer than RRD can tell apart is shortened, and marked by its hash if needed.
     """
     clean = re.sub(r"[^A-Za-z0-9@._/-]", "_", metric) or "_"
     if len(clean) <= UNIQUE:
         return clean
-    name, at, dialect = clean.partition("@")
-    short = ".".join(_SHORTER.get(word, word) for word in name.split(".")) + at + dialect
+    name, separator, dialect = clean.partition("@")
+    short = ".".join(_SHORTER.get(word, word) for word in name.split(".")) + separator + dialect
     if len(short) <= UNIQUE:
         return short
     return f"{short[: UNIQUE - 7]}-{hashlib.sha256(metric.encode()).hexdigest()[:6]}"
 
 
 def _figures(judgement: Judgement) -> Iterator[str]:
-    """Each metric once, with the thresholds of all that was expected of it."""
+    """Yields each metric once, with the thresholds of all its expectations."""
     merged: dict[str, Judged] = {}
     warnings: dict[str, str] = {}
     criticals: dict[str, str] = {}
@@ -99,9 +98,9 @@ def _details(judgement: Judgement) -> Iterator[str]:
         yield f"[{each.state.upper()}] {_plain(text, LONGEST_TEXT)}"
     if len(ordered) > MOST_LINES:
         yield f"and {len(ordered) - MOST_LINES} more"
-    chosen = judgement.diagnosis.chosen if judgement.diagnosis else None
-    if chosen is not None and chosen.time:
-        yield _plain(f"time of {chosen.copy}: {time_text(chosen.time)}", LONGEST_TEXT)
+    copy = judgement.diagnosis.chosen if judgement.diagnosis else None
+    if copy is not None and copy.time:
+        yield _plain(f"time of {copy.copy}: {time_text(copy.time)}", LONGEST_TEXT)
     if judgement.report is not None:
         age = judgement.age_seconds
         ago = "" if age is None else f", {age_text(age)} ago"
@@ -110,12 +109,12 @@ def _details(judgement: Judgement) -> Iterator[str]:
 
 
 def _plain(text: str, longest: int) -> str:
-    """Text in which nothing separates: no bar, no line's end; and no tag for an old web page."""
+    """Returns text without bars and line ends, which separate, and tags, which old pages render."""
     return _TAG.sub(r"\\x3c", safe(text, longest).replace("|", r"\x7c"))
 
 
 def _cut(text: str, longest: int) -> str:
-    """The text, or its first clauses that fit; where none does, the words that fit."""
+    """Returns the text, or its first clauses that fit; where none does, the words that fit."""
     if len(text) <= longest:
         return text
     ends = (text[: longest + 2].rfind(mark) for mark in ("; ", ". ", ", ", ": ", " because "))
@@ -126,20 +125,20 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _range(text: str) -> str:
-    """A threshold in plain numbers, the guideline knows no exponents; empty: none or no range."""
+    """Returns a threshold in plain numbers (the guideline knows no exponents); empty: none."""
     try:
-        told = Range(text)
+        bounds = Range(text)
     except ValueError:
         return ""
-    if not text or math.isnan(told.start) or math.isnan(told.end):
+    if not text or math.isnan(bounds.start) or math.isnan(bounds.end):
         return ""
-    begin = "~:" if told.start == -math.inf else f"{_number(told.start)}:"
-    end = "" if told.end == math.inf else _number(told.end)
-    return f"{'@' if told.invert else ''}{end if begin == '0:' and end else begin + end}"
+    begin = "~:" if bounds.start == -math.inf else f"{_number(bounds.start)}:"
+    end = "" if bounds.end == math.inf else _number(bounds.end)
+    return f"{'@' if bounds.invert else ''}{end if begin == '0:' and end else begin + end}"
 
 
 def _number(value: float) -> str:
-    """Digits, a point and a sign alone: rates to the byte, all else to the nanosecond."""
+    """Returns digits, a point and a sign: rates to the byte, all else to the nanosecond."""
     if abs(value) >= 1e6:
         return f"{value:.0f}"
     return f"{value:.9f}".rstrip("0").rstrip(".")

@@ -28,7 +28,7 @@ from probes.core.records import Measured, rates
 PREFIX = "copy_bottleneck_"
 LONGEST_LABEL = 120
 MOST_SAMPLES = 500
-"""Of one family: a report from a stranger may not flood a monitoring system."""
+"""Samples of one family: a stranger's report may not flood a monitoring system."""
 UNITS = ("bytes_per_second", "seconds", "ratio")
 _COPY = ("share", "copy", "dialect", "initiator")
 _CAP = (*_COPY, "component", "side", "cause")
@@ -37,7 +37,7 @@ _METRIC = ("share", "metric")
 
 @dataclass(frozen=True)
 class Family:
-    """One metric: what its samples are told apart by, and what it means."""
+    """One metric: its labels and its help text."""
 
     labels: tuple[str, ...]
     help: str
@@ -86,20 +86,20 @@ Row = tuple[str, tuple[str, ...], float]
 
 
 def openmetrics_text(judgement: Judgement, share: str = "") -> str:
-    """Metrics with HELP and TYPE, `# EOF` at the end; what was not measured is absent.
+    """Returns metrics with HELP and TYPE, `# EOF` at the end; what was not measured is absent.
 
     Args:
         share: the share's name where there is no report that tells it: without it two checks
             that found none would write the same samples, which node_exporter refuses.
     """
-    about = share_of(judgement) or safe(share, LONGEST_TEXT)
-    found: dict[str, dict[tuple[str, ...], float]] = {name: {} for name in FAMILIES}
+    target = share_of(judgement) or safe(share, LONGEST_TEXT)
+    families: dict[str, dict[tuple[str, ...], float]] = {name: {} for name in FAMILIES}
     for name, labels, value in _rows(judgement):
-        samples = found[name]
+        samples = families[name]
         # The same labels twice are refused by every reader: the first is kept.
         if math.isfinite(value) and len(samples) < MOST_SAMPLES:
-            samples.setdefault((about, *(safe(each, LONGEST_LABEL) for each in labels)), value)
-    gauges = [_gauge(name, samples) for name, samples in found.items() if samples]
+            samples.setdefault((target, *(safe(each, LONGEST_LABEL) for each in labels)), value)
+    gauges = [_gauge(name, samples) for name, samples in families.items() if samples]
     write: Any = generate_latest
     text: str = write(SimpleNamespace(collect=lambda: gauges)).decode("utf-8")
     return text
@@ -117,16 +117,16 @@ def _gauge(name: str, samples: dict[tuple[str, ...], float]) -> GaugeMetricFamil
 
 def _rows(judgement: Judgement) -> Iterator[Row]:
     for copy in judgement.diagnosis.copies if judgement.diagnosis else ():
-        yield from _of_copy(copy)
+        yield from _copy_rows(copy)
     for state in EXIT_CODES:
         yield "check_state", (state,), float(state == judgement.state)
     for each in judgement.judged:
-        yield from _of_expectation(each)
+        yield from _expectation_rows(each)
     if judgement.report is not None:
-        yield from _of_report(judgement.report)
+        yield from _report_rows(judgement.report)
 
 
-def _of_copy(copy: CopyDiagnosis) -> Iterator[Row]:
+def _copy_rows(copy: CopyDiagnosis) -> Iterator[Row]:
     which = (copy.copy, copy.dialect, copy.initiator)
     if copy.bytes_per_second is not None:
         yield "copy_bytes_per_second", which, copy.bytes_per_second
@@ -145,7 +145,7 @@ def _of_copy(copy: CopyDiagnosis) -> Iterator[Row]:
         yield "copy_time_ratio", (*which, share.component, share.side or ""), share.ratio
 
 
-def _of_expectation(judged: Judged) -> Iterator[Row]:
+def _expectation_rows(judged: Judged) -> Iterator[Row]:
     for state in EXIT_CODES:
         words = (judged.metric, judged.name, state)
         yield "expectation_state", words, float(state == judged.state)
@@ -153,7 +153,7 @@ def _of_expectation(judged: Judged) -> Iterator[Row]:
         yield f"expectation_{judged.unit}", (judged.metric,), judged.value
 
 
-def _of_report(report: Report) -> Iterator[Row]:
+def _report_rows(report: Report) -> Iterator[Row]:
     for step, outcome in report.entries:
         if not isinstance(outcome, Measured) or step.stage in COPY_STAGES:
             continue
@@ -163,8 +163,8 @@ def _of_report(report: Report) -> Iterator[Row]:
             continue
         # A stage that moves no payload has no rate, and none is not 0.
         if rate > 0:
-            told = [step.setting.get(key) for key in ("side", "verb")]
-            side, verb = (each if isinstance(each, str) else "" for each in told)
+            values = [step.setting.get(key) for key in ("side", "verb")]
+            side, verb = (each if isinstance(each, str) else "" for each in values)
             yield "stage_bytes_per_second", (step.stage, stage_text(step), side, verb), rate
     for status in STATUSES:
         yield "report_status", (status,), float(status == report.status)

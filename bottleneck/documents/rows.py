@@ -18,25 +18,23 @@ from bottleneck.text.safe import safe
 from probes.core.records import SIDES, Failed, Outcome, Skipped, rates
 
 COLUMNS = (
-    *("copy-bottleneck", "started", "share", "step", "stage", "initiator", "setting"),
-    *("outcome", "reason", "runs"),
-    *("bytes_per_second", "low_bytes_per_second", "high_bytes_per_second"),
-    *("moved_bytes", "seconds"),
+    *"copy-bottleneck started share step stage initiator setting outcome reason runs".split(),
+    *"bytes_per_second low_bytes_per_second high_bytes_per_second moved_bytes seconds".split(),
     *(f"{side}_busiest_core_ratio" for side in SIDES),
     *(f"{side}_memory_used_bytes" for side in SIDES),
 )
 """The first column is the version that measured, and tells whose table it is."""
 LONGEST = 2000
 FORMULA = ("=", "+", "-", "@")
-"""A cell that begins so a spreadsheet would carry out."""
+"""First characters of a cell that a spreadsheet would carry out."""
 
 
 def document(report: Report, diagnosis: Diagnosis) -> str:
-    """See formats: a header, then the steps in the report's order; without any, why."""
+    """Returns a header, then the steps in the report's order; without any, why. See formats."""
     text = io.StringIO()
     table = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     table.writeheader()
-    whole = {
+    common = {
         "copy-bottleneck": str(report.tool.get("version", "")),
         "started": report.started,
         "share": report.target.get("share") or "",
@@ -45,7 +43,7 @@ def document(report: Report, diagnosis: Diagnosis) -> str:
     if not steps:
         steps.append({"outcome": report.status, "reason": " ".join(report.notes)})
     for each in steps:
-        table.writerow({name: cell(value) for name, value in {**whole, **each}.items()})
+        table.writerow({name: cell(value) for name, value in {**common, **each}.items()})
     return text.getvalue()
 
 

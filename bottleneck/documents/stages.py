@@ -28,30 +28,30 @@ from probes.core.records import (
 
 RICHNESS = ((48, True), (24, True), (0, True), (0, False))
 """Characters of the bars, and whether both spreads and dirty memory are shown; richest first."""
-Known = tuple[Step, Measured, Spread]
+Entry = tuple[Step, Measured, Spread]
 
 
 def stages(report: Report) -> Iterator[Block]:
-    """A line each, with all that the width has room for; nothing where no stage was measured."""
-    known = [
+    """Yields a line for each test, as rich as the width allows; nothing where none was measured."""
+    tests = [
         (step, outcome, spread)
         for step, outcome in report.entries
         if isinstance(outcome, Measured) and (spread := _spread_of(outcome))
     ]
-    if not known:
+    if not tests:
         return
-    usages = [usage for _, outcome, _ in known for usage in (outcome.initiator, outcome.responder)]
+    usages = [usage for _, outcome, _ in tests for usage in (outcome.initiator, outcome.responder)]
     throttled = any(usage and usage.throttled_ratio for usage in usages)
     note = f"{LOAD[:-1]}; *: throttled by a CPU quota." if throttled else LOAD
     table = None
     for bar_columns, full in reversed(RICHNESS):
-        table = _table(known, bar_columns, full, note, table)
+        table = _table(tests, bar_columns, full, note, table)
     if table is not None:
         yield table
 
 
 def short_lines(report: Report) -> Iterator[str]:
-    """Each measured stage with its rate."""
+    """Yields each measured stage with its rate."""
     for step, outcome in report.entries:
         spread = _spread_of(outcome) if isinstance(outcome, Measured) else None
         if spread is not None:
@@ -64,9 +64,9 @@ LOADS = tuple(Column(f"{side} load", right=True) for side in SIDES)
 
 
 def _table(
-    known: list[Known], bar_columns: int, full: bool, note: str, narrower: Table | None
+    tests: list[Entry], bar_columns: int, full: bool, note: str, narrower: Table | None
 ) -> Table:
-    least = WIDE if narrower is not None else 0
+    least_columns = WIDE if narrower is not None else 0
     scale = (Column(units.scale_text(bar_columns), bar=lambda _: bar_columns),)
     table = Table(
         "Measurements",
@@ -80,9 +80,9 @@ def _table(
         ),
         note=note,
         narrower=narrower,
-        least_columns=least,
+        least_columns=least_columns,
     )
-    for step, outcome, spread in known:
+    for step, outcome, spread in tests:
         usages = (outcome.initiator, outcome.responder)
         client, server = usages if step.initiator == "client" else usages[::-1]
         table.add(
@@ -103,7 +103,7 @@ def _bar(bytes_per_second: float) -> Bar | str:
 
 
 def _spread_of(outcome: Measured) -> Spread | None:
-    """Its rates; None: there is none to show, as of a stage that moves no payload."""
+    """Returns the rates of a test; None: it has none, as a stage that moves no payload."""
     try:
         spread = rates(outcome)
     except (ValueError, IndexError):
@@ -117,12 +117,12 @@ def _spread_text(spread: Spread) -> str:
 
 
 def _usage_text(usage: Usage | None, full: bool) -> str | None:
-    told = busy_text(usage)
-    if usage is None or not told:
+    load = busy_text(usage)
+    if usage is None or not load:
         return None
     dirty = usage.memory_dirty_bytes
     written = full and dirty is not None and usage.memory_used_bytes is not None
-    return f"{told} dirty {units.size_text(dirty or 0)}" if written else told
+    return f"{load} dirty {units.size_text(dirty or 0)}" if written else load
 
 
 ENDINGS = {
@@ -134,7 +134,7 @@ LONGEST_REASON = 200
 
 
 def costly(report: Report) -> Iterator[Points]:
-    """Settings of the server's file sharing and of both hosts that cost throughput."""
+    """Yields settings of the server's file sharing and of both hosts that cost throughput."""
     yield from points("Settings: smb.conf of the server", _server_settings(report))
     yield from points("Settings: TCP of both hosts", _host_settings(report, "tcp_settings"))
     yield from points("Settings: disks of both hosts", _host_settings(report, "disk_settings"))
@@ -143,11 +143,11 @@ def costly(report: Report) -> Iterator[Points]:
 
 
 def _server_settings(report: Report) -> Iterator[str]:
-    """Lines of the file server's configuration that matter for what was measured."""
-    told = report.target.get("smb_conf")
+    """Yields lines of the file server's configuration that matter for what was measured."""
+    settings = report.target.get("smb_conf")
     measured = [step for step, outcome in report.entries if isinstance(outcome, Measured)]
     done = [word for each in measured for word in (each.stage, each.setting.get("dialect"))]
-    for each in told if isinstance(told, list) else ():
+    for each in settings if isinstance(settings, list) else ():
         only = each.get("matters_for") if isinstance(each, dict) else None
         if isinstance(each, dict) and (only not in ("small-files", "smb1") or only in done):
             words = {key: str(each.get(key) or "") for key in ("option", "value", "why", "remedy")}
@@ -166,37 +166,37 @@ def _host_settings(
 
 
 def missing(report: Report) -> Iterator[Points]:
-    """What was not measured."""
+    """Yields the tests that were not measured."""
     yield from points("Not measured", missing_lines(report))
 
 
 def missing_lines(report: Report) -> tuple[str, ...]:
-    """Each reason once, with all the steps that it holds for; not safe."""
+    """Returns each reason once, with all the steps that it holds for; not safe."""
     unmade: list[tuple[str, str]] = []
     for step, outcome in report.entries:
         match outcome:
             case Skipped(reason):
                 unmade.append((reason, stage_text(step)))
             case Failed(error, samples):
-                took = units.seconds_text(samples[-1].elapsed_seconds) if samples else ""
-                after = f" after {took}" if took else ""
-                unmade.append((f"failed{after}: {error}", stage_text(step)))
+                duration = units.seconds_text(samples[-1].elapsed_seconds) if samples else ""
+                delay = f" after {duration}" if duration else ""
+                unmade.append((f"failed{delay}: {error}", stage_text(step)))
     return tuple(f"{names}: {why}" for why, names in grouped(unmade).items())
 
 
-def grouped(found: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Each reason once, in the order found, with the names of all that it holds for."""
+def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns each reason once, in the order of the pairs, with the names of all it holds for."""
     names: dict[str, dict[str, None]] = {}
-    for why, name in found:
+    for why, name in pairs:
         names.setdefault(why, {})[name] = None
     return {why: ", ".join(each) for why, each in names.items()}
 
 
 def reasons(report: Report) -> Iterator[Points]:
-    """Why steps were made: each reason once, with the steps that were made for it."""
-    made = ((safe(s.why, LONGEST_REASON), stage_text(s)) for s, _ in report.entries if s.why)
-    told = (f"{why}: {names}" for why, names in grouped(made).items())
-    yield from points("Reasons for the tests", told)
+    """Yields each reason for tests once, with the steps that were made for it."""
+    pairs = ((safe(s.why, LONGEST_REASON), stage_text(s)) for s, _ in report.entries if s.why)
+    lines = (f"{why}: {names}" for why, names in grouped(pairs).items())
+    yield from points("Reasons for the tests", lines)
 
 
 # -- repeated runs, as hyperfine shows them ---------------------------------------------------
@@ -209,7 +209,7 @@ BINS, BLOCKS = 12, " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 
 
 def runs(report: Report) -> Iterator[Block]:
-    """A line for each test, then its outliers; nothing where one run was asked for."""
+    """Yields a line for each test, then its outliers; nothing where one run was asked for."""
     if WARMED_UP not in report.notes:
         return
     unit = units.megabytes_unit()
@@ -248,17 +248,17 @@ def runs(report: Report) -> Iterator[Block]:
 
 
 def _rates(outcome: Measured) -> list[float]:
-    """Bytes per second of each run; empty where the stage moves no payload."""
+    """Returns bytes per second of each run; empty where the stage moves no payload."""
     try:
-        found = [run_rate(run) for run in outcome.runs]
+        values = [run_rate(run) for run in outcome.runs]
     except (ValueError, IndexError):
         return []
-    return found if any(found) else []
+    return values if any(values) else []
 
 
 def outliers(values: Sequence[float]) -> int:
-    """How many lie far off, by the modified Z-score: their distance from the median over the median
-    of all such distances."""
+    """Counts outliers by the modified Z-score: the distance from the median over the median of all
+    such distances."""
     middle = statistics.median(values)
     distances = [abs(each - middle) for each in values]
     usual = statistics.median(distances)
@@ -266,14 +266,14 @@ def outliers(values: Sequence[float]) -> int:
 
 
 def histogram(values: Sequence[float]) -> str:
-    """How the values spread, from the least to the greatest: a block for each bin."""
+    """Returns the spread of the values, from the lowest to the highest: a block for each bin."""
     low, high = min(values), max(values)
     counts = [0] * BINS
     for each in values:
         share = (each - low) / (high - low) if high > low else 0.5
         counts[min(BINS - 1, int(share * BINS))] += 1
-    most = max(counts)
-    return "".join(BLOCKS[-(-count * (len(BLOCKS) - 1) // most)] for count in counts)
+    highest = max(counts)
+    return "".join(BLOCKS[-(-count * (len(BLOCKS) - 1) // highest)] for count in counts)
 
 
 # -- TCP as ttcp shows it ---------------------------------------------------------------------
@@ -281,11 +281,11 @@ def histogram(values: Sequence[float]) -> str:
 ENDS = ("sender", "receiver")
 OVER_THE_LINK = ("tcp", "udp", "smb-copy", "native-copy")
 MOST_MTU_BYTES = 16_000
-"""A larger one, as loopback's, belongs to no link."""
+"""Largest MTU of a link; a larger one is loopback's."""
 
 
 def transfers(report: Report) -> Iterator[Block]:
-    """What each end spent, then both directions at once, then the shares."""
+    """Yields what each end spent, then both directions at once, then the shares."""
     table = Table(
         "TCP: processes that sent and received",
         (
@@ -301,20 +301,20 @@ def transfers(report: Report) -> Iterator[Block]:
     for step, outcome in report.entries:
         details = outcome.details if isinstance(outcome, Measured) else {}
         for end in ENDS:
-            told = details.get(end)
-            if isinstance(told, dict) and steps.amount(told, "user_seconds") is not None:
-                table.add(stage_text(step), *_of_end(step, end, told))
+            process = details.get(end)
+            if isinstance(process, dict) and steps.amount(process, "user_seconds") is not None:
+                table.add(stage_text(step), *_end_cells(step, end, process))
     if table.rows:
         yield table
     yield from points("Both directions at once", _both_ways(report))
     yield from _shares(report)
 
 
-def _of_end(step: Step, end: str, told: Details) -> tuple[str | None, ...]:
+def _end_cells(step: Step, end: str, process: Details) -> tuple[str | None, ...]:
     sender = steps.sender(str(step.setting.get("verb")), step.initiator)
     side = sender if end == "sender" or step.stage == "loopback" else steps.other(sender)
     names = ("user_seconds", "system_seconds", "calls", "seconds_per_call", "granted_bytes")
-    user, system, calls, per_call, granted = (steps.amount(told, name) for name in names)
+    user, system, calls, per_call, granted = (steps.amount(process, name) for name in names)
     return (
         f"{side} {end}",
         known(units.seconds_text, user),
@@ -326,22 +326,22 @@ def _of_end(step: Step, end: str, told: Details) -> tuple[str | None, ...]:
 
 
 def _link_rates(report: Report) -> Iterator[tuple[Step, float]]:
-    """The median rates of all that goes over the link."""
+    """Yields the median rates of all that goes over the link."""
     for index, (step, _) in enumerate(report.entries):
-        found = steps.found_at(report, index) if step.stage in OVER_THE_LINK else None
-        if found is not None:
-            yield step, found.rate.median
+        test = steps.found_at(report, index) if step.stage in OVER_THE_LINK else None
+        if test is not None:
+            yield step, test.rate.median
 
 
 def _both_ways(report: Report) -> Iterator[str]:
-    """Each direction with what it gets by itself, and the sum."""
+    """Yields each direction with its rate by itself, and the sum."""
     tcp = [(step, rate) for step, rate in _link_rates(report) if step.stage == "tcp"]
     sums = [0.0, 0.0]
     for step, rate in tcp:
         if not step.setting.get("both_ways"):
             continue
-        alone = {**step.setting, "both_ways": False}
-        by_itself = next((r for other, r in tcp if other.setting == alone), None)
+        one_way = {**step.setting, "both_ways": False}
+        by_itself = next((r for other, r in tcp if other.setting == one_way), None)
         if by_itself is None:
             continue
         sums = [sums[0] + rate, sums[1] + by_itself]
@@ -355,21 +355,21 @@ def _both_ways(report: Report) -> Iterator[str]:
 
 
 def _shares(report: Report) -> Iterator[Points]:
-    """What each rate is of the most that TCP carries over the hosts' link."""
+    """Yields each rate as a share of the most that TCP carries over the hosts' link."""
     cards = [link for _, link in interfaces(report)]
     mtu = min((each.mtu_bytes for each in cards if each.mtu_bytes), default=ETHERNET_MTU_BYTES)
     rates = [(step, rate) for step, rate in _link_rates(report) if steps.undisturbed(step)]
     # A virtual card claims a rate that nothing holds it to.
-    told = [each.rate_bits_per_second for each in cards if not each.virtual]
-    known = [each for each in told if each]
+    claims = [each.rate_bits_per_second for each in cards if not each.virtual]
+    speeds = [each for each in claims if each]
     match = looks_like(max((rate for _, rate in rates), default=0.0), mtu)
-    bits = min(known, default=match.bits_per_second if match is not None else 0)
+    bits = min(speeds, default=match.bits_per_second if match is not None else 0)
     if not bits or mtu > MOST_MTU_BYTES:
         return
-    most = bits / 8 * payload_efficiency(mtu)
-    binary = units.binary_beside(most)
+    maximum = bits / 8 * payload_efficiency(mtu)
+    binary = units.binary_beside(maximum)
     yield from points(
         f"Share of the practical maximum of {units.link_text(bits)}, "
-        f"{units.fine_rate_text(most)}{f' ({binary})' if binary else ''}",
-        (f"{stage_text(step)}: {units.percent_text(rate / most)}" for step, rate in rates),
+        f"{units.fine_rate_text(maximum)}{f' ({binary})' if binary else ''}",
+        (f"{stage_text(step)}: {units.percent_text(rate / maximum)}" for step, rate in rates),
     )

@@ -12,26 +12,26 @@ MOST_BUFFERS = 11
 
 
 def _window_text(window_bytes: float) -> str:
-    """Automatic tuning is a window of 0."""
+    """Returns the size of a window; 0 is automatic tuning."""
     return units.size_text(window_bytes) if window_bytes else "auto"
 
 
-def _window(row: document.Found) -> str:
+def _window(row: document.RawRow) -> str:
     return f"{units.count_text(row['streams'])} x {_window_text(row['window_bytes'])}"
 
 
-def _verb_and_standing(row: document.Found) -> str:
+def _verb_and_standing(row: document.RawRow) -> str:
     verb = row["verb"] and safe(row["verb"], 8)
     return f"{verb or ''} {row['standing'] or ''}".strip()
 
 
-def windows_heat(found: Comparison) -> document.Heat:
-    """Rate by window (down) and streams (across), the knee framed.
+def windows_heat(comparison: Comparison) -> document.Heat:
+    """Returns rates by window (down) and streams (across), the knee framed.
 
     The bandwidth-delay product stands between the windows that are smaller and those that hold it.
     """
-    knee = next((row for row in found.rows if row["standing"] == "knee"), None)
-    product = found.rows[0]["bdp_bytes"]
+    knee = next((row for row in comparison.rows if row["standing"] == "knee"), None)
+    product = comparison.rows[0]["bdp_bytes"]
     return document.Heat(
         cells=tuple(
             document.HeatCell(
@@ -41,13 +41,13 @@ def windows_heat(found: Comparison) -> document.Heat:
                 second=known(units.seconds_text, row["rtt_loaded_seconds"]) or "",
                 framed=row["standing"] == "knee",
             )
-            for row in found.rows
+            for row in comparison.rows
         ),
         rows="window",
         columns="connections",
         row_text=_window_text,
         column_text=units.count_text,
-        verb=next((safe(row["verb"], 8) for row in found.rows if row["verb"]), ""),
+        verb=next((safe(row["verb"], 8) for row in comparison.rows if row["verb"]), ""),
         second="RTT under load",
         framed="" if knee is None else f"knee: {_knee(knee)}",
         knee=True,
@@ -55,24 +55,24 @@ def windows_heat(found: Comparison) -> document.Heat:
     )
 
 
-def _knee(row: document.Found) -> str:
+def _knee(row: document.RawRow) -> str:
     return f"{_window_text(row['window_bytes'])} x {units.count_text(row['streams'])}"
 
 
 def buffer_text(buffer_bytes: float) -> str:
-    """Buffers are powers of two; those that are not are a segment's payload."""
+    """Returns the size of a buffer; one that is no multiple of 512 is a segment's payload."""
     odd = buffer_bytes % 512
     return f"{units.count_text(buffer_bytes)} B" if odd else units.size_text(buffer_bytes)
 
 
-def _buffer(row: document.Found) -> str:
+def _buffer(row: document.RawRow) -> str:
     who = row["initiator"] if row["over"] == "loopback" else safe(row["verb"] or "", 8)
     return f"{who} {buffer_text(row['buffer_bytes'])}"
 
 
-def _receiver_cost(row: document.Found) -> str | None:
-    alone = row["over"] == "loopback"
-    return None if alone else known(units.cost_text, row["receiver_cpu_seconds_per_byte"])
+def _receiver_cost(row: document.RawRow) -> str | None:
+    on_loopback = row["over"] == "loopback"
+    return None if on_loopback else known(units.cost_text, row["receiver_cpu_seconds_per_byte"])
 
 
 TABLES = {

@@ -22,17 +22,17 @@ from bottleneck.text.units import count_text, megabytes_text, megabytes_unit, si
 
 GAP = "  "
 UNKNOWN_SIZE = (100, 24)
-"""Of a pipe, whose width is nobody's wish: what a reader of a log can take."""
+"""Columns and lines of a pipe: what a reader of a log can take."""
 PROSE_COLUMNS = 120
 """The longest line of sentences: eyes lose the next one behind a longer one."""
 STYLES = {"": "", "strong": "bold", "quiet": "dim", "alarm": "magenta"}
 MARKS = {"": "", "chosen": "bold", "cap": "bold red", "soft": "dim"}
 FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
-"""Of a heat map: of each figure, and of the bar beside it."""
+"""Columns of each figure of a heat map, and of the bar beside it."""
 LEAST_LABEL_COLUMNS, LEAST_COLUMNS = 16, 3
 """Characters that a first column keeps, and columns that a table keeps, where there is no room."""
 LABEL_COLUMNS = 12
-"""As wide as `push Mbit/s` and `BDP 1.13 MiB`."""
+"""Width of `push Mbit/s` and `BDP 1.13 MiB`."""
 MOST_ROWS, MOST_COLUMNS = 16, 8
 
 
@@ -55,21 +55,21 @@ WITHOUT_BLOCKS = {
     **{ord(block): str(height) for height, block in enumerate(UNICODE.rising, 1)},
     **{0xB1: "+-", 0x2026: "..."},
 }
-"""What an encoding without blocks has in place of them, of plus-minus and of an ellipsis."""
+"""Replacements for blocks, plus-minus and ellipsis in an encoding without blocks."""
 ASCII = Signs(blocks="#", rising="", knee="<-", dash="-", micro="u", none=".")
 
 
 def console(stderr: bool = False) -> Console:
-    """A console on stdout or stderr, as wide as its terminal.
+    """Returns a console on stdout or stderr, as wide as its terminal.
 
     Colours: NO_COLOR and CLICOLOR=0 forbid them, FORCE_COLOR and CLICOLOR_FORCE ask for them where
     no terminal is, TTY_COMPATIBLE and TERM=dumb are obeyed too; a prohibition is stronger
     (no-color.org, bixense.com/clicolors, force-color.org).
     """
     stream = sys.stderr if stderr else sys.stdout
-    # Of a dumb terminal rich takes 80 columns for granted.
-    known = stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
-    size = (None, None) if known else shutil.get_terminal_size(UNKNOWN_SIZE)
+    # For a dumb terminal rich assumes 80 columns.
+    is_terminal = stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    size = (None, None) if is_terminal else shutil.get_terminal_size(UNKNOWN_SIZE)
     forced = os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0")
     forbidden = os.environ.get("CLICOLOR") == "0" and not (forced or os.environ.get("FORCE_COLOR"))
     return Console(
@@ -84,21 +84,21 @@ def console(stderr: bool = False) -> Console:
 
 
 def line(console: Console, text: str, style: str = "") -> None:
-    """One line as it is: no markup, no highlighting, no wrapping.
+    """Writes one line as it is: no markup, no highlighting, no wrapping.
 
-    What the terminal's encoding has no character for is written as its escape.
+    A character that the terminal's encoding lacks is written as its escape.
     """
-    shown = printable(_plain(text.rstrip(), signs_of(console)), console)
-    console.print(rich_text.Text(shown, style=style), no_wrap=True, overflow="ignore", crop=False)
+    printed = printable(_plain(text.rstrip(), signs_of(console)), console)
+    console.print(rich_text.Text(printed, style=style), no_wrap=True, overflow="ignore", crop=False)
 
 
 def printable(text: str, console: Console) -> str:
-    """The text in what the terminal's encoding has."""
+    """Returns the text with escapes for characters that the terminal's encoding lacks."""
     return text.encode(console.encoding, "backslashreplace").decode(console.encoding)
 
 
 def paragraph(console: Console, text: str, style: str = "", bullet: str = "") -> None:
-    """Text wrapped to the console's width; a bullet hangs in front."""
+    """Writes text wrapped to the console's width; a bullet hangs in front."""
     indent = " " * len(bullet)
     wrapped = textwrap.wrap(
         text,
@@ -112,13 +112,13 @@ def paragraph(console: Console, text: str, style: str = "", bullet: str = "") ->
 
 
 def heading(console: Console, text: str) -> None:
-    """A blank line and a title."""
+    """Writes a blank line and a title."""
     console.print()
     paragraph(console, text, "bold")
 
 
 def signs_of(console: Console) -> Signs:
-    """Blocks where the encoding has them, else ASCII."""
+    """Returns blocks where the encoding has them, else ASCII."""
     try:
         "".join(vars(UNICODE).values()).encode(console.encoding)
     except (UnicodeEncodeError, LookupError):
@@ -126,21 +126,21 @@ def signs_of(console: Console) -> Signs:
     return ASCII if console.legacy_windows and console.is_terminal else UNICODE
 
 
-def bar(value: float, most: float, width: int, with_signs: Signs) -> str:
-    """A bar in parts of a cell; one longer than the scale ends in a sign that says so."""
+def bar(value: float, scale: float, width: int, with_signs: Signs) -> str:
+    """Returns a bar in parts of a cell; one longer than the scale ends in a sign that says so."""
     full_sign = with_signs.blocks[-1]
-    if value > most:
+    if value > scale:
         return full_sign * (width - 1) + ">"
     parts = len(with_signs.blocks)
-    full, rest = divmod(max(1, round(value / most * width * parts)), parts)
+    full, rest = divmod(max(1, round(value / scale * width * parts)), parts)
     return full_sign * full + (with_signs.blocks[rest - 1] if rest else "")
 
 
-def spark(value: float, most: float, with_signs: Signs) -> str:
-    """A value as the height of one cell; empty where the encoding has no such cells."""
+def spark(value: float, scale: float, with_signs: Signs) -> str:
+    """Returns a value as the height of one cell; empty where the encoding has no such cells."""
     heights = with_signs.rising
-    at = max(0, min(len(heights), round(value / most * len(heights))) - 1)
-    return heights[at] if heights else ""
+    level = max(0, min(len(heights), round(value / scale * len(heights))) - 1)
+    return heights[level] if heights else ""
 
 
 def show(console: Console, blocks: Iterable[document.Block]) -> None:
@@ -172,74 +172,74 @@ def _prose(
             heading(console, title)
             for each in lines:
                 paragraph(console, each, bullet="- ")
-            _more(console, left_out)
+            _print_rest(console, left_out)
         case document.Facts(rows):
-            for term, told in rows:
-                words = told if isinstance(told, str) else ", ".join(told)
+            for term, fact in rows:
+                words = fact if isinstance(fact, str) else ", ".join(fact)
                 paragraph(console, f"{term}: {words}")
         case document.Verbatim(lines):
             for each in lines:
                 line(console, each)
 
 
-def _more(console: Console, left_out: int) -> None:
+def _print_rest(console: Console, left_out: int) -> None:
     if left_out > 0:
         line(console, f"  and {left_out} more with --verbose", "dim")
 
 
 def _table(console: Console, table: document.Table, signs: Signs) -> None:
-    """The richest form of it that fits, under its title."""
+    """Writes the richest form of a table that fits, under its title."""
     while True:
         columns = enumerate(table.columns)
-        shown = [(at, each) for at, each in columns if each.least_columns <= console.width]
-        lines = [tuple(_plain(column.title, signs) for _, column in shown)]
+        visible = [(i, each) for i, each in columns if each.least_columns <= console.width]
+        lines = [tuple(_plain(column.title, signs) for _, column in visible)]
         for row in table.rows:
-            cells = (_cell(row.cells[at], each, console.width, signs) for at, each in shown)
+            cells = (_cell(row.cells[i], each, console.width, signs) for i, each in visible)
             lines.append(tuple(cells))
         widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
         inset = GAP if table.inset else ""
         room = console.width - len(inset)
-        fits = table.least_columns <= console.width and _whole(widths) <= room
+        fits = table.least_columns <= console.width and _total_width(widths) <= room
         if table.narrower is None or fits:
             break
         table = table.narrower
     if table.title:
         heading(console, table.title)
-    kept = _room(lines, [each for _, each in shown], room)
+    sizes = _room(lines, [each for _, each in visible], room)
     styles = ["dim", *(MARKS[row.mark] for row in table.rows)]
     for texts, style in zip(lines, styles, strict=True):
-        fitted = (_fitted(texts[at], width, shown[at][1].right) for at, width in kept.items())
+        fitted = (_fitted(texts[i], width, visible[i][1].right) for i, width in sizes.items())
         if table.rows and any(texts):
             line(console, inset + GAP.join(fitted), style)
     if table.note:
         paragraph(console, table.note, "dim")
-    _more(console, table.left_out)
+    _print_rest(console, table.left_out)
 
 
 def _room(
     lines: list[tuple[str, ...]], columns: list[document.Column], room: int
 ) -> dict[int, int]:
-    """The columns that are shown, and their widths: the first one gives way.
+    """Returns the columns that are shown, and their widths: the first one gives way.
 
     Where its texts would be too short, or two read alike, bars go instead, then the last columns.
     """
-    widths = {at: max(map(cell_len, cells)) for at, cells in enumerate(zip(*lines, strict=True))}
+    widths = {i: max(map(cell_len, cells)) for i, cells in enumerate(zip(*lines, strict=True))}
     texts = {each[0] for each in lines}
     while True:
-        left = room - _whole([width for at, width in widths.items() if at]) - len(GAP)
-        first = min(widths[0], max(8, left))
+        space = room - _total_width([width for i, width in widths.items() if i]) - len(GAP)
+        first = min(widths[0], max(8, space))
         is_distinct = len({_fitted(each, first, False) for each in texts}) == len(texts)
         if (
             is_distinct
-            and left >= min(widths[0], LEAST_LABEL_COLUMNS)
+            and space >= min(widths[0], LEAST_LABEL_COLUMNS)
             or len(widths) < LEAST_COLUMNS
         ):
             return {**widths, 0: first}
-        bars = (at for at in widths if at and columns[at].bar)
+        bars = (i for i in widths if i and columns[i].bar)
         del widths[next(bars, max(widths))]
 
 
-def _whole(widths: list[int]) -> int:
+def _total_width(widths: list[int]) -> int:
     return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
@@ -247,8 +247,8 @@ def _cell(cell: document.Cell, column: document.Column, width: int, signs: Signs
     match cell:
         case None:
             return signs.none
-        case document.Bar(value, most, sign):
-            drawn = bar(value, most, column.bar(width) if column.bar else 1, signs)
+        case document.Bar(value, scale, sign):
+            drawn = bar(value, scale, column.bar(width) if column.bar else 1, signs)
             return _plain(f"{drawn} {sign}".rstrip(), signs)
         case text:
             return _plain(text, signs)
@@ -269,11 +269,11 @@ def _fitted(text: str, width: int, right: bool) -> str:
 
 
 def _heat_map(heat: document.Heat, width: int, signs: Signs) -> document.Table:
-    """Each rate as a figure and as a bar; the knee in brackets."""
+    """Returns each rate as a figure and as a bar; the knee in brackets."""
     cells = {(each.row, each.column): each for each in heat.cells}
     rows = sorted({row for row, _ in cells})[:MOST_ROWS]
     across = sorted({column for _, column in cells})[:MOST_COLUMNS]
-    most = max((each.bytes_per_second for each in heat.cells), default=1.0)
+    peak = max((each.bytes_per_second for each in heat.cells), default=1.0)
     room = width - LABEL_COLUMNS - len(across) * (len(GAP) + FIGURE_COLUMNS + 1)
     each_bar = room // max(1, len(across))
     each_bar = 0 if each_bar < LEAST_HEAT_COLUMNS else min(MOST_HEAT_COLUMNS, each_bar)
@@ -295,7 +295,7 @@ def _heat_map(heat: document.Heat, width: int, signs: Signs) -> document.Table:
             figure = megabytes_text(cell.bytes_per_second)
             figure = f"[{figure}]" if cell.framed and heat.knee else figure
             rate = cell.bytes_per_second
-            length = bar(rate, most, each_bar, signs) if each_bar else spark(rate, most, signs)
+            length = bar(rate, peak, each_bar, signs) if each_bar else spark(rate, peak, signs)
             drawn.append(f"{figure:>{FIGURE_COLUMNS}} {length}")
         table.add(heat.row_text(row), *drawn)
     return table

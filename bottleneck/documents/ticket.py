@@ -40,61 +40,61 @@ LONGEST_COMMAND = 300
 
 
 def document(report: Report, diagnosis: Diagnosis) -> str:
-    """The ticket: verdict, first step, figures, hosts, gaps, and the command.
+    """Returns the ticket: verdict, first step, figures, hosts, gaps, and the command.
 
     At most MOST_LINES lines of at most WIDTH columns, as mail takes them. Foreign text is escaped.
     """
-    # What is not measured, and what is long, gives way, so that the page is one.
-    for most in (MOST_POINT_LINES, 3, 2, 1):
-        lines = _lines(report, diagnosis, most)
+    # Long points and the list of gaps give way, so that it stays one page.
+    for limit in (MOST_POINT_LINES, 3, 2, 1):
+        lines = _lines(report, diagnosis, limit)
         if len(lines) <= MOST_LINES:
             break
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _lines(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
-    """All of it; most: lines of a point, and points of what is missing."""
-    chosen = diagnosis.chosen
-    summary = f"{diagnosis.summary}{_confidence(chosen)}"
+def _lines(report: Report, diagnosis: Diagnosis, limit: int) -> list[str]:
+    """Returns all of it; limit: lines of a point, and points of what is missing."""
+    copy = diagnosis.chosen
+    summary = f"{diagnosis.summary}{_confidence(copy)}"
     return [
         f"# {inline(first_line(diagnosis).replace('`', ''))}",
         "",
-        *section("What to do", _first(diagnosis, chosen), most),
-        *paragraph(summary.replace("`", "'"), 700, most=most + 1),
+        *section("What to do", _advice(diagnosis, copy), limit),
+        *paragraph(summary.replace("`", "'"), 700, limit=limit + 1),
         "",
-        *paragraph(_about(report), 400, most=most),
+        *paragraph(_origin(report), 400, limit=limit),
         "",
-        *section("Figures", [*_copies(report, diagnosis), *_around(report, chosen)], most),
-        *section("Hosts", _hosts(report), most),
-        *section("Not measured", points("", stages.missing_lines(report), most, 400), most),
-        *section("Repeat the run", _command(report), most),
+        *section("Figures", [*_copies(report, diagnosis), *_details(report, copy)], limit),
+        *section("Hosts", _hosts(report), limit),
+        *section("Not measured", points("", stages.missing_lines(report), limit, 400), limit),
+        *section("Repeat the run", _command(report), limit),
         DATA,
     ]
 
 
-def _about(report: Report) -> str:
+def _origin(report: Report) -> str:
     share = safe(steps.word(report.target, "share") or "no share", 120)
     version = safe(steps.word(report.tool, "version") or "unknown", 24)
     ended = "" if report.status == "complete" else f"; {stages.ENDINGS.get(report.status, '')}"
     return f"{share}, {report.started[:40]}{ended}. {SCHEMA}, version {version}."
 
 
-def _confidence(chosen: CopyDiagnosis | None) -> str:
-    if chosen is None or chosen.verdict.component == "unknown":
+def _confidence(copy: CopyDiagnosis | None) -> str:
+    if copy is None or copy.verdict.component == "unknown":
         return ""
-    return f" Confidence: {confidence_text(chosen.verdict)}."
+    return f" Confidence: {confidence_text(copy.verdict)}."
 
 
-def _first(diagnosis: Diagnosis, chosen: CopyDiagnosis | None) -> Iterator[Block]:
-    told = advice(diagnosis, chosen)[:MOST_ADVICE] if chosen is not None else ()
-    # Escaped they would be read as a part of the command.
-    told = tuple(each.replace("`", "'") for each in told)
-    yield from points("", told, longest=280)
+def _advice(diagnosis: Diagnosis, copy: CopyDiagnosis | None) -> Iterator[Block]:
+    sentences = advice(diagnosis, copy)[:MOST_ADVICE] if copy is not None else ()
+    # Escaped backticks would be read as a part of the command.
+    sentences = tuple(each.replace("`", "'") for each in sentences)
+    yield from points("", sentences, longest=280)
 
 
 def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
-    chosen = diagnosis.chosen
-    ordered = sorted(diagnosis.copies, key=lambda each: each is not chosen)
+    main_copy = diagnosis.chosen
+    ordered = sorted(diagnosis.copies, key=lambda each: each is not main_copy)
     titles = ("copy", "SMB", "rate", "range (runs)", "limited by", "confidence")
     table = Table("", columns(*titles))
     for copy in ordered[:MOST_COPIES]:
@@ -103,48 +103,48 @@ def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
             copy.copy,
             dialect_text(copy.dialect).removeprefix("SMB "),
             "not made" if rate is None else units.rate_text(rate),
-            _range(_made(report, copy)),
+            _range(_test_of(report, copy)),
             cap_text(copy.verdict),
             "-" if copy.verdict.component == "unknown" else f"{copy.verdict.confidence:.2f}",
         )
-    left = len(ordered) - len(table.rows)
-    table.note = f"and {left} more copies" if left > 0 else ""
+    rest = len(ordered) - len(table.rows)
+    table.note = f"and {rest} more copies" if rest > 0 else ""
     if table.rows:
         yield table
 
 
-def _made(report: Report, copy: CopyDiagnosis) -> steps.Found | None:
+def _test_of(report: Report, copy: CopyDiagnosis) -> steps.Found | None:
     rate = copy.bytes_per_second or 0.0
     return steps.made_copies(report).get((copy.copy, copy.dialect, copy.initiator, rate))
 
 
-def _range(made: steps.Found | None) -> str:
-    if made is None:
+def _range(test: steps.Found | None) -> str:
+    if test is None:
         return "-"
     # Its unit is that of the rate beside it.
-    span = units.range_text(made.rate.low, made.rate.high).rpartition(" ")[0]
-    return f"{span} ({made.rate.runs})"
+    span = units.range_text(test.rate.low, test.rate.high).rpartition(" ")[0]
+    return f"{span} ({test.rate.runs})"
 
 
-def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
-    """The ceilings, where the time went, the round trip, and what both hosts were busy with."""
-    if chosen is None:
+def _details(report: Report, copy: CopyDiagnosis | None) -> Iterator[Block]:
+    """Yields the ceilings, the time, the round trip, and the load of both hosts."""
+    if copy is None:
         return
-    made = _made(report, chosen)
+    test = _test_of(report, copy)
     ceilings = [
         f"{cap_text(e)} {DOUBT_SIGNS[e.standing]}{units.rate_text(e.bytes_per_second)}"
-        for e in chosen.ceilings
+        for e in copy.ceilings
     ]
     if ceilings:
-        told = "; ".join(ceilings[:MOST_CEILINGS])
-        yield from points("", [f"Limits of {chosen.copy}: {told}."], longest=500)
-    if chosen.time:
-        told = f"Time of {chosen.copy} (seen from {chosen.view}): {time_text(chosen.time)}."
-        yield from points("", [told])
-    found = rtt.rtt(report, made)
-    trip = "not measured" if found is None else units.seconds_text(found.seconds)
-    trip = f"RTT: {trip}" + ("" if found is None or found.echoed else " (of one connection)")
-    busy = [] if made is None else [_busy(side, made.usage(side)) for side in ("client", "server")]
+        text = "; ".join(ceilings[:MOST_CEILINGS])
+        yield from points("", [f"Limits of {copy.copy}: {text}."], longest=500)
+    if copy.time:
+        text = f"Time of {copy.copy} (seen from {copy.view}): {time_text(copy.time)}."
+        yield from points("", [text])
+    delay = rtt.rtt(report, test)
+    trip = "not measured" if delay is None else units.seconds_text(delay.seconds)
+    trip = f"RTT: {trip}" + ("" if delay is None or delay.echoed else " (of one connection)")
+    busy = [] if test is None else [_busy(side, test.usage(side)) for side in ("client", "server")]
     yield from points("", ["; ".join([trip, *busy]) + "."], longest=400)
 
 
@@ -158,8 +158,8 @@ def _busy(side: str, usage: Usage | None) -> str:
 
 def _hosts(report: Report) -> Iterator[Block]:
     for side, host in (("client", report.client), ("server", report.server)):
-        told = "not measured (no agent)" if host is None else ", ".join(_host(host))
-        yield from points("", [f"{side}: {told}"], longest=390)
+        facts = "not measured (no agent)" if host is None else ", ".join(_host(host))
+        yield from points("", [f"{side}: {facts}"], longest=390)
 
 
 def _host(host: HostFacts) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _host(host: HostFacts) -> Iterator[str]:
 
 
 def _command(report: Report) -> Iterator[Block]:
-    """What repeats the run, for a shell; nothing where it was not made here."""
+    """Yields the command that repeats the run, for a shell; nothing for a loaded report."""
     words = command_words(report)
     if not words:
         return
@@ -197,8 +197,8 @@ def _command(report: Report) -> Iterator[Block]:
 
 
 def command_words(report: Report) -> list[str]:
-    """The command that this very process was started by, without secrets; not safe.
+    """Returns the command that started this very process, without secrets; not safe.
 
-    Empty of a report that was loaded: what a stranger's would have typed is for nobody to paste.
+    Empty for a report that was loaded: nobody should paste what a stranger typed.
     """
     return list(steps.texts(report.tool, "command"))

@@ -27,38 +27,38 @@ DATE_CHARACTERS = 10
 MINUTE_CHARACTERS = 16
 
 
-def print_trends(found: Trends, console: Console) -> None:
+def print_trends(trends: Trends, console: Console) -> None:
     """Writes the result in one sentence, a line for each copy, and what is unusual."""
     width = LONGEST_LINE if console.width >= WIDE_COLUMNS else LONGEST_LINE // 2
-    terminal.show(console, _trends(found, width, terminal.signs_of(console)))
+    terminal.show(console, _trends(trends, width, terminal.signs_of(console)))
 
 
-def summary(found: Trends) -> str:
-    """Which copies are unusual in the last report, or how many reports are, in one sentence."""
+def summary(trends: Trends) -> str:
+    """Returns which copies are unusual in the last report, or in how many, in one sentence."""
     last = [
         f"{each.copy} is {each.unusual[-1].standing}"
-        for each in found.copies
+        for each in trends.copies
         if each.unusual and each.unusual[-1].started == each.points[-1].started
     ]
     if last:
         return f"Unusual in the last report: {', '.join(last)} than in the others"
-    drifts = grouped((e.drift.words, e.copy) for e in found.copies if e.drift is not None)
+    drifts = grouped((e.drift.words, e.copy) for e in trends.copies if e.drift is not None)
     if drifts:
         return "; ".join(f"{words}: {names}" for words, names in drifts.items())
-    named = [each for each in found.copies if each.unusual]
-    when = {unusual.started for each in named for unusual in each.unusual}
-    if named:
-        many = f"{count_text(len(when))} of {count_text(found.reports)} reports"
-        return f"Unusual: {', '.join(each.copy for each in named)} in {many}"
-    return "Nothing unusual" if found.copies else "Not comparable: the reports have no copy"
+    copies = [each for each in trends.copies if each.unusual]
+    when = {unusual.started for each in copies for unusual in each.unusual}
+    if copies:
+        many = f"{count_text(len(when))} of {count_text(trends.reports)} reports"
+        return f"Unusual: {', '.join(each.copy for each in copies)} in {many}"
+    return "Nothing unusual" if trends.copies else "Not comparable: the reports have no copy"
 
 
-def _trends(found: Trends, width: int, signs: terminal.Signs) -> Iterator[Block]:
-    yield Text(safe(summary(found), 2000), "strong")
-    heading = f"{count_text(found.reports)} reports since {_day(found.started)}"
+def _trends(trends: Trends, width: int, signs: terminal.Signs) -> Iterator[Block]:
+    yield Text(safe(summary(trends), 2000), "strong")
+    heading = f"{count_text(trends.reports)} reports since {_day(trends.started)}"
     titles = ("copy", "dialect", "reports", "first", "last", "change", "last report")
     table = Table(heading, columns(*titles, right="3 4 5"))
-    for each in found.copies:
+    for each in trends.copies:
         first, last = each.points[0].bytes_per_second, each.points[-1].bytes_per_second
         standing = _standing(each)
         table.add(
@@ -73,8 +73,8 @@ def _trends(found: Trends, width: int, signs: terminal.Signs) -> Iterator[Block]
         )
     if table.rows:
         yield table
-    yield from (Text(sentence, hanging="- ") for each in found.copies for sentence in remarks(each))
-    yield from points("Reports of another path, left out", found.left_out)
+    yield from (Text(text, hanging="- ") for each in trends.copies for text in remarks(each))
+    yield from points("Reports of another path, left out", trends.left_out)
 
 
 def _standing(trend: Trend) -> str:
@@ -83,18 +83,18 @@ def _standing(trend: Trend) -> str:
 
 
 def sparkline(rates: Sequence[float], width: int, signs: terminal.Signs) -> str:
-    """Rates as blocks of a height from nothing to the highest; of more than width the latest.
+    """Returns rates as blocks of a height from nothing to the highest; the latest `width` of them.
 
     It begins at 0, not at the lowest rate: noise is not blown up.
     """
     levels = signs.rising or DIGITS
-    shown = rates[-width:]
-    most = max(shown)
-    return "".join(levels[round(rate / most * (len(levels) - 1))] for rate in shown)
+    latest = rates[-width:]
+    highest = max(latest)
+    return "".join(levels[round(rate / highest * (len(levels) - 1))] for rate in latest)
 
 
 def remarks(trend: Trend) -> Iterator[str]:
-    """Sentences on the reports in which a copy is unusual, and on a bottleneck that changed."""
+    """Yields sentences on the reports in which a copy is unusual, and on a changed bottleneck."""
     name = f"{safe(trend.copy, 40)} ({dialect_text(trend.dialect)})"
     others = len(trend.points) - 1
     for each in trend.unusual[-MOST_UNUSUAL:]:

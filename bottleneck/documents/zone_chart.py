@@ -12,31 +12,31 @@ from bottleneck.text.units import megabytes_text
 CHART_ROWS = 8
 LEAST_CHART_COLUMNS, MOST_CHART_COLUMNS = 20, 120
 WRITTEN = "w"
-"""Where the write rate is, on the columns of the read rate."""
+"""Sign of the write rate, on the columns of the read rate."""
 CHART_LABEL = 8
 """Characters left of a disk's chart: the rate of its lines."""
 
 
 def zone_chart(curve: document.ZoneCurve, width: int, rising: str) -> Iterator[str]:
-    """The lines of one chart on a terminal of so many columns.
+    """Yields the lines of one chart on a terminal of so many columns.
 
     rising: heights of a cell in rising order; empty: the terminal has none.
     """
     columns = max(LEAST_CHART_COLUMNS, min(MOST_CHART_COLUMNS, width - CHART_LABEL - 2))
     zones, writes = curve.zones, curve.writes
     both = (*zones.zones, *(writes.zones if writes is not None else ()))
-    most = max(zone.bytes_per_second for zone in both)
-    places = [(at + 0.5) / columns for at in range(columns)]
+    peak = max(zone.bytes_per_second for zone in both)
+    places = [(column + 0.5) / columns for column in range(columns)]
     written = [None if writes is None else _rate_at(writes, each) for each in places]
     levels = [_rate_at(zones, each) for each in places]
     side, corner, floor = "│└─" if rising else "|+-"
     for row in range(CHART_ROWS, 0, -1):
         label = (
-            megabytes_text(most * row / CHART_ROWS) if row in (CHART_ROWS, CHART_ROWS // 2) else ""
+            megabytes_text(peak * row / CHART_ROWS) if row in (CHART_ROWS, CHART_ROWS // 2) else ""
         )
-        pieces = (_piece(level, most, row, rising) for level in levels)
+        pieces = (_piece(level, peak, row, rising) for level in levels)
         cells = "".join(
-            WRITTEN if rate is not None and math.ceil(rate / most * CHART_ROWS) == row else piece
+            WRITTEN if rate is not None and math.ceil(rate / peak * CHART_ROWS) == row else piece
             for rate, piece in zip(written, pieces, strict=True)
         )
         yield f"{label:>{CHART_LABEL}} {side}{cells}".rstrip()
@@ -55,17 +55,17 @@ def zone_chart(curve: document.ZoneCurve, width: int, rising: str) -> Iterator[s
 
 
 def _rate_at(zones: Zones, ratio: float) -> float | None:
-    """The rate of the zone that is nearest to a position; None: none was measured so far out."""
+    """Returns the rate of the zone nearest to a position; None: none was measured so far out."""
     if not zones.zones[0].from_ratio <= ratio <= zones.zones[-1].to_ratio:
         return None
-    near = min(zones.zones, key=lambda zone: max(zone.from_ratio - ratio, ratio - zone.to_ratio))
-    return near.bytes_per_second
+    nearest = min(zones.zones, key=lambda zone: max(zone.from_ratio - ratio, ratio - zone.to_ratio))
+    return nearest.bytes_per_second
 
 
-def _piece(level: float | None, most: float, row: int, rising: str) -> str:
+def _piece(level: float | None, peak: float, row: int, rising: str) -> str:
     if level is None:
         return " "
-    eighths = round(level / most * CHART_ROWS * 8) - (row - 1) * 8
+    eighths = round(level / peak * CHART_ROWS * 8) - (row - 1) * 8
     if not rising:
         return "#" if eighths >= 4 else " "
     return " " if eighths <= 0 else rising[min(8, eighths) - 1]
@@ -73,7 +73,7 @@ def _piece(level: float | None, most: float, row: int, rising: str) -> str:
 
 def _weak_line(zones: Zones, columns: int) -> str:
     curve = zones.curve
-    weak = [zones.zones[at] for at in curve.weak] if curve is not None else []
+    weak = [zones.zones[index] for index in curve.weak] if curve is not None else []
     spans = [(zone.from_ratio, zone.to_ratio) for zone in weak]
     return _underline(spans, columns, "!") if spans else ""
 
@@ -81,13 +81,13 @@ def _weak_line(zones: Zones, columns: int) -> str:
 def _mark_lines(mark: document.FileMark, columns: int) -> Iterator[str]:
     drawn = _underline(mark.spans, columns, "^")
     text = mark.text
-    after = len(drawn.rstrip()) + 1
-    if after + len(text) <= columns:
+    end = len(drawn.rstrip()) + 1
+    if end + len(text) <= columns:
         yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()} {text}"
         return
-    before = len(drawn) - len(drawn.lstrip())
-    if before > len(text):
-        start = before - len(text) - 1
+    indent = len(drawn) - len(drawn.lstrip())
+    if indent > len(text):
+        start = indent - len(text) - 1
         yield f"{'':>{CHART_LABEL}}  {' ' * start}{text} {drawn.strip()}"
         return
     yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()}"
@@ -95,7 +95,7 @@ def _mark_lines(mark: document.FileMark, columns: int) -> Iterator[str]:
 
 
 def _underline(spans: Sequence[tuple[float, float]], columns: int, sign: str) -> str:
-    """A sign under each column that a span touches; at least one for each span."""
+    """Returns a sign under each column that a span touches; at least one for each span."""
     cells = [" "] * columns
     for begin, end in spans:
         first = min(columns - 1, math.floor(begin * columns))

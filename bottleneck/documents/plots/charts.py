@@ -1,4 +1,4 @@
-"""A drawing of a page: from figures to places, the axes around them, and what its table holds."""
+"""Drawings of a page: from figures to coordinates, the axes around them, and their tables."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import UnitError, parse_rate, rate_text
 
 LEAST, MOST = 1e-12, 1e24
-"""What lies beyond is drawn at the edge."""
+"""Bounds of a figure; one beyond is drawn at the edge."""
 MOST_DECADES = 8
 Mark = Callable[[float, float], str]
 """Draws a mark around a place."""
 Dot = Callable[[float, float, float, str, str], str]
 """Draws a dot: its middle, its radius, its class, and what it says when pointed at."""
-Drawn = tuple[float, list[str]]
+Drawing = tuple[float, list[str]]
 """A drawing's height and its shapes."""
 SIDE = 19
 """Width of a mark with the room behind it."""
@@ -38,10 +38,10 @@ class Plot:
     """A drawing with its words and its table, for a reader who cannot see the drawing."""
 
     name: str
-    """Of its place in the page: `timeline`, `zones-1`; unique, letters, digits and hyphens."""
+    """Name in the page: `timeline`, `zones-1`; unique, letters, digits and hyphens."""
     title: str
     sentence: str
-    """What the drawing shows, in one or two sentences; plain text, safe."""
+    """Content of the drawing in one or two sentences; plain text, safe."""
     svg: str
     """An <svg> element, ASCII, ready to stand in the page; colours by the page's CSS variables."""
     columns: tuple[str, ...]
@@ -51,11 +51,11 @@ class Plot:
 
     @property
     def table(self) -> Table:
-        """The figures; columns whose every cell begins with a digit or is empty are set right."""
-        cells = [[row[at] for row in self.rows] for at in range(len(self.columns))]
+        """Returns the figures; set right: columns whose cells begin with a digit or are empty."""
+        cells = [[row[index] for row in self.rows] for index in range(len(self.columns))]
         titles = (
-            Column(title, bool(at) and any(column) and all(map(_is_figure, column)))
-            for at, (title, column) in enumerate(zip(self.columns, cells, strict=True))
+            Column(title, bool(index) and any(column) and all(map(_is_figure, column)))
+            for index, (title, column) in enumerate(zip(self.columns, cells, strict=True))
         )
         return Table(self.title, tuple(titles), [Row(row) for row in self.rows])
 
@@ -68,49 +68,49 @@ def plot(
     name: str,
     title: str,
     sentence: str,
-    drawn: Drawn,
+    drawn: Drawing,
     columns: tuple[str, ...],
     rows: Iterable[tuple[str, ...]],
 ) -> Plot:
-    """A drawing of its height and shapes."""
+    """Returns a drawing of its height and shapes."""
     svg = shapes.drawing(name, title, sentence, *drawn)
     return Plot(name, title, sentence, svg, columns, tuple(rows))
 
 
-def numbered(found: Sequence[T], most: int) -> Iterator[tuple[int, T, str]]:
-    """The first so many with their numbers from 1, and at the last one how many are not drawn."""
-    left = len(found) - most
-    for at, each in enumerate(found[:most], 1):
-        last = at == most and left > 0
-        yield at, each, f" {left} more are not drawn." if last else ""
+def numbered(items: Sequence[T], limit: int) -> Iterator[tuple[int, T, str]]:
+    """Yields the first items with their numbers from 1, the last with how many are not drawn."""
+    rest = len(items) - limit
+    for number, each in enumerate(items[:limit], 1):
+        last = number == limit and rest > 0
+        yield number, each, f" {rest} more are not drawn." if last else ""
 
 
-def compared(diagnosis: Diagnosis, about: str, most: int) -> Iterator[tuple[str, Comparison, str]]:
-    """Comparisons of a kind: a plot's name each, and its sentence."""
-    found = [each for each in diagnosis.comparisons if each.about == about]
-    for at, each, more in numbered(found, most):
-        yield f"-{at}", each, shapes.opening(each.sentence) + more
+def compared(diagnosis: Diagnosis, kind: str, limit: int) -> Iterator[tuple[str, Comparison, str]]:
+    """Yields comparisons of a kind: the end of a plot's name, the comparison, its sentence."""
+    comparisons = [each for each in diagnosis.comparisons if each.about == kind]
+    for number, each, rest in numbered(comparisons, limit):
+        yield f"-{number}", each, shapes.opening(each.sentence) + rest
 
 
-def bounded(drawn: Sequence[object], known: Sequence[object], what: str) -> str:
-    """That not all are drawn; empty where they are."""
-    few, many = len(drawn), len(known)
-    return f" {few} of {many} {what} are drawn." if few < many else ""
+def drawn_note(part: Sequence[object], total: Sequence[object], noun: str) -> str:
+    """Returns how many of all are drawn; empty where all are."""
+    few, many = len(part), len(total)
+    return f" {few} of {many} {noun} are drawn." if few < many else ""
 
 
 def headline(report: Report, diagnosis: Diagnosis) -> Copy | None:
-    """The copy that the diagnosis' summary speaks of; None: there is none."""
-    chosen = diagnosis.chosen
-    if chosen is None:
+    """Returns the copy that the diagnosis' summary is about; None: there is none."""
+    main_copy = diagnosis.chosen
+    if main_copy is None:
         return None
-    named = (chosen.copy, chosen.dialect, chosen.initiator)
-    found = (e for e in steps.copies(report) if (e.name, e.dialect, e.initiator) == named)
-    return next(found, None)
+    identity = (main_copy.copy, main_copy.dialect, main_copy.initiator)
+    matches = (e for e in steps.copies(report) if (e.name, e.dialect, e.initiator) == identity)
+    return next(matches, None)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """From a figure to a coordinate; figures beyond its ends are drawn at them."""
+    """A map from figures to coordinates; figures beyond its ends are drawn at them."""
 
     low: float
     high: float
@@ -119,8 +119,8 @@ class Scale:
     end: float
     logarithmic: bool = False
 
-    def at(self, value: float) -> float:
-        """The coordinate of a figure."""
+    def place(self, value: float) -> float:
+        """Returns the coordinate of a figure."""
         low, high, value = (self._placed(each) for each in (self.low, self.high, value))
         share = 0.0 if high <= low else (value - low) / (high - low)
         return self.start + (self.end - self.start) * min(1.0, max(0.0, share))
@@ -148,39 +148,39 @@ class Chart:
 
     @property
     def middle(self) -> float:
-        """The coordinate between both ends of the level axis."""
+        """Returns the coordinate between both ends of the level axis."""
         return (self.x.start + self.x.end) / 2
 
     def add(self, *drawn: str) -> None:
-        """More shapes, in coordinates."""
+        """Adds shapes, in coordinates."""
         self.parts.extend(drawn)
 
     def level_axis(self, ticks: tuple[Tick, ...], title: str) -> None:
-        """Ticks below the area with their labels, but for those without room, and a title."""
+        """Adds ticks below the area with those labels that have room, and a title."""
         free, bottom = 0.0, self.y.start
         for each in ticks:
-            at, half = self.x.at(each.value), text_width(each.text) / 2
-            middle = min(WIDTH - half, max(half, at))
-            if middle - half >= free and abs(middle - at) <= half:
-                self.add(shapes.line(at, bottom, at, bottom + 4, "axis"))
+            x, half = self.x.place(each.value), text_width(each.text) / 2
+            middle = min(WIDTH - half, max(half, x))
+            if middle - half >= free and abs(middle - x) <= half:
+                self.add(shapes.line(x, bottom, x, bottom + 4, "axis"))
                 self.add(label(middle, bottom + 4 + FONT, each.text, "muted", "middle"))
                 free = middle + half + 4
         self.add(label(self.middle, bottom + 34, title, "muted", "middle"))
 
     def curve(self, points: Iterable[tuple[float, float]], name: str, tip: str = "") -> None:
-        """Lines from figure to figure."""
-        places = [(self.x.at(across), self.y.at(up)) for across, up in points]
+        """Adds lines from figure to figure."""
+        places = [(self.x.place(across), self.y.place(up)) for across, up in points]
         self.add(shapes.polyline(places, f"stroke {name}", tip))
 
     def dot(self, across: float, up: float, name: str, tip: str, draw: Dot = shapes.circle) -> None:
-        """A mark at two figures."""
-        self.add(draw(self.x.at(across), self.y.at(up), 3, name, tip))
+        """Adds a mark at two figures."""
+        self.add(draw(self.x.place(across), self.y.place(up), 3, name, tip))
 
     def whisker(self, across: float, low: float, high: float, half: float = 3.0) -> None:
-        """A range of the upright figure; nothing where both ends are one."""
-        ends = self.y.at(low), self.y.at(high)
+        """Adds a range of the upright figure; nothing where both ends are one."""
+        ends = self.y.place(low), self.y.place(high)
         if ends[1] < ends[0]:
-            self.add(shapes.upright_whisker(self.x.at(across), *ends, half))
+            self.add(shapes.upright_whisker(self.x.place(across), *ends, half))
 
 
 def chart(
@@ -190,47 +190,47 @@ def chart(
     up: tuple[float, float],
     box: tuple[float, float, float],
     inset: float = 0.0,
-    left: float | None = None,
+    start: float | None = None,
     above: float | None = None,
     logarithmic: str = "",
 ) -> Chart:
-    """An empty chart with its upright axis.
+    """Returns an empty chart with its upright axis.
 
     Args:
         across, up: the figures at the ends of both axes.
         box: top, right side and bottom of the area.
         inset: room in it beside the figures at both ends.
-        left: side of the area; None: as the ticks' labels need it.
+        start: side of the area; None: as the ticks' labels need it.
         above: room between the title and the area; None: the title is the drawing's first line.
         logarithmic: which axes are: "x", "xy" or none.
     """
     top, right, bottom = box
-    left = margin(ticks) if left is None else left
-    x = Scale(*across, left + inset, right - inset, logarithmic="x" in logarithmic)
+    start = margin(ticks) if start is None else start
+    x = Scale(*across, start + inset, right - inset, logarithmic="x" in logarithmic)
     y = Scale(*up, bottom, top, logarithmic="y" in logarithmic)
-    made = Chart(x, y, [label(0, 12 if above is None else top - above, title, "muted")])
+    panel = Chart(x, y, [label(0, 12 if above is None else top - above, title, "muted")])
     for each in ticks:
-        at = y.at(each.value)
-        made.add(shapes.line(left, at, right, at, "axis" if each is ticks[0] else "grid"))
-        made.add(label(left - 5, at + FONT / 3, each.text, "muted", "end", left - 5))
-    return made
+        level = y.place(each.value)
+        panel.add(shapes.line(start, level, right, level, "axis" if each is ticks[0] else "grid"))
+        panel.add(label(start - 5, level + FONT / 3, each.text, "muted", "end", start - 5))
+    return panel
 
 
-def round_ticks(most: float, about: int = 4) -> tuple[float, ...]:
-    """Round figures from 0 to at most `most`, in steps of 1, 2 or 5 times a power of ten.
+def round_ticks(highest: float, count: int = 4) -> tuple[float, ...]:
+    """Returns round figures from 0 to at most `highest`, in steps of 1, 2 or 5 times powers of ten.
 
-    The step is the one that is nearest to `most` over `about`.
+    The step is the one that is nearest to `highest` over `count`.
     """
-    if not LEAST <= most <= MOST:
+    if not LEAST <= highest <= MOST:
         return (0.0,)
-    step = most / max(1, about)
+    step = highest / max(1, count)
     power = 10.0 ** math.floor(math.log10(step))
     factor = next(each for each, below in _STEPS if step < below * power)
-    return tuple(at * factor * power for at in range(int(most / (factor * power) + 1e-9) + 1))
+    return tuple(i * factor * power for i in range(int(highest / (factor * power) + 1e-9) + 1))
 
 
-def around(low: float, high: float) -> tuple[float, ...]:
-    """Round figures for a logarithmic axis, the first and the last around two figures.
+def log_figures(low: float, high: float) -> tuple[float, ...]:
+    """Returns round figures for a logarithmic axis, the first and the last around two figures.
 
     1, 2 and 5 times powers of ten; powers of ten alone from two decades on.
     """
@@ -239,74 +239,74 @@ def around(low: float, high: float) -> tuple[float, ...]:
     if high - low > 2:
         step = max(1, math.ceil((last - first) / MOST_DECADES))
         count = math.ceil((last - first) / step)
-        return tuple(10.0 ** (first + at * step) for at in range(count + 1))
+        return tuple(10.0 ** (first + i * step) for i in range(count + 1))
     figures = [f * 10.0**p for p in range(first, max(first, last) + 2) for f in (1, 2, 5)]
-    begin = max(at for at, each in enumerate(figures) if math.log10(each) <= low + 1e-9)
-    end = next(at for at, each in enumerate(figures) if math.log10(each) >= high - 1e-9)
+    begin = max(i for i, each in enumerate(figures) if math.log10(each) <= low + 1e-9)
+    end = next(i for i, each in enumerate(figures) if math.log10(each) >= high - 1e-9)
     return tuple(figures[begin : max(end, begin + 1) + 1])
 
 
 def power_ticks(
-    low: float, high: float, base: int, text: Callable[[float], str], most: int = 6
+    low: float, high: float, base: int, text: Callable[[float], str], limit: int = 6
 ) -> tuple[Tick, ...]:
-    """Whole powers of a base between two figures, thinned evenly to so many."""
+    """Returns whole powers of a base between two figures, thinned evenly to `limit`."""
     low, high = (min(MOST, max(LEAST, each)) for each in (low, high))
     first = math.ceil(math.log(low, base) - 1e-9)
     last = math.floor(math.log(high, base) + 1e-9)
-    step = max(1, math.ceil((last - first + 1) / most))
+    step = max(1, math.ceil((last - first + 1) / limit))
     return ticks_at([float(base) ** each for each in range(first, last + 1, step)], text)
 
 
-def rate_unit(most: float) -> tuple[str, float]:
-    """The unit that rates up to `most` are told in, in whatever style, and its bytes per second."""
-    unit = rate_text(most).rpartition(" ")[2]
+def rate_unit(highest: float) -> tuple[str, float]:
+    """Returns the unit of rates up to `highest` in the present style, and its bytes per second."""
+    unit = rate_text(highest).rpartition(" ")[2]
     try:
         return unit, parse_rate(f"1 {unit}")
     except UnitError:
         return "B/s", 1.0
 
 
-def rate_ticks(most: float) -> tuple[str, tuple[Tick, ...]]:
-    """The unit of an axis of rates up to `most`, and ticks whose figures are round in it."""
-    unit, scale = rate_unit(most)
-    figures = round_ticks(most / scale)
+def rate_ticks(highest: float) -> tuple[str, tuple[Tick, ...]]:
+    """Returns the unit of an axis of rates up to `highest`, and ticks that are round in it."""
+    unit, scale = rate_unit(highest)
+    figures = round_ticks(highest / scale)
     return unit, tuple(Tick(each * scale, figure_text(each, figures)) for each in figures)
 
 
 def figure_text(value: float, figures: tuple[float, ...]) -> str:
-    """A tick's figure, with as many places as the step between them needs."""
+    """Returns a tick's figure, with as many places as the step between them needs."""
     step = figures[1] - figures[0] if len(figures) > 1 else 1.0
     places = max(0, -math.floor(math.log10(step) + 1e-9))
     return f"{value:,.{places}f}"
 
 
 def margin(ticks: tuple[Tick, ...]) -> float:
-    """What the labels of an upright axis take on its left, a quarter of the drawing at most."""
+    """Returns the width of an upright axis' labels, a quarter of the drawing at most."""
     return min(WIDTH / 4, max([text_width(each.text) for each in ticks], default=0.0) + 7)
 
 
 def ticks_at(values: Iterable[float], text: Callable[[float], str]) -> tuple[Tick, ...]:
-    """Ticks at figures that are given."""
+    """Returns ticks at the given figures."""
     return tuple(Tick(each, text(each)) for each in values)
 
 
 def dot_mark(draw: Dot, name: str, radius: float = 3) -> Mark:
-    """A dot as a mark of a key."""
+    """Returns a dot as a mark of a key."""
     return lambda x, y: draw(x, y, radius, name, "")
 
 
 def stroke(name: str) -> Mark:
-    """A piece of a line as a mark of a key."""
+    """Returns a piece of a line as a mark of a key."""
     return lambda x, y: shapes.line(x - 6, y, x + 6, y, f"stroke {name}")
 
 
 def dashes(name: str, right: float) -> Mark:
-    """A piece of a dashed line as a mark of a key."""
+    """Returns a piece of a dashed line as a mark of a key."""
     return lambda x, y: shapes.line(x - 6, y, x + right, y, f"stroke dashed {name}")
 
 
 def key(entries: Sequence[tuple[Mark, str]], top: float) -> tuple[str, float]:
-    """The entries as shapes, and where the next thing may stand below them."""
+    """Returns the entries as shapes, and where the next thing may stand below them."""
     parts: list[str] = []
     x, y = 0.0, top
     for mark, text in entries:

@@ -23,7 +23,7 @@ from probes.core.records import Run
 MOST_COPIES = 16
 MOST_POINTS = 400
 SHORT_RATIO = 0.5
-"""Of the usual time between two samples."""
+"""Share of the usual time between two samples, below which they are merged."""
 SAMPLED = (OWN, SYSTEM, RUNNING)
 """Who moved the bytes of copies whose samples are fine enough to show a rate."""
 RIGHT = WIDTH - 6.0
@@ -41,7 +41,7 @@ COLOURS: dict[Part, str] = {
     ("smb", "server"): "fill-good",
     ("smb", "client"): "fill-good",
 }
-"""Of what has work; of no component: that of what is not known."""
+"""Fill class of each part that has work."""
 NOT_KNOWN = "fill-none"
 QUEUES = (
     ("sender", "unsent_bytes", "not sent yet", "line-series-2"),
@@ -54,35 +54,35 @@ QUEUES = (
 
 
 def rates(run: Run) -> list[tuple[float, float, float]]:
-    """From, to and the rate between two samples, bytes per second; at most MOST_POINTS.
+    """Returns from, to and the rate between two samples, bytes per second; at most MOST_POINTS.
 
-    What lies much closer together than others do is taken as one: it shows no rate.
+    Samples much closer together than others are merged: they show no rate.
     """
     lasted = run[-1].elapsed_seconds - run[0].elapsed_seconds
-    apart = [after.elapsed_seconds - one.elapsed_seconds for one, after in pairwise(run)]
-    least = max(SHORT_RATIO * statistics.median(apart), lasted / MOST_POINTS)
-    kept = [run[0]]
+    gaps = [later.elapsed_seconds - one.elapsed_seconds for one, later in pairwise(run)]
+    shortest = max(SHORT_RATIO * statistics.median(gaps), lasted / MOST_POINTS)
+    samples = [run[0]]
     for each in run[1:]:
-        if each.elapsed_seconds - kept[-1].elapsed_seconds >= least:
-            kept.append(each)
+        if each.elapsed_seconds - samples[-1].elapsed_seconds >= shortest:
+            samples.append(each)
     # The last sample holds what the receiver confirmed.
     last = run[-1]
-    near = last.elapsed_seconds - kept[-1].elapsed_seconds < least
-    kept[-1:] = [last] if near and len(kept) > 1 else [kept[-1], last]
+    is_near = last.elapsed_seconds - samples[-1].elapsed_seconds < shortest
+    samples[-1:] = [last] if is_near and len(samples) > 1 else [samples[-1], last]
     zero = -run[0].elapsed_seconds
     return [
         (
             zero + one.elapsed_seconds,
-            zero + after.elapsed_seconds,
-            min(charts.MOST, (after.moved_bytes - one.moved_bytes) / passed),
+            zero + later.elapsed_seconds,
+            min(charts.MOST, (later.moved_bytes - one.moved_bytes) / passed),
         )
-        for one, after in pairwise(kept)
-        if (passed := after.elapsed_seconds - one.elapsed_seconds) > 0
+        for one, later in pairwise(samples)
+        if (passed := later.elapsed_seconds - one.elapsed_seconds) > 0
     ]
 
 
 def stack(copy: CopyDiagnosis) -> str:
-    """Where its time went as one bar of parts, for the page; empty: not known."""
+    """Returns a copy's time as one bar of parts, for the page; empty: not known."""
     parts, begin = [], 0.0
     for share in copy.time:
         tip = f"{share_name(share)} {percent_text(share.ratio)}"
@@ -97,13 +97,13 @@ def stack(copy: CopyDiagnosis) -> str:
 
 
 def over_time(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[CopyDiagnosis, charts.Plot]]:
-    """A drawing of each copy that was made, the headline's first; at most MOST_COPIES."""
-    made = {(e.name, e.dialect, e.initiator): e for e in reversed(list(steps.copies(report)))}
+    """Yields a drawing of each copy that was made, the main one first; at most MOST_COPIES."""
+    by_key = {(e.name, e.dialect, e.initiator): e for e in reversed(list(steps.copies(report)))}
     ordered = sorted(diagnosis.copies, key=lambda each: each is not diagnosis.chosen)
-    found = ((each, made.get((each.copy, each.dialect, each.initiator))) for each in ordered)
-    drawn = ((each, copy) for each, copy in found if copy is not None and copy.made is not None)
-    for at, (each, copy) in zip(range(MOST_COPIES), drawn, strict=False):
-        drawing = _over_time(f"time-{at + 1}", report, each, copy)
+    pairs = ((each, by_key.get((each.copy, each.dialect, each.initiator))) for each in ordered)
+    drawn = ((each, copy) for each, copy in pairs if copy is not None and copy.made is not None)
+    for index, (each, copy) in zip(range(MOST_COPIES), drawn, strict=False):
+        drawing = _over_time(f"time-{index + 1}", report, each, copy)
         if drawing is not None:
             yield each, drawing
 
@@ -111,41 +111,41 @@ def over_time(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[CopyDiagno
 def _over_time(
     name: str, report: Report, diagnosed: CopyDiagnosis, copy: Copy
 ) -> charts.Plot | None:
-    """Panels one below the other on one axis of time; None: nothing is known of it."""
+    """Returns panels one below the other on one axis of time; None: nothing is known of it."""
     assert copy.made is not None
     timed = timed_copy(report, copy) if diagnosed.time else None
-    found = attribution_of(timed) if timed else None
+    attribution = attribution_of(timed) if timed else None
     run = median_run(copy.made.outcome)
-    known = rates(run) if copy.engine in SAMPLED and len(run) > 1 else []
-    ends = [known[-1][1] if known else 0.0, timed.seconds if timed else 0.0]
+    spans = rates(run) if copy.engine in SAMPLED and len(run) > 1 else []
+    ends = [spans[-1][1] if spans else 0.0, timed.seconds if timed else 0.0]
     if not any(ends):
         return None
     panels = _Panels(max(ends))
-    told = []
-    if known:
-        panels.rate(known)
-        told.append("the rate from sample to sample")
-    if found:
-        panels.shares(found.time, ends[1])
-        told.append("who had work")
+    topics = []
+    if spans:
+        panels.rate(spans)
+        topics.append("the rate from sample to sample")
+    if attribution:
+        panels.shares(attribution.time, ends[1])
+        topics.append("who had work")
     if timed and panels.queues(timed):
-        told.append("the bytes that waited in the sockets")
-    sentence = f"{', '.join(told)}."
-    if known and copy.verb == "push":
-        sentence += _buffered(copy)
-    title = f"{safe(copy.name, 40)}, {_engine(copy)}"
+        topics.append("the bytes that waited in the sockets")
+    sentence = f"{', '.join(topics)}."
+    if spans and copy.verb == "push":
+        sentence += _buffered_note(copy)
+    title = f"{safe(copy.name, 40)}, {_engine_text(copy)}"
     rows = [
         (share_name(each), percent_text(each.ratio))
         for each in diagnosed.time
         if each.ratio >= LEAST_SHARE
     ] or [("the whole copy", rate_text(copy.made.rate.median))]
     titles = ("component", "share of the time") if diagnosed.time else ("", "rate")
-    shown = sentence[:1].upper() + sentence[1:]
-    return charts.plot(name, title, shown, panels.drawn(), titles, rows)
+    caption = sentence[:1].upper() + sentence[1:]
+    return charts.plot(name, title, caption, panels.drawing(), titles, rows)
 
 
-def _buffered(copy: Copy) -> str:
-    """What the rate of a push counts before it is on the receiver's disk."""
+def _buffered_note(copy: Copy) -> str:
+    """Returns where the bytes may be that the rate of a push counts, and the final flush's time."""
     assert copy.made is not None
     flush = copy.made.details.flush_seconds
     if copy.native:
@@ -157,8 +157,8 @@ def _buffered(copy: Copy) -> str:
     return counted if flush is None else f"{counted} The final flush took {seconds_text(flush)}."
 
 
-def _engine(copy: Copy) -> str:
-    """What made it: `SMB 3.1.1`, `SMB 3.1.1 by smbclient`, `the operating system's copy`."""
+def _engine_text(copy: Copy) -> str:
+    """Returns `SMB 3.1.1`, `SMB 3.1.1 by smbclient` or `the operating system's copy`."""
     if copy.dialect == NATIVE:
         return "the operating system's copy"
     program = "" if copy.engine == OWN else f" by {safe(copy.engine, 24)}"
@@ -178,80 +178,80 @@ class _Panels:
         self.charts: list[charts.Chart] = []
         self.keys: list[tuple[charts.Mark, str]] = []
 
-    def _panel(self, title: str, ticks: tuple[charts.Tick, ...], most: float) -> charts.Chart:
+    def _panel(self, title: str, ticks: tuple[charts.Tick, ...], peak: float) -> charts.Chart:
         box = (self.top, RIGHT, self.top + TALL)
         across, above = (0.0, self.seconds), 10 if self.charts else None
-        made = charts.chart(title, ticks, across, (0.0, most), box, left=self.left, above=above)
-        self.charts.append(made)
+        panel = charts.chart(title, ticks, across, (0.0, peak), box, start=self.left, above=above)
+        self.charts.append(panel)
         self.top += TALL + APART
-        return made
+        return panel
 
-    def rate(self, known: list[tuple[float, float, float]]) -> None:
-        """The rate between two samples."""
-        most = 1.05 * max(rate for _, _, rate in known) or 1.0
-        unit, ticks = charts.rate_ticks(most)
-        made = self._panel(f"rate, {unit}", ticks, most)
-        points = [(when, rate) for begin, end, rate in known for when in (begin, end)]
-        made.curve(points, "line-accent")
+    def rate(self, spans: list[tuple[float, float, float]]) -> None:
+        """Adds the rate between two samples."""
+        highest = 1.05 * max(rate for _, _, rate in spans) or 1.0
+        unit, ticks = charts.rate_ticks(highest)
+        panel = self._panel(f"rate, {unit}", ticks, highest)
+        points = [(when, rate) for begin, end, rate in spans for when in (begin, end)]
+        panel.curve(points, "line-accent")
 
     def shares(self, time: Time, seconds: float) -> None:
-        """Who had work in each part of the watched time, one upon the other, the largest below."""
+        """Adds who had work in each part of the time, one upon the other, the largest below."""
         count = max(1, min(MOST_PERIODS, len(time.slices) // SLICES_OF_PERIOD))
         periods, lasted = time.periods(count), seconds / count
-        made = self._panel("who had work", charts.ticks_at((0.0, 0.5, 1.0), percent_text), 1.0)
+        panel = self._panel("who had work", charts.ticks_at((0.0, 0.5, 1.0), percent_text), 1.0)
         below = [0.0] * count
         for part in sorted(
             time.shares, key=lambda each: (each[0] == "unknown", -time.shares[each])
         ):
             above = [low + each.get(part, 0.0) for low, each in zip(below, periods, strict=True)]
             if time.shares[part] >= LEAST_SHARE:
-                ends = [(at * lasted, at * lasted + lasted) for at in range(count)]
+                ends = [(index * lasted, index * lasted + lasted) for index in range(count)]
                 edge = [*_steps(ends, above), *reversed(_steps(ends, below))]
-                places = [(made.x.at(across), made.y.at(up)) for across, up in edge]
+                places = [(panel.x.place(across), panel.y.place(up)) for across, up in edge]
                 text = share_name(TimeShare(*part, 1.0))
-                made.add(shapes.area(places, _colour(part), text))
+                panel.add(shapes.area(places, _colour(part), text))
                 self.keys.append((_swatch(part), text))
             below = above
 
     def queues(self, timed: TimedCopy) -> bool:
-        """Bytes that wait in both ends' sockets; False: none is known."""
+        """Adds the bytes that wait in both ends' sockets; False: none is known."""
         sides = {"sender": timed.sender, "receiver": timed.receiver}
         lines = []
         for whose, field, text, name in QUEUES:
-            own = timed.connection(sides[whose])
-            looks = own.looks[:: 1 + len(own.looks) // MOST_LOOKS] if own else ()
-            known = ((each.elapsed_seconds, getattr(each, field)) for each in looks)
-            points = [(at, value) for at, value in known if value is not None]
+            socket = timed.connection(sides[whose])
+            looks = socket.looks[:: 1 + len(socket.looks) // MOST_LOOKS] if socket else ()
+            samples = ((each.elapsed_seconds, getattr(each, field)) for each in looks)
+            points = [(when, value) for when, value in samples if value is not None]
             if any(value for _, value in points):
                 lines.append((points, f"{sides[whose]}: {text}", name))
-        most = 1.05 * max((value for points, *_ in lines for _, value in points), default=0.0)
-        if not most:
+        highest = 1.05 * max((value for points, *_ in lines for _, value in points), default=0.0)
+        if not highest:
             return False
-        made = self._panel("bytes in the sockets", _size_ticks(most), most)
+        panel = self._panel("bytes in the sockets", _size_ticks(highest), highest)
         for points, text, name in lines:
-            made.curve(points, name, text)
+            panel.curve(points, name, text)
             self.keys.append((charts.stroke(name), text))
         return True
 
-    def drawn(self) -> charts.Drawn:
-        """The drawing's height and its shapes, with the axis of time below the last panel."""
+    def drawing(self) -> charts.Drawing:
+        """Returns the height and the shapes, with the axis of time below the last panel."""
         last = self.charts[-1]
         figures = charts.round_ticks(self.seconds, 5)
         axis = charts.ticks_at(figures, lambda each: charts.figure_text(each, figures))
         last.level_axis(axis, "time, seconds")
-        shown, height = charts.key(self.keys, last.y.start + 42)
+        legend, height = charts.key(self.keys, last.y.start + 42)
         parts = [part for each in self.charts for part in each.parts]
-        return height + 4, [*parts, shown]
+        return height + 4, [*parts, legend]
 
 
 def _steps(ends: list[tuple[float, float]], levels: list[float]) -> list[tuple[float, float]]:
-    """Corners of a line that keeps a level from each begin to its end."""
-    corners = [(at, level) for pair, level in zip(ends, levels, strict=True) for at in pair]
+    """Returns corners of a line that keeps a level from each begin to its end."""
+    corners = [(when, level) for pair, level in zip(ends, levels, strict=True) for when in pair]
     # A corner between two of its level shows nothing.
     middle = (
-        own
-        for one, own, other in zip(corners, corners[1:], corners[2:], strict=False)
-        if not one[1] == own[1] == other[1]
+        each
+        for one, each, other in zip(corners, corners[1:], corners[2:], strict=False)
+        if not one[1] == each[1] == other[1]
     )
     return [corners[0], *middle, corners[-1]]
 
@@ -260,8 +260,8 @@ def _swatch(part: Part) -> charts.Mark:
     return lambda x, y: shapes.rect(x - 5, y - 5, 10, 10, _colour(part))
 
 
-def _size_ticks(most: float) -> tuple[charts.Tick, ...]:
-    """Round figures in the unit of RAM that the highest is told in."""
-    unit = next((u for u in (2**40, 2**30, 2**20, 2**10) if most >= u), 1)
-    rounded = charts.round_ticks(most / unit, 2)
+def _size_ticks(highest: float) -> tuple[charts.Tick, ...]:
+    """Returns round figures in the unit of RAM that the highest is told in."""
+    unit = next((u for u in (2**40, 2**30, 2**20, 2**10) if highest >= u), 1)
+    rounded = charts.round_ticks(highest / unit, 2)
     return charts.ticks_at(tuple(each * unit for each in rounded), size_text)

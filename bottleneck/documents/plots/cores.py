@@ -34,30 +34,30 @@ class Stage:
 
     @property
     def busiest_ratio(self) -> float:
-        """Of all cores that are known."""
+        """Returns the busy ratio of the busiest core that is known."""
         return max((max(_cores(each), default=0.0) for each in self.usages), default=0.0)
 
 
 def cores(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
-    """One drawing for both hosts; none where no core was measured."""
-    found = list(_stages(report))
-    if not found:
+    """Yields one drawing for both hosts; none where no core was measured."""
+    stages = list(_stages(report))
+    if not stages:
         return
-    chosen = charts.headline(report, diagnosis)
-    own = None if chosen is None else chosen.index
+    main_copy = charts.headline(report, diagnosis)
+    main_index = None if main_copy is None else main_copy.index
     # A row for each of those that may matter; in the report's order, as they were made.
-    ranked = sorted(found, key=lambda each: (each.index != own, -each.busiest_ratio))
-    shown = sorted(ranked[:MOST_STAGES], key=lambda each: each.index)
+    ranked = sorted(stages, key=lambda each: (each.index != main_index, -each.busiest_ratio))
+    panels = sorted(ranked[:MOST_STAGES], key=lambda each: each.index)
     sentence = "Each column is one core. Its height is the share of the test that it was busy."
-    if len(shown) < len(found):
-        sentence += f" The {len(shown)} tests with the busiest cores are drawn, of {len(found)}."
-    many = max(len(_cores(each)) for stage in shown for each in stage.usages)
-    most = max(len(e.core_busy_ratios) if e else 0 for stage in shown for e in stage.usages)
-    if many < most:
-        sentence += f" The first {many} cores of {most} are drawn."
+    if len(panels) < len(stages):
+        sentence += f" The {len(panels)} tests with the busiest cores are drawn, of {len(stages)}."
+    many = max(len(_cores(each)) for stage in panels for each in stage.usages)
+    core_count = max(len(e.core_busy_ratios) if e else 0 for stage in panels for e in stage.usages)
+    if many < core_count:
+        sentence += f" The first {many} cores of {core_count} are drawn."
     title = "CPU cores in each test"
-    drawn = CORES_TOP + PITCH * len(shown) + 2, list(_drawn(shown))
-    rows = ((each.name, *map(_told, each.usages)) for each in shown)
+    drawn = CORES_TOP + PITCH * len(panels) + 2, list(_shapes(panels))
+    rows = ((each.name, *map(_ratios_text, each.usages)) for each in panels)
     yield charts.plot(
         "cores", title, sentence, drawn, ("test", "client cores", "server cores"), rows
     )
@@ -74,39 +74,39 @@ def _stages(report: Report) -> Iterator[Stage]:
 
 
 def _cores(usage: Usage | None) -> tuple[float, ...]:
-    """Busy ratios; a clock's coarse ticks may put one a little above 1."""
-    known = () if usage is None else usage.core_busy_ratios
-    return tuple(min(1.0, max(0.0, each)) for each in known[:MOST_CORES])
+    """Returns busy ratios; a clock's coarse ticks may put one a little above 1."""
+    ratios = () if usage is None else usage.core_busy_ratios
+    return tuple(min(1.0, max(0.0, each)) for each in ratios[:MOST_CORES])
 
 
-def _told(usage: Usage | None) -> str:
+def _ratios_text(usage: Usage | None) -> str:
     return ", ".join(map(percent_text, _cores(usage))) or "unknown"
 
 
-def _drawn(stages: list[Stage]) -> Iterator[str]:
-    for at, side in enumerate(SIDES):
-        yield label(at * (PANEL + GAP), 12, f"{side}", "strong")
+def _shapes(stages: list[Stage]) -> Iterator[str]:
+    for column, side in enumerate(SIDES):
+        yield label(column * (PANEL + GAP), 12, f"{side}", "strong")
     for row, stage in enumerate(stages):
         top = CORES_TOP + row * PITCH
         yield label(0, top + 13, stage.name, "", width=float(WIDTH))
-        for at, usage in enumerate(stage.usages):
-            yield from _strip(stage.name, usage, at * (PANEL + GAP), top + 17)
+        for column, usage in enumerate(stage.usages):
+            yield from _strip(stage.name, usage, column * (PANEL + GAP), top + 17)
 
 
-def _strip(stage: str, usage: Usage | None, left: float, top: float) -> Iterator[str]:
+def _strip(stage: str, usage: Usage | None, start: float, top: float) -> Iterator[str]:
     busy = _cores(usage)
     room = PANEL - FIGURE
     if not busy:
-        yield label(left, top + 13, "unknown", "muted")
+        yield label(start, top + 13, "unknown", "muted")
         return
     wide = min(26.0, room / len(busy))
     highest = max(busy)
-    for at, ratio in enumerate(busy):
-        x = left + at * wide
+    for index, ratio in enumerate(busy):
+        x = start + index * wide
         side = max(NARROWEST, wide - 1.5)
-        tip = f"{stage}, core {at + 1}: {percent_text(ratio)}"
+        tip = f"{stage}, core {index + 1}: {percent_text(ratio)}"
         yield shapes.rect(x, top, side, TALL, "track", tip)
         tall = max(1.0, ratio * TALL)
         name = "fill-accent" if ratio == highest else "fill-series-6"
         yield shapes.rect(x, top + TALL - tall, side, tall, name, tip)
-    yield label(left + PANEL, top + TALL - 4, percent_text(highest), "", "end")
+    yield label(start + PANEL, top + TALL - 4, percent_text(highest), "", "end")

@@ -17,10 +17,10 @@ from xml.sax.saxutils import escape
 from bottleneck.text.safe import safe
 
 WIDTH = 330
-"""Of every drawing, in units: as many pixels as a figure has on a phone."""
+"""Width of every drawing, in units: as many pixels as a figure has on a phone."""
 FONT = 12
 LINE = 15
-"""From one line of text to the next."""
+"""Units from one line of text to the next."""
 _EM = 0.64
 """Width of a usual character over the font's size: DejaVu Sans has as much."""
 _WIDE_EM = 1.05
@@ -36,28 +36,28 @@ Point = tuple[float, float]
 
 @cache
 def sheet(*names: str) -> str:
-    """Style sheets one after the other; they hold no markup and no address."""
+    """Returns style sheets one after the other; they hold no markup and no address."""
     return "".join((TEMPLATES / f"{each}.css").read_text("ascii") for each in names)
 
 
 def number(value: float) -> str:
-    """A coordinate, a tenth of a unit exact."""
+    """Returns a coordinate, exact to a tenth of a unit."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def drawing(
     name: str, title: str, sentence: str, height: float, shapes: Iterable[str], style: str = ""
 ) -> str:
-    """An <svg> element as wide as WIDTH units, with its title and description; ASCII.
+    """Returns an <svg> element as wide as WIDTH units, with its title and description; ASCII.
 
     Args:
         name: of the plot: unique in the page, letters, digits and hyphens.
         style: of a drawing that stands alone, in a file of its own.
     """
     tall = number(height)
-    alone = ' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"' if style else ""
+    root = ' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"' if style else ""
     parts = (
-        f'<svg class="plot"{alone} role="img" aria-labelledby="plot-{name}-title plot-{name}-desc" '
+        f'<svg class="plot"{root} role="img" aria-labelledby="plot-{name}-title plot-{name}-desc" '
         f'viewBox="0 0 {WIDTH} {tall}" width="{WIDTH}" height="{tall}" font-size="{FONT}">',
         *([f"<style>{style}</style>"] if style else []),
         f'<title id="plot-{name}-title">{escape(title)}</title>',
@@ -70,19 +70,19 @@ def drawing(
 
 
 def opening(sentences: str) -> str:
-    """The first two sentences that the analysis says of something, safe and bounded."""
+    """Returns the first two sentences of the analysis on a subject, safe and bounded."""
     return safe(" ".join(_ENDS.split(sentences)[:2]), LONGEST_SENTENCE)
 
 
 def text_width(text: str, strong: bool = False) -> float:
-    """About what a text takes at the drawings' font, in units; rather more than less."""
+    """Returns about the width of a text at the drawings' font, in units; rather more than less."""
     wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
     usual = FONT * (_EM * (len(text) - wide) + _WIDE_EM * wide)
     return usual * (_STRONG_RATIO if strong else 1.0)
 
 
 def shortened(text: str, width: float, strong: bool = False) -> str:
-    """The text, cut with three dots where it is wider than so many units."""
+    """Returns the text, cut with three dots where it is wider than so many units."""
     if text_width(text, strong) <= width:
         return text
     while text and text_width(f"{text}...", strong) > width:
@@ -98,51 +98,51 @@ def label(
     anchor: str = "start",
     width: float = float(WIDTH),
 ) -> str:
-    """A text with its base line at y, no wider than so many units."""
-    shown = escape(shortened(text, width, "strong" in name))
+    """Returns a text with its base line at y, no wider than so many units."""
+    content = escape(shortened(text, width, "strong" in name))
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    named = f' class="{name}"' if name else ""
-    return f'<text x="{number(x)}" y="{number(y)}"{side}{named}>{shown}</text>'
+    css = f' class="{name}"' if name else ""
+    return f'<text x="{number(x)}" y="{number(y)}"{side}{css}>{content}</text>'
 
 
 def rect(x: float, y: float, width: float, height: float, name: str, tip: str = "") -> str:
-    """A rectangle, at least half a unit wide and high, with what it says when pointed at."""
+    """Returns a rectangle, at least half a unit wide and high; tip: shown when pointed at."""
     return _shape("rect", name, tip, x=x, y=y, width=max(0.5, width), height=max(0.5, height))
 
 
 def line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
-    """A straight line."""
+    """Returns a straight line."""
     return _shape("line", name, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
 def polyline(points: Sequence[Point], name: str, tip: str = "") -> str:
-    """Lines from point to point."""
+    """Returns lines from point to point."""
     return _shape("polyline", name, tip, points=_points(points))
 
 
 def area(points: Sequence[Point], name: str, tip: str = "") -> str:
-    """A filled shape around points."""
+    """Returns a filled shape around points."""
     return _shape("polygon", name, tip, points=_points(points))
 
 
 def circle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
-    """A dot."""
+    """Returns a dot."""
     return _shape("circle", name, tip, cx=x, cy=y, r=radius)
 
 
 def square(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
-    """A square dot."""
+    """Returns a square dot."""
     return rect(x - radius, y - radius, 2 * radius, 2 * radius, name, tip)
 
 
 def diamond(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
-    """A square dot on its corner."""
+    """Returns a square dot on its corner."""
     r = 1.3 * radius
     return area(((x, y - r), (x + r, y), (x, y + r), (x - r, y)), name, tip)
 
 
 def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str:
-    """An upright range with a stop at both ends, on a ground of its own: it shows on a bar too."""
+    """Returns an upright range with a stop at both ends, and a halo: it shows on a bar too."""
     stem = f"M{number(x)} {number(low)}V{number(high)}"
     stops = (f"M{number(x - half)} {number(each)}H{number(x + half)}" for each in (low, high))
     path = "".join((stem, *stops))
@@ -150,7 +150,7 @@ def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str
 
 
 def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
-    """Rising lines that fill a rectangle and stay in it."""
+    """Returns rising lines that fill a rectangle and stay in it."""
     bits = []
     count = math.ceil((width + height) / HATCH_STEP)
     for each in range(1, count):
@@ -162,17 +162,17 @@ def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
     return _shape("path", f"thin {name}", d="".join(bits)) if bits else ""
 
 
-def moved(x: float, y: float, shapes: Iterable[str]) -> str:
-    """Shapes at another place."""
+def translate(x: float, y: float, shapes: Iterable[str]) -> str:
+    """Returns shapes moved by x and y."""
     return f'<g transform="translate({number(x)} {number(y)})">{"".join(shapes)}</g>'
 
 
 def _shape(tag: str, name: str, tip: str = "", **attributes: float | str) -> str:
-    told = (
+    pairs = (
         f'{key}="{value if isinstance(value, str) else number(value)}"'
         for key, value in attributes.items()
     )
-    head = f'{tag} {" ".join(told)} class="{name}"'
+    head = f'{tag} {" ".join(pairs)} class="{name}"'
     return f"<{head}><title>{escape(tip)}</title></{tag}>" if tip else f"<{head}/>"
 
 
