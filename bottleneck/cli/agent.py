@@ -41,7 +41,7 @@ def agent(folder: Folders = None, device: Devices = None) -> int:
     mode = 0 if sys.stdin is None else os.fstat(0).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or mode and os.isatty(0)):
         raise Refused("usage", "agent: stdin must be a pipe; start it with --agent, or by ssh")
-    # Without an option it is its caller's own, who has a shell here.
+    # Without an option its caller, who has a shell here, may do all.
     limited = folder is not None or device is not None
     served.main(allowed_paths(folder or (), device or ()) if limited else None)
     return exits.DONE

@@ -35,18 +35,16 @@ if TYPE_CHECKING:
     from bottleneck.cli.configuration import Value
 
 UNNAMED = "Options"
-"""The group of options that belong to none, as --help; it comes last."""
+"""Group of options without one, such as --help; it comes last."""
 COMMON = "Common options"
 USUAL = ("user", "auth_file", "agent", "folder", "file", "size", "budget", "json", "html", "yes")
-"""Those of `diagnose` that its help begins with."""
-PLACES = (
-    *("Arguments", COMMON, "Login", "Hosts and agents", "Copies", "Disk", "Time", "Output"),
-    UNNAMED,
-)
+"""Options of `diagnose` that its help begins with."""
+_PANELS = "Login,Hosts and agents,Copies,Disk,Time,Output".split(",")
+PLACES = ("Arguments", COMMON, *_PANELS, UNNAMED)
 PRINTED = ("", "schema")
-"""Commands that do nothing but print, none among them."""
+"""Commands that only print, and no command at all."""
 NEEDS = {"share": " (//host/share)", "mount": " (a mounted folder)", "server": " (--agent)"}
-"""What a stage cannot be made without, by its Need."""
+"""Requirement of a stage in words, by its Need."""
 SHORT_HELP = {"help_option_names": ["-h", "--help"]}
 NAS = "//nas/media --user alice --agent ssh://nas"
 EXAMPLES = {
@@ -75,7 +73,7 @@ EXAMPLES = {
     "doctor": ("doctor", f"doctor {NAS}"),
     "cleanup": ("cleanup --dry-run", "cleanup //nas/media --agent ssh://nas --older-than 0"),
 }
-"""By command, what follows `bottleneck`; of none, those of the program."""
+"""Arguments after `bottleneck`, by command; those of the program under the empty name."""
 HOW_MEASURED = {
     "tcp": "A push from this host comes first, then a pull. Without --streams, one connection "
     "comes first, then four. Without an SMB login: of TARGET, only the host is used.",
@@ -87,18 +85,18 @@ HOW_MEASURED = {
     "its disk (uncached). With --copy file, only FILE is copied, to --folder or to the share, from "
     "wherever the sender has it, and the copy is removed.",
 }
-"""By stage, what its help adds."""
+"""Further help of each stage."""
 KNOBS_SHOWN = {
     "tcp": "//nas/media --agent ssh://nas --direction pull",
     "udp": "//nas/media --agent ssh://nas --rate 500Mbit/s",
     "disk": "--pattern random --block-size 4KiB --access read",
     "smb-copy": "//nas/media --copy file --file films/big.iso",
 }
-"""By stage, what the second example of `probe STAGE` shows."""
+"""Arguments of the second example of `probe STAGE`, by stage."""
 
 
 def examples(command: str) -> str:
-    """The end of a command's help; click keeps the lines of a block that begins with \\b."""
+    """Returns the end of a command's help; click keeps lines of a block that begins with \\b."""
     lines = (f"  bottleneck {each}" for each in EXAMPLES.get(command, ()))
     return "\n".join(("\b", "Examples:", *lines))
 
@@ -107,7 +105,7 @@ class Command(TyperCommand):
     """A command whose help names the group of each option."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """As the man page has it: optional words in brackets, others bare."""
+        """Returns the usage as the man page has it: optional words in brackets, others bare."""
         arguments = (each for each in self.params if isinstance(each, TyperArgument))
         names = [each.metavar or "" for each in arguments]
         stage = knobs.stage_of(command_line.now().line)
@@ -116,17 +114,17 @@ class Command(TyperCommand):
         return ["[OPTION]...", *names]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """Of `probe STAGE` what that stage measures."""
+        """Writes the description; for `probe STAGE` that of the stage."""
         stage = knobs.stage_of(command_line.now().line)
         if stage is None:
             super().format_help_text(ctx, formatter)
             return
         formatter.write("\n")
-        text = f"{_measured(stage)} {HOW_MEASURED.get(stage, '')}".rstrip()
+        text = f"{_stage_text(stage)} {HOW_MEASURED.get(stage, '')}".rstrip()
         formatter.write(_lines("  ", text, formatter.width))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Of `probe STAGE` an example of that stage."""
+        """Writes the examples; for `probe STAGE` those of the stage."""
         stage = knobs.stage_of(command_line.now().line)
         if stage is None:
             super().format_epilog(ctx, formatter)
@@ -137,9 +135,9 @@ class Command(TyperCommand):
                 formatter.write(f"  bottleneck probe {stage} {KNOBS_SHOWN[stage]}\n")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, then each group under its heading, all in the same two columns.
+        """Writes arguments, then each group under its heading, all in the same two columns.
 
-        Of `probe` without a stage a line for each stage; of `diagnose` the usual options first.
+        For `probe` without a stage a line for each stage; for `diagnose` the usual options first.
         """
         line = command_line.now().line
         stage = knobs.stage_of(line)
@@ -153,8 +151,8 @@ class Command(TyperCommand):
             if each.name in others or (each.name == "stage" and stage):
                 continue
             if isinstance(each, TyperArgument):
-                named = ((each.metavar or "").strip("[]"), each.help or "")
-                groups.setdefault("Arguments", []).append(named)
+                argument = ((each.metavar or "").strip("[]"), each.help or "")
+                groups.setdefault("Arguments", []).append(argument)
             elif isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):
                 panel = COMMON if each.name in usual else each.rich_help_panel
                 groups.setdefault(panel or UNNAMED, []).append(row)
@@ -168,19 +166,19 @@ class Command(TyperCommand):
 def _write_stages(formatter: Any) -> None:
     with formatter.section("Stages"):
         for name in STAGES:
-            formatter.write(_lines(f"  {name:<16}  ", _measured(name), formatter.width))
+            formatter.write(_lines(f"  {name:<16}  ", _stage_text(name), formatter.width))
     formatter.write("\nOptions of a stage: bottleneck probe STAGE --help\n")
 
 
-def _measured(name: str) -> str:
-    """What a stage measures, and what it takes."""
-    about = module_of(name).STAGE
-    needs = next((hint for need, hint in NEEDS.items() if need in about.needs), "")
-    return f"{about.measures[:1].upper()}{about.measures[1:]}{needs}."
+def _stage_text(name: str) -> str:
+    """Returns what a stage measures, and what it needs."""
+    stage = module_of(name).STAGE
+    needs = next((hint for need, hint in NEEDS.items() if need in stage.needs), "")
+    return f"{stage.measures[:1].upper()}{stage.measures[1:]}{needs}."
 
 
 def _hosts_of(stage: str) -> str:
-    """What follows `probe STAGE` in an example: the hosts that the stage needs."""
+    """Returns the arguments after `probe STAGE` in an example: the hosts that the stage needs."""
     needs = module_of(stage).STAGE.needs
     if "mount" in needs:
         return "/mnt/media"
@@ -190,7 +188,7 @@ def _hosts_of(stage: str) -> str:
 
 
 def _lines(begin: str, text: str, width: int) -> str:
-    """The text beside its flags; no option's name is broken, as click does at a hyphen."""
+    """Returns the text beside its flags; no option's name is broken, as click does at a hyphen."""
     lines = textwrap.wrap(text, width - len(begin), break_on_hyphens=False)
     return begin + ("\n" + " " * len(begin)).join(lines) + "\n"
 
@@ -220,14 +218,12 @@ def schema() -> int:
     return exits.DONE
 
 
-COMMANDS = (
-    *(diagnose, demo, probe, watch, explain, check, compare, estimate),
-    *(fleet, agent, schema, config, doctor, cleanup),
-)
+_FIRST = (diagnose, demo, probe, watch, explain, check, compare, estimate)
+COMMANDS = (*_FIRST, fleet, agent, schema, config, doctor, cleanup)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(flag: bool) -> None:
+    if flag:
         print(f"bottleneck {__version__}")
         raise typer.Exit
 
@@ -244,8 +240,8 @@ def _install_completion(shell: str | None) -> None:
         raise typer.Exit
 
 
-def _of_shell(answer: Callable[[Any], None], help: str, *shells: str) -> Any:
-    """An option that takes a shell's name and is answered before any command."""
+def _shell_option(answer: Callable[[Any], None], help: str, *shells: str) -> Any:
+    """Returns an option that takes a shell's name and is answered before any command."""
     name, words = f"--{answer.__name__[1:].replace('_', '-')}", completion.one_of(*shells)
     return typer.Option(
         name, metavar="SHELL", callback=answer, is_eager=True, help=help, autocompletion=words
@@ -254,8 +250,8 @@ def _of_shell(answer: Callable[[Any], None], help: str, *shells: str) -> Any:
 
 _SHOW = "Print the completion script for bash, zsh, fish or powershell."
 _INSTALL = "Install completion for bash, zsh or fish, for this user."
-Show = Annotated[str | None, _of_shell(_show_completion, _SHOW, *completion.SHOWN)]
-Install = Annotated[str | None, _of_shell(_install_completion, _INSTALL, *completion.INSTALLED)]
+Show = Annotated[str | None, _shell_option(_show_completion, _SHOW, *completion.SHOWN)]
+Install = Annotated[str | None, _shell_option(_install_completion, _INSTALL, *completion.INSTALLED)]
 
 
 @app.callback()
@@ -267,24 +263,24 @@ def options(
     show_completion: Show = None,
     install_completion: Install = None,
 ) -> None:
-    """What is answered without a command."""
+    """Takes the options that are answered without a command."""
 
 
 @cache
-def tree(options: bool = True) -> TyperGroup:
-    """The commands as click has them; without their options for the program's own help."""
+def tree(with_options: bool = True) -> TyperGroup:
+    """Returns the commands as click has them; without their options for the program's own help."""
     app.registered_commands.clear()
     for command in COMMANDS:
-        shown: dict[str, Any] = {"help": command.__doc__, "epilog": examples(command.__name__)}
-        add = app.command(command.__name__, cls=Command, context_settings=SHORT_HELP, **shown)
-        add(grouped(command) if options else lambda: None)
+        texts: dict[str, Any] = {"help": command.__doc__, "epilog": examples(command.__name__)}
+        add = app.command(command.__name__, cls=Command, context_settings=SHORT_HELP, **texts)
+        add(grouped(command) if with_options else lambda: None)
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
     return group
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command; its exit code. No ending of it is a traceback, and each has its report."""
+    """Runs one command and returns its exit code; every ending is reported, none is a traceback."""
     group = tree(False) if arguments in (["-h"], ["--help"]) else tree()
     command_line.begin(command_line.read(group, arguments))
     try:
@@ -296,18 +292,18 @@ def run(arguments: list[str]) -> int:
         exits.abandon()
         code, sentence = exits.INCOMPLETE, f"stdout: {error.strerror}; the result was not written"
     if sentence:
-        if not exits.said:
-            exits.complain(sentence, shown=not command_line.now().plugin)
+        if not exits.complaints:
+            exits.complain(sentence, visible=not command_line.now().plugin)
         _settle("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
-    return _ended(code, sentence) if command_line.now().line.command == "check" else code
+    return _answer_check(code, sentence) if command_line.now().line.command == "check" else code
 
 
-def _ended(code: int, sentence: str) -> int:
-    """The ending of a check: a monitoring system reads stdout, and knows 0 to 3 alone."""
+def _answer_check(code: int, sentence: str) -> int:
+    """Returns the exit code of a check: a monitoring system reads stdout, and knows only 0 to 3."""
     try:
         from bottleneck.cli import check_runs
 
-        return check_runs.ended(code, sentence)
+        return check_runs.answer_end(code, sentence)
     except (Exception, KeyboardInterrupt) as error:
         exits.complain(f"cannot report the result: {type(error).__name__}")
         return exits.INCOMPLETE
@@ -319,12 +315,12 @@ def _settle(status: str, sentence: str) -> None:
     try:
         documents.settle(status, sentence)
     except KeyboardInterrupt:
-        # Asked for more than once: whoever waits has had enough.
+        # Interrupted more than once: the user does not want to wait.
         exits.abandon()
 
 
 def _run(group: TyperGroup, arguments: list[str]) -> tuple[int, str]:
-    """Exit code of a command, and what is left to say about it."""
+    """Returns the exit code of a command, and what is left to say about it."""
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
         refuse_numeric_bottleneck()
@@ -341,7 +337,7 @@ def _run(group: TyperGroup, arguments: list[str]) -> tuple[int, str]:
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and error.code != 1:
             return (error.code if isinstance(error.code, int) else exits.DONE), ""
-        # typer and rich end with 1 where whoever read our output has enough.
+        # typer and rich end with 1 where the reader of our output has gone.
         exits.abandon()
         return exits.DONE, ""
     except Exception as error:
@@ -351,7 +347,7 @@ def _run(group: TyperGroup, arguments: list[str]) -> tuple[int, str]:
         if isinstance(error, OSError) and (line.asks_for_help or line.command in PRINTED):
             raise
         return exits.of_error(error)
-    if code == exits.INTERRUPTED and not exits.said:
+    if code == exits.INTERRUPTED and not exits.complaints:
         # typer makes this code of a KeyboardInterrupt, without a word.
         return code, "interrupted"
     return (code if isinstance(code, int) else exits.DONE), ""
@@ -360,32 +356,32 @@ def _run(group: TyperGroup, arguments: list[str]) -> tuple[int, str]:
 def refuse_numeric_bottleneck() -> None:
     """Raises Refused, "usage", where PyPI's numeric package of our import name is here too."""
     # importlib.metadata would be a fifth of a command's start.
-    named = (each for folder in sys.path for each in Path(folder).glob("[Bb]ottleneck-*.*-info"))
-    if (there := next(named, None)) is None:
+    matches = (each for folder in sys.path for each in Path(folder).glob("[Bb]ottleneck-*.*-info"))
+    if (match := next(matches, None)) is None:
         return
-    found = there.stem.partition("-")[2]
+    version = match.stem.partition("-")[2]
     raise Refused(
         "usage",
-        f"cannot run beside the numeric package Bottleneck {found}, which has files of the same "
+        f"cannot run beside the numeric package Bottleneck {version}, which has files of the same "
         "names; install this program separately: uv tool install . in a clone of it",
     )
 
 
 def _defaults() -> dict[str, dict[str, Value]]:
-    """click's default_map: what a configuration says of options that were not given."""
+    """Returns click's default_map: the configured values of options that were not given."""
     line = command_line.now().line
     if not line.command or line.asks_for_help:
         return {}
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.cli import configuration
 
-        # It imports what knows the folders, too.
+        # This imports platformdirs, too.
         configuration.sources(os.environ)
-    asked = command_line.now()
-    asked.settings = configuration.of_line(tree(), line)
-    if asked.redaction is not None:
-        asked.redaction.options(asked.settings)
-    return {line.command: asked.settings}
+    pending = command_line.now()
+    pending.settings = configuration.default_map(tree(), line)
+    if pending.redaction is not None:
+        pending.redaction.options(pending.settings)
+    return {line.command: pending.settings}
 
 
 def _usage(error: Exception) -> tuple[int, str]:

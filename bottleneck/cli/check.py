@@ -28,7 +28,7 @@ Repeat = Annotated[
 Format = Annotated[
     str,
     options.format_of(
-        *("text", "nagios", "junit", "openmetrics", "github", "json"),
+        *"text nagios junit openmetrics github json".split(),
         help="Format on stdout: text, nagios, junit, openmetrics, github or json.",
     ),
 ]
@@ -46,7 +46,7 @@ OutputFile = Annotated[
 
 @dataclass(frozen=True)
 class Time(options.Time):
-    """How long all runs may take."""
+    """Time limit of all runs."""
 
     budget: float | None = options.value(
         "SECONDS", "Time limit for all runs.", usual="20 for each run, 60 with --baseline"
@@ -65,7 +65,7 @@ def check(
     others: options.Others,
     copies: options.Copies,
     time: Time,
-    shown: options.Documents,
+    outputs: options.Documents,
     yes: options.Yes = False,
     quiet: options.Quiet,
 ) -> int:
@@ -73,7 +73,7 @@ def check(
 
     Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (all else, wrong usage included).
     """
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.cli import check_runs, command_line, documents, loading, running
         from probes.core.stage import Refused
 
@@ -82,16 +82,16 @@ def check(
     if (target is None) == (expected.report is None):
         raise Refused("usage", "check: use either TARGET, to measure, or --report FILE")
     plugin = command_line.now().plugin
-    shown = documents.with_report(shown) if expected.report is None else shown
-    to = documents.output(shown, replace(quiet, quiet=quiet.quiet or plugin))
+    outputs = documents.with_report(outputs) if expected.report is None else outputs
+    destination = documents.output(outputs, replace(quiet, quiet=quiet.quiet or plugin))
     if expected.report is not None:
-        loaded = to.showable(loading.newest(expected.report))
-        return check_runs.give(loaded, terms.shown_by(to), format, output, to)
-    planned = check_runs.plan(time, repeat, terms)
-    chosen = running.choose(target or "", planned.each_seconds, ends, copies, others)
-    access = running.log_in_as(who, chosen.target)
-    running.ask_first(replace(chosen, budget_seconds=planned.total_seconds), yes)
-    with interrupts.held():
-        terms = terms.shown_by(to)
-        known = check_runs.measured(chosen, access, to, planned, terms)
-        return check_runs.give(known, terms, format, output, to)
+        loaded = destination.showable(loading.newest(expected.report))
+        return check_runs.give(loaded, terms.shown_by(destination), format, output, destination)
+    plan = check_runs.plan(time, repeat, terms)
+    setup = running.choose(target or "", plan.each_seconds, ends, copies, others)
+    access = running.log_in_as(who, setup.target)
+    running.ask_first(replace(setup, budget_seconds=plan.total_seconds), yes)
+    with interrupts.defer():
+        terms = terms.shown_by(destination)
+        report = check_runs.measure_all(setup, access, destination, plan, terms)
+        return check_runs.give(report, terms, format, output, destination)

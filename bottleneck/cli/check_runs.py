@@ -1,4 +1,4 @@
-"""What `check` is told to expect, how often it measures, and what it answers in every ending."""
+"""The expectations of `check`, the number of its runs, and its answer in every ending."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from probes.system.platform import os
 T = TypeVar("T")
 P = ParamSpec("P")
 EACH_SECONDS = 20.0
-"""Of one run, --quick's: with less not all four copies are reached on a usual path."""
+"""Seconds of one run, as --quick: with less not all four copies are reached on a usual path."""
 MOST_REPEATED = 20
 SLACK = 1.1
-"""A further run may take so much longer than the one before."""
+"""Duration of a further run over that of the one before, at most."""
 GOOD_CODES = (exits.DONE, exits.INCOMPLETE)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a report is judged by: those arguments of judge() that the options set."""
+    """Arguments of judge() that the options set."""
 
     expectations: tuple[Expectation, ...]
     baselines: tuple[Report, ...]
@@ -48,31 +48,31 @@ class Terms:
     """Whether only copies with a verified source count."""
 
     @property
-    def asked(self) -> bool:
+    def has_expectations(self) -> bool:
         """Whether anything is expected at all."""
         return bool(self.expectations or self.baselines)
 
     def shown_by(self, output: Output) -> Terms:
-        """The same with the names in the baselines as the report's own are shown."""
+        """Returns the terms with the names in the baselines shown or hidden as the report's own."""
         return replace(self, baselines=tuple(map(output.showable, self.baselines)))
 
     def judge(self, report: Report, diagnosis: Diagnosis, age_seconds: float) -> Judgement:
-        """A report judged by them."""
+        """Returns the judgement of a report."""
         return judge(report, diagnosis, age_seconds=age_seconds, **vars(self))
 
 
 def terms(expected: Expected) -> Terms:
-    """The options, read.
+    """Returns the terms that the options set.
 
     Errors: Refused, "usage": one is not what it has to be, or the baseline is no report.
     """
-    found: list[Expectation] = []
-    found += [_read("--warn", expectation.limit, e, "warning") for e in expected.warn or ()]
-    found += [_read("--crit", expectation.limit, e, "critical") for e in expected.crit or ()]
-    found += [_read("--expect-cap", expectation.cap, e) for e in expected.expect_cap or ()]
+    expectations: list[Expectation] = []
+    expectations += [_read("--warn", expectation.limit, e, "warning") for e in expected.warn or ()]
+    expectations += [_read("--crit", expectation.limit, e, "critical") for e in expected.crit or ()]
+    expectations += [_read("--expect-cap", expectation.cap, e) for e in expected.expect_cap or ()]
     baseline, age = expected.baseline, expected.max_age
     return Terms(
-        tuple(found),
+        tuple(expectations),
         () if baseline is None else tuple(loading.each_of(baseline)),
         _read("--tolerance", expectation.share, expected.tolerance),
         None if age is None else _read("--max-age", expectation.age, age),
@@ -80,9 +80,9 @@ def terms(expected: Expected) -> Terms:
     )
 
 
-def _read(option: str, read: Callable[P, T], *told: P.args, **more: P.kwargs) -> T:
+def _read(option: str, read: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
     try:
-        return read(*told, **more)
+        return read(*arguments, **keywords)
     except ExpectationError as error:
         raise Refused("usage", f"{option}: {error}") from None
 
@@ -93,12 +93,12 @@ class Plan:
 
     total_seconds: float
     each_seconds: float
-    least: int
-    most: int
+    least_runs: int
+    most_runs: int
 
 
-def plan(wanted: Time, repeat: int, terms: Terms) -> Plan:
-    """How many runs, and how long each may take.
+def plan(times: Time, repeat: int, terms: Terms) -> Plan:
+    """Returns how many runs to make, and how long each may take.
 
     Errors: Refused, "usage": options that exclude each other, or numbers that cannot be.
     """
@@ -106,59 +106,59 @@ def plan(wanted: Time, repeat: int, terms: Terms) -> Plan:
         raise Refused("usage", f"--repeat: must be from 1 to {MOST_REPEATED}")
     usual = ENOUGH_RUNS if terms.baselines else 1
     default = EACH_SECONDS * max(repeat, usual)
-    total = running.budget_seconds(wanted, default)
-    most = max(repeat, ENOUGH_RUNS if terms.asked else 1)
+    total = running.budget_seconds(times, default)
+    most_runs = max(repeat, ENOUGH_RUNS if terms.has_expectations else 1)
     # Who asks for a thorough run wants one, not several shorter ones.
-    each = total if wanted.thorough else min(total, max(EACH_SECONDS, total / most))
-    return Plan(total, each, repeat, most)
+    each = total if times.thorough else min(total, max(EACH_SECONDS, total / most_runs))
+    return Plan(total, each, repeat, most_runs)
 
 
-def measured(
-    chosen: plans.Options, access: Access, output: Output, planned: Plan, terms: Terms
+def measure_all(
+    setup: plans.Options, access: Access, output: Output, plan: Plan, terms: Terms
 ) -> Report:
-    """The report of all runs together; interrupts must be held.
+    """Returns the report of all runs together; interrupts must be deferred.
 
-    A first run that breaks is told in the report's notes and by its status. A later one that does
-    leaves what was known before it.
+    A first run that breaks is told in the report's notes and by its status; after a later one the
+    reports of those before it are used.
     """
     began = time.monotonic()
     # The documents are of all runs, and come at the end.
-    quietly = replace(output, asked=())
+    quietly = replace(output, files=())
     reports: list[Report] = []
     while True:
         start = time.monotonic()
-        known, _, code = running.measured(chosen, access, quietly)
+        report, _, code = running.measure(setup, access, quietly)
         if code not in GOOD_CODES:
-            reports += [] if reports and code != exits.INTERRUPTED else [known]
+            reports += [] if reports and code != exits.INTERRUPTED else [report]
             break
-        reports.append(known)
+        reports.append(report)
         now = time.monotonic()
-        left = planned.total_seconds - (now - began)
-        if not _again(reports, planned, terms) or left < SLACK * (now - start):
+        rest = plan.total_seconds - (now - began)
+        if not _needs_more(reports, plan, terms) or rest < SLACK * (now - start):
             break
     return pooled(reports)
 
 
-def _again(reports: list[Report], planned: Plan, terms: Terms) -> bool:
+def _needs_more(reports: list[Report], plan: Plan, terms: Terms) -> bool:
     """Whether one more run is to be made, if there is time."""
-    if len(reports) < planned.least:
+    if len(reports) < plan.least_runs:
         return True
-    if len(reports) >= planned.most or not terms.asked:
+    if len(reports) >= plan.most_runs or not terms.has_expectations:
         return False
-    known = pooled(reports)
-    diagnosis = documents.diagnosed(known)[0]
-    judgement = terms.judge(known, diagnosis, 0.0)
+    report = pooled(reports)
+    diagnosis = documents.diagnosed(report)[0]
+    judgement = terms.judge(report, diagnosis, 0.0)
     if any(each.state in ("warning", "critical") for each in judgement.judged):
         return True
     return bool(terms.baselines) and bool(
-        suspects(known, diagnosis, together(terms.baselines, known))
+        suspects(report, diagnosis, together(terms.baselines, report))
     )
 
 
 DOCUMENTS = ("nagios", "junit", "openmetrics", "github")
 """Formats that are a module each, loaded where they are asked for."""
 FILED = ("junit", "openmetrics", "json")
-"""Formats whose files are told from a user's own by how they begin: they may be written anew."""
+"""Formats whose files are recognised by their first bytes: they may be overwritten."""
 FIGURES = ("openmetrics", "json")
 """Formats for programs: their figures have one style."""
 UNKNOWN = EXIT_CODES["unknown"]
@@ -166,16 +166,16 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def check_file(name: str, file: str | None) -> None:
-    """Errors: Refused, "usage", where a format is none for a file."""
+    """Raises Refused, "usage", where a format cannot go to a file."""
     if file is not None and name not in FILED:
-        told = f"--format must be one of {', '.join(FILED)}; redirect stdout instead"
-        raise Refused("usage", f"--output: {told}")
+        text = f"--format must be one of {', '.join(FILED)}; redirect stdout instead"
+        raise Refused("usage", f"--output: {text}")
 
 
 def give(report: Report, terms: Terms, form: str, file: str | None, output: Output) -> int:
-    """Judges a report, writes all that was asked for, into a file or on stdout; the exit code.
+    """Judges a report, writes all that was asked for, and returns the exit code.
 
-    What cannot be written is complained of, and nothing is OK then.
+    What cannot be written is complained of, and the result is then not OK.
     """
     style: units.Style = "si" if form in FIGURES else output.units
     with units.shown_as(style):
@@ -187,12 +187,12 @@ def give(report: Report, terms: Terms, form: str, file: str | None, output: Outp
         texts = {"": rendered(judgement, form)}
         done = form != "github" or _summary(judgement)
         if file is not None:
-            done = documents.saved("--output", file, lambda: texts[""]) and done
+            done = documents.save("--output", file, lambda: texts[""]) and done
             texts[""] = judged.text(judgement)
-    if "junit" in dict(output.asked):
+    if "junit" in dict(output.files):
         texts["junit"] = rendered(judgement, "junit")
     diagnosis = documents.diagnosed(report)[0]
-    done = documents.written(report, diagnosis, output, texts) and done
+    done = documents.write_all(report, diagnosis, output, texts) and done
     code = EXIT_CODES[judgement.state]
     code = code if done or code >= EXIT_CODES["critical"] else UNKNOWN
     command_line.now().exit_code = code
@@ -200,17 +200,17 @@ def give(report: Report, terms: Terms, form: str, file: str | None, output: Outp
 
 
 def rendered(judgement: Judgement, name: str, share: str = "") -> str:
-    """A judgement in a format; share: what was asked for, where no report tells it."""
+    """Returns a judgement in a format; share: the one asked for, where no report tells it."""
     if name not in DOCUMENTS:
         return judged.to_json(judgement) if name == "json" else judged.text(judgement)
     write = getattr(import_module(f"bottleneck.documents.{name}"), f"{name}_text")
-    # Of a check that found no report this format alone needs to know what was asked for.
+    # Without a report this format alone needs the share's name.
     text: str = write(judgement, share) if name == "openmetrics" else write(judgement)
     return text
 
 
 def _summary(judgement: Judgement) -> bool:
-    """The step's summary, where a GitHub runner names its file."""
+    """Writes the step's summary, where a GitHub runner names its file; False: it could not."""
     path = os.environ.get(SUMMARY)
     if not path:
         return True
@@ -226,29 +226,29 @@ def _summary(judgement: Judgement) -> bool:
     return True
 
 
-def ended(code: int, sentence: str) -> int:
-    """The exit code of a `check` that came to an end in whichever way, and its answer.
+def answer_end(code: int, sentence: str) -> int:
+    """Answers a `check` that came to an end in any way, and returns its exit code.
 
     sentence: what broke it; empty: nothing did.
     """
-    asked = command_line.now()
-    if asked.exit_code is not None:
-        return asked.exit_code if code in (asked.exit_code, exits.DONE) else UNKNOWN
+    state = command_line.now()
+    if state.exit_code is not None:
+        return state.exit_code if code in (state.exit_code, exits.DONE) else UNKNOWN
     if code == exits.DONE and not sentence:
         # --help was asked for
         return code
-    why = sentence or (exits.said[-1] if exits.said else "the run ended without a message")
-    name, file, share = asked.option("format", "text"), asked.option("output"), asked.line.share
-    if asked.redaction is not None:
-        why, share = asked.redaction.text(why), asked.redaction.text(share or "")
-    judgement = nothing_to_judge(why)
+    cause = sentence or next(reversed(exits.complaints), "the run ended without a message")
+    name, file, share = state.option("format", "text"), state.option("output"), state.line.share
+    if state.redaction is not None:
+        cause, share = state.redaction.text(cause), state.redaction.text(share or "")
+    judgement = nothing_to_judge(cause)
     try:
         text = rendered(judgement, name, share or "")
     except Exception as error:
         exits.complain(exits.of_error(error)[1])
         text = judged.text(judgement)
-    if file and name in FILED and documents.saved("--output", file, lambda: text):
+    if file and name in FILED and documents.save("--output", file, lambda: text):
         text = judged.text(judgement)
-    if command_line.STDOUT not in asked.line.documents.values():
-        documents.shown(lambda: documents.to_stdout(text))
+    if command_line.STDOUT not in state.line.documents.values():
+        documents.show(lambda: documents.to_stdout(text))
     return UNKNOWN

@@ -27,7 +27,7 @@ Target = Annotated[
 
 @dataclass(frozen=True)
 class Ends(options.Ends):
-    """Where runs were made."""
+    """Hosts on which runs were made."""
 
     agent: str = options.value(
         "SPEC",
@@ -39,7 +39,7 @@ class Ends(options.Ends):
 
 @options.group("Removal")
 class Removal:
-    """What is removed, and whether the user is asked."""
+    """Options of the removal."""
 
     older_than: float = options.value(
         "SECONDS",
@@ -56,7 +56,7 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
     Searches this host, the agent's host and TARGET, and asks before removing anything. Removes
     only folders that a journal of this program names, or whose files begin with its mark.
     """
-    with interrupts.held():
+    with interrupts.defer():
         import os
 
         from bottleneck.agents.bootstrap import command_for
@@ -70,67 +70,68 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
     older_than = removal.older_than
     if not math.isfinite(older_than) or older_than < 0:
         raise Refused("usage", "--older-than: must be 0 seconds or more")
-    named = None if target is None else targets.parse(target, os.path.isdir)
+    place = None if target is None else targets.parse(target, os.path.isdir)
     folders = [str(ends.folder.absolute())]
-    if named is not None and named.path:
-        folders.append(str(Path(named.path).absolute()))
-        named = None
+    if place is not None and place.path:
+        folders.append(str(Path(place.path).absolute()))
+        place = None
     if ends.agent != "none":
         command_for(ends.agent)
-    access = Access() if named is None else running.log_in_as(who, named)
-    where = (tuple(folders), older_than, named, access, ends.agent, ends.server_folder)
+    access = Access() if place is None else running.log_in_as(who, place)
+    arguments = (tuple(folders), older_than, place, access, ends.agent, ends.server_folder)
     cleaned: list[Cleaned] = []
-    with Cleanup(*where) as places:
-        found = places.look()
-        done = documents.shown(lambda: _print_found(found, terminal.console()))
-        ours = [each for each in found if not each.leftover.why_left]
+    with Cleanup(*arguments) as places:
+        leftovers = places.look()
+        done = documents.show(lambda: _print_leftovers(leftovers, terminal.console()))
+        ours = [each for each in leftovers if not each.leftover.why_left]
         if ours and not removal.dry_run:
             if not removal.yes:
                 things = "this" if len(ours) == 1 else f"these {len(ours)}"
                 running.ask(f"Remove {things}?", "removing files", "removed")
             cleaned = places.remove(ours)
-    done = documents.shown(lambda: print_cleaned(cleaned, terminal.console())) and done
+    done = documents.show(lambda: print_cleaned(cleaned, terminal.console())) and done
     if places.trouble is not None:
         raise places.trouble
-    stays = any(each.leftover.why_left for each in found) and not removal.dry_run
+    stays = any(each.leftover.why_left for each in leftovers) and not removal.dry_run
     stays = stays or any(each.word != REMOVED for each in cleaned)
     return exits.DONE if done and not stays else exits.INCOMPLETE
 
 
-def _print_found(found: Sequence[Found], console: Console) -> None:
-    """What could be removed, and what only looks like it and why it stays."""
+def _print_leftovers(leftovers: Sequence[Found], console: Console) -> None:
+    """Writes what could be removed, and what only looks like it and why it stays."""
     from bottleneck.text.units import size_text
 
-    if not found:
+    if not leftovers:
         console.print("No files of an interrupted run found.")
-    for each in found:
-        seen = each.leftover
-        if seen.why_left:
-            _line(console, "left", each, seen.why_left)
-        elif seen.noted:
-            about = f"created {_age(seen.age_seconds)} ago by an interrupted run"
-            _line(console, "ours", each, about)
+    for each in leftovers:
+        leftover = each.leftover
+        if leftover.why_left:
+            _line(console, "left", each, leftover.why_left)
+        elif leftover.noted:
+            text = f"created {_age(leftover.age_seconds)} ago by an interrupted run"
+            _line(console, "ours", each, text)
         else:
-            files = "1 file" if seen.files == 1 else f"{seen.files} files"
-            about = f"{files}, {size_text(seen.size_bytes)}, unchanged for {_age(seen.age_seconds)}"
-            _line(console, "ours", each, about)
+            files = "1 file" if leftover.files == 1 else f"{leftover.files} files"
+            age = _age(leftover.age_seconds)
+            text = f"{files}, {size_text(leftover.size_bytes)}, unchanged for {age}"
+            _line(console, "ours", each, text)
 
 
 def print_cleaned(cleaned: Sequence[Cleaned], console: Console) -> None:
-    """What is gone, what is still there and why, and of what neither is known."""
+    """Writes what is gone, what is still there and why, and of what neither is known."""
     for each in cleaned:
         _line(console, each.word, each.item, each.why)
 
 
-def _line(console: Console, word: str, found: Found, more: str) -> None:
+def _line(console: Console, word: str, entry: Found, details: str) -> None:
     from rich.text import Text
 
     from bottleneck.text.safe import safe
 
     line = Text.assemble((f"{word:<8}", "yellow" if word in ("left", "unknown") else ""))
-    line.append(safe(f"{_PLACES[found.where]:<7}{found.name}", LONGEST))
-    if more:
-        line.append(safe(f": {more}", LONGEST))
+    line.append(safe(f"{_PLACES[entry.where]:<7}{entry.name}", LONGEST))
+    if details:
+        line.append(safe(f": {details}", LONGEST))
     console.print(line, soft_wrap=True)
 
 

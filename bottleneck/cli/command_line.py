@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 MEASURING = ("diagnose", "demo", "probe", "watch", "check")
 SHOWING = frozenset((*KINDS, "units", "redact", "quiet", "verbose"))
-"""Options that say how a run is shown: what repeats it goes without."""
+"""Options that say how a run is shown: the command that repeats it goes without."""
 REACHING = frozenset(("docker", "podman", "sudo", "ip", "kubectl", "lxc", "nsenter"))
 """Programs whose arguments in exec:PREFIX are shown; others' may hold a secret."""
 PASSWORDS = frozenset(("--password", "--pass", "-p"))
@@ -36,9 +36,9 @@ class Option:
     """One option of a command, as its help has it."""
 
     name: str
-    """The function's name for it."""
+    """Name of the function's parameter."""
     flags: tuple[str, ...]
-    """As they are written: `--quiet`, `-q`."""
+    """Flags as they are written: `--quiet`, `-q`."""
     kind: type
     """bool, int, float, Path or str."""
     many: bool
@@ -50,31 +50,31 @@ class Option:
 
     @property
     def key(self) -> str:
-        """Its long name without dashes: `auth-file`."""
+        """Returns the long name without dashes: `auth-file`."""
         return self.flags[0].removeprefix("--")
 
 
 def commands_of(root: object) -> dict[str, TyperCommand]:
-    """Every command by its name, in the order of the help."""
+    """Returns every command by its name, in the order of the help."""
     assert isinstance(root, TyperGroup)
     return {name: each for name, each in root.commands.items() if isinstance(each, TyperCommand)}
 
 
 def options_of(command: TyperCommand | TyperGroup) -> tuple[Option, ...]:
-    """A command's own options, in the order of its help."""
+    """Returns a command's own options, in the order of its help."""
     return tuple(_option(each) for each in command.params if isinstance(each, TyperOption))
 
 
-def _option(told: TyperOption) -> Option:
-    kind = str if told.multiple else told.type_descriptor.annotation
+def _option(option: TyperOption) -> Option:
+    kind = str if option.multiple else option.type_descriptor.annotation
     return Option(
-        name=told.name or "",
-        flags=tuple(told.opts),
+        name=option.name or "",
+        flags=tuple(option.opts),
         kind=kind if kind in (bool, int, float, Path) else str,
-        many=told.multiple,
-        metavar="" if told.is_flag else told.metavar or "",
-        help=" ".join((told.help or "").split()),
-        default=told.default,
+        many=option.multiple,
+        metavar="" if option.is_flag else option.metavar or "",
+        help=" ".join((option.help or "").split()),
+        default=option.default,
     )
 
 
@@ -83,53 +83,53 @@ class Word:
     """An option or a value as it was typed."""
 
     text: tuple[str, ...]
-    """The arguments that it is made of."""
+    """Arguments that it is made of."""
     option: Option | None = None
     value: str | None = None
-    """What stands by its place, or is given to the option; None: nothing is."""
+    """The argument itself, or the value of the option; None: there is none."""
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What was typed."""
+    """Arguments as they were typed."""
 
     arguments: tuple[str, ...] = ()
     command: str = ""
-    """Empty: none that there is."""
+    """Empty: missing, or no command of this program."""
     words: tuple[Word, ...] = ()
-    """Behind the command."""
+    """Words behind the command."""
     late: str = ""
-    """The command, where an option of it stands before it."""
+    """Command that stands behind one of its options; else empty."""
 
     @property
-    def given(self) -> dict[str, str | None]:
-        """The options that it tells, by their keys; of several the last."""
+    def options(self) -> dict[str, str | None]:
+        """Returns the values of the typed options by their keys; of repeated ones the last."""
         return {each.option.key: each.value for each in self.words if each.option}
 
     @property
     def asks_for_help(self) -> bool:
-        """Whether nothing is to be done at all."""
+        """Whether nothing but help is asked for."""
         return not {"-h", "--help"}.isdisjoint(self.arguments)
 
     @property
     def redacts(self) -> bool:
-        """Whether names are to be hidden, also where nothing else of it is right."""
+        """Whether names are to be hidden, also where the rest of the line is wrong."""
         end = self.arguments.index("--") if "--" in self.arguments else None
         return "--redact" in self.arguments[:end]
 
     @property
     def documents(self) -> dict[str, str]:
-        """File, or "-", of each kind of document that a measuring command is asked for."""
+        """Returns file, or "-", of each kind of document that a measuring command is asked for."""
         if self.command not in MEASURING or self.asks_for_help:
             return {}
-        told = self.given
+        values = self.options
         if self.command == "probe":
-            told = {**told, told.get("format") or "": STDOUT}
-        return {kind: path for kind, path in told.items() if kind in KINDS and path}
+            values = {**values, values.get("format") or "": STDOUT}
+        return {kind: path for kind, path in values.items() if kind in KINDS and path}
 
     @property
     def share(self) -> str | None:
-        """TARGET as a report names it; None: there is none, or none that may be repeated."""
+        """Returns TARGET as a report names it; None: none, or none that may be repeated."""
         for each in self.words:
             if each.option is None and each.value is not None:
                 try:
@@ -140,16 +140,16 @@ class CommandLine:
 
     @property
     def repeating(self) -> tuple[str, ...]:
-        """What repeats the run, the program's name first, without secrets; empty: none is made."""
+        """Returns the command that repeats the run, without secrets; empty: it measures nothing."""
         if self.command not in MEASURING or self.asks_for_help:
             return ()
-        shown = (each for each in self.words if not each.option or each.option.key not in SHOWING)
-        return ("bottleneck", self.command, *(text for each in shown for text in _public(each)))
+        words = (each for each in self.words if not each.option or each.option.key not in SHOWING)
+        return ("bottleneck", self.command, *(text for each in words for text in _public(each)))
 
     def check(self) -> None:
         """Raises Refused, "usage", for an option before its command, and for a password.
 
-        Everybody on the host could read that there.
+        Every user of the host can read a password among the arguments.
         """
         for argument in self.arguments:
             name = argument.partition("=")[0]
@@ -161,21 +161,21 @@ class CommandLine:
                 )
         if self.late:
             first = self.arguments[0]
-            after = f"bottleneck {self.late} {first}"
-            raise Refused("usage", f"{first}: put options after the command, as in '{after}'")
+            example = f"bottleneck {self.late} {first}"
+            raise Refused("usage", f"{first}: put options after the command, as in '{example}'")
 
 
 def read(group: TyperGroup, arguments: Sequence[str]) -> CommandLine:
-    """The command line, as far as it can be understood; `help COMMAND` is `COMMAND --help`."""
+    """Returns the command line, as far as it is understood; `help COMMAND` is `COMMAND --help`."""
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
-    known = commands_of(group)
-    command = known.get(arguments[0]) if arguments else None
+    commands = commands_of(group)
+    command = commands.get(arguments[0]) if arguments else None
     if command is None:
-        own = {"-h", "--help", *(flag for each in options_of(group) for flag in each.flags)}
-        late = next(filter(known.get, arguments), "")
-        before = arguments and arguments[0].startswith("-") and arguments[0] not in own
-        return CommandLine(tuple(arguments), late=late if before else "")
+        flags = {"-h", "--help", *(flag for each in options_of(group) for flag in each.flags)}
+        late = next(filter(commands.get, arguments), "")
+        is_early = arguments and arguments[0].startswith("-") and arguments[0] not in flags
+        return CommandLine(tuple(arguments), late=late if is_early else "")
     options = {flag: each for each in options_of(command) for flag in each.flags}
     return CommandLine(tuple(arguments), arguments[0], tuple(_words(options, arguments[1:])))
 
@@ -193,12 +193,12 @@ def _words(options: dict[str, Option], arguments: Sequence[str]) -> Iterator[Wor
         elif equals or option is None or not option.metavar:
             yield Word((argument,), option, value if equals else None)
         else:
-            given = next(rest, None)
-            yield Word((argument,) if given is None else (argument, given), option, given)
+            operand = next(rest, None)
+            yield Word((argument,) if operand is None else (argument, operand), option, operand)
 
 
 def _public(word: Word) -> tuple[str, ...]:
-    """As it was typed, but of a command only what cannot be a secret."""
+    """Returns a word as it was typed, but of a command only what cannot be a secret."""
     value, key = word.value or "", word.option.key if word.option else ""
     scheme = "exec:" if key == "agent" else ""
     if key != "native-command" and not (scheme and value.startswith(scheme)):
@@ -221,21 +221,21 @@ def _public(word: Word) -> tuple[str, ...]:
 
 @dataclass
 class Pending:
-    """What was asked for, until it is written."""
+    """Requests of a command line, until they are answered."""
 
     line: CommandLine = field(default_factory=CommandLine)
     documents: dict[str, str] = field(default_factory=dict)
     """File or "-" of each kind; empty: all are written, or their run has taken them over."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """What a configuration says of options that were not given, by their parameters' names."""
+    """Configured values of options that were not given, by their parameters' names."""
     redaction: Redaction | None = None
-    """Where names are to be hidden: it knows those of the command line."""
+    """Redaction where names are to be hidden: it knows those of the command line."""
     exit_code: int | None = None
-    """That of a check, once stdout has what it found."""
+    """Exit code of a check, once stdout has its result."""
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     began: float = field(default_factory=time.monotonic)
     loading_seconds: float = 0.0
-    """What it took to load the program, which tells a host that is slow from others."""
+    """Time to load the program, which tells a slow host from others."""
 
     def redact(self) -> Redaction:
         """Hides names from now on, in complaints too."""
@@ -243,7 +243,7 @@ class Pending:
             from bottleneck.records.redaction import Redaction
 
             self.redaction = Redaction()
-            if self.line.command in MEASURING and "report" not in self.line.given:
+            if self.line.command in MEASURING and "report" not in self.line.options:
                 self.redaction.learn_this_host()
             self.redaction.arguments(self.line.arguments)
             exits.hide_by(self.redaction.text)
@@ -255,15 +255,15 @@ class Pending:
         return self.line.command == "check" and self.option("format") == "nagios"
 
     def option(self, key: str, usual: str = "") -> str:
-        """What an option is, wherever it was set."""
-        return str(self.line.given.get(key) or self.settings.get(key) or usual)
+        """Returns the value of an option, wherever it was set."""
+        return str(self.line.options.get(key) or self.settings.get(key) or usual)
 
 
 _current = [Pending()]
 
 
 def now() -> Pending:
-    """That of the command line under way."""
+    """Returns the requests of the present command line."""
     return _current[0]
 
 

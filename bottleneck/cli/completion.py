@@ -1,6 +1,6 @@
 """Shell completion: the words that an option takes, and the scripts that ask for them.
 
-The shell is told, and not guessed from the process that started this one: there is none in a
+The user names the shell. It is not guessed from the parent process, which is no shell in a
 package's build or a configuration tool.
 """
 
@@ -20,16 +20,16 @@ INSTALLED = ("bash", "zsh", "fish")
 Completion = Callable[[str], list[str]]
 
 
-def checked(option: str, word: str, known: Iterable[str]) -> str:
-    """The word. Raises Refused, "usage", where it is none of those that an option takes."""
-    known = tuple(known)
-    if word not in known:
-        raise Refused("usage", f"{option} {word!r}: must be one of {', '.join(known)}")
+def checked(option: str, word: str, words: Iterable[str]) -> str:
+    """Returns the word. Raises Refused, "usage", where it is none of those that an option takes."""
+    words = tuple(words)
+    if word not in words:
+        raise Refused("usage", f"{option} {word!r}: must be one of {', '.join(words)}")
     return word
 
 
 def one_of(*words: str) -> Completion:
-    """Completes one of the words."""
+    """Returns a completion of one of the words."""
 
     def complete(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
@@ -38,19 +38,19 @@ def one_of(*words: str) -> Completion:
 
 
 def list_of(words: Iterable[str]) -> Completion:
-    """Completes the last one of a list with commas, of words that it does not have yet."""
-    known = tuple(words)
+    """Returns a completion of the last item of a list with commas, without those it has already."""
+    choices = tuple(words)
 
     def complete(incomplete: str) -> list[str]:
-        before, comma, last = incomplete.rpartition(",")
-        left = [word for word in known if word not in before.split(",")]
-        return [before + comma + word for word in left if word.startswith(last)]
+        head, comma, last = incomplete.rpartition(",")
+        rest = [word for word in choices if word not in head.split(",")]
+        return [head + comma + word for word in rest if word.startswith(last)]
 
     return complete
 
 
 def get_ready() -> None:
-    """Has typer know the shells, where one of them asks for candidates."""
+    """Makes typer know the shells, where one of them asks for candidates."""
     if VARIABLE in os.environ:
         from typer._completion_classes import completion_init
 
@@ -58,7 +58,7 @@ def get_ready() -> None:
 
 
 def script(shell: str) -> str:
-    """What a shell has to read to complete `bottleneck`.
+    """Returns the script that completes `bottleneck` in a shell.
 
     Errors: Refused, "usage": it is none of SHOWN.
     """

@@ -1,4 +1,4 @@
-"""`bottleneck config`: what options are when nobody gives them, and who says so."""
+"""`bottleneck config`: the values of options that nobody gives, and where they come from."""
 
 from __future__ import annotations
 
@@ -31,48 +31,48 @@ Name = Annotated[
 
 def config(context: typer.Context, command: Name = None) -> int:
     """Show the settings in effect and where they come from."""
-    with interrupts.held():
+    with interrupts.defer():
         import os
         import sys
 
         from bottleneck.cli import configuration, documents
         from probes.core.stage import Refused
 
-    known = configuration.commands(context.find_root().command)
-    if command is not None and command not in known:
-        raise Refused("usage", f"config: {command!r}: must be one of {', '.join(known)}")
+    commands = configuration.commands(context.find_root().command)
+    if command is not None and command not in commands:
+        raise Refused("usage", f"config: {command!r}: must be one of {', '.join(commands)}")
     lines = [_source_line(each) for each in configuration.sources(os.environ)]
     lines = lines or [f"# {configuration.FILE_VARIABLE}: no configuration file"]
-    for name in [command] if command else known:
-        found = configuration.settings(name, known, os.environ)
-        told = [_line(key, setting.value, setting.origin) for key, setting in found.items()]
+    for name in [command] if command else commands:
+        settings = configuration.settings(name, commands, os.environ)
+        entries = [_line(key, setting.value, setting.origin) for key, setting in settings.items()]
         if command:
-            told += [
+            entries += [
                 _line(key, option.default, "built in")
-                for key, option in known[command].items()
-                if key not in found and configuration.taken(command, key)
+                for key, option in commands[command].items()
+                if key not in settings and configuration.can_set(command, key)
             ]
-        if told:
-            lines += ["", f"[{name}]", *told]
+        if entries:
+            lines += ["", f"[{name}]", *entries]
     text = "\n".join(lines) + "\n"
     encoding = sys.stdout.encoding or "ascii"
-    shown = text.encode(encoding, "backslashreplace").decode(encoding)
-    return exits.DONE if documents.shown(lambda: sys.stdout.write(shown)) else exits.INCOMPLETE
+    printable = text.encode(encoding, "backslashreplace").decode(encoding)
+    return exits.DONE if documents.show(lambda: sys.stdout.write(printable)) else exits.INCOMPLETE
 
 
 def _source_line(source: Source) -> str:
     from bottleneck.cli import configuration
     from bottleneck.text.safe import safe
 
-    there = "not found" if configuration.read(source) is None else "read"
-    return f"# {safe(source.path)}: {there}"
+    state = "not found" if configuration.read(source) is None else "read"
+    return f"# {safe(source.path)}: {state}"
 
 
 def _line(key: str, value: object, origin: str) -> str:
-    """A line as the file would have it, its origin behind it; what is not set as a comment."""
+    """Returns a line as the file would have it, with its origin; an unset option as a comment."""
     from bottleneck.text.safe import safe
 
     if value is None:
         return f"# {key} is not set"
-    told = value if isinstance(value, bool | int | float | list) else str(value)
-    return f"{key} = {safe(json.dumps(told, ensure_ascii=False), 1000)}  # {safe(origin)}"
+    plain = value if isinstance(value, bool | int | float | list) else str(value)
+    return f"{key} = {safe(json.dumps(plain, ensure_ascii=False), 1000)}  # {safe(origin)}"

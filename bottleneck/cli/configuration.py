@@ -1,4 +1,4 @@
-"""What options are when nobody gives them: from the environment, the user's file, the system's.
+"""Values of options that nobody gives: from the environment, the user's file, the system's.
 
 A flag wins over the environment, that over the user's file, that over the system's, that over what
 is built in. No file of the current folder is read: it may come from a stranger, with an unpacked
@@ -30,23 +30,23 @@ DEFAULTS = "defaults"
 LARGEST_BYTES = 64 << 10
 SECRETS = frozenset(("password", "passwd", "pass", "pw", "token", "agent-token", "secret"))
 ON_THE_LINE = frozenset((*KINDS, "output", "redact"))
-"""Told there alone: documents are owed in every ending, also in those before a file is read."""
+"""Options for the command line only: documents are owed even if no configuration is ever read."""
 ON_THE_LINE_OF = {
     "cleanup": frozenset(("yes", "older-than")),
     "explain": frozenset(("copy", "link", "rtt", "from", "template")),
 }
-"""Told there alone for a command: what removes is asked for each time, and by whoever runs it; and
-figures are those of one case."""
+"""Options for the command line only, by command: removal is asked for each time by its
+user, and figures are those of one case."""
 OF_ONE_COMMAND = frozenset(("format",))
 """Options that mean something else for each command."""
 _BUDGETS = frozenset(("budget", "quick", "thorough"))
 _HIDES = {
     **{each: _BUDGETS for each in _BUDGETS},
-    # Who logs in is told in one place: no name with the password of another.
+    # User and password come from one place: no name with the password of another.
     "user": frozenset(("auth-file",)),
     "auth-file": frozenset(("user", "domain")),
 }
-"""What a lower place is not asked for any more where a higher one tells this."""
+"""Options that a place hides in the lower ones."""
 _TRUTHS = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
@@ -54,7 +54,7 @@ _TRUTHS = {
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 UNTOUCHED = frozenset(("agent", "config", "demo", "estimate", "schema"))
-"""Commands that are what their arguments say, on every host and for everybody."""
+"""Commands without settings: they do what their arguments say, on every host and for everybody."""
 
 Options = Mapping[str, Option]
 """A command's options by their names without dashes."""
@@ -63,7 +63,7 @@ Value = bool | int | float | str | list[str]
 
 @dataclass(frozen=True)
 class Setting:
-    """An option's value, and who says so."""
+    """Value of an option, and its origin."""
 
     value: Value
     origin: str
@@ -71,21 +71,21 @@ class Setting:
 
 @dataclass(frozen=True)
 class Source:
-    """A file that is asked."""
+    """A configuration file."""
 
     path: Path
-    named: bool
-    """Whether somebody named it: then it has to be there."""
+    explicit: bool
+    """Whether BOTTLENECK_CONFIG names it: then it has to exist."""
 
 
 def sources(environment: Mapping[str, str]) -> tuple[Source, ...]:
-    """The files to ask, the first one wins; BOTTLENECK_CONFIG names one in place of both.
+    """Returns the files to read, the first one wins; BOTTLENECK_CONFIG names one in place of both.
 
-    Empty, or /dev/null: none is asked.
+    Empty, or /dev/null: none is read.
     """
-    named = environment.get(FILE_VARIABLE)
-    if named is not None:
-        return () if named in ("", os.devnull) else (Source(Path(named), True),)
+    path = environment.get(FILE_VARIABLE)
+    if path is not None:
+        return () if path in ("", os.devnull) else (Source(Path(path), True),)
     import platformdirs
 
     folders = [platformdirs.site_config_dir("copy-bottleneck")]
@@ -97,14 +97,14 @@ def sources(environment: Mapping[str, str]) -> tuple[Source, ...]:
 
 
 def read(source: Source) -> str | None:
-    """A file's text; None: it is not there, or not for this user.
+    """Returns a file's text; None: it is not there, or not for this user.
 
     Errors: Refused, "usage": it is named and cannot be read, or others may write to it.
     """
     try:
         fd = os.open(source.path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
-        if source.named:
+        if source.explicit:
             raise Refused("usage", f"{FILE_VARIABLE} {source.path}: {error.strerror}") from None
         return None
     try:
@@ -121,18 +121,18 @@ def read(source: Source) -> str | None:
         os.close(fd)
 
 
-def _check(path: Path, about: os.stat_result) -> None:
-    if not stat.S_ISREG(about.st_mode):
+def _check(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise Refused("usage", f"{path}: not a regular file")
-    if about.st_uid not in {0, os.geteuid()}:
+    if status.st_uid not in {0, os.geteuid()}:
         raise Refused("usage", f"{path}: owned by another user, and it can start programs")
-    if about.st_mode & 0o022:
-        told = f"writable by other users, and it can start programs; run: chmod go-w {path}"
-        raise Refused("usage", f"{path}: {told}")
+    if status.st_mode & 0o022:
+        text = f"writable by other users, and it can start programs; run: chmod go-w {path}"
+        raise Refused("usage", f"{path}: {text}")
 
 
 def commands(root: object) -> dict[str, Options]:
-    """Of every command that may be configured its options."""
+    """Returns the options of every command that may be configured."""
     return {
         name: {option.key: option for option in options_of(command)}
         for name, command in commands_of(root).items()
@@ -144,64 +144,64 @@ def settings(
     command: str,
     commands: Mapping[str, Options],
     environment: Mapping[str, str],
-    given: Iterable[str] = (),
+    typed: Iterable[str] = (),
 ) -> dict[str, Setting]:
-    """What a command's options are that the command line does not tell, by their names.
+    """Returns the settings of options that the command line does not tell, by their names.
 
     Args:
-        commands: of every command that may be configured its options.
-        given: options that the command line tells.
+        commands: options of every command that may be configured.
+        typed: options that the command line tells.
 
     Errors: Refused, "usage": a file or a variable is not what it has to be, wherever in it.
     """
-    options = {key: each for key, each in commands[command].items() if taken(command, key)}
+    options = {key: each for key, each in commands[command].items() if can_set(command, key)}
     places = [_from_environment(options, environment)]
     for source in sources(environment):
         text = read(source)
         if text is not None:
-            told = _sections(source.path, text, commands)
-            places += [told.get(command, {}), told.get(DEFAULTS, {})]
-    found: dict[str, Setting] = {}
-    hidden = _with_hidden(given)
+            sections = _sections(source.path, text, commands)
+            places += [sections.get(command, {}), sections.get(DEFAULTS, {})]
+    merged: dict[str, Setting] = {}
+    hidden = _with_hidden(typed)
     for place in places:
-        found.update({key: place[key] for key in place if key in options and key not in hidden})
+        merged.update({key: place[key] for key in place if key in options and key not in hidden})
         hidden |= _with_hidden(place)
-    return found
+    return merged
 
 
-def of_line(root: object, line: CommandLine) -> dict[str, Value]:
-    """The settings of the command that was typed, by its parameters' names: click's default_map.
+def default_map(root: object, line: CommandLine) -> dict[str, Value]:
+    """Returns the settings of the typed command by its parameters' names: click's default_map.
 
     Errors: Refused: kind "usage", as settings() does.
     """
-    known = commands(root)
-    if line.command not in known:
+    choices = commands(root)
+    if line.command not in choices:
         return {}
-    found = settings(line.command, known, os.environ, line.given)
-    return {known[line.command][key].name: setting.value for key, setting in found.items()}
+    merged = settings(line.command, choices, os.environ, line.options)
+    return {choices[line.command][key].name: setting.value for key, setting in merged.items()}
 
 
-def taken(command: str, key: str) -> bool:
-    """Whether an option of a command is looked for anywhere but on the command line."""
+def can_set(command: str, key: str) -> bool:
+    """Whether an option of a command may be set anywhere but on the command line."""
     return key not in ON_THE_LINE and key not in ON_THE_LINE_OF.get(command, ())
 
 
-def _with_hidden(told: Iterable[str]) -> set[str]:
-    return {name for key in told for name in (key, *_HIDES.get(key, ()))}
+def _with_hidden(keys: Iterable[str]) -> set[str]:
+    return {name for key in keys for name in (key, *_HIDES.get(key, ()))}
 
 
 def _from_environment(options: Options, environment: Mapping[str, str]) -> dict[str, Setting]:
-    found = {}
+    settings = {}
     for key, option in options.items():
         name = PREFIX + key.upper().replace("-", "_")
         text = environment.get(name, "")
         if text and key not in OF_ONE_COMMAND:
-            value = [text] if option.many else _of_text(option.kind, text, name)
-            found[key] = Setting(value, name)
-    return found
+            value = [text] if option.many else _parse(option.kind, text, name)
+            settings[key] = Setting(value, name)
+    return settings
 
 
-def _of_text(kind: type, text: str, name: str) -> Value:
+def _parse(kind: type, text: str, name: str) -> Value:
     try:
         if kind is bool:
             return _TRUTHS[text.strip().lower()]
@@ -213,7 +213,7 @@ def _of_text(kind: type, text: str, name: str) -> Value:
 def _sections(
     path: Path, text: str, commands: Mapping[str, Options]
 ) -> dict[str, dict[str, Setting]]:
-    """Every section's settings, each checked, also those of other commands."""
+    """Returns every section's settings, each checked, also those of other commands."""
     try:
         document = bounded.loads_toml(text.encode("utf-8"), LARGEST_BYTES)
     except bounded.NotBounded as error:
@@ -225,9 +225,9 @@ def _sections(
         if key not in ON_THE_LINE_OF.get(command, ()) and key not in OF_ONE_COMMAND
     }
     allowed = {DEFAULTS: everywhere, **commands}
-    found: dict[str, dict[str, Setting]] = {}
-    for section, told in document.items():
-        if not isinstance(told, dict):
+    sections: dict[str, dict[str, Setting]] = {}
+    for section, entries in document.items():
+        if not isinstance(entries, dict):
             where = _where(path, text, "", section)
             _refuse_secret(where, section)
             raise Refused("usage", f"{where}: {section[:40]!r} must be in a section, as [defaults]")
@@ -235,18 +235,18 @@ def _sections(
             where, near = _where(path, text, section, None), _near(section, allowed)
             what = f"[{section[:40]}] is not a command with settings{near}"
             raise Refused("usage", f"{where}: {what}")
-        found[section] = {
+        sections[section] = {
             key: _setting(_where(path, text, section, key), section, allowed[section], key, value)
-            for key, value in told.items()
+            for key, value in entries.items()
         }
-    return found
+    return sections
 
 
 def _setting(where: str, section: str, options: Options, key: str, value: Any) -> Setting:
     _refuse_secret(where, key)
     option = options.get(key)
     lone = section == DEFAULTS and option is None
-    if not taken(section, key) or lone and any(key in each for each in ON_THE_LINE_OF.values()):
+    if not can_set(section, key) or lone and any(key in each for each in ON_THE_LINE_OF.values()):
         raise Refused("usage", f"{where}: --{key} is only allowed on the command line")
     if option is None:
         if f"--{key}" in SUCCESSORS:
@@ -269,7 +269,7 @@ def _typed(where: str, option: Option, value: Any) -> bool | int | float | str:
     if kind is float and (number or isinstance(value, float)):
         return float(value)
     if kind not in _WORDS and isinstance(value, str) and "\0" not in value:
-        # No shell stands between a file and the program.
+        # No shell expands what a file says.
         return os.path.expanduser(value) if value.startswith("~/") else value  # noqa: PTH111 - text stays text
     word = _WORDS.get(kind, "a text in quotes")
     raise Refused("usage", f"{where}: {option.key} must be {word}")
@@ -284,13 +284,13 @@ def _refuse_secret(where: str, key: str) -> None:
         )
 
 
-def _near(word: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(word.lower().replace("_", "-"), list(known), 3, 0.5)
-    return f"; similar: {', '.join(found)}" if found else ""
+def _near(word: str, choices: Iterable[str]) -> str:
+    matches = difflib.get_close_matches(word.lower().replace("_", "-"), list(choices), 3, 0.5)
+    return f"; similar: {', '.join(matches)}" if matches else ""
 
 
 def _where(path: Path, text: str, section: str, key: str | None) -> str:
-    """The file, and the line of a key or, without one, of a section, where it is easily found."""
+    """Returns the file, and the line of a key or else of a section, where it is easily found."""
     inside = ""
     for number, line in enumerate(text.splitlines(), 1):
         header = re.fullmatch(r"\s*\[\s*[\"']?([^\"'\]]*?)[\"']?\s*\]\s*(#.*)?", line)

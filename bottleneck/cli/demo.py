@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS = 25.0
 SURE_RATIO = 0.9
-"""The least confidence of a verdict that proves the point."""
+"""Least confidence of a verdict that proves the point."""
 NAMES = ("link", "disk", "window", "cpu")
 WORKED = "The demo worked."
 UNSURE = "The limit was found, but not proven: repeat the demo while this host is idle."
@@ -29,7 +29,7 @@ FAILED = "The demo failed: repeat it while this host is idle."
 
 @dataclass(frozen=True)
 class DemoTime(options.Time):
-    """How long it may take."""
+    """Time limit of the demo."""
 
     budget: float | None = options.value(
         "SECONDS", f"Time limit for the whole run [default: {DEFAULT_SECONDS:.0f}]."
@@ -38,7 +38,7 @@ class DemoTime(options.Time):
 
 @dataclass(frozen=True)
 class Planted:
-    """What the diagnosis is to find."""
+    """Limit that the diagnosis is to find."""
 
     plant: str | None = options.value(
         "|".join(NAMES),
@@ -54,14 +54,14 @@ def demo(
     planted: Planted,
     copies: options.Copies,
     limit: DemoTime,
-    shown: options.Documents,
+    outputs: options.Documents,
     screen: options.Screen,
 ) -> int:
     """Diagnose a private share with a known limit, and compare.
 
     Makes two network namespaces with that limit between them, and removes all at the end.
     """
-    with interrupts.held():
+    with interrupts.defer():
         import secrets
 
         from bottleneck.cli import documents, running
@@ -71,39 +71,39 @@ def demo(
         from probes.programs.samba import private_samba, vanishing_folder
 
     begun = time.monotonic()
-    output = replace(documents.output(documents.with_report(shown), screen), keeps=True)
+    output = replace(documents.output(documents.with_report(outputs), screen), keeps=True)
     seconds = running.budget_seconds(limit, DEFAULT_SECONDS)
     plant = _allowed(planted.plant)
     password = secrets.token_urlsafe(16)
     copies = copies if plant is None else replace(copies, size=copies.size or plant.size)
     last = contextlib.ExitStack()
 
-    def measured(target: str, agent: str, user: str, own: Path, shared: Path) -> int:
-        ends = options.Ends(agent, own, str(shared))
-        # The hosts are made and removed within the demo's time, which takes about as long.
-        left = max(running.LEAST_BUDGET_SECONDS, seconds - 2 * (time.monotonic() - begun))
-        chosen = replace(running.choose(target, left, ends, copies), outlived=False)
+    def measure(target: str, agent: str, user: str, client_folder: Path, shared: Path) -> int:
+        ends = options.Ends(agent, client_folder, str(shared))
+        # Removing the hosts takes about as long as making them, within the demo's time.
+        rest = max(running.LEAST_BUDGET_SECONDS, seconds - 2 * (time.monotonic() - begun))
+        setup = replace(running.choose(target, rest, ends, copies), outlived=False)
         judge = None if plant is None else _comparison(plant, last)
         # On loopback both ends share the cores: that no limit stands out is no failure there.
-        return running.run(chosen, Access(user, password), output, plant is None, judge)
+        return running.run(setup, Access(user, password), output, plant is None, judge)
 
     # Not in /tmp: where that is memory there would be no disk to measure.
     name = f"bottleneck-demo-{os.getpid()}-"
     with last, vanishing_folder(name, nameless.on_disk()) as (scratch, _):
-        shared, own = scratch / "server", scratch / "client"
-        for each in (shared, own):
+        shared, client_folder = scratch / "server", scratch / "client"
+        for each in (shared, client_folder):
             each.mkdir()
         if plant is not None:
             with hosts.two(plant, shared, password) as server:
                 _tell(f"Test setup: two network namespaces; {plant.words}.")
-                return measured(*server, own, shared)
+                return measure(*server, client_folder, shared)
         with private_samba(shared, password=password, options=SMB1_TOO) as samba:
             target = f"//{samba.host}:{samba.port}/{samba.share}"
-            return measured(target, "exec:", samba.username, own, shared)
+            return measure(target, "exec:", samba.username, client_folder, shared)
 
 
 def _allowed(name: str | None) -> Plant | None:
-    """What to plant; None: nothing, on loopback, as nobody chose and this host allows none.
+    """Returns what to plant; None: nothing, as nobody chose and this host allows none.
 
     Errors: Unavailable: this host does not allow the chosen plant.
     """
@@ -125,26 +125,26 @@ def _allowed(name: str | None) -> Plant | None:
 
 
 def _comparison(plant: Plant, last: contextlib.ExitStack) -> Callable[[Diagnosis], int]:
-    """What compares a diagnosis with what was planted, and gives the exit code.
+    """Returns a function that compares a diagnosis with the plant, and gives the exit code.
 
-    last: closed when all is removed: it is said then.
+    last: prints the result when all is removed.
     """
 
     def compare(diagnosis: Diagnosis) -> int:
         verdict = None if diagnosis.chosen is None else diagnosis.chosen.verdict
-        found, end = "nothing", FAILED
+        answer, end = "nothing", FAILED
         if verdict is not None:
-            found = f"{_named(verdict)}, confidence {verdict.confidence:.2f}"
+            answer = f"{_cause_text(verdict)}, confidence {verdict.confidence:.2f}"
             if verdict.named == plant.expected.named:
                 end = WORKED if verdict.confidence >= SURE_RATIO else UNSURE
-        last.callback(_tell, f"Expected: {_named(plant.expected)}. Found: {found}. {end}")
+        last.callback(_tell, f"Expected: {_cause_text(plant.expected)}. Found: {answer}. {end}")
         return exits.DONE if end == WORKED else exits.INCOMPLETE
 
     return compare
 
 
-def _named(words: Words) -> str:
-    """`network (link speed)`, `server disk (read)`."""
+def _cause_text(words: Words) -> str:
+    """Returns `network (link speed)`, `server disk (read)`."""
     from bottleneck.analysis.rules.registry import BY_WORDS
 
     cause = BY_WORDS.get((words.component, words.cause))
@@ -156,6 +156,6 @@ def _named(words: Words) -> str:
 
 
 def _tell(text: str) -> None:
-    """A line on stderr."""
+    """Prints a line on stderr."""
     with contextlib.suppress(OSError):
         print(streams.wrapped(text), file=sys.stderr, flush=True)

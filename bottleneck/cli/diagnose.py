@@ -29,9 +29,9 @@ def diagnose(
     copies: options.Copies,
     requests: options.Requests,
     time: options.Time,
-    wanted: options.Wanted,
+    goal: options.Goal,
     *,
-    shown: options.Documents,
+    outputs: options.Documents,
     yes: options.Yes = False,
     screen: options.Screen,
 ) -> int:
@@ -40,24 +40,24 @@ def diagnose(
     Measures disks, CPUs, network and SMB separately, then copies test files.
     The password comes from --auth-file, BOTTLENECK_PASSWORD or a prompt.
     """
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.cli import documents, knobs, loading, running
         from probes.core.stage import Refused
 
-    output = documents.output(documents.with_report(shown), screen)
+    output = documents.output(documents.with_report(outputs), screen)
     output = replace(output, keeps=output.on_stdout != "json")
     seconds = running.budget_seconds(time)
-    chosen = running.choose(target, seconds, ends, copies, others, disk)
-    if requests.given and chosen.target.path:
+    setup = running.choose(target, seconds, ends, copies, others, disk)
+    if requests.words and setup.target.path:
         raise Refused("usage", "--request-size and --depth: TARGET must be //host/share")
-    chosen = replace(
-        chosen,
-        target_rate_bytes_per_second=loading.target_rate(wanted.target_rate),
-        copy_settings=knobs.settings("smb-copy", requests.given),
+    setup = replace(
+        setup,
+        target_rate_bytes_per_second=loading.target_rate(goal.target_rate),
+        copy_settings=knobs.settings("smb-copy", requests.words),
     )
-    access = running.log_in_as(who, chosen.target)
-    running.ask_first(chosen, yes)
-    return running.run(chosen, access, output)
+    access = running.log_in_as(who, setup.target)
+    running.ask_first(setup, yes)
+    return running.run(setup, access, output)
 
 
 Stage = Annotated[
@@ -85,12 +85,12 @@ def probe(
     others: options.Others,
     disk: options.Disk,
     copies: options.Copies,
-    one: options.Chosen,
-    how: options.Knobs,
+    one: options.OneCopy,
+    choices: options.Knobs,
     repeats: options.Repeats,
     time: options.Time,
     format: ProbeFormat = "text",
-    shown: options.Documents,
+    outputs: options.Documents,
     yes: options.Yes = False,
     screen: options.Screen,
 ) -> int:
@@ -98,74 +98,72 @@ def probe(
 
     Stages between the hosts need TARGET and --agent; stages over SMB need TARGET.
     """
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.cli import documents, knobs, running
         from probes.core.records import Access
         from probes.core.stage import Refused, module_of
 
-    shown = documents.with_report(documents.in_format(format, shown))
-    output = _with_figures(documents.output(shown, screen), repeats)
+    outputs = documents.with_report(documents.in_format(format, outputs))
+    output = _with_figures(documents.output(outputs, screen), repeats)
     if stage not in STAGES:
         raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
         target = f"//{running.host_text(others.tcp_peer)}/-"
-    about, agent = module_of(stage).STAGE, ends.agent != "none"
-    over_smb, at_server = "share" in about.needs, stage == "disk" and agent
+    description, agent = module_of(stage).STAGE, ends.agent != "none"
+    over_smb, at_server = "share" in description.needs, stage == "disk" and agent
     _check_options(stage, others, disk, copies, one)
-    settings, runs = _settings(stage, how), repeats.runs or 0
-    chosen = running.choose(
-        target or "//localhost/-",
-        running.budget_seconds(time, knobs.budget_seconds(settings, runs)),
-        *(ends, copies, others, disk),
-        stages=(stage,),
-        without_target=target is None,
+    settings, runs = _settings(stage, choices), repeats.runs or 0
+    where = target or "//localhost/-"
+    seconds = running.budget_seconds(time, knobs.budget_seconds(settings, runs))
+    setup = running.choose(
+        where, seconds, ends, copies, others, disk, stages=(stage,), without_target=target is None
     )
-    chosen = replace(chosen, settings=settings, runs=runs, copy=one.copy or "")
-    _check_target(about, target, chosen, agent)
-    access = running.log_in_as(who, chosen.target) if over_smb or at_server else Access()
-    if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):
-        running.ask_first(chosen, yes)
-    return running.run(chosen, access, output, only_steps=True)
+    setup = replace(setup, settings=settings, runs=runs, copy=one.copy or "")
+    _check_target(description, target, setup, agent)
+    access = running.log_in_as(who, setup.target) if over_smb or at_server else Access()
+    if description.writes and not (stage == "disk" and (setup.file or setup.device)):
+        running.ask_first(setup, yes)
+    return running.run(setup, access, output, only_steps=True)
 
 
-def _settings(stage: str, how: options.Knobs) -> dict[str, Any]:
+def _settings(stage: str, choices: options.Knobs) -> dict[str, Any]:
     """Returns the settings that were chosen; --access with --zones chooses the zones."""
     from bottleneck.cli import command_line, knobs
 
-    found = knobs.settings(stage, how.given)
-    if "verb" in found and "zones" in command_line.now().line.given:
-        found.setdefault("pattern", "zones")
-    return found
+    settings = knobs.settings(stage, choices.words)
+    if "verb" in settings and "zones" in command_line.now().line.options:
+        settings.setdefault("pattern", "zones")
+    return settings
 
 
 def _with_figures(output: Output, repeats: options.Repeats) -> Output:
-    """What is printed of repeated runs, and while they run."""
+    """Returns the output with the sections and the interval that repeated runs need."""
     sections = output.sections or (("measurements", "skipped") if repeats.runs else ())
     return replace(output, sections=sections, interval_seconds=repeats.interval)
 
 
 def _check_target(
-    about: StageDescription, target: str | None, chosen: Options, agent: bool
+    description: StageDescription, target: str | None, setup: Options, agent: bool
 ) -> None:
     """Raises Refused, "usage", where a stage needs another TARGET, or one at all, or other words.
 
-    agent: there is one on the server.
+    agent: whether there is one on the server.
     """
     from bottleneck.run import plan
     from probes.core.stage import Refused
 
-    if about.name == "disk":
-        plan.check_disk(chosen)
-    folder = bool(chosen.target.path)
-    named, over_smb = f"probe {about.name}", "share" in about.needs
-    if target is None and (over_smb or "server" in about.needs):
-        raise Refused("usage", f"{named}: no TARGET; use //host/share")
-    if target is None and agent and (about.by_agent or about.name == "disk"):
-        raise Refused("usage", f"{named}: no TARGET for the agent; use //host/share")
-    if "mount" in about.needs and not folder:
-        raise Refused("usage", f"{named}: TARGET must be a folder of a mounted share")
+    if description.name == "disk":
+        plan.check_disk(setup)
+    folder = bool(setup.target.path)
+    prefix, over_smb = f"probe {description.name}", "share" in description.needs
+    if target is None and (over_smb or "server" in description.needs):
+        raise Refused("usage", f"{prefix}: no TARGET; use //host/share")
+    if target is None and agent and (description.by_agent or description.name == "disk"):
+        raise Refused("usage", f"{prefix}: no TARGET for the agent; use //host/share")
+    if "mount" in description.needs and not folder:
+        raise Refused("usage", f"{prefix}: TARGET must be a folder of a mounted share")
     if folder and over_smb:
-        raise Refused("usage", f"{named}: TARGET must be //host/share; or use probe native-copy")
+        raise Refused("usage", f"{prefix}: TARGET must be //host/share; or use probe native-copy")
 
 
 def _check_options(
@@ -173,9 +171,9 @@ def _check_options(
     others: options.Others,
     disk: options.Disk,
     copies: options.Copies,
-    one: options.Chosen,
+    one: options.OneCopy,
 ) -> None:
-    """Raises Refused, "usage", where a stage makes nothing of what was given."""
+    """Raises Refused, "usage", where a stage has no use for an option that was given."""
     from bottleneck.cli import completion, knobs
     from probes.core.records import FILE_COPY, OWN_COPIES
     from probes.core.stage import Refused
@@ -185,10 +183,10 @@ def _check_options(
     if one.copy == FILE_COPY and not others.file:
         raise Refused("usage", f"--copy {FILE_COPY}: use it with --file FILE")
     secured = dict.fromkeys(("signing", "encryption"), knobs.stages_with("security"))
-    given = {"file": others.file, "tree": others.tree, "device": disk.device}
-    given |= {**vars(copies), **vars(one)}
+    values = {"file": others.file, "tree": others.tree, "device": disk.device}
+    values |= {**vars(copies), **vars(one)}
     for name, stages in {**knobs.OF_STAGES, **secured}.items():
-        if given.get(name) and stage not in stages:
+        if values.get(name) and stage not in stages:
             option = f"--{name.replace('_', '-')}"
             raise Refused(
                 "usage", f"probe {stage}: {option} not allowed here; use probe {stages[0]}"

@@ -37,7 +37,7 @@ def doctor(
 
     Checks programs, permissions, ports and logins, and names the tests that each problem affects.
     """
-    with interrupts.held():
+    with interrupts.defer():
         import os
 
         from bottleneck.agents.bootstrap import command_for
@@ -46,18 +46,18 @@ def doctor(
         from bottleneck.doctor.look import Request, look
         from bottleneck.target import target as targets
 
-    named = None if target is None else targets.parse(target, os.path.isdir)
-    if named is not None and named.path:
-        named = targets.of_folder(str(Path(named.path).absolute()))
+    place = None if target is None else targets.parse(target, os.path.isdir)
+    if place is not None and place.path:
+        place = targets.of_folder(str(Path(place.path).absolute()))
     if ends.agent != "none":
         command_for(ends.agent)
     access = None
-    if named is not None and (who.user or who.auth_file or who.allow_guest or named.username):
-        access = running.log_in_as(who, named)
-    wanted = Request(str(ends.folder.absolute()), named, access, ends.agent, ends.server_folder)
-    checks = judged(look(wanted))
+    if place is not None and (who.user or who.auth_file or who.allow_guest or place.username):
+        access = running.log_in_as(who, place)
+    request = Request(str(ends.folder.absolute()), place, access, ends.agent, ends.server_folder)
+    checks = judged(look(request))
 
-    if not documents.answered(format, to_json(checks), partial(print_checks, checks)):
+    if not documents.answer(format, to_json(checks), partial(print_checks, checks)):
         return exits.INCOMPLETE
     for each in checks:
         if each.kind:
@@ -66,19 +66,19 @@ def doctor(
 
 
 def print_checks(checks: Sequence[Check], console: Console) -> None:
-    """The result, then of each host its problems with their remedies, and all that is well."""
+    """Writes the result, then for each host its problems with remedies, and all that is well."""
     from bottleneck.documents import terminal
     from bottleneck.text.safe import safe
 
     terminal.line(console, summary(checks), "bold")
     for where, title in HEADINGS.items():
-        own = [each for each in checks if each.where == where]
-        if own:
+        group = [each for each in checks if each.where == where]
+        if group:
             terminal.heading(console, title)
-        for each in own:
+        for each in group:
             if each.state != "ok":
                 _print_problem(each, console)
-        for each in own:
+        for each in group:
             if each.state == "ok":
                 terminal.paragraph(console, safe(each.sentence, LONGEST), "", f"  {WORDS['ok']:<9}")
 
@@ -106,7 +106,7 @@ def _print_problem(check: Check, console: Console) -> None:
 
 
 def summary(checks: Sequence[Check]) -> str:
-    """The result in one line: `Partly ready: 1 requirement missing, 2 warnings`."""
+    """Returns the result in one line: `Partly ready: 1 requirement missing, 2 warnings`."""
     missing = sum(each.state == "missing" for each in checks)
     costs = sum(each.state == "costs" for each in checks)
     lost = f"{missing} requirement{'s' * (missing > 1)} missing" if missing else "all tests can run"
@@ -117,7 +117,7 @@ def summary(checks: Sequence[Check]) -> str:
 
 
 def to_json(checks: Sequence[Check]) -> dict[str, Any]:
-    """The same as one document; stages of a check that is ok are empty."""
+    """Returns the checks as one document; stages of a check that is ok are empty."""
     return {
         "schema": SCHEMA,
         "ready": all(each.state != "missing" for each in checks),

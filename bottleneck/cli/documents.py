@@ -19,7 +19,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, exits, streams
 from bottleneck.cli.command_line import STDOUT
-from bottleneck.cli.options import USUAL_SCREEN, Documents, Quiet, Reading, Screen
+from bottleneck.cli.options import USUAL_SCREEN, Documents, Presentation, Quiet, Screen
 from bottleneck.documents import formats, terminal
 from bottleneck.documents.answer import verdict
 from bottleneck.documents.console import print_report
@@ -42,9 +42,9 @@ SAVING_RATIO = 0.03
 
 @dataclass(frozen=True)
 class Output:
-    """Where the result goes, and how it reads."""
+    """Destinations and style of the result."""
 
-    asked: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
     """Kind and path of each document."""
     quiet: bool = False
     sections: tuple[str, ...] = ()
@@ -54,54 +54,54 @@ class Output:
     keeps: bool = False
     """Whether the report is kept as the last one."""
     interval_seconds: float | None = None
-    """Between two lines of figures while it runs; None: none are asked for."""
+    """Seconds between two lines of figures while it runs; None: no such lines."""
 
     @property
     def on_stdout(self) -> str | None:
-        """The kind of the document that stdout holds alone; None: words go there."""
-        return next((kind for kind, path in self.asked if path == STDOUT), None)
+        """Returns the kind of the document that stdout holds alone; None: words go there."""
+        return next((kind for kind, path in self.files if path == STDOUT), None)
 
-    def showable(self, known: Report, command: Sequence[str] = ()) -> Report:
-        """The report as it may be shown: with its command line, and without names if so asked."""
+    def showable(self, original: Report, command: Sequence[str] = ()) -> Report:
+        """Returns the report as shown: with its command line, and without names if so asked."""
         if command:
-            known = replace(known, tool={**known.tool, "command": list(command)})
+            original = replace(original, tool={**original.tool, "command": list(command)})
         if self.redaction is None:
-            return known
+            return original
         try:
-            return self.redaction.report(known)
+            return self.redaction.report(original)
         except report.ReportError as error:
             note = f"this report cannot be redacted and was skipped: {error}"
-            tool = {"version": str(known.tool.get("version", ""))}
-            return Report("failed", tool, known.started, 0.0, {}, None, None, notes=(note,))
+            tool = {"version": str(original.tool.get("version", ""))}
+            return Report("failed", tool, original.started, 0.0, {}, None, None, notes=(note,))
 
 
 def in_order(paths: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
-    """Kind and path of each document that has one, the first of them first."""
+    """Returns kind and path of each document that has one, in the order of KINDS."""
     return tuple((kind, path) for kind in KINDS if (path := paths.get(kind)) is not None)
 
 
 Written = TypeVar("Written", bound=Documents)
 
 
-def in_format(format: str, shown: Written) -> Written:
-    """What is written, with the document that --format puts on stdout.
+def in_format(format: str, outputs: Written) -> Written:
+    """Returns the documents, with the one that --format puts on stdout.
 
     Raises Refused, "usage", where the same document goes to a file.
     """
     if format not in KINDS:
-        return shown
-    if shown.files.get(format, STDOUT) != STDOUT:
+        return outputs
+    if outputs.files.get(format, STDOUT) != STDOUT:
         raise Refused("usage", f"--format {format} and --{format} FILE: use only one of them")
-    return replace(shown, files={**shown.files, format: STDOUT})
+    return replace(outputs, files={**outputs.files, format: STDOUT})
 
 
-def with_report(shown: Written) -> Written:
+def with_report(outputs: Written) -> Written:
     """Returns the documents of a run, with the report beside the ticket if no place is given."""
-    path = shown.files.get("ticket", STDOUT)
-    if path == STDOUT or "json" in shown.files or not _is_file(path):
-        return shown
+    path = outputs.files.get("ticket", STDOUT)
+    if path == STDOUT or "json" in outputs.files or not _is_file(path):
+        return outputs
     beside = f"{path}.json" if path.endswith(".json") else str(Path(path).with_suffix(".json"))
-    return replace(shown, files={**shown.files, "json": beside})
+    return replace(outputs, files={**outputs.files, "json": beside})
 
 
 def _is_file(path: str) -> bool:
@@ -109,38 +109,38 @@ def _is_file(path: str) -> bool:
     return bool(Path(path).name) and (Path(path).is_file() or not Path(path).exists())
 
 
-def output(wanted: Documents | Reading, screen: Quiet = USUAL_SCREEN) -> Output:
-    """Where the result goes, once it is sure that it can go there.
+def output(request: Documents | Presentation, screen: Quiet = USUAL_SCREEN) -> Output:
+    """Returns where the result goes, once it is sure that it can go there.
 
     Raises:
         Refused: kind "usage": a path names what no document can be written to, or two the same;
             the style or a section is none.
     """
-    shown_too = _sections(screen) if isinstance(screen, Screen) else ()
-    completion.checked("--units", wanted.units, units.STYLES)
-    redaction = command_line.now().redact() if wanted.redact else None
-    style = next(each for each in units.STYLES if each == wanted.units)
-    asked = in_order(wanted.files if isinstance(wanted, Documents) else {})
-    seen: dict[str, str] = {}
-    for kind, path in asked:
+    sections = _sections(screen) if isinstance(screen, Screen) else ()
+    completion.checked("--units", request.units, units.STYLES)
+    redaction = command_line.now().redact() if request.redact else None
+    style = next(each for each in units.STYLES if each == request.units)
+    files = in_order(request.files if isinstance(request, Documents) else {})
+    owners: dict[str, str] = {}
+    for kind, path in files:
         _check(f"--{kind}", path)
         place = path if path == STDOUT else os.path.realpath(path)
-        if place in seen and not place.startswith("/dev/"):
+        if place in owners and not place.startswith("/dev/"):
             what = "stdout" if path == STDOUT else "one file"
-            told = f"--{seen[place]} {path} and --{kind} {path}"
-            raise Refused("usage", f"{told}: cannot write both to {what}; use another FILE")
-        seen[place] = kind
-    return Output(asked, screen.quiet, shown_too, style, redaction)
+            text = f"--{owners[place]} {path} and --{kind} {path}"
+            raise Refused("usage", f"{text}: cannot write both to {what}; use another FILE")
+        owners[place] = kind
+    return Output(files, screen.quiet, sections, style, redaction)
 
 
 def _sections(screen: Screen) -> tuple[str, ...]:
-    """The sections that are asked for beside the answer."""
-    named = [name.strip() for each in screen.section or () for name in each.split(",")]
-    for name in named:
+    """Returns the sections that are asked for beside the answer."""
+    names = [name.strip() for each in screen.section or () for name in each.split(",")]
+    for name in names:
         if name not in formats.SECTIONS:
-            told = f"--section {name[:40]!r}: must be one of {', '.join(formats.SECTIONS)}"
-            raise Refused("usage", told)
-    return (formats.ALL,) if screen.verbose else tuple(named)
+            text = f"--section {name[:40]!r}: must be one of {', '.join(formats.SECTIONS)}"
+            raise Refused("usage", text)
+    return (formats.ALL,) if screen.verbose else tuple(names)
 
 
 def _check(option: str, path: str) -> None:
@@ -166,26 +166,26 @@ def _check(option: str, path: str) -> None:
         raise Refused("usage", f"{option} {path}: no write permission")
 
 
-def diagnosed(known: Report) -> tuple[Diagnosis, str]:
-    """What a report means; where the analysis breaks on it, that of an empty one and the reason."""
+def diagnosed(run_report: Report) -> tuple[Diagnosis, str]:
+    """Returns a report's diagnosis; if the analysis breaks, that of an empty one and why."""
     try:
-        return diagnose(known), ""
+        return diagnose(run_report), ""
     except Exception as error:
-        return diagnose(replace(known, entries=())), exits.of_error(error)[1]
+        return diagnose(replace(run_report, entries=())), exits.of_error(error)[1]
 
 
-def text_of(kind: str, known: Report, diagnosis: Diagnosis, style: units.Style = "si") -> str:
-    """A document of one of KINDS; figures for persons in the style."""
+def text_of(kind: str, run_report: Report, diagnosis: Diagnosis, style: units.Style = "si") -> str:
+    """Returns a document of one of KINDS; figures for persons in the style."""
     if kind == "json":
-        return report.dumps(known, diagnosis)
+        return report.dumps(run_report, diagnosis)
     with units.shown_as(style):
-        read = diagnosis if style == "si" else diagnosed(known)[0]
-        return formats.text_of(kind, known, read)
+        styled = diagnosis if style == "si" else diagnosed(run_report)[0]
+        return formats.text_of(kind, run_report, styled)
 
 
 @dataclass
 class Saving:
-    """Keeps what is known so far in the file of --json, in SAVING_RATIO of a run's time."""
+    """Writer of what is known so far to the file of --json, in SAVING_RATIO of a run's time."""
 
     output: Output
     clock: Callable[[], float] = time.monotonic
@@ -194,15 +194,15 @@ class Saving:
     """Moment of the clock before which nothing is written."""
 
     def __call__(self, so_far: Report) -> None:
-        path = dict(self.output.asked).get("json", STDOUT)
+        path = dict(self.output.files).get("json", STDOUT)
         began = self.clock()
         if path == STDOUT or self.broken or began < self.due:
             return
         if Path(path).exists() and not Path(path).is_file():
             return  # a pipe or a device takes the final report alone
         try:
-            known = self.output.showable(so_far, command_line.now().line.repeating)
-            document_file.write(path, report.dumps(known, diagnosed(known)[0]))
+            run_report = self.output.showable(so_far, command_line.now().line.repeating)
+            document_file.write(path, report.dumps(run_report, diagnosed(run_report)[0]))
             ended = self.clock()
             self.due = ended + (ended - began) / SAVING_RATIO
         except OSError:
@@ -210,38 +210,38 @@ class Saving:
             self.broken = True
 
 
-def written(
-    known: Report,
+def write_all(
+    run_report: Report,
     diagnosis: Diagnosis,
     output: Output,
     texts: Mapping[str, str] | None = None,
     quietly: bool = False,
 ) -> bool:
-    """Writes all that was asked for; whether all could be written, each of which is complained of.
+    """Writes all that was asked for; False: something could not be written, which is complained of.
 
-    known: as Output.showable() gives it; diagnosis: of that, in the style "si"; texts: of documents
-    that are another's work, and by the kind "" what stdout shows where it holds none; quietly:
-    nothing is said of what the system does not let write.
+    run_report: as Output.showable() gives it; diagnosis: of that, in the style "si"; texts:
+    documents made elsewhere, by kind, and by "" the text for stdout where it holds no document;
+    quietly: without complaints of what the system does not let write.
     """
     command_line.now().documents = {}
-    keeps = output.keeps and bool(known.entries)
-    kept = keeps and last_report.keep(text_of("json", known, diagnosis))
+    keeps = output.keeps and bool(run_report.entries)
+    is_recorded = keeps and last_report.keep(text_of("json", run_report, diagnosis))
 
     def text(kind: str) -> str:
-        made = (texts or {}).get(kind)
-        return text_of(kind, known, diagnosis, output.units) if made is None else made
+        ready = (texts or {}).get(kind)
+        return text_of(kind, run_report, diagnosis, output.units) if ready is None else ready
 
-    files = [(kind, path) for kind, path in output.asked if path != STDOUT]
-    wrote = [path for kind, path in files if saved(f"--{kind}", path, partial(text, kind), quietly)]
+    files = [(kind, path) for kind, path in output.files if path != STDOUT]
+    wrote = [path for kind, path in files if save(f"--{kind}", path, partial(text, kind), quietly)]
     done = len(wrote) == len(files)
     if output.on_stdout is not None or texts:
         on_stdout = output.on_stdout or ""
-        return shown(lambda: to_stdout(text(on_stdout)), quietly) and done
-    return shown(lambda: _print(known, diagnosis, output, kept, wrote), quietly) and done
+        return show(lambda: to_stdout(text(on_stdout)), quietly) and done
+    return show(lambda: _print(run_report, diagnosis, output, is_recorded, wrote), quietly) and done
 
 
-def saved(option: str, path: str, text: Callable[[], str], quietly: bool = False) -> bool:
-    """Has an option's document written; whether it could be, which is complained of."""
+def save(option: str, path: str, text: Callable[[], str], quietly: bool = False) -> bool:
+    """Writes an option's document; False: it could not be written, which is complained of."""
     kind = option.removeprefix("--")
     it = {"json": "the report", "output": "it"}.get(kind, f"the {kind}")
     try:
@@ -256,13 +256,13 @@ def saved(option: str, path: str, text: Callable[[], str], quietly: bool = False
     return False
 
 
-def shown(write: Callable[[], object], quietly: bool = False) -> bool:
-    """Has something written to stdout; whether it could be, which is complained of."""
+def show(write: Callable[[], object], quietly: bool = False) -> bool:
+    """Lets a function write to stdout; False: it could not, which is complained of."""
     try:
         write()
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):
-        # rich ends with SystemExit where whoever read our output has enough.
+        # rich ends with SystemExit where the reader of our output has gone.
         exits.abandon()
     except OSError as error:
         if not quietly:
@@ -275,10 +275,10 @@ def shown(write: Callable[[], object], quietly: bool = False) -> bool:
     return True
 
 
-def answered(
+def answer(
     format: str, plain: object, words: Callable[[Console], object], style: units.Style = "si"
 ) -> bool:
-    """Has a command's answer written, as JSON or for a person; whether it could be."""
+    """Writes a command's answer, as JSON or for a person; False: it could not be written."""
 
     def write() -> None:
         if format == "json":
@@ -287,59 +287,58 @@ def answered(
         with units.shown_as(style):
             words(terminal.console())
 
-    return shown(write)
+    return show(write)
 
 
 def to_stdout(text: str) -> None:
-    """A whole document on stdout, in UTF-8 whatever the terminal's encoding is."""
+    """Writes a whole document to stdout, in UTF-8 whatever the terminal's encoding is."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
 
 
 def _print(
-    known: Report, diagnosis: Diagnosis, output: Output, kept: bool, paths: Sequence[str]
+    report: Report, diagnosis: Diagnosis, output: Output, is_recorded: bool, paths: Sequence[str]
 ) -> None:
-    """The console's words; paths: of the files that were written."""
-    if not known.entries and exits.said:
+    """Writes the result for a person; paths: of the files that were written."""
+    if not report.entries and exits.complaints:
         return  # the line on stderr has said why nothing was measured
     with units.shown_as(output.units):
-        told = diagnosis if output.units == "si" else diagnosed(known)[0]
+        styled = diagnosis if output.units == "si" else diagnosed(report)[0]
         console = terminal.console()
         if output.quiet:
-            terminal.show(console, verdict(known, told))
+            terminal.show(console, verdict(report, styled))
             return
-        print_report(known, told, console, output.sections, kept)
+        print_report(report, styled, console, output.sections, is_recorded)
         if paths:
             terminal.show(console, (Text(f"Written: {', '.join(map(safe, paths))}."),))
 
 
 def settle(status: str, sentence: str) -> None:
-    """Writes documents without steps, with the sentence as their note, that are still owed.
+    """Writes the documents that are still owed, without steps, with the sentence as their note.
 
-    One complaint has been made by then: of what cannot be written nothing more is said, and
-    the others are.
+    One complaint has been made by then: nothing more is said of one that cannot be written.
     """
-    asked = command_line.now()
-    paths, asked.documents = asked.documents, {}
+    pending = command_line.now()
+    paths, pending.documents = pending.documents, {}
     if not paths:
         return
-    made = Report(
+    run_report = Report(
         status=status,
         tool={"version": __version__, "python": platform.python_version()},
-        started=asked.started,
-        elapsed_seconds=time.monotonic() - asked.began,
-        target={"share": asked.line.share},
+        started=pending.started,
+        elapsed_seconds=time.monotonic() - pending.began,
+        target={"share": pending.line.share},
         client=None,
         server=None,
         notes=(sentence,),
     )
-    output = Output(in_order(paths), redaction=asked.redaction)
-    made = output.showable(made)
-    written(made, diagnosed(made)[0], output, quietly=True)
+    output = Output(in_order(paths), redaction=pending.redaction)
+    run_report = output.showable(run_report)
+    write_all(run_report, diagnosed(run_report)[0], output, quietly=True)
 
 
 def is_unsure(diagnosis: Diagnosis, only_steps: bool) -> bool:
-    """Whether the copy that leads has no bottleneck that is named; only_steps: none was wanted."""
+    """Whether the main copy has no named bottleneck; only_steps: no copy was wanted."""
     if diagnosis.altered or only_steps:
         return bool(diagnosis.altered)
     headline = [each for each in diagnosis.copies if each.copy == diagnosis.headline]

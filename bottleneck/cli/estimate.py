@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LEAST_SHARE = 1e-12
-"""Of packets: less of them than any link loses is a slip, if it is not none."""
+"""Share of lost packets: less than any link loses is a slip, if it is not none."""
 DISK = "a RATE, or hdd, hdd-outer, hdd-inner, hdd-laptop, ssd, nvme, sd, usb2 or usb3."
 Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Direction [default: pull].")]
 
 
 @group("Figures")
 class Figures:
-    """What is known of a path and its hosts."""
+    """Known figures of a path and its hosts."""
 
     link: str | None = value("RATE", "Rate of the slowest link, such as 1Gbit/s.")
     mtu: int = value("BYTES", "MTU; 9000 for jumbo frames.", 1500)
@@ -50,7 +50,7 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
 
     Use at least one figure, such as --link; what is not given does not limit the copy.
     """
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.analysis.estimate import estimate as estimated
         from bottleneck.analysis.estimate.envelope import Envelope, Window
         from bottleneck.cli import documents
@@ -60,7 +60,7 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
 
     link_rate = _read("--link", figures.link, units.parse_rate)
     window = _read("--window", figures.window, units.parse_size)
-    given = Envelope(
+    envelope = Envelope(
         verb=checked("estimate", verb, ("pull", "push")),
         cached=figures.cached,
         dialect=checked("--dialect", figures.dialect.lower(), DIALECTS),
@@ -79,19 +79,19 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
         ram_bytes=_read("--ram", figures.ram, units.parse_size),
         size_bytes=_read("--size", figures.size, units.parse_size),
     )
-    found = estimated(given)
-    if not found.claims:
+    estimation = estimated(envelope)
+    if not estimation.claims:
         raise Refused("usage", "estimate: no figures; use --link, --rtt, --disk-read or others")
     if format == "json":
-        done = documents.shown(lambda: print(estimate_json(found)))
+        done = documents.show(lambda: print(estimate_json(estimation)))
     else:
-        done = documents.shown(lambda: terminal.show(terminal.console(), blocks(found)))
+        done = documents.show(lambda: terminal.show(terminal.console(), blocks(estimation)))
     return exits.DONE if done else exits.INCOMPLETE
 
 
-def _within(name: str, value: int, least: int, most: int) -> int:
-    if not least <= value <= most:
-        raise Refused("usage", f"{name} {value}: must be from {least} to {most}")
+def _within(name: str, value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise Refused("usage", f"{name} {value}: must be from {low} to {high}")
     return value
 
 
@@ -114,7 +114,7 @@ def _disk(text: str) -> DiskKind:
 
 
 def _share(text: str) -> float:
-    """A share of packets: `0.1%` or `0.001`; none, or from LEAST_SHARE to less than all."""
+    """Returns a share of packets: `0.1%` or `0.001`; none, or from LEAST_SHARE to less than all."""
     percent = text.strip().endswith("%")
     try:
         value = float(text.strip().removesuffix("%")) / (100 if percent else 1)

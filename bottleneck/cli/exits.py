@@ -14,7 +14,7 @@ USAGE = 64
 UNREACHABLE = 69
 INTERNAL = 70
 REFUSED = 77
-"""Login or permission."""
+"""Login or permission refused."""
 INTERRUPTED = 130
 
 OF_REFUSAL = {
@@ -36,29 +36,29 @@ LIMITS = {
 }
 """Remedy by the end of an error's text."""
 
-said: list[str] = []
-"""What this run has complained of."""
+complaints: list[str] = []
+"""Complaints of this run."""
 _hiding: list[Callable[[str], str]] = []
 
 
 def begin() -> None:
-    """Nothing has been said yet, and nothing is hidden."""
-    said.clear()
+    """Forgets what was said and hidden."""
+    complaints.clear()
     _hiding.clear()
 
 
 def hide_by(hide: Callable[[str], str]) -> None:
-    """From now on complaints are shown as this makes them."""
+    """Shows complaints from now on as `hide` returns them."""
     _hiding[:] = [hide]
 
 
-def complain(text: str, shown: bool = True) -> None:
-    """One line on stderr, safe for a terminal; not shown: what is on stdout has it."""
+def complain(text: str, visible: bool = True) -> None:
+    """Prints one line on stderr, safe for a terminal; visible: False where stdout has it."""
     from bottleneck.cli.streams import wrapped
     from bottleneck.text.safe import safe
 
-    said.append(text)
-    if not shown:
+    complaints.append(text)
+    if not visible:
         return
     for hide in _hiding:
         text = hide(text)
@@ -69,7 +69,7 @@ def complain(text: str, shown: bool = True) -> None:
 
 
 def of_error(error: Exception) -> tuple[int, str]:
-    """Exit code and sentence of whatever ended a command."""
+    """Returns exit code and sentence of the error that ended a command."""
     from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
     from bottleneck.agents.protocol import WireError
     from bottleneck.report.report import ReportError
@@ -97,5 +97,5 @@ def of_error(error: Exception) -> tuple[int, str]:
 
 
 def abandon(number: int = 1) -> None:
-    """Loses what stdout or stderr cannot take; the interpreter must not complain at its exit."""
+    """Drops what stdout or stderr cannot take: the interpreter must not complain at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), number)

@@ -26,13 +26,8 @@ Files = Annotated[
         "was measured [default: the last diagnosis].",
     ),
 ]
-Format = Annotated[
-    str,
-    options.format_of(
-        *("text", *KINDS, "svg"),
-        help=f"Format: text, {', '.join(KINDS)}, or svg (a plot of the disks' zones).",
-    ),
-]
+_FORMATS = f"Format: text, {', '.join(KINDS)}, or svg (a plot of the disks' zones)."
+Format = Annotated[str, options.format_of("text", *KINDS, "svg", help=_FORMATS)]
 
 
 @options.group("Figures")
@@ -54,15 +49,15 @@ def explain(
     format: Format = "text",
     *,
     figures: Figures,
-    wanted: options.Wanted,
-    shown: options.Documents,
+    goal: options.Goal,
+    outputs: options.Documents,
     screen: options.Screen,
 ) -> int:
     """Diagnose a saved report again, or figures that you have.
 
     Contacts no host and measures nothing.
     """
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.cli import documents, loading
         from bottleneck.cli.completion import checked
         from bottleneck.documents.plots.zones import zone_curves_svg
@@ -74,7 +69,7 @@ def explain(
     if figures.template:
         print(TEMPLATE, end="")
         return exits.DONE
-    output = documents.output(documents.in_format(format, shown), screen)
+    output = documents.output(documents.in_format(format, outputs), screen)
     side = None if figures.from_ is None else checked("--from", figures.from_, SIDES)
     rates = (figures.tcp, figures.disk_read, figures.disk_write)
     typed = loading.Typed(tuple(figures.copy or ()), figures.link, figures.rtt, side, *rates)
@@ -85,7 +80,7 @@ def explain(
             how = "run `bottleneck diagnose`, or give a report file"
             raise Refused("usage", f"no earlier diagnosis found; {how}")
         names = [str(last)]
-    loaded, rate = loading.explained(names, typed), loading.target_rate(wanted.target_rate)
+    loaded, rate = loading.load_case(names, typed), loading.target_rate(goal.target_rate)
     if rate is not None:
         loaded = replace(loaded, target_rate_bytes_per_second=rate)
     loaded = output.showable(loaded)
@@ -93,18 +88,18 @@ def explain(
         drawing = zone_curves_svg(loaded)
         if drawing is None:
             raise Refused("usage", f"{names[0]}: no disk zones measured; cannot plot")
-        done = documents.shown(lambda: documents.to_stdout(drawing))
+        done = documents.show(lambda: documents.to_stdout(drawing))
     else:
-        done = _explained(loaded, output)
+        done = _write_meaning(loaded, output)
     return exits.DONE if done else exits.INCOMPLETE
 
 
-def _explained(loaded: Report, output: Output) -> bool:
+def _write_meaning(loaded: Report, output: Output) -> bool:
     """Writes what a report means; whether all of it was measured, decided and written."""
     from bottleneck.cli import documents
 
     diagnosis = documents.diagnosed(loaded)[0]
-    done = documents.written(loaded, diagnosis, output) and loaded.status == "complete"
+    done = documents.write_all(loaded, diagnosis, output) and loaded.status == "complete"
     return done and not documents.is_unsure(diagnosis, only_steps=not diagnosis.copies)
 
 
@@ -122,7 +117,7 @@ def compare(
     files: Reports,
     format: options.TextOrJson = "text",
     *,
-    shown: options.Shown,
+    presentation: options.RedactablePresentation,
     screen: options.Verbose,
 ) -> int:
     """Show what changed between reports, and why.
@@ -131,16 +126,16 @@ def compare(
     difference counts only if it exceeds the noise of both. Of more, the trend of each copy and
     the unusual reports are shown.
     """
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.cli import documents, loading
         from bottleneck.documents.trend import print_trends
         from bottleneck.records import trend
         from probes.core.stage import Refused
 
-    output = documents.output(shown)
+    output = documents.output(presentation)
     skipped: list[str] = []
-    found = (each for named in files for each in loading.each_of(named, skipped))
-    reports = [output.showable(each) for each in found]
+    loaded = (each for name in files for each in loading.each_of(name, skipped))
+    reports = [output.showable(each) for each in loaded]
     for each in skipped:
         exits.complain(each)
     if len(reports) > MOST_COMPARED:
@@ -153,23 +148,23 @@ def compare(
 
     together = trend.trends(reports)
     words = partial(print_trends, together)
-    done = documents.answered(format, trend.to_json(together), words, output.units)
+    done = documents.answer(format, trend.to_json(together), words, output.units)
     return exits.DONE if done and together.copies and not skipped else exits.INCOMPLETE
 
 
 def _compare_two(first: Report, second: Report, format: str, output: Output, verbose: bool) -> int:
-    """Writes what changed from one report to another; the exit code."""
+    """Writes what changed from one report to another, and returns the exit code."""
     from bottleneck.analysis import changes
     from bottleneck.cli import documents
     from bottleneck.documents.compare import print_change, to_json
 
-    found = changes.compare(first, second)
+    change = changes.compare(first, second)
 
     def words(console: Console) -> None:
-        # Anew, since its sentences are made of rates.
-        told = found if output.units == "si" else changes.compare(first, second)
-        print_change(told, console, verbose)
+        # Compared again in that style, since its sentences contain rates.
+        styled = change if output.units == "si" else changes.compare(first, second)
+        print_change(styled, console, verbose)
 
-    done = documents.answered(format, to_json(found), words, output.units)
-    made = [e for e in found.copies if e.before_bytes_per_second and e.after_bytes_per_second]
-    return exits.DONE if done and made else exits.INCOMPLETE
+    done = documents.answer(format, to_json(change), words, output.units)
+    compared = [e for e in change.copies if e.before_bytes_per_second and e.after_bytes_per_second]
+    return exits.DONE if done and compared else exits.INCOMPLETE

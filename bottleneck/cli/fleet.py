@@ -38,7 +38,7 @@ Format = Annotated[
 
 @options.group("Hosts")
 class Hosts:
-    """Who is measured with whom."""
+    """Clients and servers to measure."""
 
     share: list[str] | None = options.value(
         "SHARE", "Share to measure, as //SERVER/SHARE; one for each server (repeatable)."
@@ -60,8 +60,8 @@ def fleet(
     hosts: Hosts,
     tests: Tests,
     who: options.Login,
-    wanted: options.Wanted,
-    shown: options.Documents,
+    goal: options.Goal,
+    outputs: options.Documents,
     quiet: options.Quiet,
     yes: options.Yes = False,
     format: Format = "text",
@@ -71,43 +71,43 @@ def fleet(
     Names the host or link that the slow pairs of a client and a server share.
     Needs ansible-core to read INVENTORY and to reach its hosts.
     """
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.cli import documents, loading
         from bottleneck.fleet import result as results
         from probes.core.stage import Refused
 
-    output = documents.output(shown, quiet)
-    usual = loading.target_rate(wanted.target_rate)
+    output = documents.output(outputs, quiet)
+    usual = loading.target_rate(goal.target_rate)
     if not LEAST_BUDGET <= tests.budget <= MOST_BUDGET:
-        told = f"--budget: must be from {LEAST_BUDGET:g} to {MOST_BUDGET:g}"
-        raise Refused("usage", told)
-    known = None if inventory is None else _fleet(inventory, hosts)
-    known, tests = fleet_together.checked(known, tests)
+        text = f"--budget: must be from {LEAST_BUDGET:g} to {MOST_BUDGET:g}"
+        raise Refused("usage", text)
+    topology = None if inventory is None else _read_fleet(inventory, hosts)
+    topology, tests = fleet_together.checked(topology, tests)
     if tests.plan:
-        return _planned(known, tests, output)
+        return _print_plan(topology, tests, output)
     status = "complete"
     if tests.reports is not None:
-        found = _collected(tests.reports)
-        if not (found.tests or found.missing or found.unread):
+        reports = _collect(tests.reports)
+        if not (reports.tests or reports.missing or reports.unread):
             raise Refused("usage", f"--reports {tests.reports}: no report of a pair found")
-    elif known is None or not known.servers:
+    elif topology is None or not topology.servers:
         text = "fleet: use --reports DIR, or INVENTORY and --share //SERVER/SHARE"
         raise Refused("usage", text)
     else:
-        found, status = _measured(known, inventory, hosts, tests, who, usual, yes, quiet.quiet)
+        reports, status = _measure(topology, inventory, hosts, tests, who, usual, yes, quiet.quiet)
     if output.redaction is not None:
-        known = hidden(found, known)
-    judged = results.of_pairs(found.rates, known, usual, found.missing, _skipped(found))
-    unread = tuple(f"{file}: {why}" for file, why in found.unread.items())
-    judged = replace(judged, status=status, unread=unread)
-    judged = fleet_together.added(judged, known, found, tests)
-    code = give(judged, output, format)
-    return code if tests.reports is not None else _ended(judged, found, code, format)
+        topology = hide_names(reports, topology)
+    result = results.of_pairs(reports.rates, topology, usual, reports.missing, _skipped(reports))
+    unread = tuple(f"{file}: {why}" for file, why in reports.unread.items())
+    result = replace(result, status=status, unread=unread)
+    result = fleet_together.add_together(result, topology, reports, tests)
+    code = give(result, output, format)
+    return code if tests.reports is not None else _exit_code(result, reports, code, format)
 
 
-def _skipped(found: Any) -> list[str]:
-    """The files that are no reports, each named on stderr, if they are not too many."""
-    skipped = [f"{file}: {why}" for file, why in found.skipped.items()]
+def _skipped(reports: Any) -> list[str]:
+    """Returns the files that are no reports; names them on stderr, if they are not too many."""
+    skipped = [f"{file}: {why}" for file, why in reports.skipped.items()]
     for each in skipped[:MOST_SKIPPED]:
         exits.complain(each)
     if len(skipped) > MOST_SKIPPED:
@@ -115,21 +115,21 @@ def _skipped(found: Any) -> list[str]:
     return skipped
 
 
-def _ended(judged: Result, found: Any, code: int, format: str) -> int:
-    """The exit code of a run; code: of its result."""
-    if judged.status == "interrupted":
+def _exit_code(result: Result, reports: Any, code: int, format: str) -> int:
+    """Returns the exit code of a run; code: of its result."""
+    if result.status == "interrupted":
         exits.complain("interrupted; continue with --resume")
         return exits.INTERRUPTED
-    if judged.findings:
+    if result.found:
         return code
-    exits.complain("; ".join(("no pair was measured", *list(judged.missing.values())[:1])))
+    exits.complain("; ".join(("no pair was measured", *list(result.missing.values())[:1])))
     if format == "nagios":
         return code
-    return exits.REFUSED if found.refused else exits.UNREACHABLE
+    return exits.REFUSED if reports.refused else exits.UNREACHABLE
 
 
-def _measured(
-    known: Fleet,
+def _measure(
+    fleet: Fleet,
     inventory: Path | None,
     hosts: Hosts,
     tests: Tests,
@@ -138,7 +138,7 @@ def _measured(
     yes: bool,
     quiet: bool,
 ) -> tuple[Any, str]:
-    """The reports of a run, and how it ended."""
+    """Returns the reports of a run, and how it ended."""
     from bottleneck.cli import running
     from bottleneck.fleet import run
     from bottleneck.fleet.collected import server_of
@@ -146,114 +146,114 @@ def _measured(
 
     assert inventory is not None
     shares = {server_of(each): each for each in hosts.share or ()}
-    with run.prepared(tests.keep, tests.resume) as (found, log):
+    with run.prepared(tests.keep, tests.resume) as (reports, log):
         access = running.log_in_as(who, target.parse(next(iter(shares.values()))))
         if not yes:
-            many = f"{len(known.clients)} clients and {len(known.servers)} shares"
-            many += fleet_together.load_text(known, tests)
+            many = f"{len(fleet.clients)} clients and {len(fleet.servers)} shares"
+            many += fleet_together.load_text(fleet, tests)
             text = f"This writes and removes test files on {many}. Continue?"
             running.ask(text, "writing test files", "written")
-        every = (known, shares, inventory, tests.keep, log, access, tests.budget, tests.all, usual)
+        parts = (fleet, shares, inventory, tests.keep, log, access, tests.budget, tests.all, usual)
+        say = _progress_writer(quiet)
         try:
-            wanted = run.Run(*every)
-            run.measured(wanted, found, first_pairs(known, tests.all), _say(quiet))
+            setup = run.Run(*parts)
+            run.measured(setup, reports, first_pairs(fleet, tests.all), say)
             if tests.together is not None:
-                run.at_once(wanted, found, fleet_together.copy_of(tests), _say(quiet))
+                run.at_once(setup, reports, fleet_together.copy_of(tests), say)
         except KeyboardInterrupt:
-            return found, "interrupted"
-    if not found.reported():
-        return found, "failed"
-    lost = found.missing or found.at_once and found.at_once.missing
-    return found, "partial" if lost else "complete"
+            return reports, "interrupted"
+    if not reports.reported():
+        return reports, "failed"
+    lost = reports.missing or reports.at_once and reports.at_once.missing
+    return reports, "partial" if lost else "complete"
 
 
-def _say(quiet: bool) -> Callable[[str], None]:
-    """Where the progress goes."""
+def _progress_writer(quiet: bool) -> Callable[[str], None]:
     from bottleneck.cli import command_line
 
-    hidden = command_line.now().redaction
-    shown = hidden.text if hidden else str
+    redaction = command_line.now().redaction
+    redact = redaction.text if redaction else str
     return lambda text: (
-        None if quiet else print(safe(shown(text), 200), file=sys.stderr, flush=True)
+        None if quiet else print(safe(redact(text), 200), file=sys.stderr, flush=True)
     )
 
 
-def _fleet(inventory: Path, hosts: Hosts) -> Fleet:
+def _read_fleet(inventory: Path, hosts: Hosts) -> Fleet:
     from bottleneck.fleet import inventory as inventories
     from bottleneck.fleet.collected import server_of
     from probes.core.stage import Refused
 
     servers = [server_of(each) for each in hosts.share or ()]
-    for at, each in enumerate(servers):
-        if not each or each in servers[:at]:
+    for index, each in enumerate(servers):
+        if not each or each in servers[:index]:
             word = "is not //SERVER/SHARE" if not each else "is the second share of its server"
-            raise Refused("usage", f"--share {(hosts.share or ())[at][:80]!r} {word}")
-    found = inventories.read(inventory)
+            raise Refused("usage", f"--share {(hosts.share or ())[index][:80]!r} {word}")
+    listing = inventories.read(inventory)
     segments = {
         "uplink": dict.fromkeys(hosts.uplink or ()),
         "switch": dict.fromkeys(hosts.switch or ()),
     }
-    return inventories.fleet(found, hosts.clients, servers, segments)  # type: ignore[arg-type]
+    return inventories.fleet(listing, hosts.clients, servers, segments)  # type: ignore[arg-type]
 
 
-def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
+def _print_plan(fleet: Fleet | None, tests: Tests, output: Output) -> int:
     from bottleneck.cli import documents
-    from bottleneck.documents import fleet as shown
+    from bottleneck.documents import fleet as view
     from bottleneck.documents import fleet_rows as rows
     from bottleneck.documents import terminal
     from bottleneck.fleet import timetable
     from bottleneck.run.plan import LARGEST_COPY_BYTES
     from probes.core.stage import Refused
 
-    if known is None or not known.servers:
+    if fleet is None or not fleet.servers:
         raise Refused("usage", "--plan: needs INVENTORY and --share //SERVER/SHARE")
-    pairs = first_pairs(known, tests.all)
-    rounds = timetable.rounds(known, pairs)
-    most = known.pairs if tests.all else known.most_tests
+    pairs = first_pairs(fleet, tests.all)
+    rounds = timetable.rounds(fleet, pairs)
+    limit = fleet.pairs if tests.all else fleet.most_tests
     if output.redaction is not None:
-        known, rounds = _hidden_plan(known, rounds)
+        fleet, rounds = _hidden_plan(fleet, rounds)
     seconds = len(rounds) * tests.budget
-    figures = {"most_tests": most, "test_seconds": tests.budget, "total_seconds": seconds}
+    figures = {"most_tests": limit, "test_seconds": tests.budget, "total_seconds": seconds}
     figures["copy_bytes_at_most"] = LARGEST_COPY_BYTES
-    more: tuple[str, ...] = ()
+    load: tuple[str, ...] = ()
     if tests.together is not None:
-        more = fleet_together.planned(known, tests, figures)
+        load = fleet_together.plan_load(fleet, tests, figures)
     done = True
-    for kind, path in output.asked:
+    for kind, path in output.files:
         if kind != "json":
             raise Refused("usage", f"--{kind}: not available with --plan; use --json")
-        text = rows.plan_json(known, rounds, figures)
+        text = rows.plan_json(fleet, rounds, figures)
         done = _write(kind, path, text) and done
     if output.on_stdout is None:
-        blocks = shown.plan_blocks(known, rounds, tests.budget, most, LARGEST_COPY_BYTES, more)
-        done = documents.shown(lambda: terminal.show(terminal.console(), blocks)) and done
+        blocks = view.plan_blocks(fleet, rounds, tests.budget, limit, LARGEST_COPY_BYTES, load)
+        done = documents.show(lambda: terminal.show(terminal.console(), blocks)) and done
     return exits.DONE if done else exits.INCOMPLETE
 
 
-def _hidden_plan(known: Fleet, rounds: list[Round]) -> tuple[Fleet, list[Round]]:
-    """The same timetable, with tokens for all names."""
+def _hidden_plan(fleet: Fleet, rounds: list[Round]) -> tuple[Fleet, list[Round]]:
+    """Returns the timetable with tokens for all names."""
     from bottleneck.fleet.collected import Collected
     from bottleneck.fleet.records import Pair
 
-    shown = hidden(Collected(), known)
-    clients = dict(zip(known.clients, shown.clients, strict=True))
-    servers = dict(zip(known.servers, shown.servers, strict=True))
-    return shown, [
+    redacted = hide_names(Collected(), fleet)
+    clients = dict(zip(fleet.clients, redacted.clients, strict=True))
+    servers = dict(zip(fleet.servers, redacted.servers, strict=True))
+    return redacted, [
         tuple(Pair(clients[one], servers[other]) for one, other in each) for each in rounds
     ]
 
 
-def first_pairs(known: Fleet, every: bool) -> list[Pair]:
-    """The pairs to begin with: the same for the same hosts, so that a run can be resumed."""
+def first_pairs(fleet: Fleet, every: bool) -> list[Pair]:
+    """Returns the pairs to begin with: the same for the same hosts, so that a run can resume."""
     from random import Random
 
     from bottleneck.fleet import timetable
 
-    chance = Random("\n".join((*known.clients, "", *known.servers)))
-    return timetable.all_pairs(known, chance) if every else timetable.first_pairs(known, chance)
+    chance = Random("\n".join((*fleet.clients, "", *fleet.servers)))
+    return timetable.all_pairs(fleet, chance) if every else timetable.first_pairs(fleet, chance)
 
 
-def _collected(folder: Path) -> Any:
+def _collect(folder: Path) -> Any:
     from bottleneck.fleet import collected
     from probes.core.stage import Refused
 
@@ -263,36 +263,36 @@ def _collected(folder: Path) -> Any:
         raise Refused("usage", f"--reports {folder}: {error.strerror}") from None
 
 
-def hidden(found: Any, known: Fleet | None) -> Fleet:
-    """Has tokens stand for all names, in the pairs too; the fleet of those tokens."""
+def hide_names(reports: Any, fleet: Fleet | None) -> Fleet:
+    """Replaces all names by tokens, in the pairs too; returns the fleet of those tokens."""
     from bottleneck.cli import command_line
     from bottleneck.fleet.records import Fleet, Node, Pair, Segment
 
-    pairs = sorted({*found.tests, *found.missing})
-    known = known or Fleet((), ())
-    clients = dict.fromkeys((*known.clients, *(each.client for each in pairs)))
-    servers = dict.fromkeys((*known.servers, *(each.server for each in pairs)))
-    names = {name: f"client-{at}" for at, name in enumerate(clients, 1)}
-    stores = {name: f"server-{at}" for at, name in enumerate(servers, 1)}
+    pairs = sorted({*reports.tests, *reports.missing})
+    fleet = fleet or Fleet((), ())
+    clients = dict.fromkeys((*fleet.clients, *(each.client for each in pairs)))
+    servers = dict.fromkeys((*fleet.servers, *(each.server for each in pairs)))
+    names = {name: f"client-{number}" for number, name in enumerate(clients, 1)}
+    stores = {name: f"server-{number}" for number, name in enumerate(servers, 1)}
     redaction = command_line.now().redact()
     for name in (*clients, *servers):
         redaction.learn("host", name)
     renamed = {pair: Pair(names[pair.client], stores[pair.server]) for pair in pairs}
-    found.rename(renamed, redaction.text)
+    reports.rename(renamed, redaction.text)
     segments = tuple(
         Segment(
-            Node(each.node.kind, f"site-{at}"),
+            Node(each.node.kind, f"site-{number}"),
             frozenset(names.get(host) or stores.get(host) or "" for host in each.members),
         )
-        for at, each in enumerate(known.segments, 1)
+        for number, each in enumerate(fleet.segments, 1)
     )
     return Fleet(tuple(names.values()), tuple(stores.values()), segments)
 
 
-def give(judged: Result, output: Output, format: str) -> int:
-    """Writes all that was asked for; the exit code."""
+def give(result: Result, output: Output, format: str) -> int:
+    """Writes all that was asked for, and returns the exit code."""
     from bottleneck.cli import documents
-    from bottleneck.documents import fleet as shown
+    from bottleneck.documents import fleet as view
     from bottleneck.documents import fleet_rows as rows
     from bottleneck.documents import terminal
     from bottleneck.documents.junit import junit_text
@@ -300,37 +300,37 @@ def give(judged: Result, output: Output, format: str) -> int:
     from bottleneck.gate.judged import EXIT_CODES
     from bottleneck.text import units
 
-    judgement = shown.judgement(judged)
+    judgement = view.judgement(result)
     done = True
-    for kind, path in output.asked:
+    for kind, path in output.files:
         style: units.Style = "si" if kind in ("json", "junit", "csv") else output.units
         with units.shown_as(style):
             match kind:
                 case "html":
-                    text = shown.page(judged)
+                    text = view.page(result)
                 case "ticket":
-                    text = shown.ticket(judged)
+                    text = view.ticket(result)
                 case "junit":
                     text = junit_text(judgement)
                 case "csv":
-                    text = rows.table_csv(judged)
+                    text = rows.table_csv(result)
                 case _:
-                    text = rows.to_json(judged)
+                    text = rows.to_json(result)
         done = _write(kind, path, text) and done
     if output.on_stdout is None and format == "nagios":
-        done = documents.shown(lambda: documents.to_stdout(nagios_text(judgement))) and done
+        done = documents.show(lambda: documents.to_stdout(nagios_text(judgement))) and done
     elif output.on_stdout is None:
         with units.shown_as(output.units):
-            told: Sequence[Any] = tuple(shown.blocks(judged))[: 1 if output.quiet else None]
-            done = documents.shown(lambda: terminal.show(terminal.console(), told)) and done
+            parts: Sequence[Any] = tuple(view.blocks(result))[: 1 if output.quiet else None]
+            done = documents.show(lambda: terminal.show(terminal.console(), parts)) and done
     if format == "nagios":
         return EXIT_CODES[judgement.state if done else "unknown"]
-    return exits.DONE if done and judged.is_decided else exits.INCOMPLETE
+    return exits.DONE if done and result.is_decided else exits.INCOMPLETE
 
 
 def _write(kind: str, path: str, text: str) -> bool:
     from bottleneck.cli import command_line, documents
 
     if path == command_line.STDOUT:
-        return documents.shown(lambda: documents.to_stdout(text))
-    return documents.saved(f"--{kind}", path, lambda: text)
+        return documents.show(lambda: documents.to_stdout(text))
+    return documents.save(f"--{kind}", path, lambda: text)

@@ -1,4 +1,4 @@
-"""`bottleneck fleet --together N`: what is allowed, what it may load, and what it comes to."""
+"""`bottleneck fleet --together N`: its conditions, its load and its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIRECTIONS = ("pull", "push")
 
 @options.group("Tests")
 class Tests:
-    """What is measured."""
+    """Tests to make."""
 
     plan: bool = options.flag("Print the timetable and its load; measure nothing.")
     reports: Path | None = options.value(
@@ -42,8 +42,8 @@ class Tests:
     budget: float = options.value("SECONDS", "Time limit for each test.", 20.0)
 
 
-def checked(known: Fleet | None, tests: Tests) -> tuple[Fleet | None, Tests]:
-    """The fleet of the clients that copy at once: the first of the inventory, each pair once.
+def checked(fleet: Fleet | None, tests: Tests) -> tuple[Fleet | None, Tests]:
+    """Returns the fleet of the clients that copy at once: the inventory's first, each pair once.
 
     Raises Refused, "usage", where --together is not possible.
     """
@@ -53,79 +53,76 @@ def checked(known: Fleet | None, tests: Tests) -> tuple[Fleet | None, Tests]:
     if count is None:
         if tests.direction is not None:
             raise Refused("usage", "--direction: not allowed without --together")
-        return known, tests
+        return fleet, tests
     if tests.all or tests.resume or tests.reports is not None:
         text = "--together: not allowed with --all, --resume or --reports"
         raise Refused("usage", text)
-    if known is None or len(known.servers) != 1:
-        found = len(known.servers) if known else 0
-        raise Refused("usage", f"--together: needs INVENTORY and one --share, found {found}")
-    if not 2 <= count <= len(known.clients):
-        most = len(known.clients)
-        raise Refused("usage", f"--together {count}: must be from 2 to {most}, all clients")
-    return replace(known, clients=known.clients[:count]), replace(tests, all=True)
+    if fleet is None or len(fleet.servers) != 1:
+        shares = len(fleet.servers) if fleet else 0
+        raise Refused("usage", f"--together: needs INVENTORY and one --share, found {shares}")
+    if not 2 <= count <= len(fleet.clients):
+        limit = len(fleet.clients)
+        raise Refused("usage", f"--together {count}: must be from 2 to {limit}, all clients")
+    return replace(fleet, clients=fleet.clients[:count]), replace(tests, all=True)
 
 
 def copy_of(tests: Tests) -> str:
-    """The copy that all make: of what the sender has in its memory."""
+    """Returns the copy that all make: of what the sender has in its memory."""
     return f"{tests.direction or DIRECTIONS[0]}.cached"
 
 
-def most_bytes(known: Fleet, copy: str) -> int:
-    """What all clients move at once at most; a pull reads a file that its client wrote before."""
+def most_bytes(fleet: Fleet, copy: str) -> int:
+    """Returns the bytes that all clients move at most; a pull reads what its client wrote."""
     from bottleneck.run.plan import LARGEST_COPY_BYTES
     from bottleneck.run.steps.sources import MOST_BYTES
     from probes.stages.smb_copy import MOST_REPEATED_BYTES
 
     pulls = copy.startswith("pull")
-    return len(known.clients) * (MOST_REPEATED_BYTES + MOST_BYTES if pulls else LARGEST_COPY_BYTES)
+    return len(fleet.clients) * (MOST_REPEATED_BYTES + MOST_BYTES if pulls else LARGEST_COPY_BYTES)
 
 
-def load_text(known: Fleet, tests: Tests) -> str:
-    """What is said of it before anything is written; empty without --together."""
+def load_text(fleet: Fleet, tests: Tests) -> str:
+    """Returns what is said of the load before anything is written; empty without --together."""
     from bottleneck.text.units import size_text
 
     if tests.together is None:
         return ""
-    return f", and moves at most {size_text(most_bytes(known, copy_of(tests)))} at once"
+    return f", and moves at most {size_text(most_bytes(fleet, copy_of(tests)))} at once"
 
 
-def planned(known: Fleet, tests: Tests, figures: dict[str, Any]) -> tuple[str, ...]:
-    """What it loads, in sentences; the figures of a plan have it too."""
+def plan_load(fleet: Fleet, tests: Tests, figures: dict[str, Any]) -> tuple[str, ...]:
+    """Returns the load in sentences, and adds it to the figures of a plan."""
     from bottleneck.documents.fleet_together import plan_lines
     from bottleneck.fleet.run import at_once_seconds
 
     copy, seconds = copy_of(tests), at_once_seconds(tests.budget)
-    most = most_bytes(known, copy)
+    limit = most_bytes(fleet, copy)
     figures["total_seconds"] += tests.budget + seconds
     figures["together"] = {
-        "clients": len(known.clients),
+        "clients": len(fleet.clients),
         "copy": copy,
         "copy_seconds": seconds,
-        "bytes_at_most": most,
+        "bytes_at_most": limit,
     }
-    return plan_lines(len(known.clients), copy, seconds, tests.budget + seconds, most)
+    return plan_lines(len(fleet.clients), copy, seconds, tests.budget + seconds, limit)
 
 
-def added(judged: Result, known: Fleet | None, found: Collected, tests: Tests) -> Result:
-    """With what the clients got at once, by the reports that are kept of it, if that was asked."""
+def add_together(result: Result, fleet: Fleet | None, collected: Collected, tests: Tests) -> Result:
+    """Returns the result with what the clients got at once, by the reports that were kept of it."""
     from bottleneck.fleet import together
     from bottleneck.fleet.records import Together
     from bottleneck.report import report
 
-    if tests.together is None or known is None:
-        return judged
-    made, copy = found.at_once, copy_of(tests)
-    if made is None:
+    if tests.together is None or fleet is None:
+        return result
+    at_once, copy = collected.at_once, copy_of(tests)
+    if at_once is None:
         reason = "they did not copy at once"
-        told = Together(copy, known.servers[0], len(known.clients), reason=reason)
-        return replace(judged, together=told)
-    pairs = made.reported() & made.report_files.keys()
-    reports = {
-        pair: (report.load(made.report_files[pair][0]), made.report_files[pair][1])
-        for pair in pairs
-    }
-    alone = together.by_themselves(found.rates, copy)
-    told = together.of_reports(known, copy, alone, reports, made.rates.get(copy, []))
-    lost = {pair: f"at once: {why}" for pair, why in made.missing.items()}
-    return replace(judged, together=told, missing={**lost, **judged.missing})
+        test = Together(copy, fleet.servers[0], len(fleet.clients), reason=reason)
+        return replace(result, together=test)
+    pairs = at_once.reported() & at_once.kept.keys()
+    reports = {pair: (report.load(at_once.kept[pair][0]), at_once.kept[pair][1]) for pair in pairs}
+    solo = together.by_themselves(collected.seen, copy)
+    test = together.of_reports(fleet, copy, solo, reports, at_once.seen.get(copy, []))
+    lost = {pair: f"at once: {why}" for pair, why in at_once.missing.items()}
+    return replace(result, together=test, missing={**lost, **result.missing})

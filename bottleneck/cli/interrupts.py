@@ -1,8 +1,8 @@
 """SIGINT, SIGTERM and SIGHUP as KeyboardInterrupt, but never where it would break something.
 
-They are held while modules are imported (an interrupted import prints a traceback and may swallow
-the interrupt) and while the last words are written; the first one that came is kept, a second
-one goes through at once.
+They are deferred while modules are imported (an interrupted import prints a traceback and may
+swallow the interrupt) and while the last words are written; the first one that comes is raised
+later, a second one at once.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class _State:
-    held: bool = False
-    came: bool = False
+    deferred: bool = False
+    pending: bool = False
 
 
 _state = _State()
 
 
 def _interrupt(number: int, frame: object) -> None:
-    if _state.held and not _state.came:
-        _state.came = True
+    if _state.deferred and not _state.pending:
+        _state.pending = True
         return
     raise KeyboardInterrupt
 
 
 def hold() -> None:
-    """Takes the signals over, held from now on."""
-    _state.held, _state.came = True, False
+    """Takes the signals over, deferred from now on."""
+    _state.deferred, _state.pending = True, False
     for each in SIGNALS:
         # nohup(1) has SIGHUP ignored, and means it.
         if each != signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
@@ -50,13 +50,13 @@ def ignore() -> None:
 def is_behind(error: BaseException) -> bool:
     """Whether an error came up while an interrupt unwound: what broke then is its consequence."""
     todo: list[BaseException | None] = [error]
-    seen: set[int] = set()
+    visited: set[int] = set()
     while todo:
         each = todo.pop()
         if isinstance(each, KeyboardInterrupt):
             return True
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
+        if each is not None and id(each) not in visited:
+            visited.add(id(each))
             # Both: what an error was raised from hides what it was raised in.
             todo += [each.__cause__, each.__context__]
     return False
@@ -64,54 +64,54 @@ def is_behind(error: BaseException) -> bool:
 
 @contextmanager
 def let_through() -> Iterator[None]:
-    """A block that they may interrupt.
+    """Runs a block that they may interrupt.
 
     Errors: KeyboardInterrupt: one comes, or came while they were held.
     """
-    before, _state.held = _state.held, False
+    outer, _state.deferred = _state.deferred, False
     try:
-        if _state.came:
-            _state.came = False
+        if _state.pending:
+            _state.pending = False
             raise KeyboardInterrupt
         yield
     finally:
-        _state.held = before
+        _state.deferred = outer
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """A block that they may not interrupt; what came is raised behind it.
+def defer() -> Iterator[None]:
+    """Runs a block that they may not interrupt; one that comes is raised behind it.
 
-    Errors: KeyboardInterrupt: one came, unless the block stands in another held one.
+    Errors: KeyboardInterrupt: one came, unless the block stands in another deferring one.
     """
-    before, _state.held = _state.held, True
+    outer, _state.deferred = _state.deferred, True
     try:
         yield
     finally:
-        _state.held = before
-    if _state.came and not before:
-        _state.came = False
+        _state.deferred = outer
+    if _state.pending and not outer:
+        _state.pending = False
         raise KeyboardInterrupt
 
 
 @contextmanager
 def ended_by(seconds: float, again_seconds: float) -> Iterator[list[bool]]:
-    """A block that is interrupted after so many seconds, and what it closes then, again and again,
-    each time that it waits longer; the list has an item for each.
+    """Interrupts a block after `seconds`, and its closing again each `again_seconds`; the list gets
+    an item for each time.
 
-    A server that hangs has time-outs of its own, which are longer than who waits for us waits.
+    A server that hangs has time-outs of its own, which are longer than the user waits.
     """
     late: list[bool] = []
 
     def end(number: int, frame: object) -> None:
         late.append(True)
-        # As if somebody had asked for it: hosts are closed, and what is held stays held.
+        # As if the user had interrupted: hosts are closed, and deferring blocks stay so.
         signal.raise_signal(signal.SIGTERM)
 
-    before = signal.signal(signal.SIGALRM, end)
+    handler = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds, again_seconds)
     try:
         yield late
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, handler)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bottleneck.cli.command_line import CommandLine
 
 MOST_TESTS = 8
-"""That one stage makes."""
+"""Tests that one stage makes, at most."""
 USUAL_TEST_SECONDS = 4.0
 MOST_DEPTH = 1024
 PATTERNS = ("sequential", "random")
@@ -29,28 +29,28 @@ PANEL = "Settings of the stage"
 
 @dataclass(frozen=True)
 class Knob:
-    """One of them."""
+    """An option of `probe` that sets a field of a stage's Setting."""
 
     name: str
-    """Of its option."""
+    """Name of its option."""
     metavar: str
     """Empty: it is a flag, whose word is YES."""
     help: str
     read: Callable[[str], Any]
-    """The field's value out of the word; of a field that is a list, each of its words.
+    """Reads the field's value from the word; for a field that is a list, from each of its words.
 
     Errors: ValueError, one plain line."""
     keys: tuple[str, ...]
     """Fields of a Setting that it sets: the first that a stage's has."""
     stages: tuple[str, ...] = STAGES
-    """That may have it."""
+    """Stages that may have it."""
 
     def key(self, stage: str) -> str | None:
-        """The field of a stage's Setting; None: it has none of them."""
+        """Returns the field of a stage's Setting; None: it has none of them."""
         if stage not in self.stages:
             return None
-        known = keys(module_of(stage).Setting)
-        return next((each for each in self.keys if each in known), None)
+        names = keys(module_of(stage).Setting)
+        return next((each for each in self.keys if each in names), None)
 
 
 YES = "yes"
@@ -166,20 +166,20 @@ KNOBS = (
 
 
 OF_COPIES = tuple(each for each in KNOBS if each.name in ("request-size", "depth"))
-"""Those of `diagnose`: they hold for its copies over SMB alone."""
+"""Knobs of `diagnose`: they hold for its copies over SMB alone."""
 
 
 def of_stage(stage: str) -> tuple[Knob, ...]:
-    """The knobs that a stage has."""
+    """Returns the knobs that a stage has."""
     return tuple(each for each in KNOBS if each.key(stage))
 
 
 def stages_with(key: str) -> tuple[str, ...]:
-    """The stages whose Setting has a field that it need not be told."""
+    """Returns the stages whose Setting has the field with a default."""
 
     def has(stage: str) -> bool:
-        known = fields(module_of(stage).Setting)
-        return any(each.name == key and each.default is not MISSING for each in known)
+        members = fields(module_of(stage).Setting)
+        return any(each.name == key and each.default is not MISSING for each in members)
 
     return tuple(filter(has, STAGES))
 
@@ -192,49 +192,49 @@ OF_STAGES: Mapping[str, tuple[str, ...]] = {
     "tcp_peer": ("tcp",),
     "native_command": ("native-copy",),
 }
-"""Parameters of `probe` that these stages alone make something of."""
+"""Parameters of `probe` that only these stages use."""
 
 
 def stage_of(line: CommandLine) -> str | None:
-    """The stage of `probe STAGE`; None: another command, or no such stage."""
+    """Returns the stage of `probe STAGE`; None: another command, or no such stage."""
     stage = next((each.value for each in line.words if each.option is None and each.value), None)
     return stage if line.command == "probe" and stage in STAGES else None
 
 
 def of_others(line: CommandLine) -> set[str]:
-    """Parameters that the help of `probe STAGE` leaves out, because its stage has no use for them.
+    """Returns parameters that the help of `probe STAGE` leaves out: its stage has no use for them.
 
-    It is what `probe` refuses, and what its stage does not look at.
+    They are those that `probe` refuses, and those that its stage does not read.
     """
     stage = stage_of(line)
     if stage is None:
         return set()
-    about = module_of(stage).STAGE
+    description = module_of(stage).STAGE
     left_out = {each.name.replace("-", "_") for each in KNOBS if not each.key(stage)}
     left_out |= {name for name, stages in OF_STAGES.items() if stage not in stages}
-    if "share" not in about.needs:
+    if "share" not in description.needs:
         left_out |= {"dialects"} | (set() if stage == "disk" else LOGIN)
     if stage not in stages_with("security"):
         left_out |= {"signing", "encryption"}
-    return left_out if about.writes else left_out | {"folder", "size", "yes"}
+    return left_out if description.writes else left_out | {"folder", "size", "yes"}
 
 
 def budget_seconds(settings: Mapping[str, Any], runs: int = 0) -> float:
-    """The time limit of as many runs whose tests take what was chosen."""
+    """Returns the time limit of as many runs whose tests take what was chosen."""
     usual = USUAL_TEST_SECONDS if runs else 0.0
     each = MOST_TESTS * float(settings.get("seconds", usual))
     return USUAL_BUDGET_SECONDS + (runs + 1) * each
 
 
-def settings(stage: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """What the knobs that were given set, by the Setting's fields.
+def settings(stage: str, words: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the values that the given knobs set, by the Setting's fields.
 
     Raises Refused, "usage", for a knob that the stage has not, and for a value that is none.
     """
     setting = module_of(stage).Setting
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for knob in KNOBS:
-        word, key = given.get(knob.name), knob.key(stage)
+        word, key = words.get(knob.name), knob.key(stage)
         if word is None:
             continue
         if key is None:
@@ -242,12 +242,12 @@ def settings(stage: str, given: Mapping[str, str]) -> dict[str, Any]:
             raise Refused("usage", f"probe {stage}: --{knob.name} not allowed here; it has {names}")
         try:
             many = keys(setting)[key].endswith(MANY)
-            found[key] = tuple(map(knob.read, word.split(","))) if many else knob.read(word)
+            values[key] = tuple(map(knob.read, word.split(","))) if many else knob.read(word)
         except ValueError as error:
             raise Refused("usage", f"--{knob.name}: {error}") from None
     if all(each.default is not MISSING for each in fields(setting)):
         try:
-            setting(**found)
+            setting(**values)
         except ValueError as error:
             raise Refused("usage", f"probe {stage}: {error}") from None
-    return found
+    return values

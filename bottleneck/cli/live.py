@@ -29,7 +29,7 @@ BESIDE_BARS, LONGEST_BAR = 90, 40
 
 @dataclass
 class View:
-    """What a person chose to see, by keys."""
+    """View that a person chose by keys."""
 
     frozen: bool = False
     by_name: bool = False
@@ -43,14 +43,14 @@ class View:
             self.by_name ^= key == ord("s")
 
     def ordered(self, lines: Sequence[Line]) -> list[Line]:
-        """The lines, the fastest first, or by name."""
+        """Returns the lines, the fastest first, or by name."""
         return sorted(
             lines, key=lambda each: (each.name if self.by_name else "", -each.bytes_per_second)
         )
 
 
 def show(pid: int, address: str, seconds: float | None) -> int:
-    """Watches until a key, an interrupt or the end of the seconds; the exit code.
+    """Watches until a key, an interrupt or the end of the seconds; returns the exit code.
 
     Raises:
         Refused, Unavailable: no such process, or this system does not tell.
@@ -66,7 +66,7 @@ def show(pid: int, address: str, seconds: float | None) -> int:
                     if drawn:
                         _draw(console, _blocks(feed, view, lines))
                     elif lines or not idle:
-                        # That nothing is copied is said once, until something is.
+                        # An idle host is reported once, until something is copied.
                         _print(lines)
                         idle = not lines
         except KeyboardInterrupt:
@@ -81,16 +81,16 @@ def _cost(feed: Feed) -> str:
 
 
 def _seconds(feed: Feed, view: View, keys: list[int], until: float | None) -> Iterator[list[Line]]:
-    """The lines of each second, and once more where a key was pressed."""
+    """Yields the lines of each second, and once more where a key was pressed."""
     lines: list[Line] = []
     while not view.over:
-        left = None if until is None else until - time.monotonic()
-        if left is not None and left <= 0:
+        rest = None if until is None else until - time.monotonic()
+        if rest is not None and rest <= 0:
             return
-        ready, _, _ = select.select([feed.child.events_fd, *keys], [], [], left)
+        ready, _, _ = select.select([feed.child.events_fd, *keys], [], [], rest)
         if set(keys) & set(ready):
             pressed = os.read(keys[0], 64)
-            # At its end there are no more.
+            # At the end of stdin there are no more.
             keys = keys if pressed else []
             view.press(pressed)
         copies = feed.take() if feed.child.events_fd in ready else None
@@ -104,7 +104,7 @@ def _seconds(feed: Feed, view: View, keys: list[int], until: float | None) -> It
 
 @contextlib.contextmanager
 def _screen(console: Console, drawn: bool) -> Iterator[list[int]]:
-    """A screen of its own without a cursor, and keys as they are pressed; then all is as before.
+    """Opens a screen without a cursor, where keys are read as they are pressed; then restores all.
 
     Yields the descriptors that keys come from.
     """
@@ -121,18 +121,18 @@ def _keys() -> Iterator[int]:
     import tty
 
     fd = sys.stdin.fileno()
-    before = termios.tcgetattr(fd)
+    original = termios.tcgetattr(fd)
     try:
         tty.setcbreak(fd)
-        own = termios.tcgetattr(fd)
+        mode = termios.tcgetattr(fd)
         # Stopped (Ctrl-Z), it would leave its screen to the shell.
-        own[6][termios.VSUSP] = b"\0"
-        termios.tcsetattr(fd, termios.TCSANOW, own)
+        mode[6][termios.VSUSP] = b"\0"
+        termios.tcsetattr(fd, termios.TCSANOW, mode)
         yield fd
     finally:
         # A terminal that is gone has no state.
         with contextlib.suppress(termios.error):
-            termios.tcsetattr(fd, termios.TCSADRAIN, before)
+            termios.tcsetattr(fd, termios.TCSADRAIN, original)
 
 
 def _draw(console: Console, blocks: Iterator[document.Block]) -> None:
@@ -166,13 +166,13 @@ def _columns() -> tuple[Column, ...]:
     return Column("copy"), Column("rate", right=True), bar, Column("where its time went")
 
 
-def _cells(line: Line, most: int) -> tuple[document.Cell, ...]:
+def _cells(line: Line, parts: int) -> tuple[document.Cell, ...]:
     bar = Bar(line.time[0].ratio, 1.0) if line.time else ""
-    return line.name, rate_text(line.bytes_per_second), bar, time_text(line.time, most)
+    return line.name, rate_text(line.bytes_per_second), bar, time_text(line.time, parts)
 
 
 def _print(lines: list[Line]) -> None:
-    """A line for each copy, for a log."""
+    """Prints a line for each copy, for a log."""
     now = time.strftime("%H:%M:%S")
     for each in lines:
         went = f", {time_text(each.time)}" if each.time else ""

@@ -25,7 +25,7 @@ from probes.core.stage import Refused
 
 STDIN = Path("-")
 MOST_LOADED = 32
-"""Of a folder's files, those that were changed last."""
+"""Files of a folder that are read, those changed last."""
 _PATTERN = frozenset("*?[")
 
 
@@ -34,7 +34,7 @@ class Typed:
     """Figures of a case that the user gives beside its files."""
 
     copies: tuple[str, ...] = ()
-    """Each in words: `pull 38MB/s`."""
+    """Copies in words: `pull 38MB/s`."""
     link: str | None = None
     rtt: str | None = None
     side: str | None = None
@@ -46,14 +46,14 @@ class Typed:
 
 
 def load(file: Path) -> Report:
-    """The report in a file, or the one that observations or other tools' figures make.
+    """Returns the report in a file, or the one that observations or other tools' figures make.
 
     Errors: Refused, "usage": it cannot be read, or it is none of them.
     """
-    return explained((str(file),), Typed())
+    return load_case((str(file),), Typed())
 
 
-def explained(names: Sequence[str], typed: Typed) -> Report:
+def load_case(names: Sequence[str], typed: Typed) -> Report:
     """Returns the report of one case: of a file as it is, of several and of words all together.
 
     Errors: Refused, "usage", one line: what cannot be read, or what is asked for.
@@ -62,7 +62,7 @@ def explained(names: Sequence[str], typed: Typed) -> Report:
     parts: list[Observations] = []
     questions: list[str] = []
     for name in names:
-        side, path = _named(name, typed.side)
+        side, path = _split_side(name, typed.side)
         try:
             part = _read(path, side, today)
         except NotTold as question:
@@ -92,10 +92,10 @@ def _in_figures(name: str) -> str:
     return how if " " in name else ""
 
 
-def _named(name: str, side: str | None) -> tuple[str | None, Path]:
+def _split_side(name: str, side: str | None) -> tuple[str | None, Path]:
     """Returns the host and the file of `server:fio.json`."""
-    before, _, after = name.partition(":")
-    return (before, Path(after)) if before in SIDES and after else (side, Path(name))
+    prefix, _, rest = name.partition(":")
+    return (prefix, Path(rest)) if prefix in SIDES and rest else (side, Path(name))
 
 
 def _in_words(typed: Typed, date: str) -> Observations:
@@ -105,10 +105,10 @@ def _in_words(typed: Typed, date: str) -> Observations:
     figures: list[Figure] = [*copies, observations.Path(trip)]
     senders = set(map(_sender, copies))
     rates = (("tcp", typed.tcp), ("read", typed.disk_read), ("write", typed.disk_write))
-    given = [(what, units.parse_rate(text)) for what, text in rates if text]
-    if given and len(senders) != 1:
+    entries = [(what, units.parse_rate(text)) for what, text in rates if text]
+    if entries and len(senders) != 1:
         raise report.ReportError("--tcp, --disk-read, --disk-write: use them with one --copy")
-    for what, rate in given:
+    for what, rate in entries:
         (sender,) = senders
         side = steps.other(sender) if what == "write" else sender
         is_tcp = what == "tcp"
@@ -152,7 +152,7 @@ def _read(file: Path, side: str | None, date: str) -> Report | Observations:
 
 
 def target_rate(text: str | None) -> float | None:
-    """Bytes per second of --target-rate; None: it was not given.
+    """Returns bytes per second of --target-rate; None: it was not given.
 
     Errors: Refused, "usage": it is no rate.
     """
@@ -165,33 +165,33 @@ def target_rate(text: str | None) -> float | None:
     return rate
 
 
-def newest(named: str) -> Report:
-    """The report in a file; of a folder (its *.json) or a pattern the one that began last.
+def newest(name: str) -> Report:
+    """Returns the report in a file; of a folder (its *.json) or a pattern the one that began last.
 
     Errors: Refused, "usage": there is none, or the file is no report.
     """
     # One by one: a folder of the largest ones that are read would not fit into memory.
-    return max(each_of(named), key=began)
+    return max(each_of(name), key=began)
 
 
-def each_of(named: str, skipped: list[str] | None = None) -> Iterator[Report]:
-    """The report in a file; of a folder (its *.json) or a pattern the files changed last.
+def each_of(name: str, skipped: list[str] | None = None) -> Iterator[Report]:
+    """Yields the report in a file; of a folder (its *.json) or a pattern the files changed last.
 
     skipped: gets a line for each file of a folder that cannot be read as a report.
     Errors: Refused, "usage": there is none, or the file is no report.
     """
-    path = Path(named)
+    path = Path(name)
     if path.is_dir():
-        found = [each for each in path.glob("*.json") if each.is_file()]
-    elif _PATTERN & set(named) and not path.exists():
-        found = [Path(each) for each in glob.glob(named)]  # noqa: PTH207 - absolute ones too
+        files = [each for each in path.glob("*.json") if each.is_file()]
+    elif _PATTERN & set(name) and not path.exists():
+        files = [Path(each) for each in glob.glob(name)]  # noqa: PTH207 - absolute ones too
     else:
         yield load(path)
         return
     none = True
-    ordered = sorted(found, key=_changed, reverse=True)
+    ordered = sorted(files, key=_changed, reverse=True)
     if skipped is not None and len(ordered) > MOST_LOADED:
-        skipped.append(f"{named}: {len(ordered)} files, the {MOST_LOADED} changed last are read")
+        skipped.append(f"{name}: {len(ordered)} files, the {MOST_LOADED} changed last are read")
     for each in ordered[:MOST_LOADED]:
         try:
             report = load(each)
@@ -203,16 +203,16 @@ def each_of(named: str, skipped: list[str] | None = None) -> Iterator[Report]:
         none = False
         yield report
     if none:
-        raise Refused("usage", f"{named}: no report found")
+        raise Refused("usage", f"{name}: no report found")
 
 
 def age_seconds(report: Report) -> float:
-    """Since its run began; below 0 where that lies ahead by this host's clock."""
+    """Returns seconds since a run began; below 0 where that lies ahead by this host's clock."""
     return (datetime.now(UTC) - began(report)).total_seconds()
 
 
 def _changed(path: Path) -> float:
-    """When it was changed; before all others where it has gone since it was listed."""
+    """Returns the time of the last change; the earliest of all where the file has gone."""
     try:
         return os.stat(path).st_mtime  # noqa: PTH116 - whatever the pattern gave
     except OSError:

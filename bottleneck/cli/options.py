@@ -27,9 +27,9 @@ ON_OR_OFF = ("on", "off")
 
 
 def with_default(help: str, default: object) -> str:
-    """A sentence of the help with a default at its end: `Size of the file [default: 1GB].`"""
-    shown = f"{default:g}" if isinstance(default, float) else default
-    return help if default in (None, "") else f"{help.removesuffix('.')} [default: {shown}]."
+    """Returns a sentence of the help with a default: `Size of the file [default: 1GB].`"""
+    text = f"{default:g}" if isinstance(default, float) else default
+    return help if default in (None, "") else f"{help.removesuffix('.')} [default: {text}]."
 
 
 def value(
@@ -39,19 +39,19 @@ def value(
     complete: completion.Completion | None = None,
     usual: str = "",
     also: str = "",
-    **more: object,
+    **settings: object,
 ) -> Any:
-    """A field of a group: an option that takes a value, and has the field's name.
+    """Returns a field of a group: an option that takes a value, and has the field's name.
 
-    usual: what the help shows as the default, where that is found later. also: a second name.
+    usual: the default in the help, where it is found later. also: a second name.
     """
-    shown = {"help": with_default(help, usual or default), "show_default": False}
-    option = {"metavar": metavar, "autocompletion": complete, **shown, **more}
+    texts = {"help": with_default(help, usual or default), "show_default": False}
+    option = {"metavar": metavar, "autocompletion": complete, **texts, **settings}
     return field(default=default, metadata={"option": option, "short": (also,) if also else ()})
 
 
 def flag(help: str, *short: str) -> Any:
-    """A field of a group: an option that takes none."""
+    """Returns a field of a group: an option that takes none."""
     return field(default=False, metadata={"option": {"help": help}, "short": short})
 
 
@@ -59,16 +59,16 @@ def flag(help: str, *short: str) -> Any:
 def group(panel: str) -> Callable[[type[T]], type[T]]:
     """Makes a frozen dataclass whose fields are options below one heading of the help."""
 
-    def made(kind: type[T]) -> type[T]:
+    def decorate(kind: type[T]) -> type[T]:
         # A class takes what its type does not declare: each group has its own heading.
         kind.panel = panel  # type: ignore[attr-defined]
         return dataclass(frozen=True)(kind)
 
-    return made
+    return decorate
 
 
 def format_of(*words: str, help: str) -> Any:
-    """The option --format, which takes one of the words; the first is its default."""
+    """Returns the option --format, which takes one of the words; the first is its default."""
     return typer.Option(
         "--format",
         metavar="NAME",
@@ -86,7 +86,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing test
 
 @group("Login")
 class Login:
-    """Who logs in."""
+    """Options of the login."""
 
     user: str | None = value(
         "NAME",
@@ -100,7 +100,7 @@ class Login:
 
 @group("Expectations")
 class Expected:
-    """A stored report, and what it or a measurement is held against."""
+    """A stored report, and the expectations of it or of a measurement."""
 
     report: str | None = value(
         "FILE", "Judge a stored report: a file, or the newest one of a folder or 'pattern*'."
@@ -150,7 +150,7 @@ class Ends:
 
 @group("Hosts and agents")
 class Others:
-    """What else than TARGET is reached or read."""
+    """Shares, hosts and files beside TARGET."""
 
     client_share: str | None = value(
         "SHARE",
@@ -192,7 +192,7 @@ def _switch(help: str) -> Any:
 
 @group("Copies")
 class Copies:
-    """Which copies are made."""
+    """Properties of the copies."""
 
     dialects: str | None = value(
         "LIST",
@@ -212,8 +212,8 @@ class Copies:
 
 
 @group("Copies")
-class Chosen:
-    """Which of the copies are made."""
+class OneCopy:
+    """The one copy to make."""
 
     copy: str | None = value(
         "NAME",
@@ -226,21 +226,21 @@ class Chosen:
 
 @group(knobs.PANEL)
 class Knobs:
-    """How a stage is made."""
+    """Settings of a stage."""
 
-    given: Mapping[str, str] = field(default_factory=dict, metadata={"named": knobs.KNOBS})
+    words: Mapping[str, str] = field(default_factory=dict, metadata={"named": knobs.KNOBS})
 
 
 @group("Copies")
 class Requests:
-    """How the copies over SMB ask for their bytes."""
+    """Requests of the copies over SMB."""
 
-    given: Mapping[str, str] = field(default_factory=dict, metadata={"named": knobs.OF_COPIES})
+    words: Mapping[str, str] = field(default_factory=dict, metadata={"named": knobs.OF_COPIES})
 
 
 @group("Time")
 class Repeats:
-    """How often a stage is made, and how often its rate is shown meanwhile."""
+    """Number of runs of a stage, and how often its rate is printed meanwhile."""
 
     interval: float | None = value(
         "SECONDS", "Print the rate of every SECONDS while the test runs, as iperf3 -i.", min=0.1
@@ -255,7 +255,7 @@ class Repeats:
 
 @group("Time")
 class Time:
-    """How long all of it may take."""
+    """Time limit of the whole run."""
 
     budget: float | None = value(
         "SECONDS", "Time limit for everything; what does not fit is skipped.", usual="60"
@@ -265,8 +265,8 @@ class Time:
 
 
 @group("Output")
-class Wanted:
-    """What a copy is to reach."""
+class Goal:
+    """Rate that a copy is to reach."""
 
     target_rate: str | None = value("RATE", "Also report what RATE needs, as 100MB/s or 1Gbit/s.")
 
@@ -281,47 +281,47 @@ def _redact() -> Any:
 
 
 @group("Output")
-class Reading:
-    """How something reads."""
+class Presentation:
+    """Units of a result."""
 
     units: str = _units()
     redact: bool = False
 
 
 @group("Output")
-class Shown(Reading):
-    """How something reads that names can be hidden in."""
+class RedactablePresentation(Presentation):
+    """Units of a result, and whether names are hidden."""
 
     redact: bool = _redact()
 
 
 @group("Output")
 class Documents:
-    """What is written of a result, and how it reads."""
+    """Files of a result, and its presentation."""
 
     files: Mapping[str, str] = field(default_factory=dict, metadata={"named": FORMATS})
-    """By the format of each document; an option each, as for all of `named`."""
+    """Paths by the format of each document; an option each, as for all of `named`."""
     units: str = _units()
     redact: bool = _redact()
 
 
 @group("Output")
 class Quiet:
-    """That little is shown."""
+    """Option for little output."""
 
     quiet: bool = flag("Print only the verdict; no progress.", "-q")
 
 
 @group("Output")
 class Verbose:
-    """That much is shown."""
+    """Option for much output."""
 
     verbose: bool = flag("Print all sections, for every copy.", "-v")
 
 
 @group("Output")
 class Screen(Verbose, Quiet):
-    """How much is shown."""
+    """Amount of output."""
 
     section: list[str] | None = value(
         "NAME",
@@ -331,39 +331,39 @@ class Screen(Verbose, Quiet):
 
 
 USUAL_COPIES, NO_OTHERS, USUAL_DISK, USUAL_SCREEN = Copies(), Others(), Disk(), Screen()
-"""Where a command has no such options."""
+"""Values for a command without such options."""
 
 
 def grouped(command: Command) -> Command:
-    """The command as typer takes it: with an option for each field of the groups that it takes."""
+    """Returns the command as typer takes it: with an option for each field of its groups."""
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
     for each in inspect.signature(command).parameters.values():
         kind = groups.get(each.name)
-        told = [each.replace(annotation=hints[each.name])]
-        parameters += told if kind is None else _options(each, kind)
+        plain = [each.replace(annotation=hints[each.name])]
+        parameters += plain if kind is None else _options(each, kind)
 
     @wraps(command)
-    def flat(**given: Any) -> int:
+    def flat(**values: Any) -> int:
         for name, kind in groups.items():
             assert isinstance(kind, type)
-            given[name] = kind(**{e.name: _taken(e, given) for e in fields(kind) if e.metadata})
-        return command(**given)
+            values[name] = kind(**{e.name: _read(e, values) for e in fields(kind) if e.metadata})
+        return command(**values)
 
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {each.name: each.annotation for each in parameters}
     return flat
 
 
-def _taken(field: Field[Any], given: dict[str, Any]) -> Any:
-    """A field's value out of what the command line gave."""
+def _read(field: Field[Any], values: dict[str, Any]) -> Any:
+    """Returns a field's value out of what the command line gave."""
     if "named" not in field.metadata:
-        return given.pop(field.name)
-    named = field.metadata["named"]
-    words = ((each.name, given.pop(each.name.replace("-", "_"))) for each in named)
-    given = {name: word for name, word in words if word not in (None, False)}
-    return {name: knobs.YES if word is True else word for name, word in given.items()}
+        return values.pop(field.name)
+    rows = field.metadata["named"]
+    words = ((each.name, values.pop(each.name.replace("-", "_"))) for each in rows)
+    values = {name: word for name, word in words if word not in (None, False)}
+    return {name: knobs.YES if word is True else word for name, word in values.items()}
 
 
 def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]:
@@ -374,14 +374,14 @@ def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]
             continue
         if "named" in each.metadata:
             for row in each.metadata["named"]:
-                shown = {"help": row.help, **({"metavar": row.metavar} if row.metavar else {})}
-                option = typer.Option(f"--{row.name}", **shown, **below)
-                named = {"name": row.name.replace("-", "_")}
+                texts = {"help": row.help, **({"metavar": row.metavar} if row.metavar else {})}
+                option = typer.Option(f"--{row.name}", **texts, **below)
+                names = {"name": row.name.replace("-", "_")}
                 if row.metavar:
                     word = Annotated[str | None, option]
-                    yield group.replace(**named, default=None, annotation=word)
+                    yield group.replace(**names, default=None, annotation=word)
                 else:
-                    yield group.replace(**named, default=False, annotation=Annotated[bool, option])
+                    yield group.replace(**names, default=False, annotation=Annotated[bool, option])
             continue
         name = f"--{each.name.rstrip('_').replace('_', '-')}"
         option = typer.Option(name, *each.metadata["short"], **{**below, **each.metadata["option"]})

@@ -1,4 +1,4 @@
-"""What a person sees on stderr while a run is under way: a line for each step, and a live one.
+"""Progress of a run on stderr for a person: a line for each step, and a live one.
 
 On a terminal all of it is gone at the end: the answer stands alone there.
 """
@@ -32,21 +32,21 @@ from probes.host.memory import read_memory
 from probes.system.proc import CoreTimes
 
 STEP_COLUMNS = 27
-"""As wide as most steps' names: the rates stand in one column."""
+"""Width of most steps' names: the rates stand in one column."""
 RATE_COLUMNS = 11
 LOAD_SECONDS = 1.0
 LOAD_COLUMNS = 14
-"""As wide as `100%* 1.17 GiB`."""
+"""Width of `100%* 1.17 GiB`."""
 BOTH_COLUMNS = STEP_COLUMNS + 1 + RATE_COLUMNS + 2 * (len(GAP) + LOAD_COLUMNS)
-"""With the load of both hosts."""
+"""Width with the load of both hosts."""
 LEAST_BAR_COLUMNS, MOST_BAR_COLUMNS = 6, 48
 FRAMES_PER_SECOND = 2.0
-"""Few: whoever draws takes time from a copy on a host with one core."""
+"""Few: drawing takes time from a copy on a host with one core."""
 LONGEST_ENDING = 600
 HALF_SAMPLE_SECONDS = 0.05
-"""A sample that comes so much too early ends an interval, too."""
+"""Seconds that a sample may come too early and still end an interval."""
 ECHO_COLUMNS = 2
-"""Of the ^C that a terminal writes behind the live line: wrapped, it would be a line that stays."""
+"""Width of the ^C that a terminal writes behind the live line: wrapped, that line would stay."""
 _UP = re.compile(r"\x1b\[(\d*)A")
 Tell = Callable[[Event], None]
 
@@ -55,7 +55,7 @@ Tell = Callable[[Event], None]
 def watching(
     quiet: bool, style: units.Style = "si", intervals: Intervals | None = None
 ) -> Iterator[Tell]:
-    """Yields where a session tells its events; rates are shown in that style.
+    """Yields a function that takes a session's events; rates are shown in that style.
 
     intervals: lines that are to stay, in place of all others.
     """
@@ -82,28 +82,28 @@ def moves(console: Console) -> bool:
 
 
 def _styled(tell: Tell, style: units.Style) -> Tell:
-    def told(event: Event) -> None:
+    def tell_styled(event: Event) -> None:
         # Around each event alone: the documents that a run saves on its way have no style.
         with units.shown_as(style):
             tell(event)
 
-    return told
+    return tell_styled
 
 
 # -- without a terminal --------------------------------------------------------------------------
 
 
 def _plain(event: Event) -> None:
-    """A line for each step that ended."""
+    """Prints a line for each step that ended."""
     if not event.outcome:
         return
-    said = f"{event.step}: {_ending(event)}"
+    text = f"{event.step}: {_ending(event)}"
     for side, used in (("client", event.client), ("server", event.server)):
         core, _, memory = busy_text(used).partition(" ")
-        said += f"; {side} CPU {core}" if core else ""
-        said += f", RAM {memory}" if memory else ""
-    left = f"{max(0.0, event.budget_seconds - event.elapsed_seconds):.0f} s left"
-    line = f"{event.elapsed_seconds:5.1f} s  {said}  ({left})"
+        text += f"; {side} CPU {core}" if core else ""
+        text += f", RAM {memory}" if memory else ""
+    rest = f"{max(0.0, event.budget_seconds - event.elapsed_seconds):.0f} s left"
+    line = f"{event.elapsed_seconds:5.1f} s  {text}  ({rest})"
     # Nobody may read it any more: no run ends for that.
     print(safe(line, LONGEST_ENDING), file=cast(IO[str], _Unbroken(sys.stderr)), flush=True)
 
@@ -118,11 +118,11 @@ class Intervals:
     """A line for each interval of a transfer, as iperf3 prints them: its time, bytes and rate."""
 
     seconds: float
-    """Of an interval, at least: samples come every 0.1 s."""
+    """Least length of an interval: samples come every 0.1 s."""
     stream: IO[str]
     step: str = ""
     last: dict[str, Sample] = field(default_factory=dict)
-    """By the part of the step."""
+    """Last sample by the part of the step."""
 
     def take(self, event: Event) -> None:
         """Prints what the event completes."""
@@ -136,11 +136,11 @@ class Intervals:
         if elapsed < 0:
             self.last[event.part] = now
         elif elapsed > 0 and elapsed >= self.seconds - HALF_SAMPLE_SECONDS:
-            moved = now.moved_bytes - last.moved_bytes
+            moved_bytes = now.moved_bytes - last.moved_bytes
             step = f"{self.step} {event.part}".rstrip()
             line = (
                 f"{last.elapsed_seconds:6.1f} to {now.elapsed_seconds:6.1f} s  {step}  "
-                f"{units.size_text(moved)}  {units.rate_text(moved / elapsed)}"
+                f"{units.size_text(moved_bytes)}  {units.rate_text(moved_bytes / elapsed)}"
             )
             stream = cast(IO[str], _Unbroken(self.stream))
             print(safe(line, LONGEST_ENDING), file=stream, flush=True)
@@ -155,29 +155,29 @@ class Intervals:
 
 @dataclass
 class OwnLoad:
-    """Readings of this host, each told as what changed since the one before it."""
+    """Load of this host between two readings."""
 
     read_at: float = 0.0
     cores: dict[int, CoreTimes] = field(default_factory=dict)
-    shown: str = ""
+    last_text: str = ""
 
     def text(self) -> str:
-        """The busiest core over the last second or more, and the RAM in use: `31% 1 GiB`."""
+        """Returns the busiest core over the last second or more, and RAM in use: `31% 1 GiB`."""
         moment = time.monotonic()
         if moment - self.read_at >= LOAD_SECONDS:
             cores, memory = read_cores() or {}, read_memory()
             core = _busiest(self.cores, cores)
             words = [] if core is None else [units.percent_text(min(1.0, core)).replace(" ", "")]
             words += [] if memory is None else [units.size_text(memory.used_bytes)]
-            self.shown, self.read_at, self.cores = " ".join(words), moment, cores
-        return self.shown
+            self.last_text, self.read_at, self.cores = " ".join(words), moment, cores
+        return self.last_text
 
 
-def _busiest(before: dict[int, CoreTimes], after: dict[int, CoreTimes]) -> float | None:
+def _busiest(old: dict[int, CoreTimes], new: dict[int, CoreTimes]) -> float | None:
     ratios = [
         (now.busy_seconds - was.busy_seconds) / (now.total_seconds - was.total_seconds)
-        for number, now in after.items()
-        if (was := before.get(number)) and now.total_seconds > was.total_seconds
+        for number, now in new.items()
+        if (was := old.get(number)) and now.total_seconds > was.total_seconds
     ]
     # The kernel's hundredths add up to a hair more than the whole.
     return min(1.0, max(ratios)) if ratios else None
@@ -195,17 +195,17 @@ class Board:
     rate: str = ""
     elapsed_seconds: float = 0.0
     budget_seconds: float = 0.0
-    told_at: float = field(default_factory=time.monotonic)
-    own: OwnLoad = field(default_factory=OwnLoad)
+    updated_at: float = field(default_factory=time.monotonic)
+    load: OwnLoad = field(default_factory=OwnLoad)
     headed: bool = False
     """Whether the columns' titles are written."""
     drawn: int = 0
     """Characters of the live line as it was drawn last."""
 
     def take(self, event: Event) -> None:
-        """What the live line says from now on."""
+        """Takes an event into the live line."""
         self.elapsed_seconds, self.budget_seconds = event.elapsed_seconds, event.budget_seconds
-        self.told_at = time.monotonic()
+        self.updated_at = time.monotonic()
         if event.outcome:
             self.step, self.rate = "", ""
         elif event.sample is None:
@@ -215,15 +215,15 @@ class Board:
             self.rate = units.rate_text(event.sample.moved_bytes / event.sample.elapsed_seconds)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The live line within the width that the terminal has now."""
-        elapsed = self.elapsed_seconds + time.monotonic() - self.told_at
-        left = max(0.0, self.budget_seconds - elapsed)
+        """Yields the live line within the width that the terminal has now."""
+        elapsed = self.elapsed_seconds + time.monotonic() - self.updated_at
+        rest = max(0.0, self.budget_seconds - elapsed)
         width = bar_columns(options.max_width)
         done = elapsed / self.budget_seconds if self.budget_seconds else 0.0
         drawn = terminal.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
-        time_left = f"{left:.0f} s left" if self.budget_seconds else ""
-        most = options.max_width - 1 - ECHO_COLUMNS
-        cells = (self.own.text(), time_left) if most >= BOTH_COLUMNS else (time_left,)
+        time_left = f"{rest:.0f} s left" if self.budget_seconds else ""
+        room = options.max_width - 1 - ECHO_COLUMNS
+        cells = (self.load.text(), time_left) if room >= BOTH_COLUMNS else (time_left,)
         text = row(self.step, self.rate, drawn, cells, options.max_width, ECHO_COLUMNS)
         self.drawn = len(text)
         yield Text(
@@ -232,20 +232,20 @@ class Board:
 
 
 def bar_columns(width: int) -> int:
-    """Characters of a bar on a terminal of that width; 0: there is no room for one."""
+    """Returns the characters of a bar on a terminal of that width; 0: there is no room for one."""
     rest = width - 1 - BOTH_COLUMNS - len(GAP)
     return min(MOST_BAR_COLUMNS, rest) if rest >= LEAST_BAR_COLUMNS else 0
 
 
 def row(step: str, rate: str, bar: str, cells: tuple[str, ...], width: int, spare: int = 0) -> str:
-    """One line in the columns that all lines share, shorter than the width; safe to print.
+    """Returns one line in the columns that all lines share, shorter than the width; safe to print.
 
     spare: characters that stay free behind it.
 
     Where it is too narrow for all of them the bar goes first, then the cells from the last on.
     """
     room = bar_columns(width)
-    most = width - 1 - spare
+    limit = width - 1 - spare
     name = safe(step, STEP_COLUMNS)
     head = f"{name:<{STEP_COLUMNS}} {rate:>{RATE_COLUMNS}}"
     if room:
@@ -253,19 +253,19 @@ def row(step: str, rate: str, bar: str, cells: tuple[str, ...], width: int, spar
     # By the width alone: a short figure of the second host would stand where no title is.
     for count in range(len(cells) if width > BOTH_COLUMNS else 1, 0, -1):
         line = head + "".join(f"{GAP}{each:<{LOAD_COLUMNS}}" for each in cells[:count])
-        if len(line.rstrip()) <= most:
+        if len(line.rstrip()) <= limit:
             return line.rstrip()
-    return head.rstrip()[:most]
+    return head.rstrip()[:limit]
 
 
 def titles(width: int) -> str:
-    """What stands in the columns of finished steps."""
+    """Returns the titles of the columns of finished steps."""
     scale = units.scale_text(bar_columns(width))
     return row("step", "rate", scale, ("client CPU RAM", "server CPU RAM"), width)
 
 
 def finished(event: Event, signs: Signs, width: int) -> str:
-    """The line of a step that was measured: rate, its bar, and both hosts."""
+    """Returns the line of a step that was measured: rate, its bar, and both hosts."""
     rate = event.bytes_per_second or 0.0
     room = bar_columns(width)
     share = units.log_share(rate) if rate and room else 0.0
@@ -317,7 +317,7 @@ class _Live(Live):
     """A live line that leaves nothing behind where the terminal became narrower and wrapped it."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """As of rich: what is written goes above the live line, which is drawn anew below it."""
+        """Writes above the live line, which rich draws anew below it."""
         board = self.get_renderable()
         rows = -(-board.drawn // self.console.width) if isinstance(board, Board) else 1
         up: list[ControlCode] = [
@@ -334,10 +334,10 @@ class _Unbroken:
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self.rows = 0
-        """How far below its first row the cursor is."""
+        """Rows from the first one down to the cursor."""
 
     def write(self, text: str) -> int:
-        """As of the stream."""
+        """Writes to the stream."""
         self.rows += text.count("\n") - sum(int(up or 1) for up in _UP.findall(text))
         try:
             return self._stream.write(text)
@@ -345,7 +345,7 @@ class _Unbroken:
             return len(text)
 
     def flush(self) -> None:
-        """As of the stream."""
+        """Flushes the stream."""
         try:
             self._stream.flush()
         except OSError:

@@ -1,4 +1,4 @@
-"""What every measuring command does: choose, ask, run with progress, write, exit."""
+"""Steps of every measuring command: choose, ask, run with progress, write, exit."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from probes.smb.session import security_of
 from probes.system import tools
 
 LEAST_BUDGET_SECONDS, QUICK_SECONDS, THOROUGH_SECONDS = 5.0, 20.0, 300.0
-"""Of a run; the usual one is probes.core.stage's."""
+"""Budgets of a run; the usual one is probes.core.stage's."""
 LATE_SECONDS = 5.0
-"""How much later than its budget a run is stopped, and its hosts are closed."""
+"""Seconds after its budget at which a run is stopped and its hosts are closed."""
 END_LOADINGS, MOST_LOADING_SECONDS = 3.0, 3.0
-"""What a stopped run's end may take, as its program's loading; a demo's server is in that too."""
+"""Time for a stopped run's end (and a demo's server's), in loadings of the program; its limit."""
 CLOSING_SECONDS = 1.2
-"""What a run that was stopped waits for each answer while it closes."""
+"""Seconds that a stopped run waits for each answer while it closes."""
 
 
-def budget_seconds(wanted: options.Time, default: float = USUAL_BUDGET_SECONDS) -> float:
-    """The run's time from --budget, --quick or --thorough."""
+def budget_seconds(times: options.Time, default: float = USUAL_BUDGET_SECONDS) -> float:
+    """Returns the run's time from --budget, --quick or --thorough."""
     quick, thorough = (
-        (QUICK_SECONDS if wanted.quick else None),
-        (THOROUGH_SECONDS if wanted.thorough else None),
+        (QUICK_SECONDS if times.quick else None),
+        (THOROUGH_SECONDS if times.thorough else None),
     )
-    told = [each for each in (wanted.budget, quick, thorough) if each is not None]
-    if len(told) > 1:
+    limits = [each for each in (times.budget, quick, thorough) if each is not None]
+    if len(limits) > 1:
         raise Refused("usage", "use only one of --budget, --quick and --thorough")
-    seconds = told[0] if told else default
+    seconds = limits[0] if limits else default
     if not math.isfinite(seconds) or seconds < LEAST_BUDGET_SECONDS:
         raise Refused("usage", f"--budget: must be at least {LEAST_BUDGET_SECONDS:.0f} seconds")
     return seconds
@@ -66,39 +66,39 @@ def choose(
     stages: tuple[str, ...] | None = None,
     without_target: bool = False,
 ) -> plan.Options:
-    """The options, checked before anything is reached."""
-    known = command_line.now()
-    known.loading_seconds = time.monotonic() - known.began
+    """Returns the options, checked before anything is reached."""
+    pending = command_line.now()
+    pending.loading_seconds = time.monotonic() - pending.began
     folder, share, dialects = ends.folder, others.client_share, copies.dialects
-    wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
-    for each in wanted:
+    dialect_names = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
+    for each in dialect_names:
         completion.checked("--dialects", each, DIALECTS)
     if ends.agent != "none":
         command_for(ends.agent)
     _check_folder(folder)
-    named = parse(target, os.path.isdir)
-    if named.path:
-        named = of_folder(str(Path(named.path).absolute()))
+    place = parse(target, os.path.isdir)
+    if place.path:
+        place = of_folder(str(Path(place.path).absolute()))
         stages = stages or plan.stages(True, budget)
     if share is not None:
         _check_own_share(share)
     if not 2 <= disk.zones <= plan.MOST_ZONES:
         raise Refused("usage", f"--zones: must be from 2 to {plan.MOST_ZONES}")
-    where = None if without_target else named
+    where = None if without_target else place
     return plan.Options(
-        target=named,
+        target=place,
         folder=str(folder.resolve()),
         agent=ends.agent,
         server_folder=ends.server_folder,
         client_share=share,
-        dialects=wanted,
+        dialects=dialect_names,
         size_bytes=_size_bytes(copies.size),
-        security=_security(copies, named),
-        native_command=_native_command(copies.native_command, named),
+        security=_security(copies, place),
+        native_command=_native_command(copies.native_command, place),
         budget_seconds=budget,
         tcp_peer=None if others.tcp_peer is None else parse_peer(others.tcp_peer),
         file=None if others.file is None else parse_file(others.file, where),
-        tree=None if others.tree is None else parse_file(others.tree, named, "--tree"),
+        tree=None if others.tree is None else parse_file(others.tree, place, "--tree"),
         device=None if disk.device is None else parse_device(disk.device),
         zones=disk.zones,
         stages=stages or plan.stages(False, budget),
@@ -124,7 +124,7 @@ def _security(copies: options.Copies, where: Target) -> str:
 
 
 def _native_command(command: str | None, where: Target) -> tuple[str, ...]:
-    """The words of a command that copies, its program by its path."""
+    """Returns the words of a command that copies, its program by its path."""
     if command is None:
         return ()
     option = "--native-command"
@@ -140,10 +140,10 @@ def _native_command(command: str | None, where: Target) -> tuple[str, ...]:
     except ValueError as error:
         text = f"{option}: {str(error).lower()}; as in 'rsync -a {{source}} {{target}}'"
         raise Refused("usage", text) from None
-    found = tools.find_named(words[0])
-    if found is None or not os.access(found, os.X_OK):
+    program = tools.find_named(words[0])
+    if program is None or not os.access(program, os.X_OK):
         raise Refused("usage", f"{option}: {words[0]}: not found on this host")
-    return (str(Path(found).absolute()), *words[1:])
+    return (str(Path(program).absolute()), *words[1:])
 
 
 def _check_folder(folder: Path) -> None:
@@ -153,23 +153,23 @@ def _check_folder(folder: Path) -> None:
         raise Refused("permission", f"--folder {folder}: no write permission; use another folder")
 
 
-def _check_own_share(named: str) -> None:
+def _check_own_share(name: str) -> None:
     try:
-        share = parse(named).share
+        share = parse(name).share
     except Refused as refused:
         raise Refused("usage", f"--client-share: {refused.text}") from None
     if not share:
-        raise Refused("usage", f"--client-share {named}: not a share; use //CLIENT/SHARE")
+        raise Refused("usage", f"--client-share {name}: not a share; use //CLIENT/SHARE")
 
 
 def host_text(tcp_peer: str) -> str:
-    """The host of --tcp-peer as TARGET names one: where nothing else is to be reached."""
+    """Returns the host of --tcp-peer as TARGET names one: where nothing else is to be reached."""
     host = parse_peer(tcp_peer).host
     return f"[{host}]" if ":" in host else host
 
 
 def log_in_as(who: options.Login, where: Target) -> Access:
-    """Who logs in; asks for the password where a terminal is there. A folder needs nobody."""
+    """Returns who logs in; asks for the password at a terminal. A folder needs nobody."""
     if where.path and not (who.user or who.auth_file or who.allow_guest):
         return Access()
     prompt = getpass.getpass if sys.stdin.isatty() else None
@@ -181,93 +181,93 @@ def log_in_as(who: options.Login, where: Target) -> Access:
     return access
 
 
-def ask_first(chosen: plan.Options, yes: bool) -> None:
+def ask_first(setup: plan.Options, yes: bool) -> None:
     """Asks before test files are written; --yes answers for scripts."""
     if yes:
         return
-    size = chosen.size_bytes or plan.LARGEST_COPY_BYTES
-    there = f"{'in' if chosen.target.path else 'on'} {chosen.target.name}"
-    opens = chosen.agent != "none" and chosen.client_share is None and "smb-copy" in chosen.stages
+    size = setup.size_bytes or plan.LARGEST_COPY_BYTES
+    place = f"{'in' if setup.target.path else 'on'} {setup.target.name}"
+    opens = setup.agent != "none" and setup.client_share is None and "smb-copy" in setup.stages
     share = ", may start a temporary SMB share on this computer" if opens else ""
-    tree = chosen.tree is not None and chosen.tree.side == "client"
+    tree = setup.tree is not None and setup.tree.side == "client"
     pushes = ", pushes and removes the files of --tree" if tree else ""
     text = (
-        f"This writes and removes test files of up to {units.size_text(size)} in {chosen.folder} "
-        f"and {there}{share}{pushes}, and takes up to {chosen.budget_seconds:.0f} s. Continue?"
+        f"This writes and removes test files of up to {units.size_text(size)} in {setup.folder} "
+        f"and {place}{share}{pushes}, and takes up to {setup.budget_seconds:.0f} s. Continue?"
     )
     ask(text, "writing test files", "written")
 
 
-def ask(question: str, before: str, done: str) -> None:
+def ask(question: str, purpose: str, done: str) -> None:
     """Asks at the terminal. Raises Refused, "usage", for every answer but yes, and where none is.
 
-    before: what the answer is for; done: what did not happen without it.
+    purpose: what the answer is for; done: what did not happen without it.
     """
     if not sys.stdin.isatty():
-        raise Refused("usage", f"cannot ask before {before}: not a terminal; use --yes")
+        raise Refused("usage", f"cannot ask before {purpose}: not a terminal; use --yes")
     print(streams.wrapped(f"{question} [y/N]"), end=" ", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise Refused("usage", f"nothing was {done}")
 
 
 def run(
-    chosen: plan.Options,
+    setup: plan.Options,
     access: Access,
     output: Output,
     only_steps: bool = False,
     judge: Callable[[Diagnosis], int] | None = None,
 ) -> int:
-    """Measures, writes what was asked for, and gives the exit code of every ending.
+    """Measures, writes what was asked for, and returns the exit code of every ending.
 
     judge: gives that of a run that measured something, in place of the usual one.
     """
-    with interrupts.held():
-        known, diagnosis, code = measured(chosen, access, output)
-        written = documents.written(known, diagnosis, output)
+    with interrupts.defer():
+        report, diagnosis, code = measure(setup, access, output)
+        written = documents.write_all(report, diagnosis, output)
     if judge is not None and code in (exits.DONE, exits.INCOMPLETE):
         code = judge(diagnosis)
-    elif known.status != "complete" or documents.is_unsure(diagnosis, only_steps):
+    elif report.status != "complete" or documents.is_unsure(diagnosis, only_steps):
         code = code or exits.INCOMPLETE
     return code if written else code or exits.INCOMPLETE
 
 
-def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Report, Diagnosis, int]:
-    """Measures; the report as it may be shown, what it means, and the exit code of its ending.
+def measure(setup: plan.Options, access: Access, output: Output) -> tuple[Report, Diagnosis, int]:
+    """Measures; returns the report as shown, its diagnosis, and the exit code of its ending.
 
-    What ended it is complained of. Interrupts must be held.
+    A failure is complained of. Interrupts must be deferred.
     """
     with telling(output) as tell:
-        session = Session(chosen, access, tell, documents.Saving(output))
+        session = Session(setup, access, tell, documents.Saving(output))
         code, sentence = _measure(session)
     if not sentence and session.unclosed:
         sentence = "; ".join(session.unclosed)
         code = code or exits.INCOMPLETE
     if sentence:
         session.log.note(sentence)
-        # Of a run that measured nothing the plugin's answer is this sentence.
-        printed = command_line.now().plugin and not session.log.entries()
-        exits.complain(sentence, shown=not printed)
-    known, diagnosis, broken = explained(session.report(), output, bool(sentence))
-    return known, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
+        # If the run measured nothing, the plugin's answer is this sentence.
+        on_stdout = command_line.now().plugin and not session.log.entries()
+        exits.complain(sentence, visible=not on_stdout)
+    report, diagnosis, broken = interpret(session.report(), output, bool(sentence))
+    return report, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
 
 
-def explained(known: Report, output: Output, complained: bool) -> tuple[Report, Diagnosis, bool]:
-    """The report of a run as it may be shown, what it means, and whether the analysis broke on it.
+def interpret(report: Report, output: Output, complained: bool) -> tuple[Report, Diagnosis, bool]:
+    """Returns a run's report as shown, its diagnosis, and whether the analysis broke on it.
 
-    That is complained of, unless something else was.
+    A break is complained of, unless something else was.
     """
-    known = output.showable(known, command_line.now().line.repeating)
-    diagnosis, trouble = documents.diagnosed(known)
+    report = output.showable(report, command_line.now().line.repeating)
+    diagnosis, trouble = documents.diagnosed(report)
     if not trouble:
-        return known, diagnosis, False
+        return report, diagnosis, False
     if not complained:
         exits.complain(trouble)
-    return replace(known, status="failed", notes=(*known.notes, trouble)), diagnosis, True
+    return replace(report, status="failed", notes=(*report.notes, trouble)), diagnosis, True
 
 
 @contextmanager
 def telling(output: Output) -> Iterator[Callable[[Event], None]]:
-    """Yields where a session tells its events, without names where none are to be shown."""
+    """Yields a function that takes a session's events, without names where they are hidden."""
     intervals = None
     if output.interval_seconds is not None:
         stream = sys.stderr if output.on_stdout else sys.stdout
@@ -286,9 +286,9 @@ def telling(output: Output) -> Iterator[Callable[[Event], None]]:
 
 
 def _measure(session: Session) -> tuple[int, str]:
-    """Exit code of the run, and what is to be said about its end; the session has its status."""
+    """Returns exit code of the run and a sentence about its end; the session has its status."""
     late: list[bool] = []
-    # Where loading took long, what comes behind the end does too.
+    # Where loading took long, the end of the run takes long, too.
     slow = END_LOADINGS * min(command_line.now().loading_seconds, MOST_LOADING_SECONDS)
     seconds = session.world.options.budget_seconds + LATE_SECONDS - slow
     try:
@@ -305,14 +305,14 @@ def _measure(session: Session) -> tuple[int, str]:
         return exits.DONE, ""
     if not late:
         session.status = "interrupted"
-        left = "; ".join(session.unclosed)
-        return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"
+        remains = "; ".join(session.unclosed)
+        return exits.INTERRUPTED, f"interrupted; {remains or 'both hosts were cleaned up'}"
     # It did not end by itself: what it measured holds.
     limit = f"its limit of {session.options.budget_seconds:.0f} s"
-    told = [f"stopped: the run exceeded {limit}", *session.unclosed]
+    parts = [f"stopped: the run exceeded {limit}", *session.unclosed]
     if len(late) > 1:
-        told.append("test files may remain, remove them later with bottleneck cleanup")
-    sentence, nothing = "; ".join(told), not session.log.entries()
+        parts.append("test files may remain, remove them later with bottleneck cleanup")
+    sentence, nothing = "; ".join(parts), not session.log.entries()
     session.status = "failed" if nothing else "partial"
     if not nothing:
         return exits.INCOMPLETE, sentence

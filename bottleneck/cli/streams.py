@@ -49,7 +49,7 @@ def obey_locale() -> None:
 
 
 def wrapped(text: str) -> str:
-    """Text for stderr, broken between words where that is a terminal."""
+    """Returns text for stderr, broken between words where that is a terminal."""
     if not sys.stderr.isatty():
         return text
     return textwrap.fill(text, shutil.get_terminal_size().columns, break_on_hyphens=False)
@@ -57,9 +57,9 @@ def wrapped(text: str) -> str:
 
 def refuse_block_devices() -> None:
     """Ends with 64 where stdout or stderr is a block device: none is ever written to."""
-    found = [number for number in (1, 2) if stat.S_ISBLK(os.fstat(number).st_mode)]
-    for number in found:
+    numbers = [number for number in (1, 2) if stat.S_ISBLK(os.fstat(number).st_mode)]
+    for number in numbers:
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-    if found:
+    if numbers:
         print("bottleneck: stdout or stderr: a block device is never written to", file=sys.stderr)
         raise SystemExit(64)

@@ -28,7 +28,7 @@ LEAST_SECONDS, MOST_SECONDS = 2.0, 3600.0
 
 @options.group("Watching")
 class Watching:
-    """How a copy is watched."""
+    """Options of watching."""
 
     agent: str = options.value(
         "SPEC",
@@ -44,7 +44,7 @@ class Watching:
 
 
 def watch(
-    what: What = None, *, watching: Watching, shown: options.Documents, screen: options.Screen
+    what: What = None, *, watching: Watching, outputs: options.Documents, screen: options.Screen
 ) -> int:
     """Diagnose a copy that is already running (passive).
 
@@ -52,7 +52,7 @@ def watch(
     counters of the system; sends no test data and changes nothing. Without root, your
     own processes are seen in full, of others (as smbd on the server) only the connections.
     """
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.agents.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.run.log import Event
@@ -60,55 +60,55 @@ def watch(
         from probes.core.stage import Refused
 
     agent, seconds = watching.agent, 10.0 if watching.seconds is None else watching.seconds
-    output = documents.output(documents.with_report(shown), screen)
+    output = documents.output(documents.with_report(outputs), screen)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise Refused("usage", f"--seconds: must be from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":
         command_for(agent)
-    pid, host = _named(what)
+    pid, host = _parse_what(what)
     if watching.live:
-        if agent != "none" or output.asked or output.redaction:
+        if agent != "none" or output.files or output.redaction:
             raise Refused("usage", "--live: use it without --agent, --redact and files to write")
         return _live(pid, host, watching.seconds, output.units)
-    wanted = Options(pid, host, agent, seconds)
+    setup = Options(pid, host, agent, seconds)
     began = time.monotonic()
-    with interrupts.held():
+    with interrupts.defer():
         with running.telling(output) as tell_event:
 
             def tell(label: str) -> None:
                 tell_event(Event(label, time.monotonic() - began, seconds + 3.0))
 
-            with Watch(wanted, tell) as session:
-                sentence = _watched(session)
+            with Watch(setup, tell) as session:
+                sentence = _observe(session)
         # Held until it is written: a late interrupt would lose what was seen.
         if sentence:
             exits.complain(sentence)
-        final, diagnosis, broken = running.explained(session.report(), output, bool(sentence))
-        done = documents.written(final, diagnosis, output)
+        final, diagnosis, broken = running.interpret(session.report(), output, bool(sentence))
+        done = documents.write_all(final, diagnosis, output)
     if session.interrupted:
         return exits.INTERRUPTED
     if broken:
         return exits.INTERNAL
-    chosen = diagnosis.chosen
-    sure = chosen is not None and chosen.verdict.component != "unknown"
+    copy = diagnosis.chosen
+    sure = copy is not None and copy.verdict.component != "unknown"
     return exits.DONE if sure and done and final.status == "complete" else exits.INCOMPLETE
 
 
-def _named(what: str | None) -> tuple[int, str]:
-    """A process's number, 0: none is named; and the other host's name, empty: none."""
+def _parse_what(what: str | None) -> tuple[int, str]:
+    """Returns a process's number, 0: none is named; and the other host's name, empty: none."""
     from probes.core.stage import Refused
 
     if what is None:
         return 0, ""
     pid = int(what) if re.fullmatch(r"[0-9]{1,10}", what) else 0
     if not what.strip() or (what.isdigit() and not 0 < pid < 1 << 31):
-        named = what[:LONGEST_NAMED] or "(empty)"
-        raise Refused("usage", f"{named}: not a process ID or a host")
+        text = what[:LONGEST_NAMED] or "(empty)"
+        raise Refused("usage", f"{text}: not a process ID or a host")
     return pid, "" if pid else what
 
 
 def _live(pid: int, host: str, seconds: float | None, style: Style) -> int:
-    with interrupts.held():
+    with interrupts.defer():
         from bottleneck.cli import live
         from bottleneck.run.watch import look_up
         from bottleneck.text.units import shown_as
@@ -117,8 +117,8 @@ def _live(pid: int, host: str, seconds: float | None, style: Style) -> int:
         return live.show(pid, look_up(host) if host else "", seconds)
 
 
-def _watched(session: Watch) -> str:
-    """Watches; what is to be said about its end, empty: nothing."""
+def _observe(session: Watch) -> str:
+    """Watches, and returns what is to be said about its end; empty: nothing."""
     from bottleneck.run.watch import NothingRuns
 
     try:

@@ -42,7 +42,7 @@ def run(*arguments, path):
 
 def names_what_it_planted(plant, path):
     """The report of a run that named it; fails where no run of several did."""
-    expected = demo._named(plants.PLANTS[plant].expected)
+    expected = demo._cause_text(plants.PLANTS[plant].expected)
     for _ in range(ATTEMPTS):
         done, said = run("--plant", plant, path=path)
         assert said[0] == (f"Test setup: two network namespaces; {plants.PLANTS[plant].words}.")

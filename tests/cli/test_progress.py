@@ -162,7 +162,7 @@ def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
 
 
 def test_a_rate_is_of_its_own_step_alone():
-    board = progress.Board(terminal.ASCII, own=FixedLoad())
+    board = progress.Board(terminal.ASCII, load=FixedLoad())
     board.take(Event("tcp push", 1.0, 20.0))
     board.take(Event("tcp", 1.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
     board.take(Event("logging in", 2.0, 20.0))
@@ -174,7 +174,7 @@ def test_a_rate_is_of_its_own_step_alone():
 @pytest.mark.parametrize("width", range(20, 210, 10))
 def test_the_live_line_is_shorter_than_any_terminal(width):
     """By what a terminal echoes of Ctrl-C behind it."""
-    board = progress.Board(terminal.UNICODE, own=FixedLoad())
+    board = progress.Board(terminal.UNICODE, load=FixedLoad())
     board.take(Event("a step whose name is longer than its column", 30.0, 20.0))
     board.take(Event("tcp", 30.0, 20.0, sample=Sample(1.0, 10**12)))
     line = drawn(board, width)
@@ -187,7 +187,7 @@ def test_the_live_line_is_shorter_than_any_terminal(width):
 def test_the_table_under_way(golden, monkeypatch, usage, width, signs):
     """Titles, a step of both hosts, one of each alone, and the live line."""
     monkeypatch.setattr(progress, "time", living.FakeClock())
-    board = progress.Board(signs, own=FixedLoad())
+    board = progress.Board(signs, load=FixedLoad())
     golden(progress.titles(width))
     for step, rate, hosts in (
         ("push.cached 3.1.1", 118e6, {}),
@@ -230,7 +230,7 @@ def drawn(board, width):
 def test_a_terminal_that_became_narrower_keeps_no_wrapped_rest():
     """Of a line of 79 on 30 columns three rows are erased: two more than of one that fits."""
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
-    board = progress.Board(terminal.ASCII, own=FixedLoad(), budget_seconds=20.0)
+    board = progress.Board(terminal.ASCII, load=FixedLoad(), budget_seconds=20.0)
     live = progress._Live(board, console=console, auto_refresh=False, transient=True)
     console.print(board)
     before = live.process_renderables([])[0]
@@ -302,7 +302,7 @@ def test_the_first_reading_knows_no_core_and_the_next_a_share():
     own = OwnLoad()
     first = own.text()
     assert "%" not in first
-    own.shown = "kept"
+    own.last_text = "kept"
     assert own.text() == "kept", "read again within its second"
     own.read_at -= 2.0
     assert re.fullmatch(r"(\d+% ?)?(\S+ [KMGT]iB)?", own.text())
