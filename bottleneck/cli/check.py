@@ -60,7 +60,7 @@ def check(
     format: Format = "text",
     output: OutputFile = None,
     repeat: Repeat = 1,
-    who: options.Login,
+    login: options.Login,
     ends: options.Ends,
     others: options.Others,
     copies: options.Copies,
@@ -89,7 +89,7 @@ def check(
         return check_runs.give(loaded, terms.shown_by(destination), format, output, destination)
     plan = check_runs.plan(time, repeat, terms)
     setup = running.choose(target or "", plan.each_seconds, ends, copies, others)
-    access = running.log_in_as(who, setup.target)
+    access = running.log_in_as(login, setup.target)
     running.ask_first(replace(setup, budget_seconds=plan.total_seconds), yes)
     with interrupts.defer():
         terms = terms.shown_by(destination)

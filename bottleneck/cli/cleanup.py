@@ -50,7 +50,7 @@ class Removal:
     yes: bool = options.flag("Do not ask before removing.")
 
 
-def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: Removal) -> int:
+def cleanup(target: Target = None, *, login: options.Login, ends: Ends, removal: Removal) -> int:
     """Remove the test files of an interrupted run.
 
     Searches this host, the agent's host and TARGET, and asks before removing anything. Removes
@@ -77,7 +77,7 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
         place = None
     if ends.agent != "none":
         command_for(ends.agent)
-    access = Access() if place is None else running.log_in_as(who, place)
+    access = Access() if place is None else running.log_in_as(login, place)
     arguments = (tuple(folders), older_than, place, access, ends.agent, ends.server_folder)
     cleaned: list[Cleaned] = []
     with Cleanup(*arguments) as places:

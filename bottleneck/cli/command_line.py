@@ -41,7 +41,7 @@ class Option:
     """Flags as they are written: `--quiet`, `-q`."""
     kind: type
     """bool, int, float, Path or str."""
-    many: bool
+    is_repeatable: bool
     """Whether it may be given more than once."""
     metavar: str
     """Empty: it takes no value."""
@@ -71,7 +71,7 @@ def _option(option: TyperOption) -> Option:
         name=option.name or "",
         flags=tuple(option.opts),
         kind=kind if kind in (bool, int, float, Path) else str,
-        many=option.multiple,
+        is_repeatable=option.multiple,
         metavar="" if option.is_flag else option.metavar or "",
         help=" ".join((option.help or "").split()),
         default=option.default,

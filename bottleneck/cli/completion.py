@@ -83,8 +83,8 @@ def install(shell: str) -> str:
         folders.make_private(str(path.parent))
         document_file.write(path, script(shell) + "\n")
     except OSError as error:
-        why = f"{path}: {str(error.strerror).partition(';')[0]}; use --show-completion"
-        raise Refused("permission", f"--install-completion: {why}") from None
+        reason = f"{path}: {str(error.strerror).partition(';')[0]}; use --show-completion"
+        raise Refused("permission", f"--install-completion: {reason}") from None
     if shell != "zsh":
         return f"installed {path}; open a new {shell} to use it"
     sentence = f"installed {path}; add this line to ~/.zshrc:\n"

@@ -196,7 +196,7 @@ def _from_environment(options: Options, environment: Mapping[str, str]) -> dict[
         name = PREFIX + key.upper().replace("-", "_")
         text = environment.get(name, "")
         if text and key not in OF_ONE_COMMAND:
-            value = [text] if option.many else _parse(option.kind, text, name)
+            value = [text] if option.is_repeatable else _parse(option.kind, text, name)
             settings[key] = Setting(value, name)
     return settings
 
@@ -232,8 +232,8 @@ def _sections(
             _refuse_secret(where, section)
             raise Refused("usage", f"{where}: {section[:40]!r} must be in a section, as [defaults]")
         if section not in allowed:
-            where, near = _where(path, text, section, None), _near(section, allowed)
-            what = f"[{section[:40]}] is not a command with settings{near}"
+            where, similar = _where(path, text, section, None), _near(section, allowed)
+            what = f"[{section[:40]}] is not a command with settings{similar}"
             raise Refused("usage", f"{where}: {what}")
         sections[section] = {
             key: _setting(_where(path, text, section, key), section, allowed[section], key, value)
@@ -255,7 +255,7 @@ def _setting(where: str, section: str, options: Options, key: str, value: Any) -
         if section == DEFAULTS and key in OF_ONE_COMMAND:
             raise Refused("usage", f"{where}: {key} must be in the section of a command")
         raise Refused("usage", f"{where}: {key[:40]!r} not an option of {of}{_near(key, options)}")
-    if not option.many:
+    if not option.is_repeatable:
         return Setting(_typed(where, option, value), where)
     several = value if isinstance(value, list) else [value]
     return Setting([str(_typed(where, option, each)) for each in several], where)

@@ -118,10 +118,10 @@ def _allowed(name: str | None) -> Plant | None:
     if name is None:
         _tell(f"No network namespaces on this host ({without}): loopback, and nothing planted.")
         return None
-    why = f"no network namespaces on this host ({without})" if without else trouble(plant)
+    reason = f"no network namespaces on this host ({without})" if without else trouble(plant)
     others = [each for each in NAMES if not without and not trouble(PLANTS[each])]
     remedy = f"use one of {', '.join(others)}" if others else "leave --plant out for loopback"
-    raise Unavailable(f"--plant {name}: {why}; {remedy}")
+    raise Unavailable(f"--plant {name}: {reason}; {remedy}")
 
 
 def _comparison(plant: Plant, last: contextlib.ExitStack) -> Callable[[Diagnosis], int]:

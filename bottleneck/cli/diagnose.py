@@ -22,7 +22,7 @@ Target = Annotated[str, typer.Argument(metavar="TARGET", help=TARGET_HELP)]
 
 def diagnose(
     target: Target,
-    who: options.Login,
+    login: options.Login,
     ends: options.Ends,
     others: options.Others,
     disk: options.Disk,
@@ -55,7 +55,7 @@ def diagnose(
         target_rate_bytes_per_second=loading.target_rate(goal.target_rate),
         copy_settings=knobs.settings("smb-copy", requests.words),
     )
-    access = running.log_in_as(who, setup.target)
+    access = running.log_in_as(login, setup.target)
     running.ask_first(setup, yes)
     return running.run(setup, access, output)
 
@@ -80,7 +80,7 @@ def probe(
     stage: Stage,
     target: StageTarget = None,
     *,
-    who: options.Login,
+    login: options.Login,
     ends: options.Ends,
     others: options.Others,
     disk: options.Disk,
@@ -113,14 +113,14 @@ def probe(
     over_smb, at_server = "share" in description.needs, stage == "disk" and agent
     _check_options(stage, others, disk, copies, one)
     settings, runs = _settings(stage, choices), repeats.runs or 0
-    where = target or "//localhost/-"
+    address = target or "//localhost/-"
     seconds = running.budget_seconds(time, knobs.budget_seconds(settings, runs))
     setup = running.choose(
-        where, seconds, ends, copies, others, disk, stages=(stage,), without_target=target is None
+        address, seconds, ends, copies, others, disk, stages=(stage,), without_target=target is None
     )
     setup = replace(setup, settings=settings, runs=runs, copy=one.copy or "")
     _check_target(description, target, setup, agent)
-    access = running.log_in_as(who, setup.target) if over_smb or at_server else Access()
+    access = running.log_in_as(login, setup.target) if over_smb or at_server else Access()
     if description.writes and not (stage == "disk" and (setup.file or setup.device)):
         running.ask_first(setup, yes)
     return running.run(setup, access, output, only_steps=True)

@@ -29,7 +29,7 @@ Target = Annotated[
 def doctor(
     target: Target = None,
     *,
-    who: options.Login,
+    login: options.Login,
     ends: options.Ends,
     format: options.TextOrJson = "text",
 ) -> int:
@@ -52,8 +52,8 @@ def doctor(
     if ends.agent != "none":
         command_for(ends.agent)
     access = None
-    if place is not None and (who.user or who.auth_file or who.allow_guest or place.username):
-        access = running.log_in_as(who, place)
+    if place is not None and (login.user or login.auth_file or login.allow_guest or place.username):
+        access = running.log_in_as(login, place)
     request = Request(str(ends.folder.absolute()), place, access, ends.agent, ends.server_folder)
     checks = judged(look(request))
 
@@ -71,8 +71,8 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
     from bottleneck.text.safe import safe
 
     terminal.line(console, summary(checks), "bold")
-    for where, title in HEADINGS.items():
-        group = [each for each in checks if each.where == where]
+    for side, title in HEADINGS.items():
+        group = [each for each in checks if each.where == side]
         if group:
             terminal.heading(console, title)
         for each in group:
@@ -95,9 +95,9 @@ def _print_problem(check: Check, console: Console) -> None:
     remedy = safe(f"-> {check.remedy}", LONGEST) if check.remedy else ""
     word = "not measured" if check.state == "missing" else "affects"
     stages = f"{word}: {', '.join(check.stages)}" if check.stages else ""
-    both = beneath + "; ".join(filter(None, (remedy, stages)))
-    if len(both) <= console.width:
-        terminal.line(console, both)
+    text = beneath + "; ".join(filter(None, (remedy, stages)))
+    if len(text) <= console.width:
+        terminal.line(console, text)
         return
     if remedy:
         # Not wrapped: it has commands to be copied.
@@ -109,11 +109,11 @@ def summary(checks: Sequence[Check]) -> str:
     """Returns the result in one line: `Partly ready: 1 requirement missing, 2 warnings`."""
     missing = sum(each.state == "missing" for each in checks)
     costs = sum(each.state == "costs" for each in checks)
-    lost = f"{missing} requirement{'s' * (missing > 1)} missing" if missing else "all tests can run"
+    gaps = f"{missing} requirement{'s' * (missing > 1)} missing" if missing else "all tests can run"
     warnings = f", {costs} warning{'s' * (costs > 1)}" if costs else ""
     refused = any(each.kind for each in checks)
     word = "Not ready" if refused else "Partly ready" if missing else "Ready"
-    return f"{word}: {lost}{warnings}"
+    return f"{word}: {gaps}{warnings}"
 
 
 def to_json(checks: Sequence[Check]) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def with_report(outputs: Written) -> Written:
     path = outputs.files.get("ticket", STDOUT)
     if path == STDOUT or "json" in outputs.files or not _is_file(path):
         return outputs
-    beside = f"{path}.json" if path.endswith(".json") else str(Path(path).with_suffix(".json"))
-    return replace(outputs, files={**outputs.files, "json": beside})
+    neighbour = f"{path}.json" if path.endswith(".json") else str(Path(path).with_suffix(".json"))
+    return replace(outputs, files={**outputs.files, "json": neighbour})
 
 
 def _is_file(path: str) -> bool:
@@ -126,9 +126,9 @@ def output(request: Documents | Presentation, screen: Quiet = USUAL_SCREEN) -> O
         _check(f"--{kind}", path)
         place = path if path == STDOUT else os.path.realpath(path)
         if place in owners and not place.startswith("/dev/"):
-            what = "stdout" if path == STDOUT else "one file"
+            place_text = "stdout" if path == STDOUT else "one file"
             text = f"--{owners[place]} {path} and --{kind} {path}"
-            raise Refused("usage", f"{text}: cannot write both to {what}; use another FILE")
+            raise Refused("usage", f"{text}: cannot write both to {place_text}; use another FILE")
         owners[place] = kind
     return Output(files, screen.quiet, sections, style, redaction)
 
@@ -155,14 +155,14 @@ def _check(option: str, path: str) -> None:
         if not path or mode is not None and stat.S_ISDIR(mode):
             raise Refused("usage", f"{option} {path or '(empty)'}: a directory; use a file in it")
         # A file is replaced by a finished one beside it; a pipe or a device is written to.
-        beside = mode is None or stat.S_ISREG(mode)
+        is_file = mode is None or stat.S_ISREG(mode)
         document_file.check(path)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "not a path"
-        raise Refused("usage", f"{option} {path}: {why}") from None
-    if beside and not target.parent.is_dir():
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise Refused("usage", f"{option} {path}: {reason}") from None
+    if is_file and not target.parent.is_dir():
         raise Refused("usage", f"{option} {path}: directory {target.parent} not found")
-    if not os.access(target.parent if beside else path, os.W_OK):
+    if not os.access(target.parent if is_file else path, os.W_OK):
         raise Refused("usage", f"{option} {path}: no write permission")
 
 

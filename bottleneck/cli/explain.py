@@ -77,8 +77,8 @@ def explain(
     if not names and typed == loading.Typed():
         last = last_report.path()
         if last is None or not last.exists():
-            how = "run `bottleneck diagnose`, or give a report file"
-            raise Refused("usage", f"no earlier diagnosis found; {how}")
+            remedy = "run `bottleneck diagnose`, or give a report file"
+            raise Refused("usage", f"no earlier diagnosis found; {remedy}")
         names = [str(last)]
     loaded, rate = loading.load_case(names, typed), loading.target_rate(goal.target_rate)
     if rate is not None:

@@ -59,7 +59,7 @@ def fleet(
     *,
     hosts: Hosts,
     tests: Tests,
-    who: options.Login,
+    login: options.Login,
     goal: options.Goal,
     outputs: options.Documents,
     quiet: options.Quiet,
@@ -81,33 +81,33 @@ def fleet(
     if not LEAST_BUDGET <= tests.budget <= MOST_BUDGET:
         text = f"--budget: must be from {LEAST_BUDGET:g} to {MOST_BUDGET:g}"
         raise Refused("usage", text)
-    topology = None if inventory is None else _read_fleet(inventory, hosts)
-    topology, tests = fleet_together.checked(topology, tests)
+    layout = None if inventory is None else _read_fleet(inventory, hosts)
+    layout, tests = fleet_together.checked(layout, tests)
     if tests.plan:
-        return _print_plan(topology, tests, output)
+        return _print_plan(layout, tests, output)
     status = "complete"
     if tests.reports is not None:
         reports = _collect(tests.reports)
         if not (reports.tests or reports.missing or reports.unread):
             raise Refused("usage", f"--reports {tests.reports}: no report of a pair found")
-    elif topology is None or not topology.servers:
+    elif layout is None or not layout.servers:
         text = "fleet: use --reports DIR, or INVENTORY and --share //SERVER/SHARE"
         raise Refused("usage", text)
     else:
-        reports, status = _measure(topology, inventory, hosts, tests, who, usual, yes, quiet.quiet)
+        reports, status = _measure(layout, inventory, hosts, tests, login, usual, yes, quiet.quiet)
     if output.redaction is not None:
-        topology = hide_names(reports, topology)
-    result = results.of_pairs(reports.rates, topology, usual, reports.missing, _skipped(reports))
-    unread = tuple(f"{file}: {why}" for file, why in reports.unread.items())
+        layout = hide_names(reports, layout)
+    result = results.of_pairs(reports.rates, layout, usual, reports.missing, _skipped(reports))
+    unread = tuple(f"{file}: {reason}" for file, reason in reports.unread.items())
     result = replace(result, status=status, unread=unread)
-    result = fleet_together.add_together(result, topology, reports, tests)
+    result = fleet_together.add_together(result, layout, reports, tests)
     code = give(result, output, format)
     return code if tests.reports is not None else _exit_code(result, reports, code, format)
 
 
 def _skipped(reports: Any) -> list[str]:
     """Returns the files that are no reports; names them on stderr, if they are not too many."""
-    skipped = [f"{file}: {why}" for file, why in reports.skipped.items()]
+    skipped = [f"{file}: {reason}" for file, reason in reports.skipped.items()]
     for each in skipped[:MOST_SKIPPED]:
         exits.complain(each)
     if len(skipped) > MOST_SKIPPED:
@@ -120,7 +120,7 @@ def _exit_code(result: Result, reports: Any, code: int, format: str) -> int:
     if result.status == "interrupted":
         exits.complain("interrupted; continue with --resume")
         return exits.INTERRUPTED
-    if result.found:
+    if result.findings:
         return code
     exits.complain("; ".join(("no pair was measured", *list(result.missing.values())[:1])))
     if format == "nagios":
@@ -133,7 +133,7 @@ def _measure(
     inventory: Path | None,
     hosts: Hosts,
     tests: Tests,
-    who: options.Login,
+    login: options.Login,
     usual: float | None,
     yes: bool,
     quiet: bool,
@@ -147,11 +147,11 @@ def _measure(
     assert inventory is not None
     shares = {server_of(each): each for each in hosts.share or ()}
     with run.prepared(tests.keep, tests.resume) as (reports, log):
-        access = running.log_in_as(who, target.parse(next(iter(shares.values()))))
+        access = running.log_in_as(login, target.parse(next(iter(shares.values()))))
         if not yes:
-            many = f"{len(fleet.clients)} clients and {len(fleet.servers)} shares"
-            many += fleet_together.load_text(fleet, tests)
-            text = f"This writes and removes test files on {many}. Continue?"
+            counts = f"{len(fleet.clients)} clients and {len(fleet.servers)} shares"
+            counts += fleet_together.load_text(fleet, tests)
+            text = f"This writes and removes test files on {counts}. Continue?"
             running.ask(text, "writing test files", "written")
         parts = (fleet, shares, inventory, tests.keep, log, access, tests.budget, tests.all, usual)
         say = _progress_writer(quiet)
@@ -164,8 +164,8 @@ def _measure(
             return reports, "interrupted"
     if not reports.reported():
         return reports, "failed"
-    lost = reports.missing or reports.at_once and reports.at_once.missing
-    return reports, "partial" if lost else "complete"
+    missing = reports.missing or reports.at_once and reports.at_once.missing
+    return reports, "partial" if missing else "complete"
 
 
 def _progress_writer(quiet: bool) -> Callable[[str], None]:

@@ -241,8 +241,8 @@ def settings(stage: str, words: Mapping[str, str]) -> dict[str, Any]:
             names = ", ".join(f"--{each.name}" for each in of_stage(stage)) or "no such options"
             raise Refused("usage", f"probe {stage}: --{knob.name} not allowed here; it has {names}")
         try:
-            many = keys(setting)[key].endswith(MANY)
-            values[key] = tuple(map(knob.read, word.split(","))) if many else knob.read(word)
+            is_list = keys(setting)[key].endswith(MANY)
+            values[key] = tuple(map(knob.read, word.split(","))) if is_list else knob.read(word)
         except ValueError as error:
             raise Refused("usage", f"--{knob.name}: {error}") from None
     if all(each.default is not MISSING for each in fields(setting)):

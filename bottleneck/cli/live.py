@@ -57,13 +57,13 @@ def show(pid: int, address: str, seconds: float | None) -> int:
     """
     console, view = terminal.console(), View()
     until = None if seconds is None else time.monotonic() + seconds
-    drawn = progress.moves(console)
-    with live.feed(pid, address) as feed, _screen(console, drawn) as keys:
+    is_screen = progress.moves(console)
+    with live.feed(pid, address) as feed, _screen(console, is_screen) as keys:
         try:
             with interrupts.let_through():
                 idle = False
                 for lines in _seconds(feed, view, keys, until):
-                    if drawn:
+                    if is_screen:
                         _draw(console, _blocks(feed, view, lines))
                     elif lines or not idle:
                         # An idle host is reported once, until something is copied.
@@ -71,7 +71,7 @@ def show(pid: int, address: str, seconds: float | None) -> int:
                         idle = not lines
         except KeyboardInterrupt:
             return exits.INTERRUPTED
-        if not drawn and feed.used:
+        if not is_screen and feed.used:
             print(_cost(feed), file=sys.stderr)
     return exits.DONE
 
@@ -103,12 +103,12 @@ def _seconds(feed: Feed, view: View, keys: list[int], until: float | None) -> It
 
 
 @contextlib.contextmanager
-def _screen(console: Console, drawn: bool) -> Iterator[list[int]]:
+def _screen(console: Console, is_screen: bool) -> Iterator[list[int]]:
     """Opens a screen without a cursor, where keys are read as they are pressed; then restores all.
 
     Yields the descriptors that keys come from.
     """
-    if not drawn:
+    if not is_screen:
         yield []
         return
     with console.screen(), contextlib.ExitStack() as stack:
@@ -141,8 +141,8 @@ def _draw(console: Console, blocks: Iterator[document.Block]) -> None:
         terminal.show(console, blocks)
     lines = captured.get().splitlines()[: console.height - 1]
     console.control(Control.home())
-    drawn = "".join(f"{each}{CLEAR_LINE}\n" for each in lines)
-    console.file.write(drawn + CLEAR_BELOW)
+    text = "".join(f"{each}{CLEAR_LINE}\n" for each in lines)
+    console.file.write(text + CLEAR_BELOW)
     console.file.flush()
 
 

@@ -88,8 +88,8 @@ def load_case(names: Sequence[str], typed: Typed) -> Report:
 
 def _in_figures(name: str) -> str:
     """Returns where a sentence in place of a file belongs; empty: it is none."""
-    how = "; give figures with --copy 'pull 38MB/s', or in a file: `bottleneck explain --template`"
-    return how if " " in name else ""
+    text = "; give figures with --copy 'pull 38MB/s', or in a file: `bottleneck explain --template`"
+    return text if " " in name else ""
 
 
 def _split_side(name: str, side: str | None) -> tuple[str | None, Path]:
@@ -105,15 +105,15 @@ def _in_words(typed: Typed, date: str) -> Observations:
     figures: list[Figure] = [*copies, observations.Path(trip)]
     senders = set(map(_sender, copies))
     rates = (("tcp", typed.tcp), ("read", typed.disk_read), ("write", typed.disk_write))
-    entries = [(what, units.parse_rate(text)) for what, text in rates if text]
+    entries = [(kind, units.parse_rate(text)) for kind, text in rates if text]
     if entries and len(senders) != 1:
         raise report.ReportError("--tcp, --disk-read, --disk-write: use them with one --copy")
-    for what, rate in entries:
+    for kind, rate in entries:
         (sender,) = senders
-        side = steps.other(sender) if what == "write" else sender
-        is_tcp = what == "tcp"
+        side = steps.other(sender) if kind == "write" else sender
+        is_tcp = kind == "tcp"
         figures.append(
-            observations.Tcp(side, rate) if is_tcp else observations.Disk(side, what, rate)
+            observations.Tcp(side, rate) if is_tcp else observations.Disk(side, kind, rate)
         )
     words = case.of_figures(figures, date)
     host = None if typed.link is None else observations.Host(link=units.parse_rate(typed.link))

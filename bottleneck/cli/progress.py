@@ -98,8 +98,8 @@ def _plain(event: Event) -> None:
     if not event.outcome:
         return
     text = f"{event.step}: {_ending(event)}"
-    for side, used in (("client", event.client), ("server", event.server)):
-        core, _, memory = busy_text(used).partition(" ")
+    for side, usage in (("client", event.client), ("server", event.server)):
+        core, _, memory = busy_text(usage).partition(" ")
         text += f"; {side} CPU {core}" if core else ""
         text += f", RAM {memory}" if memory else ""
     rest = f"{max(0.0, event.budget_seconds - event.elapsed_seconds):.0f} s left"
@@ -199,7 +199,7 @@ class Board:
     load: OwnLoad = field(default_factory=OwnLoad)
     headed: bool = False
     """Whether the columns' titles are written."""
-    drawn: int = 0
+    characters: int = 0
     """Characters of the live line as it was drawn last."""
 
     def take(self, event: Event) -> None:
@@ -220,12 +220,12 @@ class Board:
         rest = max(0.0, self.budget_seconds - elapsed)
         width = bar_columns(options.max_width)
         done = elapsed / self.budget_seconds if self.budget_seconds else 0.0
-        drawn = terminal.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
+        bar = terminal.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
         time_left = f"{rest:.0f} s left" if self.budget_seconds else ""
         room = options.max_width - 1 - ECHO_COLUMNS
         cells = (self.load.text(), time_left) if room >= BOTH_COLUMNS else (time_left,)
-        text = row(self.step, self.rate, drawn, cells, options.max_width, ECHO_COLUMNS)
-        self.drawn = len(text)
+        text = row(self.step, self.rate, bar, cells, options.max_width, ECHO_COLUMNS)
+        self.characters = len(text)
         yield Text(
             terminal.printable(text, console), style="bold", no_wrap=True, overflow="crop", end=""
         )
@@ -269,9 +269,9 @@ def finished(event: Event, signs: Signs, width: int) -> str:
     rate = event.bytes_per_second or 0.0
     room = bar_columns(width)
     share = units.log_share(rate) if rate and room else 0.0
-    drawn = terminal.bar(share, 1.0, room, signs) if share > 0 else ""
-    cells = tuple(busy_text(used) or signs.none for used in (event.client, event.server))
-    return row(event.step, _ending(event), drawn, cells, width)
+    bar = terminal.bar(share, 1.0, room, signs) if share > 0 else ""
+    cells = tuple(busy_text(usage) or signs.none for usage in (event.client, event.server))
+    return row(event.step, _ending(event), bar, cells, width)
 
 
 def _show(event: Event, board: Board, console: Console) -> None:
@@ -319,7 +319,7 @@ class _Live(Live):
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Writes above the live line, which rich draws anew below it."""
         board = self.get_renderable()
-        rows = -(-board.drawn // self.console.width) if isinstance(board, Board) else 1
+        rows = -(-board.characters // self.console.width) if isinstance(board, Board) else 1
         up: list[ControlCode] = [
             (ControlType.CARRIAGE_RETURN,),
             (ControlType.ERASE_IN_LINE, 2),

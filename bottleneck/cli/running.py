@@ -84,7 +84,7 @@ def choose(
         _check_own_share(share)
     if not 2 <= disk.zones <= plan.MOST_ZONES:
         raise Refused("usage", f"--zones: must be from 2 to {plan.MOST_ZONES}")
-    where = None if without_target else place
+    file_target = None if without_target else place
     return plan.Options(
         target=place,
         folder=str(folder.resolve()),
@@ -97,7 +97,7 @@ def choose(
         native_command=_native_command(copies.native_command, place),
         budget_seconds=budget,
         tcp_peer=None if others.tcp_peer is None else parse_peer(others.tcp_peer),
-        file=None if others.file is None else parse_file(others.file, where),
+        file=None if others.file is None else parse_file(others.file, file_target),
         tree=None if others.tree is None else parse_file(others.tree, place, "--tree"),
         device=None if disk.device is None else parse_device(disk.device),
         zones=disk.zones,
@@ -112,18 +112,18 @@ def _size_bytes(word: str | None) -> int | None:
         raise Refused("usage", f"--size: {error}") from None
 
 
-def _security(copies: options.Copies, where: Target) -> str:
+def _security(copies: options.Copies, target: Target) -> str:
     words = {"signing": copies.signing or "", "encryption": copies.encryption or ""}
     for name, word in words.items():
         if word:
             completion.checked(f"--{name}", word, options.ON_OR_OFF)
-        if word and where.path:
+        if word and target.path:
             text = f"--{name}: TARGET must be //host/share; a mount has options of its own"
             raise Refused("usage", text)
     return security_of(**words)
 
 
-def _native_command(command: str | None, where: Target) -> tuple[str, ...]:
+def _native_command(command: str | None, target: Target) -> tuple[str, ...]:
     """Returns the words of a command that copies, its program by its path."""
     if command is None:
         return ()
@@ -132,7 +132,7 @@ def _native_command(command: str | None, where: Target) -> tuple[str, ...]:
         use = "bottleneck diagnose //host/share --agent SPEC"
         text = f"{option}: smbclient uses no mount; use `{use}`: the server copies with smbclient"
         raise Refused("usage", text)
-    if not where.path:
+    if not target.path:
         raise Refused("usage", f"{option}: TARGET must be a folder of a mounted share")
     try:
         words = shlex.split(command)
@@ -168,13 +168,13 @@ def host_text(tcp_peer: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def log_in_as(who: options.Login, where: Target) -> Access:
+def log_in_as(login: options.Login, target: Target) -> Access:
     """Returns who logs in; asks for the password at a terminal. A folder needs nobody."""
-    if where.path and not (who.user or who.auth_file or who.allow_guest):
+    if target.path and not (login.user or login.auth_file or login.allow_guest):
         return Access()
     prompt = getpass.getpass if sys.stdin.isatty() else None
-    user = who.user or where.username
-    access = credentials.access(user, who.domain, who.auth_file, who.allow_guest, prompt)
+    user = login.user or target.username
+    access = credentials.access(user, login.domain, login.auth_file, login.allow_guest, prompt)
     if (hidden := command_line.now().redaction) is not None:
         hidden.learn("user", access.username)
         hidden.learn("domain", access.domain)

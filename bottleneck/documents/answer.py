@@ -117,8 +117,8 @@ def ending(report: Report, copy: CopyDiagnosis | None) -> str:
         return ""
     details = stages.ENDINGS.get(report.status, report.status)
     if report.status == "partial":
-        lost = _lost(report, copy).items()
-        parts = [f"{names} not measured{_bracketed(why)}" for why, names in lost]
+        gaps = _lost(report, copy).items()
+        parts = [f"{names} not measured{_bracketed(reason)}" for reason, names in gaps]
         counts = {"tests skipped": _count(report, Skipped), "tests failed": _count(report, Failed)}
         rest = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
         details = "; ".join(parts) or rest or details
@@ -218,23 +218,23 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         for each in diagnosis.comparisons
         if each.about == "small-files" and report.entries[each.steps[0]][0].setting.get("tree")
     ]
-    unmade = stages.grouped(
+    failures = stages.grouped(
         (copy.verdict.sentence, copy.copy)
         for copy in diagnosis.copies
         if copy.bytes_per_second is None
         and (main_copy is None or main_copy is not copy and main_copy.dialect == copy.dialect)
     )
     if main_copy is not None and not main_copy.bytes_per_second:
-        unmade.pop(main_copy.verdict.sentence, None)
-    lines += [f"Not measured: {names}: {why}" for why, names in unmade.items()]
+        failures.pop(main_copy.verdict.sentence, None)
+    lines += [f"Not measured: {names}: {why}" for why, names in failures.items()]
     reasons = _lost(report, main_copy)
     # The verdict of a partial report has them.
-    lost = reasons.items() if report.status != "partial" else ()
-    lines += [f"Not measured: {names}{_bracketed(why)}." for why, names in lost]
-    listed = [why for why in (*reasons, *unmade) if why]
+    gaps = reasons.items() if report.status != "partial" else ()
+    lines += [f"Not measured: {names}{_bracketed(why)}." for why, names in gaps]
+    listed = [why for why in (*reasons, *failures) if why]
     missing = (e for e in stages.missing_lines(report) if not any(why in e for why in listed))
     rest = [f"Not tested: {each}." for each in missing]
-    lines += rest if len(rest) == 1 and not unmade else []
+    lines += rest if len(rest) == 1 and not failures else []
     counts = {
         "Skipped tests": _count(report, Skipped),
         "failed tests": _count(report, Failed),
@@ -278,9 +278,9 @@ def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]
         parts.insert(0, ("disk", sender))
     for component, side in parts:
         name = "raw TCP" if side is None else f"{side} {component}"
-        why = _reason(report, component, side, "read" if side == sender else "write")
-        if why or (why is not None and (component, side) not in ceiling_parts):
-            yield why, name
+        reason = _reason(report, component, side, "read" if side == sender else "write")
+        if reason or (reason is not None and (component, side) not in ceiling_parts):
+            yield reason, name
 
 
 def _reason(report: Report, component: str, side: str | None, access: str) -> str | None:
@@ -288,15 +288,15 @@ def _reason(report: Report, component: str, side: str | None, access: str) -> st
     if report.server is None and side != "client" and not is_told(report):
         return f"no agent; use {steps.with_agent(report)}"
     stage, by = ("tcp", "client") if component == "network" else (component, side)
-    why = ""
+    text = ""
     for step, outcome in report.entries:
         of_disk = component == "disk" and step.setting.get("verb", access) != access
         if step.stage == stage and step.initiator == by and not of_disk:
             match outcome:
                 case Skipped(reason):
-                    why = why or reason
+                    text = text or reason
                 case Failed(error):
-                    why = why or error
+                    text = text or error
                 case _:
                     return None
-    return why
+    return text

@@ -100,8 +100,8 @@ def _hidden_parts(change: Change) -> Iterator[str]:
         yield "limits of the copies"
     if change.stages:
         differ = sum(each.significant for each in change.stages)
-        how = f"of which {differ} differ" if differ else "without a significant difference"
-        yield f"{len(change.stages)} tests {how}"
+        words = f"of which {differ} differ" if differ else "without a significant difference"
+        yield f"{len(change.stages)} tests {words}"
     if unpaired := len(change.only_before) + len(change.only_after):
         yield f"copies in one report only: {unpaired}"
 
@@ -111,9 +111,9 @@ def _copies(copies: tuple[CopyChange, ...], verbose: bool) -> Table:
     table = Table("Copies, before and after", columns(*titles, right="1 2 4"))
     rows = copies if verbose else copies[:COPIES_SHOWN]
     table.left_out = len(copies) - len(rows)
-    many = Counter(each.copy for each in copies)
+    counts = Counter(each.copy for each in copies)
     for each in rows:
-        dialect = f" {each.after_dialect}" if many[each.copy] > 1 else ""
+        dialect = f" {each.after_dialect}" if counts[each.copy] > 1 else ""
         band = None if each.lift is None else each.lift.predicted_bytes_per_second
         table.add(
             safe(f"{each.copy}{dialect}", 40),
@@ -144,9 +144,9 @@ def _rates(was: Spread | None, now: Spread | None, significant: bool) -> tuple[C
     """Returns both rates, and which is faster by how much."""
     change = None
     if was is not None and now is not None:
-        how = "faster" if now.median > was.median else "slower"
+        word = "faster" if now.median > was.median else "slower"
         ratio = times_text(factor(was.median, now.median))
-        change = f"{ratio} {how}" if significant else NO_DIFFERENCE
+        change = f"{ratio} {word}" if significant else NO_DIFFERENCE
     return known(_rate, was), known(_rate, now), change
 
 

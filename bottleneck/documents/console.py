@@ -122,7 +122,7 @@ def _limits(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
 
 def _evidence(diagnosis: Diagnosis) -> Iterator[Block]:
     for copy in diagnosis.copies:
-        which = f" ({safe(copy.copy, 40)}, {dialect_text(copy.dialect)})"
-        yield from points(f"Evidence{which}", copy.evidence)
+        name = f" ({safe(copy.copy, 40)}, {dialect_text(copy.dialect)})"
+        yield from points(f"Evidence{name}", copy.evidence)
         if copy is not diagnosis.chosen:
-            yield from points(f"Advice{which}", copy.advice)
+            yield from points(f"Advice{name}", copy.advice)

@@ -111,11 +111,11 @@ def _layer_facts(layer: dict[str, Any]) -> Iterator[str]:
 def _raid(layer: dict[str, Any]) -> Iterator[str]:
     """Yields level, state and members of a layer that is made of several."""
     level, doing = steps.word(layer, "raid_level"), steps.word(layer, "sync_action")
-    lost, members = steps.positive(layer, "degraded_disks"), steps.texts(layer, "members")
+    degraded, members = steps.positive(layer, "degraded_disks"), steps.texts(layer, "members")
     if level is not None:
         yield safe(level, 24)
-    if lost is not None:
-        yield f"degraded: {units.count_text(lost)} disk{'' if lost == 1 else 's'}"
+    if degraded is not None:
+        yield f"degraded: {units.count_text(degraded)} disk{'' if degraded == 1 else 's'}"
     if doing not in (None, "idle", "none"):
         speed = steps.positive(layer, "sync_bytes_per_second")
         yield f"{safe(doing, 16)}{f' at {units.rate_text(speed)}' if speed else ''}"

@@ -49,33 +49,33 @@ def headline(result: Result) -> str:
     """Returns the answer in one line."""
     if result.together is not None:
         return fleet_together.headline(result.together)
-    culprits, doubts = result.culprits, result.undecided
+    culprits, undecided = result.culprits, result.undecided
     if culprits:
         return f"Bottleneck: {first_text(map(_culprit_text, culprits))}"
-    if doubts:
-        nodes = (doubts[0].node, *doubts[0].alternatives)
+    if undecided:
+        nodes = (undecided[0].node, *undecided[0].alternatives)
         return f"Bottleneck: not identified, {' or '.join(map(name_of, nodes))}"
     if not result.findings:
         return "Bottleneck: not identified (no copy was measured)"
     if result.common:
         first = result.common[0]
-        who = f"{first.agreeing} of {first.measured} pairs"
-        return f"Bottleneck: {cap_text(first.verdict)}, the same for {who}"
-    finding = result.found[0]
+        pairs = f"{first.agreeing} of {first.measured} pairs"
+        return f"Bottleneck: {cap_text(first.verdict)}, the same for {pairs}"
+    finding = result.findings[0]
     if count := len(finding.unexplained):
         if suspect := _suspect(result, finding):
             return f"Bottleneck: not identified, {name_of(suspect)} is suspected"
         return f"Bottleneck: not identified, no shared host explains {_pairs(count, 'slow ')}"
     usual, limit = rate_text(finding.usual_bytes_per_second), SLOW * finding.usual_bytes_per_second
     below = any(rate < limit for rate in result.rates[finding.copy].values())
-    who = "no pair with a faster link" if below else "no pair"
+    pairs = "no pair with a faster link" if below else "no pair"
     measured = {pair for rates in result.rates.values() for pair in rates}
     if len(result.missing) >= len(measured):
         total = _pairs(len(measured) + len(result.missing))
         return f"Bottleneck: not identified, only {len(measured)} of {total} could be measured"
-    lost = f" ({_pairs(len(result.missing))} not measured)" if result.missing else ""
-    lost += f" ({len(result.unread)} not readable)" if result.unread else ""
-    return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}{lost}"
+    gaps = f" ({_pairs(len(result.missing))} not measured)" if result.missing else ""
+    gaps += f" ({len(result.unread)} not readable)" if result.unread else ""
+    return f"No fault found: {pairs} is slower than {percent_text(SLOW)} of {usual}{gaps}"
 
 
 def _suspect(result: Result, finding: Found) -> Node | None:
@@ -103,7 +103,7 @@ def sentences(result: Result) -> Iterator[str]:
         yield from fleet_together.sentences(result.together)
     if not result.findings:
         return
-    finding = result.found[0]
+    finding = result.findings[0]
     usual = rate_text(finding.usual_bytes_per_second)
     for each in (*result.culprits[:MOST_LINES], *result.undecided[:MOST_LINES]):
         yield _culprit_sentence(each, finding)
@@ -179,11 +179,11 @@ def details(result: Result) -> Iterator[Block]:
     table.left_out = len(result.culprits) - len(table.rows)
     if table.rows:
         yield table
-    lost = [f"{pair_text(pair)}: {why}" for pair, why in sorted(result.missing.items())]
-    tried = {host for pair in result.missing for host in pair}
-    lost += [f"{host}: no report" for host in result.unmeasured if host not in tried]
-    lost += [f"{safe(each)} (collect it again)" for each in result.unread]
-    yield from points("Not measured", lost, MOST_LINES, 200)
+    gaps = [f"{pair_text(pair)}: {reason}" for pair, reason in sorted(result.missing.items())]
+    hosts = {host for pair in result.missing for host in pair}
+    gaps += [f"{host}: no report" for host in result.unmeasured if host not in hosts]
+    gaps += [f"{safe(each)} (collect it again)" for each in result.unread]
+    yield from points("Not measured", gaps, MOST_LINES, 200)
     if result.missing:
         pair = min(result.missing)
         yield Text(
@@ -197,7 +197,7 @@ def details(result: Result) -> Iterator[Block]:
 
 def matrix(result: Result, most_clients: int, most_servers: int) -> Table:
     """Returns rates of the headline's copy, clients of slow pairs first, slow pairs marked."""
-    finding = result.found[0]
+    finding = result.findings[0]
     rates, slow = result.rates[finding.copy], set(finding.slow)
     clients, servers = _worst_first(result.fleet, finding)
     across = servers[:most_servers]
@@ -250,22 +250,22 @@ _STATES: tuple[State, ...] = ("ok", "unknown", "critical")
 
 def _cases(result: Result) -> Iterator[Judged]:
     yield from fleet_together.cases(result.together)
-    for finding in result.found[:1]:
-        behind, slow = explained(finding), set(finding.slow)
+    for finding in result.findings[:1]:
+        nodes, slow = explained(finding), set(finding.slow)
         threshold = SLOW * finding.usual_bytes_per_second
         for pair, rate in sorted(result.rates[finding.copy].items()):
             name = f"{pair_text(pair)}: {finding.copy}"
-            cause = ", ".join(map(name_of, behind.get(pair, ()))) or "not identified"
+            cause = ", ".join(map(name_of, nodes.get(pair, ()))) or "not identified"
             state: State = "critical" if pair in slow else "ok"
             text = rate_text(rate) + (f", limited by {cause}" if state == "critical" else "")
             metric = f"{pair.client}.{pair.server}"
             limit = f"{threshold:.0f}:" if pair in slow or rate >= threshold else ""
             yield Judged(name, metric, state, text, rate, "bytes_per_second", "", limit)
-    for pair, why in sorted(result.missing.items()):
-        yield Judged(pair_text(pair), f"{pair.client}.{pair.server}", "unknown", why)
+    for pair, reason in sorted(result.missing.items()):
+        yield Judged(pair_text(pair), f"{pair.client}.{pair.server}", "unknown", reason)
     for each in result.unread:
-        file, _, why = each.partition(": ")
-        yield Judged(safe(file), "unread", "unknown", why)
+        file, _, reason = each.partition(": ")
+        yield Judged(safe(file), "unread", "unknown", reason)
 
 
 def ticket(result: Result) -> str:
@@ -289,7 +289,7 @@ def ticket(result: Result) -> str:
 def page(result: Result) -> str:
     """Returns the HTML page with the matrix as a heat map, the pairs of culprits framed."""
     sections = [Group("Details", tuple(details(result)), "details")]
-    if result.found:
+    if result.findings:
         pairs = (*_heat(result), matrix(result, 200, 60))
         sections.insert(0, Group("Pairs", pairs, "pairs"))
     skipped = tuple(points("", result.skipped, 200, 300))
@@ -310,7 +310,7 @@ def page(result: Result) -> str:
 
 
 def _heat(result: Result) -> Iterator[Block]:
-    finding = result.found[0]
+    finding = result.findings[0]
     clients, servers = _worst_first(result.fleet, finding)
     clients, servers = clients[: html.MOST_HEAT_ROWS], servers[: html.MOST_HEAT_COLUMNS]
     slow, rates = explained(finding), result.rates[finding.copy]

@@ -21,7 +21,7 @@ SCHEMA = "copy-bottleneck/fleet/1"
 
 def to_json(result: Result, extra: dict[str, Any] | None = None) -> str:
     """Returns one document: bytes, seconds and ratios; a figure not measured is absent."""
-    finding = result.found[0] if result.found else None
+    finding = result.findings[0] if result.findings else None
     slow = {} if finding is None else explained(finding)
     pairs = sorted({pair for rates in result.rates.values() for pair in rates})
     document = {

@@ -54,18 +54,18 @@ def _link_text(each: Suspect, test: Together) -> str:
 def sentences(test: Together) -> Iterator[str]:
     """Yields the facts behind the headline, one sentence each."""
     if not test.taken:
-        yield f"Nothing is concluded about {test.wanted} clients at once, because {test.reason}."
+        yield f"Nothing is concluded about {test.requested} clients at once, because {test.reason}."
         return
     verb = test.copy.partition(".")[0]
     count = f"{len(test.taken)} clients"
-    if len(test.taken) < test.wanted:
-        count = f"{len(test.taken)} of {test.wanted} clients"
+    if len(test.taken) < test.requested:
+        count = f"{len(test.taken)} of {test.requested} clients"
     because = ""
     if test.kind == "shared" and len(test.suspects) == 1:
         because = f", because {_limit_text(test.suspects[0], test)} limits the sum"
     yield f"{count} at once {verb} {rate_text(test.total)} in all, {_each_text(test)}{because}."
     yield (
-        f"One by itself gets {rate_text(test.alone)}. All copied at the same time for "
+        f"One by itself gets {rate_text(test.fastest_single)}. All copied at the same time for "
         f"{seconds_text(test.seconds)}."
     )
     if test.kind == "none":
@@ -129,9 +129,9 @@ def cases(test: Together | None) -> Iterator[Judged]:
     for each in test.taken if test else ():
         state: State = "critical" if each.starved else "ok"
         rate = rate_text(each.bytes_per_second)
-        who = f"{safe(each.pair.client, LONGEST_NAME)} with {safe(each.pair.server, LONGEST_NAME)}"
+        pair = f"{safe(each.pair.client, LONGEST_NAME)} with {safe(each.pair.server, LONGEST_NAME)}"
         yield Judged(
-            f"{who}: {test.copy if test else ''}, {len(test.taken) if test else 0} at once",
+            f"{pair}: {test.copy if test else ''}, {len(test.taken) if test else 0} at once",
             f"{each.pair.client}.{each.pair.server}.together",
             state,
             f"{rate}, starved" if each.starved else rate,
@@ -154,10 +154,10 @@ def to_plain(test: Together) -> dict[str, Any]:
     return {
         "copy": test.copy,
         "server": test.server,
-        "clients": test.wanted,
+        "clients": test.requested,
         "kind": test.kind,
         "sum_bytes_per_second": test.total if test.taken else None,
-        "alone_bytes_per_second": test.alone if test.taken else None,
+        "alone_bytes_per_second": test.fastest_single if test.taken else None,
         "overlap_seconds": test.seconds,
         "confidence": test.confidence,
         "suspects": [

@@ -314,6 +314,6 @@ def _missing(details: Details) -> Iterator[str]:
     """Yields what could not be measured, each reason once."""
     gaps = details.get("not_measured")
     entries = gaps.items() if isinstance(gaps, dict) else ()
-    reasons = grouped((safe(str(why), 200), safe(str(name), 40)) for name, why in entries)
-    for why, names in list(reasons.items())[:MOST_REASONS]:
-        yield f"not measured: {names}: {why}"
+    reasons = grouped((safe(str(reason), 200), safe(str(name), 40)) for name, reason in entries)
+    for reason, names in list(reasons.items())[:MOST_REASONS]:
+        yield f"not measured: {names}: {reason}"

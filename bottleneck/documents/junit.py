@@ -69,8 +69,8 @@ def _case(judgement: Judgement, judged: Judged, place: str) -> TestCase:
     match judged.state:
         case "ok":
             verdict = verdict_of(judgement, judged)
-            why = [] if verdict is None else [safe(verdict.sentence, LONGEST_TEXT)]
-            case.system_out = "\n".join([message, *why])
+            reasons = [] if verdict is None else [safe(verdict.sentence, LONGEST_TEXT)]
+            case.system_out = "\n".join([message, *reasons])
         case "unknown" if judged.is_skipped:
             case.result = [Skipped(message)]
         case "unknown":

@@ -127,22 +127,22 @@ def _rows(judgement: Judgement) -> Iterator[Row]:
 
 
 def _copy_rows(copy: CopyDiagnosis) -> Iterator[Row]:
-    which = (copy.copy, copy.dialect, copy.initiator)
+    labels = (copy.copy, copy.dialect, copy.initiator)
     if copy.bytes_per_second is not None:
-        yield "copy_bytes_per_second", which, copy.bytes_per_second
+        yield "copy_bytes_per_second", labels, copy.bytes_per_second
     if copy.predicted_bytes_per_second is not None:
-        yield "copy_predicted_bytes_per_second", which, copy.predicted_bytes_per_second.median
+        yield "copy_predicted_bytes_per_second", labels, copy.predicted_bytes_per_second.median
     verdict = copy.verdict
-    cap = (*which, verdict.component, verdict.side or "", verdict.cause)
+    cap = (*labels, verdict.component, verdict.side or "", verdict.cause)
     if verdict.cause != "not-measured":
         yield "cap_confidence", cap, verdict.confidence
     if verdict.ceiling_bytes_per_second is not None:
         yield "cap_ceiling_bytes_per_second", cap, verdict.ceiling_bytes_per_second
     for each in copy.ceilings:
-        words = (*which, each.component, each.side or "", each.cause, each.standing)
+        words = (*labels, each.component, each.side or "", each.cause, each.standing)
         yield "ceiling_bytes_per_second", words, each.bytes_per_second
     for share in copy.time:
-        yield "copy_time_ratio", (*which, share.component, share.side or ""), share.ratio
+        yield "copy_time_ratio", (*labels, share.component, share.side or ""), share.ratio
 
 
 def _expectation_rows(judged: Judged) -> Iterator[Row]:

@@ -172,30 +172,30 @@ def missing(report: Report) -> Iterator[Points]:
 
 def missing_lines(report: Report) -> tuple[str, ...]:
     """Returns each reason once, with all the steps that it holds for; not safe."""
-    unmade: list[tuple[str, str]] = []
+    reasons: list[tuple[str, str]] = []
     for step, outcome in report.entries:
         match outcome:
             case Skipped(reason):
-                unmade.append((reason, stage_text(step)))
+                reasons.append((reason, stage_text(step)))
             case Failed(error, samples):
                 duration = units.seconds_text(samples[-1].elapsed_seconds) if samples else ""
                 delay = f" after {duration}" if duration else ""
-                unmade.append((f"failed{delay}: {error}", stage_text(step)))
-    return tuple(f"{names}: {why}" for why, names in grouped(unmade).items())
+                reasons.append((f"failed{delay}: {error}", stage_text(step)))
+    return tuple(f"{names}: {why}" for why, names in grouped(reasons).items())
 
 
 def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns each reason once, in the order of the pairs, with the names of all it holds for."""
     names: dict[str, dict[str, None]] = {}
-    for why, name in pairs:
-        names.setdefault(why, {})[name] = None
-    return {why: ", ".join(each) for why, each in names.items()}
+    for reason, name in pairs:
+        names.setdefault(reason, {})[name] = None
+    return {reason: ", ".join(each) for reason, each in names.items()}
 
 
 def reasons(report: Report) -> Iterator[Points]:
     """Yields each reason for tests once, with the steps that were made for it."""
     pairs = ((safe(s.why, LONGEST_REASON), stage_text(s)) for s, _ in report.entries if s.why)
-    lines = (f"{why}: {names}" for why, names in grouped(pairs).items())
+    lines = (f"{reason}: {names}" for reason, names in grouped(pairs).items())
     yield from points("Reasons for the tests", lines)
 
 
@@ -236,10 +236,10 @@ def runs(report: Report) -> Iterator[Block]:
             f"{len(each)}",
             histogram(each),
         )
-        far = outliers(each)
-        if far:
-            are = "is an outlier" if far == 1 else "are outliers"
-            warned.append(f"{name}: {far} of {len(each)} runs {are}")
+        count = outliers(each)
+        if count:
+            are = "is an outlier" if count == 1 else "are outliers"
+            warned.append(f"{name}: {count} of {len(each)} runs {are}")
     if table.rows:
         yield table
     if warned:

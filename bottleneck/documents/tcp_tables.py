@@ -66,8 +66,8 @@ def buffer_text(buffer_bytes: float) -> str:
 
 
 def _buffer(row: document.RawRow) -> str:
-    who = row["initiator"] if row["over"] == "loopback" else safe(row["verb"] or "", 8)
-    return f"{who} {buffer_text(row['buffer_bytes'])}"
+    side = row["initiator"] if row["over"] == "loopback" else safe(row["verb"] or "", 8)
+    return f"{side} {buffer_text(row['buffer_bytes'])}"
 
 
 def _receiver_cost(row: document.RawRow) -> str | None:

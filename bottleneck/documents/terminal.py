@@ -154,8 +154,8 @@ def show(console: Console, blocks: Iterable[document.Block]) -> None:
                 _table(console, _heat_map(block, console.width, signs), signs)
             case document.ZoneCurve():
                 heading(console, block.title)
-                for drawn in zone_chart(block, console.width, signs.rising):
-                    line(console, drawn)
+                for text in zone_chart(block, console.width, signs.rising):
+                    line(console, text)
             case _:
                 _prose(console, block)
 
@@ -248,8 +248,8 @@ def _cell(cell: document.Cell, column: document.Column, width: int, signs: Signs
         case None:
             return signs.none
         case document.Bar(value, scale, sign):
-            drawn = bar(value, scale, column.bar(width) if column.bar else 1, signs)
-            return _plain(f"{drawn} {sign}".rstrip(), signs)
+            length = bar(value, scale, column.bar(width) if column.bar else 1, signs)
+            return _plain(f"{length} {sign}".rstrip(), signs)
         case text:
             return _plain(text, signs)
 
@@ -286,16 +286,16 @@ def _heat_map(heat: document.Heat, width: int, signs: Signs) -> document.Table:
         if between is not None and row >= between[0]:
             table.add(f"{between[1]} {size_text(between[0])}", *("" for _ in across))
             between = None
-        drawn = []
+        texts = []
         for column in across:
             cell = cells.get((row, column))
             if cell is None:
-                drawn.append("")
+                texts.append("")
                 continue
             figure = megabytes_text(cell.bytes_per_second)
             figure = f"[{figure}]" if cell.framed and heat.knee else figure
             rate = cell.bytes_per_second
             length = bar(rate, peak, each_bar, signs) if each_bar else spark(rate, peak, signs)
-            drawn.append(f"{figure:>{FIGURE_COLUMNS}} {length}")
-        table.add(heat.row_text(row), *drawn)
+            texts.append(f"{figure:>{FIGURE_COLUMNS}} {length}")
+        table.add(heat.row_text(row), *texts)
     return table

@@ -48,8 +48,8 @@ def summary(trends: Trends) -> str:
     copies = [each for each in trends.copies if each.unusual]
     when = {unusual.started for each in copies for unusual in each.unusual}
     if copies:
-        many = f"{count_text(len(when))} of {count_text(trends.reports)} reports"
-        return f"Unusual: {', '.join(each.copy for each in copies)} in {many}"
+        counts = f"{count_text(len(when))} of {count_text(trends.reports)} reports"
+        return f"Unusual: {', '.join(each.copy for each in copies)} in {counts}"
     return "Nothing unusual" if trends.copies else "Not comparable: the reports have no copy"
 
 

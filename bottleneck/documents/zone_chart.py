@@ -79,18 +79,18 @@ def _weak_line(zones: Zones, columns: int) -> str:
 
 
 def _mark_lines(mark: document.FileMark, columns: int) -> Iterator[str]:
-    drawn = _underline(mark.spans, columns, "^")
+    signs = _underline(mark.spans, columns, "^")
     text = mark.text
-    end = len(drawn.rstrip()) + 1
+    end = len(signs.rstrip()) + 1
     if end + len(text) <= columns:
-        yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()} {text}"
+        yield f"{'':>{CHART_LABEL}}  {signs.rstrip()} {text}"
         return
-    indent = len(drawn) - len(drawn.lstrip())
+    indent = len(signs) - len(signs.lstrip())
     if indent > len(text):
         start = indent - len(text) - 1
-        yield f"{'':>{CHART_LABEL}}  {' ' * start}{text} {drawn.strip()}"
+        yield f"{'':>{CHART_LABEL}}  {' ' * start}{text} {signs.strip()}"
         return
-    yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()}"
+    yield f"{'':>{CHART_LABEL}}  {signs.rstrip()}"
     yield f"{'':>{CHART_LABEL}}  {text}"
 
 

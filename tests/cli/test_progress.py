@@ -238,7 +238,7 @@ def test_a_terminal_that_became_narrower_keeps_no_wrapped_rest():
     after = live.process_renderables([])[0]
     count = str(after).count("\x1b[1A")
     assert str(before).count("\x1b[1A") == 0
-    assert count == -(-board.drawn // 30) - 1 == 2
+    assert count == -(-board.characters // 30) - 1 == 2
 
 
 def screen_of(text, rows=24):

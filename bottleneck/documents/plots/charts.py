@@ -68,12 +68,12 @@ def plot(
     name: str,
     title: str,
     sentence: str,
-    drawn: Drawing,
+    drawing: Drawing,
     columns: tuple[str, ...],
     rows: Iterable[tuple[str, ...]],
 ) -> Plot:
     """Returns a drawing of its height and shapes."""
-    svg = shapes.drawing(name, title, sentence, *drawn)
+    svg = shapes.drawing(name, title, sentence, *drawing)
     return Plot(name, title, sentence, svg, columns, tuple(rows))
 
 
@@ -94,8 +94,8 @@ def compared(diagnosis: Diagnosis, kind: str, limit: int) -> Iterator[tuple[str,
 
 def drawn_note(part: Sequence[object], total: Sequence[object], noun: str) -> str:
     """Returns how many of all are drawn; empty where all are."""
-    few, many = len(part), len(total)
-    return f" {few} of {many} {noun} are drawn." if few < many else ""
+    count, whole_count = len(part), len(total)
+    return f" {count} of {whole_count} {noun} are drawn." if count < whole_count else ""
 
 
 def headline(report: Report, diagnosis: Diagnosis) -> Copy | None:
@@ -151,9 +151,9 @@ class Chart:
         """Returns the coordinate between both ends of the level axis."""
         return (self.x.start + self.x.end) / 2
 
-    def add(self, *drawn: str) -> None:
+    def add(self, *shapes: str) -> None:
         """Adds shapes, in coordinates."""
-        self.parts.extend(drawn)
+        self.parts.extend(shapes)
 
     def level_axis(self, ticks: tuple[Tick, ...], title: str) -> None:
         """Adds ticks below the area with those labels that have room, and a title."""

@@ -219,8 +219,8 @@ class _Panels:
         lines = []
         for whose, field, text, name in QUEUES:
             socket = timed.connection(sides[whose])
-            looks = socket.looks[:: 1 + len(socket.looks) // MOST_LOOKS] if socket else ()
-            samples = ((each.elapsed_seconds, getattr(each, field)) for each in looks)
+            readings = socket.looks[:: 1 + len(socket.looks) // MOST_LOOKS] if socket else ()
+            samples = ((each.elapsed_seconds, getattr(each, field)) for each in readings)
             points = [(when, value) for when, value in samples if value is not None]
             if any(value for _, value in points):
                 lines.append((points, f"{sides[whose]}: {text}", name))

@@ -51,15 +51,15 @@ def cores(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     sentence = "Each column is one core. Its height is the share of the test that it was busy."
     if len(panels) < len(stages):
         sentence += f" The {len(panels)} tests with the busiest cores are drawn, of {len(stages)}."
-    many = max(len(_cores(each)) for stage in panels for each in stage.usages)
+    count = max(len(_cores(each)) for stage in panels for each in stage.usages)
     core_count = max(len(e.core_busy_ratios) if e else 0 for stage in panels for e in stage.usages)
-    if many < core_count:
-        sentence += f" The first {many} cores of {core_count} are drawn."
+    if count < core_count:
+        sentence += f" The first {count} cores of {core_count} are drawn."
     title = "CPU cores in each test"
-    drawn = CORES_TOP + PITCH * len(panels) + 2, list(_shapes(panels))
+    drawing = CORES_TOP + PITCH * len(panels) + 2, list(_shapes(panels))
     rows = ((each.name, *map(_ratios_text, each.usages)) for each in panels)
     yield charts.plot(
-        "cores", title, sentence, drawn, ("test", "client cores", "server cores"), rows
+        "cores", title, sentence, drawing, ("test", "client cores", "server cores"), rows
     )
 
 

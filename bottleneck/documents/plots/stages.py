@@ -38,8 +38,8 @@ def sweeps(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         caption = sentence + charts.drawn_note(rows, each.rows, "sizes")
         titles = ("buffer", "rate", "range", "")
         cells = [_sweep_cells(row, knee) for row in rows]
-        drawn = _sweep(rows, knee)
-        yield charts.plot(f"sweep{suffix}", _title(rows[0]), caption, drawn, titles, cells)
+        drawing = _sweep(rows, knee)
+        yield charts.plot(f"sweep{suffix}", _title(rows[0]), caption, drawing, titles, cells)
 
 
 def _knee(report: Report, each: Comparison, rows: list[RawRow]) -> float | None:
@@ -179,9 +179,9 @@ def _draw_fit(fit: Fit, chart: charts.Chart) -> None:
     if x.low < half < x.high:
         place = x.place(half)
         chart.add(shapes.line(place, chart.y.place(fit.seconds(half)), place, bottom, "guide half"))
-        aside, anchor = (-5, "end") if place > WIDTH / 2 else (5, "start")
+        offset, anchor = (-5, "end") if place > WIDTH / 2 else (5, "start")
         text = f"half the rate: {size_text(half)}"
-        chart.add(label(place + aside, bottom - 6, text, "strong", anchor))
+        chart.add(label(place + offset, bottom - 6, text, "strong", anchor))
 
 
 def _size(size: float) -> str:

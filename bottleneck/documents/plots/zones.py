@@ -143,8 +143,8 @@ def _zone(each: Zones, index: int, chart: charts.Chart) -> Iterator[str]:
         return
     yield shapes.rect(begin, top, wide, BOTTOM - top, "track open line-cap", tip)
     yield shapes.hatch(begin, top, wide, BOTTOM - top, "line-cap")
-    near = each.zones[max(0, index - 1) : index + 2]
-    above = min(chart.y.place(each.high_bytes_per_second) for each in near) - 6
+    around = each.zones[max(0, index - 1) : index + 2]
+    above = min(chart.y.place(each.high_bytes_per_second) for each in around) - 6
     half = text_width("weak") / 2
     middle = min(WIDTH - half, max(x.start + half, begin + wide / 2))
     yield label(middle, above, "weak", "strong", "middle")
