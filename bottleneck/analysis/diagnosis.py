@@ -161,7 +161,7 @@ def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis
 
 
 def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
-    made = copy.made
+    made = copy.step
     if made is None:
         return mtu.stopped(report, copy) or _not_made(report, copy)
     rate = made.rate.median

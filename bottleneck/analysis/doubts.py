@@ -55,7 +55,7 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
 
     A copy that could not be made at all is none: no look would make it.
     """
-    made = (each for each in steps.copies(report) if each.made and scattered(each.made.rate))
+    made = (each for each in steps.copies(report) if each.step and scattered(each.step.rate))
     apart, settled = {(e.name, e.dialect, e.initiator) for e in made}, _settled(report)
     return tuple(
         Doubt(
@@ -78,15 +78,15 @@ def _settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
     question than what limits it, and no look answers it. Runs that lie apart may be told by more;
     what was read past the cache once would be cached the next time.
     """
-    made = {(e.name, e.dialect, e.initiator): e for e in steps.copies(report) if e.made is not None}
+    made = {(e.name, e.dialect, e.initiator): e for e in steps.copies(report) if e.step is not None}
 
     def settled(copy: CopyDiagnosis) -> bool:
         found, sure = made.get((copy.copy, copy.dialect, copy.initiator)), copy.verdict.confidence
-        if found is not None and found.made is not None:
-            if found.made.details.cache.cold_source:
+        if found is not None and found.step is not None:
+            if found.step.details.cache.cold_source:
                 return True
-            whole = copy.time and copy.suspects and not scattered(found.made.rate)
-            if whole and sure >= bounded(found, found.made, 1.0):
+            whole = copy.time and copy.suspects and not scattered(found.step.rate)
+            if whole and sure >= bounded(found, found.step, 1.0):
                 sure = max(sure, copy.suspects[0].confidence)
         return copy.verdict.component != "unknown" and is_clear(copy, sure)
 

@@ -89,7 +89,7 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
     ]
     back = next((each for each in known if each[0] != given.sender and _shaping(each[1])), None)
     made = (each for each in steps.copies(given.report) if each.sender != given.sender)
-    others = (each.made.rate.median for each in made if each.made is not None)
+    others = (each.step.rate.median for each in made if each.step is not None)
     other = max(others, default=0.0) if given.lone else None
     shaped = (
         _shaped(*each, back, other)

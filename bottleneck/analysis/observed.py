@@ -53,7 +53,7 @@ def refined(
         return list(found)
     return [
         *(
-            _bounded(report, copy, each) if copy.made is None else _told(report, copies, copy, each)
+            _bounded(report, copy, each) if copy.step is None else _told(report, copies, copy, each)
             for copy, each in zip(copies, found, strict=False)
         ),
         *found[len(copies) :],
@@ -161,8 +161,8 @@ def _unexplained(
     report: Report, copies: Sequence[Copy], copy: Copy, found: CopyDiagnosis
 ) -> CopyDiagnosis:
     """A copy that reaches nothing known: what the figures around it rule out, and what next."""
-    assert copy.made is not None
-    rate = copy.made.rate.median
+    assert copy.step is not None
+    rate = copy.step.rate.median
     told = tuple(_ruled_out(report, copies, copy, rate))
     sentence = found.verdict.sentence
     if told:
@@ -225,9 +225,9 @@ def _opposite(copies: Sequence[Copy], copy: Copy) -> Found | None:
     """The fastest copy the other way, of the same kind."""
     kind = (copy.cache, copy.dialect, copy.initiator)
     return steps.fastest(
-        each.made
+        each.step
         for each in copies
-        if each.made is not None
+        if each.step is not None
         and each.sender == copy.receiver
         and (each.cache, each.dialect, each.initiator) == kind
     )

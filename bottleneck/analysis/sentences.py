@@ -37,7 +37,7 @@ def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     over = " over SMB1" if copy.dialect == "smb1" else ""
     over = " with the operating system's copy" if copy.native else over
     where = "in" if copy.cache == "cached" else "not in"
-    cache = Cache() if copy.made is None else copy.made.details.cache
+    cache = Cache() if copy.step is None else copy.step.details.cache
     if cache.cold_source:
         where = "probably not in"
     elif copy.of_file and cache.proven is False and cache.cached_ratio_before is None:

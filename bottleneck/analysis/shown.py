@@ -93,7 +93,7 @@ def through_disk(report: Report, copy: Copy, side: str) -> float:
 
 def as_secure(copy: Copy, each: Moved) -> bool:
     """Whether a copy's own programs moved it, in its dialect and with its security."""
-    found, made = each.found, copy.made
+    found, made = each.found, copy.step
     taxed = found.step.stage == "smb-tax"
     secured = not taxed or (made is not None and steps.security(found) == steps.security(made))
     return secured and _same_ends(copy, found) and found.setting.dialect == copy.dialect
@@ -101,7 +101,7 @@ def as_secure(copy: Copy, each: Moved) -> bool:
 
 def with_as_few(copy: Copy, each: Moved) -> bool:
     """Whether a copy's own programs moved it in its dialect, with no more in flight."""
-    most = 0.0 if copy.made is None else _window(copy.made.details)
+    most = 0.0 if copy.step is None else _window(copy.step.details)
     return as_secure(copy, each) and 0 < each.window_bytes <= most
 
 

@@ -92,7 +92,7 @@ class Copy:
     initiator: str
     outcome: Outcome
     index: int
-    made: Found | None
+    step: Found | None
     """None: it was skipped, it failed or nothing moved."""
     memory: Found | None
     """The same without the initiator's disk."""
@@ -142,13 +142,13 @@ class Copy:
     @property
     def on_one_host(self) -> bool:
         """Whether it was watched between two folders of one host."""
-        return self.running and self.made is not None and self.made.setting.over == "disk"
+        return self.running and self.step is not None and self.step.setting.over == "disk"
 
     def by_this_tool(self, side: str) -> bool:
         """Whether a side's end of the copy is this tool's own process."""
         if side == self.initiator:
             return self.engine == OWN
-        return self.made is not None and self.made.details.engine_server in OURS
+        return self.step is not None and self.step.details.engine_server in OURS
 
 
 def target_of(report: Report) -> Target:
@@ -263,7 +263,7 @@ def copies(report: Report) -> tuple[Copy, ...]:
             *key[:3],
             outcome=report.entries[index][1],
             index=index,
-            made=_made(report)[index],
+            step=_made(report)[index],
             memory=_intact(report, memories.get(key)),
             twin=_twin(report, folders, key),
             engine=key[3],
@@ -278,9 +278,9 @@ def copies(report: Report) -> tuple[Copy, ...]:
 def made_copies(report: Report) -> dict[tuple[str, str, str, float], Found]:
     """The step behind each copy of a diagnosis, by its name, dialect, initiator and rate."""
     return {
-        (each.name, each.dialect, each.initiator, each.made.rate.median): each.made
+        (each.name, each.dialect, each.initiator, each.step.rate.median): each.step
         for each in copies(report)
-        if each.made is not None
+        if each.step is not None
     }
 
 

@@ -29,9 +29,9 @@ OF_ITS_TIME = ("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "s
 def broken(report: Report, diagnosis: Diagnosis) -> tuple[str, ...]:
     """Each place where the diagnosis says what its own report refutes."""
     made = {
-        (copy.name, copy.dialect, copy.initiator, copy.made.rate.median): copy
+        (copy.name, copy.dialect, copy.initiator, copy.step.rate.median): copy
         for copy in steps.copies(report)
-        if copy.made is not None
+        if copy.step is not None
     }
     found = []
     for told in diagnosis.copies:
@@ -66,8 +66,8 @@ def _of(report: Report, copy: Copy, told: CopyDiagnosis) -> Iterator[str]:
 
 def _throttled(copy: Copy, window: Ceiling) -> Iterator[str]:
     """A window read off what was in flight while neither the depth nor the credits ran out."""
-    assert copy.made is not None
-    told = copy.made.details
+    assert copy.step is not None
+    told = copy.step.details
     asked = (told.request_bytes or 0.0) * (told.depth or 0.0)
     ran_out = told.credit_stalls > STALLED_RATIO * told.requests
     few = bool(told.in_flight_bytes) and FULL_RATIO * asked > (told.in_flight_bytes or 0.0)
@@ -79,8 +79,8 @@ def _throttled(copy: Copy, window: Ceiling) -> Iterator[str]:
 
 def _moved(report: Report, copy: Copy, ceiling: Ceiling) -> Iterator[tuple[str, float]]:
     """What the run moved over the same part in the same direction."""
-    assert copy.made is not None
-    yield "the copy", copy.made.rate.median
+    assert copy.step is not None
+    yield "the copy", copy.step.rate.median
     if ceiling.cause in OF_ITS_TIME or ceiling.component in ("memory", "bus"):
         return
     for stage in ("tcp", *OVER_SMB):
@@ -101,14 +101,14 @@ def _sender(found: Found) -> str:
 
 def _passes(copy: Copy, found: Found, ceiling: Ceiling) -> bool:
     """Whether its bytes passed what the ceiling is of, with no less to do there."""
-    assert copy.made is not None
-    stage, setting, own = found.step.stage, found.setting, copy.made.details
+    assert copy.step is not None
+    stage, setting, own = found.step.stage, found.setting, copy.step.details
     engine = setting.engine or steps.OWN
     ends = stage != "tcp" and (found.step.initiator, engine) == (copy.initiator, copy.engine)
     match ceiling.component:
         case "network" if ceiling.cause in WHOLE_PATH:
             # A path may have become slower since: the copy itself saw it.
-            return ceiling.steps != (copy.made.index,) or found.index > copy.made.index
+            return ceiling.steps != (copy.step.index,) or found.index > copy.step.index
         case "network" | "tcp":
             return ends
         case "smb" if ceiling.cause == "round-trips":
@@ -117,8 +117,8 @@ def _passes(copy: Copy, found: Found, ceiling: Ceiling) -> bool:
             return ends and same and (told.request_bytes, told.depth) == shape
         case "cpu" if ceiling.standing == "estimated":
             # A core that the copy itself filled may have had more to do for it.
-            free = ceiling.bytes_per_second > TOLERANCE_RATIO * copy.made.rate.median
-            secured = stage != "smb-tax" or steps.security(found) == steps.security(copy.made)
+            free = ceiling.bytes_per_second > TOLERANCE_RATIO * copy.step.rate.median
+            secured = stage != "smb-tax" or steps.security(found) == steps.security(copy.step)
             # Without a disk of its own the initiator has less to do for each byte.
             as_much = ceiling.side != copy.initiator or setting.end == "folder"
             as_much = as_much or found.rate.median > DISKLESS_RATIO * ceiling.bytes_per_second

@@ -1,4 +1,4 @@
-"""From a copy's trace to the shares of its time."""
+"""Computes the shares of a copy's time from its trace."""
 
 from __future__ import annotations
 
@@ -25,57 +25,57 @@ class Attribution:
     view: str
     """BOTH, HIDDEN or ALONE."""
     time: Time
-    """Of which the shares are."""
+    """The time that the shares divide."""
 
 
 def attribution_of(copy: TimedCopy) -> Attribution | None:
     """Attributes the time of a copy whose trace was parsed; None: too few looks."""
-    seen = best(copy)
-    if seen is None:
+    result = best(copy)
+    if result is None:
         return None
-    ordered = sorted(seen.time.shares.items(), key=lambda each: -each[1])
+    ordered = sorted(result.time.shares.items(), key=lambda each: -each[1])
     shares = tuple(TimeShare(*part, ratio) for part, ratio in ordered if ratio > 0)
-    return Attribution(shares, seen.view, seen.time)
+    return Attribution(shares, result.view, result.time)
 
 
 def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
     """Collects the input of the attribution; None: the copy was not made, or has no trace."""
-    made = copy.made
-    if made is None:
+    step = copy.step
+    if step is None:
         return None
-    asking = _asking(copy, made)
-    trace = read(made.outcome.details, asking)
+    asking = _asking(copy, step)
+    trace = read(step.outcome.details, asking)
     if trace is None:
         return None
-    usages = {side: made.usage(side) for side in (asking, steps.other(asking))}
+    usages = {side: step.usage(side) for side in (asking, steps.other(asking))}
     return TimedCopy(
         trace=trace,
         pull=copy.receiver == asking,
         asking=asking,
         serving=steps.other(asking),
-        # What was watched has no beginning and no end.
-        moved_bytes=made.rate.median * trace.lasted_seconds if copy.running else made.moved_bytes,
-        flush_seconds=made.details.flush_seconds or 0.0,
+        # A watched copy began before its looks and goes on after them.
+        moved_bytes=step.rate.median * trace.lasted_seconds if copy.running else step.moved_bytes,
+        flush_seconds=step.details.flush_seconds or 0.0,
         usages={side: usage for side, usage in usages.items() if usage is not None},
         link_rates=_link_rates(report),
-        flushes=made.details.flushes,
-        requests=made.details.requests,
-        loss_based=(made.details.sockets.congestion_control or "cubic") in LOSS_BASED,
+        flushes=step.details.flushes,
+        requests=step.details.requests,
+        loss_based=(step.details.sockets.congestion_control or "cubic") in LOSS_BASED,
         uncached=copy.cache == "uncached",
         watched=copy.running,
         on_one_host=copy.on_one_host,
     )
 
 
-def _asking(copy: Copy, made: Found) -> str:
-    """The side whose program was timed: of a copy that was watched the client's, if it was seen."""
+def _asking(copy: Copy, step: Found) -> str:
+    # A watched copy is timed at the client's program, if that could be observed.
     if not copy.running:
-        return made.step.initiator
-    return "client" if "client" in made.outcome.details.get("looks", {}) else "server"
+        return step.step.initiator
+    return "client" if "client" in step.outcome.details.get("looks", {}) else "server"
 
 
 def _link_rates(report: Report) -> dict[str, float]:
-    """By side: what the interface towards the other host claims, bytes per second."""
+    """Returns by side the claimed rate of the interface to the other host, bytes per second."""
     return {
         side: link.rate_bits_per_second / 8
         for side, link in interfaces(report)

@@ -1,4 +1,4 @@
-"""Which components had work around each look at the sender's connection."""
+"""Finds the components that had work around each look at the sender's connection."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from probes.core.copy_trace import SocketLook
 
 LEAST_SHARE = 1e-3
 RESTS_RATIO = 0.3
-"""Of a core, below which a receiver's CPU explains no unread bytes."""
+"""Use of a core, below which a receiver's CPU explains no unread bytes."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """Load of the file server's host: by smbd's threads, or by the cores if these are hidden."""
+    """Load of the file server's host: by smbd's threads, or by its cores if those are hidden."""
 
     host: HostLooks
 
     def disk(self, seconds: float) -> float | None:
-        """Share of the time in which it waited for its disk; None: no look near that moment."""
+        """Returns the share of the time that it waited for its disk; None: no look near then."""
         if self.host.threads:
             look = nearest(self.host.threads, seconds)
             return look.disk if look else None
@@ -35,7 +35,7 @@ class Server:
         return None if waiting is None else min(1.0, waiting)
 
     def cpu(self, seconds: float) -> float | None:
-        """Share of the time in which smbd ran or waited for a core; None: no look near.
+        """Returns the share of the time that smbd ran or waited for a core; None: no look near.
 
         For several threads the union lies between the busiest one and the sum; the share of looks
         with a running thread picks the place between. By itself that share is too high, because
@@ -54,16 +54,16 @@ class Server:
     @cached_property
     def _part(self) -> float:
         threads = self.host.threads
-        least = mean(each.busiest_ratio or 0.0 for each in threads)
-        most = mean(min(1.0, each.all_ratio or 0.0) for each in threads)
-        seen = mean(each.running or 0.0 for each in threads)
-        spare = most - least
-        return (max(least, min(most, seen)) - least) / spare if spare > 1e-9 else 0.0
+        lowest = mean(each.busiest_ratio or 0.0 for each in threads)
+        highest = mean(min(1.0, each.all_ratio or 0.0) for each in threads)
+        running = mean(each.running or 0.0 for each in threads)
+        spare = highest - lowest
+        return (max(lowest, min(highest, running)) - lowest) / spare if spare > 1e-9 else 0.0
 
 
 @dataclass(frozen=True)
 class Instants:
-    """Splits a copy's time into instants, each with the components that had work in it."""
+    """Splitter of a copy's time into instants, each with the components that had work in it."""
 
     copy: TimedCopy
     sender: Connection
@@ -75,44 +75,45 @@ class Instants:
     def all(self, moments: tuple[SocketLook, ...]) -> list[Slice]:
         """Returns the instants around some looks, weighted by the time between these."""
         slices: list[Slice] = []
-        for at, moment in enumerate(moments):
-            before, after = moments[max(0, at - 1)], moments[min(at + 1, len(moments) - 1)]
-            lasted = (after.elapsed_seconds - before.elapsed_seconds) / 2
+        for index, moment in enumerate(moments):
+            earlier, later = moments[max(0, index - 1)], moments[min(index + 1, len(moments) - 1)]
+            lasted = (later.elapsed_seconds - earlier.elapsed_seconds) / 2
             look = nearest(self.sender.looks, moment.elapsed_seconds)
-            found: list[Instant] = []
-            for state, share in _states(self.copy.thread.at(moment.elapsed_seconds)):
+            instants: list[Instant] = []
+            for state, share in _states(self.copy.thread.shares_at(moment.elapsed_seconds)):
                 if look is not None:
-                    found += self._of(look, moment.elapsed_seconds, state, lasted * share)
-            slices.append((lasted, found))
+                    instants += self._of(look, moment.elapsed_seconds, state, lasted * share)
+            slices.append((lasted, instants))
         return slices
 
     def _of(self, look: SocketLook, seconds: float, state: str, lasted: float) -> list[Instant]:
         copy = self.copy
         other = nearest(self.receiver.looks, seconds) if self.receiver else None
         room = self.receiver.receive_buffer_bytes if self.receiver else None
-        # Another's program may wait for a reply and for room in its socket in one call (poll).
+        # Another program may wait for a reply and for room in its socket in one call (poll).
         asks = not copy.pull and state == "awaits_reply" and copy.has_requests
-        held = sockets.blocked_by(look, self.sender, other, room, asks, copy.rate)
-        works = {self._part_of(held)} if held in _HOLDERS else set()
+        blocker = sockets.blocked_by(look, self.sender, other, room, asks, copy.rate)
+        works = {self._part_of(blocker)} if blocker in _BLOCKERS else set()
         ordered = not copy.pull and copy.flushes_at(seconds)
         counts = not ordered or not works or copy.is_synced or self._flushed(seconds)
         if state in ("disk", "flush"):
             works.add(("disk", copy.asking))
-        if state == "cpu" and not (held == sockets.NETWORK and copy.pull and copy.keeps_up(other)):
+        by_path = blocker == sockets.NETWORK
+        if state == "cpu" and not (by_path and copy.pull and copy.keeps_up(other)):
             works.add(("cpu", copy.asking))
         ratios: list[tuple[Part, float]] = []
         disk = self.server.disk(seconds) if self.server else None
         cpu = self.server.cpu(seconds) if self.server else None
         if disk is not None and cpu is not None:
-            # A thread in state D during a FLUSH of ours counts only if nothing else has work, in
-            # the last flush, or if the server flushes more often than the copy asked for.
+            # A thread in state D during a FLUSH that the copy sent counts only if nothing else has
+            # work, in the last flush, or if the server flushes more often than the copy asked for.
             ratios = [
                 (("disk", copy.serving), disk if counts else 0.0),
                 (("disk", copy.receiver), self._lag),
                 (("cpu", copy.serving), cpu),
             ]
         unseen = self.server is not None and not ratios
-        idle = frozenset({UNKNOWN if unseen else self._idle(look, seconds, held)})
+        idle = frozenset({UNKNOWN if unseen else self._idle(look, seconds, blocker)})
         pieces = split_by_chance((lasted, frozenset(works)), ratios)
         return [(weight, at_work or idle) for weight, at_work in pieces]
 
@@ -135,39 +136,40 @@ class Instants:
         return self.sender.min_rtt_seconds >= sockets.FAR_SECONDS
 
     def _flushed(self, seconds: float) -> bool:
-        """Whether the last flush was under way then."""
+        """Whether the last flush was under way at that moment."""
         return seconds >= self.copy.seconds - self.copy.flush_seconds
 
-    def _part_of(self, held: str | None) -> Part:
-        if held == sockets.NETWORK:
+    def _part_of(self, blocker: str | None) -> Part:
+        if blocker == sockets.NETWORK:
             return NETWORK
-        return "tcp", self.copy.receiver if held == sockets.WINDOW else self.copy.sender
+        return "tcp", self.copy.receiver if blocker == sockets.WINDOW else self.copy.sender
 
-    def _idle(self, look: SocketLook, seconds: float, held: str | None) -> Part:
-        """Returns the component for time in which none was seen to have work."""
+    def _idle(self, look: SocketLook, seconds: float, blocker: str | None) -> Part:
+        """Returns the component for time in which no component was observed to have work."""
         if self.server is None and self.copy.has_long_flush and self._flushed(seconds):
             return "disk", self.copy.receiver
-        if held == sockets.RECEIVER:
+        if blocker == sockets.RECEIVER:
             return UNKNOWN if self._rests else ("cpu", self.copy.receiver)
-        if sockets.has_standing_queue(look, self.sender.segment_bytes) and held != sockets.PAUSED:
+        is_queued = sockets.has_standing_queue(look, self.sender.segment_bytes)
+        if is_queued and blocker != sockets.PAUSED:
             return NETWORK
-        if self.server is None or held == sockets.NOT_REPORTED:
+        if self.server is None or blocker == sockets.NOT_REPORTED:
             return UNKNOWN
-        if held == sockets.PAUSED:
+        if blocker == sockets.PAUSED:
             return NETWORK
         return ("smb", self.copy.serving) if self._far else UNKNOWN
 
 
-_HOLDERS = (sockets.NETWORK, sockets.WINDOW, sockets.SEND_BUFFER)
+_BLOCKERS = (sockets.NETWORK, sockets.WINDOW, sockets.SEND_BUFFER)
 
 
 def _states(shares: Shares) -> list[tuple[str, float]]:
-    """States of the moving thread, which exclude each other, with their shares."""
-    found = (
+    """Returns the mutually exclusive states of the moving thread with their shares."""
+    states = (
         ("disk", shares.disk),
         ("flush", shares.flush),
         ("send", shares.send),
         ("awaits_reply", shares.awaits_reply),
         ("cpu", shares.cpu),
     )
-    return [each for each in found if each[1] > LEAST_SHARE]
+    return [each for each in states if each[1] > LEAST_SHARE]

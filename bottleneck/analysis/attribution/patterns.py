@@ -8,30 +8,30 @@ from bottleneck.analysis.attribution.trace import Connection
 from probes.core.records import Usage
 
 FOREIGN_RATIO = 0.25
-"""Of the interface's or the device's bytes, from which on others share it."""
+"""Share of an interface's or a device's bytes, from which on others share it."""
 BUSY_RATIO = 0.7
-"""Of an interface's rate: below it the others' bytes leave room for the copy's."""
+"""Share of an interface's rate, below which others' bytes leave room for the copy's."""
 HEADERS_RATIO = 1.06
-"""Bytes at an interface over payload: frames, TCP and SMB."""
+"""Bytes at an interface over payload: Ethernet, IP, TCP and SMB headers."""
 LATE_RATIO = 5e-3
-"""Of the segments, those that arrive out of order, above which loss matters."""
+"""Share of segments that arrive out of order, above which loss matters."""
 LASTS_RATIO, LEAST_PARTS = 0.45, 3
-"""Of the tenths of a copy, those with losses: measured 0.5 and more where the path loses packets,
-0.4 and less where TCP's start overflows the queue of a full one."""
+"""Share of a copy's tenths that have losses, and fewest parts: measured 0.5 and more where the path
+loses packets, 0.4 and less where TCP's start overflows the queue of a full path."""
 GROWN_RATIO, GROWS_FROM_SECONDS = 1.4, 5e-3
-"""A last third so much faster than the whole, on a path so far: the copy ends in TCP's start."""
+"""Rate of the last third over the mean, and shortest RTT, of a copy that ends in TCP's start."""
 STEADY_RATIO, SPARE_RATIO = 1.15, 1.5
-"""Of a tenth of the looks' bytes in flight to the other, and the window over them: a sender whose
+"""Upper over lower tenth of the bytes in flight, and peer's window over them, of a sender whose
 congestion window does not grow, though nothing is lost and nothing queues."""
 STEADY_LOOKS = 10
 BACKOFFS, BACKED_OFF_RATIO, STALLED_SEGMENTS = 2, 0.3, 64
-"""A sender that backs off again and again from the start for so much of the time, while next to
-nothing is acknowledged."""
+"""Backoffs in a row, their share of the time, and fewest acknowledged segments, of a sender whose
+full-size packets vanish."""
 LEAST_STALLED_LOOKS = 3
 
 
 def stalled(copy: TimedCopy, sender: Connection | None) -> bool:
-    """Whether full-size packets vanish on the path (RFC 2923): from the copy's start."""
+    """Whether full-size packets vanish on the path from the copy's start (RFC 2923)."""
     if sender is None:
         return False
     deep = [each for each in sender.looks if (each.backoffs or 0) >= BACKOFFS]
@@ -52,46 +52,48 @@ def is_path_shared(copy: TimedCopy) -> bool:
         (copy.receiver, "interface_received_bytes"),
     ):
         usage, full = copy.usages.get(side), copy.link_rates.get(side)
-        if usage is not None and _shared(copy, usage, getattr(usage, name), full):
+        if usage is not None and _is_shared(copy, usage, getattr(usage, name), full):
             return True
     return False
 
 
 def by_receiver(copy: TimedCopy) -> str:
-    own = copy.connection(copy.asking)
-    if own is None:
+    """Returns the network's cause by the looks of its receiver: link-rate, loss or delay."""
+    connection = copy.connection(copy.asking)
+    if connection is None:
         return "link-rate"
     # Behind a lost segment a part of the window arrives out of order.
-    passed = own.growth("received_bytes") / max(1.0, own.segment_bytes)
-    many = own.growth("out_of_order_segments") > LATE_RATIO * max(1.0, passed)
-    trips, least = own.values_of("receive_rtt_seconds"), own.min_rtt_seconds
-    full = sockets.is_always_full(trips, least, sockets.FILLED_RECEIVER_RATIO)
-    if many and lasts(own, "out_of_order_segments") and not full:
+    passed = connection.growth("received_bytes") / max(1.0, connection.segment_bytes)
+    many = connection.growth("out_of_order_segments") > LATE_RATIO * max(1.0, passed)
+    trips, min_rtt = connection.values_of("receive_rtt_seconds"), connection.min_rtt_seconds
+    full = sockets.is_always_full(trips, min_rtt, sockets.FILLED_RECEIVER_RATIO)
+    if many and lasts(connection, "out_of_order_segments") and not full:
         return "loss"
-    return "delay" if grows(own, "received_bytes") else "link-rate"
+    return "delay" if grows(connection, "received_bytes") else "link-rate"
 
 
-def _shared(copy: TimedCopy, usage: Usage, moved_bytes: int | None, full: float | None) -> bool:
-    """Whether others' bytes were a good part of an interface's in the copy's time, and it was busy.
+def _is_shared(copy: TimedCopy, usage: Usage, moved_bytes: int | None, full: float | None) -> bool:
+    """Whether an interface was busy in the copy's time, and a good part of its bytes were others'.
 
-    full: bytes per second that it is made for; None: it does not claim any.
+    full: its nominal rate, bytes per second; None: not known.
     """
     if not moved_bytes or (full and moved_bytes < BUSY_RATIO * full * usage.wall_seconds):
         return False
-    own = copy.moved_in(usage)
-    others = moved_bytes - HEADERS_RATIO * own
+    copy_bytes = copy.moved_in(usage)
+    others = moved_bytes - HEADERS_RATIO * copy_bytes
     if not copy.watched:
         others *= min(1.0, copy.seconds / max(1e-6, usage.wall_seconds))
-    return others > FOREIGN_RATIO * (others + own)
+    return others > FOREIGN_RATIO * (others + copy_bytes)
 
 
 def lasts(connection: Connection, name: str) -> bool:
-    """Whether segments are lost all along, and not only where TCP's start fills the queue."""
+    """Whether segments are lost all along the copy, not only where TCP's start fills the queue."""
     parts = connection.growth_by_parts(name, min(10, len(connection.looks) // 3))
     return len(parts) >= LEAST_PARTS and sum(part > 0 for part in parts) >= LASTS_RATIO * len(parts)
 
 
 def grows(connection: Connection, name: str) -> bool:
+    """Whether a counter of a far connection still grew faster when the copy ended."""
     parts = connection.growth_by_parts(name, 3)
     if not parts or connection.min_rtt_seconds < GROWS_FROM_SECONDS:
         return False
@@ -99,7 +101,7 @@ def grows(connection: Connection, name: str) -> bool:
 
 
 def pinned(copy: TimedCopy) -> bool:
-    """Whether the sender's congestion window holds a copy that has the path to itself."""
+    """Whether the sender's congestion window limits a copy that has the path to itself."""
     sender = copy.connection(copy.sender)
     if sender is None or not copy.loss_based or is_path_shared(copy):
         return False
@@ -119,7 +121,7 @@ def pinned(copy: TimedCopy) -> bool:
 
 
 def run_and_wait(copy: TimedCopy, side: str) -> tuple[float, float]:
-    """CPU seconds and run-queue seconds of the threads that carry the copy on a side."""
+    """Returns CPU seconds and run-queue seconds of the threads that carry the copy on a side."""
     host = copy.host(side)
     rows = copy.trace.bins if side == copy.asking else host.threads if host else ()
     if not rows:

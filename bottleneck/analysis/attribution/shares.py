@@ -10,26 +10,26 @@ from bottleneck.analysis.finding import Part
 
 UNKNOWN: Part = ("unknown", None)
 Instant = tuple[float, frozenset[Part]]
-"""Its weight, and the components that had work in it."""
+"""Weight of an instant, and the components that had work in it."""
 Slice = tuple[float, list[Instant]]
-"""How long a look or a bin stands for, and its instants, whose order in it is not known."""
+"""Duration that a look or a bin stands for, and its instants, whose order in it is not known."""
 NETWORK: Part = ("network", "path")
 BOTH, HIDDEN, ALONE = "both hosts", "both hosts, without the server's threads", "{} alone"
-"""Views, by what could be seen; the last one of the host that makes the copy."""
+"""Views, by the hosts that were observed; the last one is of the host that makes the copy."""
 
 
 @dataclass(frozen=True)
 class Time:
-    """Where a copy's time went."""
+    """A copy's time, divided among the components."""
 
     shares: Mapping[Part, float]
-    """Of the whole time, each instant counted once; they sum to 1."""
+    """Shares of the copy's time, each instant counted once; they sum to 1."""
     uses: Mapping[Part, float]
     """Utilization of each component; several can have work at once, so these exceed 1 in sum."""
     looks: int
     """Number of samples."""
     slices: Sequence[Slice] = ()
-    """In the order of the copy's time."""
+    """Slices in the order of time."""
 
     @property
     def first(self) -> Part:
@@ -37,26 +37,26 @@ class Time:
         return max(self.shares, key=lambda part: self.shares[part])
 
     def periods(self, count: int) -> list[dict[Part, float]]:
-        """Shares of each of so many equal parts of the time, the first one first; they sum to 1."""
+        """Returns the shares in each of `count` equal parts of the time; each sums to 1."""
         length = sum(lasted for lasted, _ in self.slices) / count
-        found: list[dict[Part, float]] = [{} for _ in range(count)]
+        shares: list[dict[Part, float]] = [{} for _ in range(count)]
         began = 0.0
         for lasted, instants in self.slices if length > 0 else ():
-            whole = sum(weight for weight, _ in instants)
+            total = sum(weight for weight, _ in instants)
             ended = began + lasted
-            for at in range(int(began / length), min(count, math.ceil(ended / length))):
-                inside = min(ended, (at + 1) * length) - max(began, at * length)
-                for weight, at_work in instants if whole > 0 else ():
+            for index in range(int(began / length), min(count, math.ceil(ended / length))):
+                inside = min(ended, (index + 1) * length) - max(began, index * length)
+                for weight, at_work in instants if total > 0 else ():
                     part = next((each for each in self.shares if each in at_work), UNKNOWN)
-                    share = max(0.0, inside) / length * weight / whole
-                    found[at][part] = found[at].get(part, 0.0) + share
+                    share = max(0.0, inside) / length * weight / total
+                    shares[index][part] = shares[index].get(part, 0.0) + share
             began = ended
-        return found
+        return shares
 
 
 @dataclass(frozen=True)
 class ViewResult:
-    """Where a copy's time went, as one view saw it."""
+    """A copy's time as one view shows it."""
 
     time: Time
     view: str
@@ -77,23 +77,23 @@ def split_by_chance(instant: Instant, ratios: Iterable[tuple[Part, float]]) -> l
 
 
 def shares_of_time(slices: Sequence[Slice], looks: int) -> Time:
-    """Gives each instant to the busiest of its components, by utilization over the whole copy.
+    """Attributes each instant to the busiest of its components, by utilization over the copy.
 
-    Without any all of it is unknown.
+    Without instants all time is unknown.
     """
-    instants = [each for _, found in slices for each in found]
+    instants = [each for _, pieces in slices for each in pieces]
     if not sum(weight for weight, _ in instants) > 0:
         instants = [(1.0, frozenset({UNKNOWN}))]
-    whole = sum(weight for weight, _ in instants)
+    total = sum(weight for weight, _ in instants)
     uses: dict[Part, float] = {}
     for weight, at_work in instants:
         for part in at_work:
-            uses[part] = uses.get(part, 0.0) + weight / whole
-    shares, left = {}, list(instants)
+            uses[part] = uses.get(part, 0.0) + weight / total
+    shares, remaining = {}, list(instants)
     for part in sorted(uses, key=lambda each: (-round(uses[each], 9), each[0])):
-        shares[part] = sum(weight for weight, at_work in left if part in at_work) / whole
-        left = [each for each in left if part not in each[1]]
-    rest = sum(weight for weight, _ in left) / whole
+        shares[part] = sum(weight for weight, at_work in remaining if part in at_work) / total
+        remaining = [each for each in remaining if part not in each[1]]
+    rest = sum(weight for weight, _ in remaining) / total
     if rest > 1e-9:
         shares[UNKNOWN] = shares.get(UNKNOWN, 0.0) + rest
     return Time(shares, uses, looks, slices)

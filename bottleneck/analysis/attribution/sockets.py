@@ -1,6 +1,6 @@
 """Finds what blocks the bytes in a sender's socket: path, window, buffer or receiver.
 
-The queues tell it; the kernel's chronographs do not (tcp_chrono_start in net/ipv4/tcp_output.c).
+The queues show it; the kernel's chronographs do not (tcp_chrono_start in net/ipv4/tcp_output.c).
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ from probes.core.copy_trace import SocketLook
 
 NETWORK, WINDOW, SEND_BUFFER, RECEIVER = "network", "window", "send-buffer", "receiver"
 NOT_REPORTED = "untold"
-"""The kernel does not tell what is needed to say it: tcp_info before Linux 4.6 and 5.4."""
+"""The kernel does not report the needed figures: tcp_info before Linux 4.6 and 5.4."""
 PAUSED = "paused"
-"""Bytes are under way, and nothing answers: the path stands still, or the host behind it does."""
+"""Bytes are in flight and nothing is acknowledged: the path, or the host behind it, is paused."""
 PAUSE_SECONDS, PAUSE_TRIPS, ANSWERED_BYTES = 0.01, 3.0, 128 << 10
-"""Nothing came for so long, for so many round trips, and for what so many bytes take: one ACK may
+"""Least silence of a pause: seconds, round trips, and time of so many bytes, because one ACK may
 answer as many where segments are joined (GRO)."""
 STANDING_RATIO, STANDING_SECONDS, STANDING_SEGMENTS = 1.5, 1e-3, 16
-"""An RTT so far above the least one, by so much, with so many segments in flight: a queue stands on
-the path, and no window and no buffer is too small."""
+"""RTT over the shortest, the difference, and segments in flight, from which on a queue stands on
+the path, so that no window and no buffer is too small."""
 UNREAD_RATIO = 0.3
-"""Of half the receive buffer, from which on the receiver is the one that does not read."""
+"""Unread bytes over half the receive buffer, from which on the receiver is the one to blame."""
 BLOCKS_RATIO = 0.62
-"""Of the send buffer: a writer that waits for room finds at least so much in use (limits.py)."""
+"""Least use of the send buffer while a writer waits for room in it (limits.py)."""
 FULL_WINDOW_RATIO = 0.8
-"""In flight over the peer's window: a sender waits for room for a long segment
+"""Bytes in flight over the peer's window: a sender waits for room for a long segment
 (tcp_tso_should_defer in net/ipv4/tcp_output.c)."""
 UNSENT_RATIO = 0.25
 """Unsent bytes over those in flight, below which the buffer has nothing more to send."""
 FAR_SECONDS = 2e-3
 """Below this RTT neither a window nor the requests in flight matter."""
 EMPTY_QUEUE_RATIO, LOST_RATIO = 0.3, 1e-3
-"""Share of looks with a standing queue, below which none stood; of bytes sent again, above which
-loss matters."""
+"""Share of looks with a standing queue, below which none stood; share of bytes retransmitted, above
+which loss matters."""
 FILLED_RATIO, FILLED_RECEIVER_RATIO, LEAST_TRIPS = 1.17, 1.08, 8
-"""RTT over the least one, in three quarters of so many looks at least, on a path that is full at
-all times: a sender measures 1.20 and more there, and 1.14 and less where packets are lost without a
-queue; a receiver 1.16 and more, and 1.00 and less."""
+"""RTT over the shortest in three quarters of the looks, at a sender and at a receiver, on a path
+that is full at all times, and fewest looks: a sender measures 1.20 and more there, and 1.14 and
+less where packets are lost without a queue; a receiver 1.16 and more, and 1.00 and less."""
 FLIGHT_RATIO, RISES_RATIO = 1.3, 1.02
-"""Of a tenth of the looks' bytes in flight to the other: they change; of the RTT's median in the
-fuller half of the looks over the other half's."""
+"""Upper over lower tenth of the bytes in flight, below which they do not change; median RTT of the
+looks with more in flight over that of the others."""
 FITS = 0.5, 1.6
-"""Rate over bytes in flight a round trip, where these hold the rate (Little's law)."""
+"""Rate over bytes in flight per round trip, where these limit the rate (Little's law)."""
 
 
 def has_standing_queue(look: SocketLook, segment_bytes: float) -> bool:
@@ -51,23 +51,23 @@ def has_standing_queue(look: SocketLook, segment_bytes: float) -> bool:
 
     The smoothed RTT alone is out of date while nothing is in flight.
     """
-    rtt, least, flying = look.rtt_seconds, look.min_rtt_seconds, look.in_flight_bytes
-    if rtt is None or least is None or not flying:
+    rtt, min_rtt, flying = look.rtt_seconds, look.min_rtt_seconds, look.in_flight_bytes
+    if rtt is None or min_rtt is None or not flying:
         return False
-    far_above = rtt > STANDING_RATIO * least and rtt - least > STANDING_SECONDS
+    far_above = rtt > STANDING_RATIO * min_rtt and rtt - min_rtt > STANDING_SECONDS
     return far_above and flying >= STANDING_SEGMENTS * segment_bytes
 
 
 def queue_ratio(connection: Connection) -> float:
-    """Share of the looks at a sender with a standing queue."""
-    found = [has_standing_queue(each, connection.segment_bytes) for each in connection.looks]
-    return sum(found) / len(found)
+    """Returns the share of the looks at a sender with a standing queue."""
+    standing = [has_standing_queue(each, connection.segment_bytes) for each in connection.looks]
+    return sum(standing) / len(standing)
 
 
 def is_always_full(trips: list[float], least_seconds: float, filled_ratio: float) -> bool:
     """Whether a path has a queue at all times, so that its losses are that queue's overflow.
 
-    A sender that backs off below the bandwidth-delay product finds the least RTT again.
+    A sender that backs off below the bandwidth-delay product measures the shortest RTT again.
     """
     if len(trips) < LEAST_TRIPS or least_seconds <= 0:
         return False
@@ -78,7 +78,7 @@ def is_always_full(trips: list[float], least_seconds: float, filled_ratio: float
 def rises_with_flight(connection: Connection) -> bool:
     """Whether the RTT is longer while more is in flight, as a queue makes it; jitter does not.
 
-    True as well where what is in flight hardly changes.
+    True as well where the bytes in flight hardly change.
     """
     looks = [(each.in_flight_bytes, each.rtt_seconds) for each in connection.looks]
     both = sorted((flying, rtt) for flying, rtt in looks if flying is not None and rtt is not None)
@@ -110,8 +110,8 @@ def blocked_by(
 ) -> str | None:
     """Returns what blocks the bytes in the sender's socket at a look; None: nothing to send.
 
-    receiver, room_bytes: its look at its own socket and its receive buffer, where that is seen.
-    asks: whether the sending program waits for a reply: then it has no more to write.
+    receiver, room_bytes: the receiver's look at its socket, and its receive buffer, if observed.
+    asks: whether the sending program waits for a reply, and so has no more to write.
     """
     if look.in_flight_bytes is None or look.unsent_bytes is None:
         return NOT_REPORTED
@@ -131,7 +131,7 @@ def blocked_by(
             return NETWORK if standing else WINDOW
     queued, buffer = look.queued_bytes, sender.send_buffer_bytes
     waits = not asks and queued is not None and buffer and queued >= BLOCKS_RATIO * buffer
-    # One long write may lie above a small buffer, of which nearly all is under way.
+    # One long write may exceed a small buffer, with nearly all of it in flight.
     if waits and unsent < max(segment, UNSENT_RATIO * flying):
         return NETWORK if standing else SEND_BUFFER
     return NETWORK if unsent > segment else None
@@ -145,5 +145,5 @@ def window_limits(window_bytes: float, rtt_seconds: float, rate: float) -> bool:
 
 
 def median_or_zero(values: list[float]) -> float:
-    """The median; 0 of none."""
+    """Returns the median; 0 of no values."""
     return median(values) if values else 0.0

@@ -11,7 +11,7 @@ from itertools import pairwise
 from probes.core.copy_trace import KINDS, Bin
 
 SMOOTHED_SECONDS = 0.15
-"""To either side of a bin: the kernel books a wait for a core when it ends."""
+"""Margin on either side of a bin: the kernel books a wait for a core when the wait ends."""
 
 
 @dataclass(frozen=True)
@@ -19,26 +19,26 @@ class Shares:
     """Shares of a bin's time; they sum to 1."""
 
     read: float
-    """It waited for its own disk, as for a write."""
+    """Waiting for its own disk, as in `write`."""
     write: float
     flush: float
     send: float
-    """It waited for room in the socket."""
+    """Waiting for room in the socket."""
     reply: float
-    """It waited, and nothing of a reply had come."""
+    """Waiting for the first byte of a reply."""
     body: float
-    """It waited for the rest of one."""
+    """Waiting for the rest of a reply."""
     cpu: float
-    """It ran, or waited for a core."""
+    """Running, or waiting for a core."""
 
     @property
     def disk(self) -> float:
-        """It waited for its own disk."""
+        """Share of waiting for its own disk."""
         return self.read + self.write
 
     @property
     def awaits_reply(self) -> float:
-        """It waited for the other host."""
+        """Share of waiting for the other host."""
         return self.reply + self.body
 
 
@@ -54,16 +54,16 @@ class MovingThread:
 
     @cached_property
     def shares(self) -> tuple[Shares, ...]:
-        """Of each bin but the first."""
+        """Shares of each bin but the first."""
         pairs = pairwise(self.bins)
-        return tuple(self._shares(before.elapsed_seconds, each) for before, each in pairs)
+        return tuple(self._shares(earlier.elapsed_seconds, each) for earlier, each in pairs)
 
     @cached_property
     def timed(self) -> tuple[tuple[float, Shares], ...]:
-        """Each bin but the first: its share of the copy's time, and the shares of its own."""
+        """Each bin but the first: its share of the copy's time, and the shares of its states."""
         ends = [each.elapsed_seconds for each in self.bins]
-        whole = max(1e-6, ends[-1] - ends[0])
-        lasted = ((after - before) / whole for before, after in pairwise(ends))
+        total = max(1e-6, ends[-1] - ends[0])
+        lasted = ((end - start) / total for start, end in pairwise(ends))
         return tuple(zip(lasted, self.shares, strict=True))
 
     @property
@@ -72,43 +72,43 @@ class MovingThread:
         first, last = self.bins[0], self.bins[-1]
         return _wait(last) - _wait(first) > last.run_seconds - first.run_seconds
 
-    def at(self, seconds: float) -> Shares:
+    def shares_at(self, seconds: float) -> Shares:
         ends = [each.elapsed_seconds for each in self.bins[1:]]
-        at = min(bisect.bisect_left(ends, seconds), len(ends) - 1)
-        return self.shares[at] if ends else NOTHING
+        index = min(bisect.bisect_left(ends, seconds), len(ends) - 1)
+        return self.shares[index] if ends else NOTHING
 
     def mean(self, name: str) -> float:
-        """A share of the whole time."""
+        """Returns a state's share of the copy's time."""
         return sum(lasted * float(getattr(each, name)) for lasted, each in self.timed)
 
-    def _shares(self, began: float, found: Bin) -> Shares:
-        lasted = max(1e-6, found.elapsed_seconds - began)
-        run, wait = self._around(began, found.elapsed_seconds)
+    def _shares(self, began: float, time_bin: Bin) -> Shares:
+        lasted = max(1e-6, time_bin.elapsed_seconds - began)
+        run, wait = self._around(began, time_bin.elapsed_seconds)
         blocked = max(0.0, 1 - run - wait)
-        walls = {kind: min(1.0, getattr(found, kind) / lasted) for kind in KINDS}
-        # These two wait and do nothing else; of what is not CPU, the wait for a core is theirs too.
+        walls = {kind: min(1.0, getattr(time_bin, kind) / lasted) for kind in KINDS}
+        # These two calls only wait; their durations include a part of the wait for a core.
         idle = blocked / (1 - run) if run < 1 else 0.0
         pure = {kind: walls[kind] * idle for kind in ("reply", "flush")}
         over = max(1.0, sum(pure.values()) / blocked) if blocked > 0 else 1.0
         pure = {kind: share / over if blocked > 0 else 0.0 for kind, share in pure.items()}
-        left = max(0.0, blocked - sum(pure.values()))
-        # The other calls copy as well: what is blocked is shared out by how long they took.
+        remaining = max(0.0, blocked - sum(pure.values()))
+        # The other calls copy bytes as well: blocked time is divided by their durations.
         rest = {kind: walls[kind] for kind in ("send", "read", "write")}
         rest["body"] = max(0.0, 1 - sum(walls.values()))
-        whole = sum(rest.values())
-        part = {kind: left * share / whole if whole else 0.0 for kind, share in rest.items()}
+        total = sum(rest.values())
+        part = {kind: remaining * share / total if total else 0.0 for kind, share in rest.items()}
         return Shares(
             read=part["read"],
             write=part["write"],
             flush=pure["flush"],
             send=part["send"],
             reply=pure["reply"],
-            body=part["body"] + (0.0 if whole else left),
+            body=part["body"] + (0.0 if total else remaining),
             cpu=1 - blocked,
         )
 
     def _around(self, began: float, ended: float) -> tuple[float, float]:
-        """Share of the time around a bin that the thread ran, and that it waited for a core."""
+        """Returns the shares of the time around a bin of running and of waiting for a core."""
         first, last = (
             self._counted(began - SMOOTHED_SECONDS),
             self._counted(ended + SMOOTHED_SECONDS),
@@ -118,12 +118,12 @@ class MovingThread:
         return run, min(1 - run, max(0.0, last[2] - first[2]) / lasted)
 
     def _counted(self, seconds: float) -> tuple[float, float, float]:
-        """The moment, and what the thread had run and waited by then."""
-        at = bisect.bisect_left(self._ends, seconds)
-        if at in (0, len(self.bins)):
-            each = self.bins[min(at, len(self.bins) - 1)]
+        """Returns a moment, and the seconds that the thread had run and waited by then."""
+        index = bisect.bisect_left(self._ends, seconds)
+        if index in (0, len(self.bins)):
+            each = self.bins[min(index, len(self.bins) - 1)]
             return each.elapsed_seconds, each.run_seconds, _wait(each)
-        one, other = self.bins[at - 1], self.bins[at]
+        one, other = self.bins[index - 1], self.bins[index]
         part = (seconds - one.elapsed_seconds) / max(
             1e-9, other.elapsed_seconds - one.elapsed_seconds
         )
@@ -138,5 +138,5 @@ class MovingThread:
         return [each.elapsed_seconds for each in self.bins]
 
 
-def _wait(found: Bin) -> float:
-    return found.wait_seconds or 0.0
+def _wait(time_bin: Bin) -> float:
+    return time_bin.wait_seconds or 0.0

@@ -14,7 +14,7 @@ from probes.core.copy_trace import Bin, CountLook, L, Request, SocketLook, Threa
 from probes.core.records import Details
 
 OWN_RATIO = 0.5
-"""Of what a connection had carried when the copy was first looked at."""
+"""Bytes at a connection's first look over those at its last, below which it is the copy's own."""
 
 
 class _Timed(Protocol):
@@ -27,7 +27,7 @@ T = TypeVar("T", bound=_Timed)
 
 @dataclass(frozen=True)
 class Connection:
-    """The copy's connection at one host."""
+    """One host's view of the copy's connection."""
 
     looks: tuple[SocketLook, ...]
     send_buffer_bytes: float | None
@@ -36,32 +36,32 @@ class Connection:
 
     @property
     def min_rtt_seconds(self) -> float:
-        """The shortest round trip; 0: not reported."""
+        """Shortest round trip; 0: not reported."""
         return median(self.values_of("min_rtt_seconds") or [0.0])
 
     def values_of(self, name: str) -> list[float]:
-        """Values of a figure over all looks that have it."""
+        """Returns the values of a figure in all looks that have it."""
         values = (getattr(each, name) for each in self.looks)
         return [each for each in values if each is not None]
 
     def growth(self, name: str) -> float:
-        """Increase of a counter over all looks; 0: not reported."""
+        """Returns the increase of a counter over all looks; 0: not reported."""
         values = self.values_of(name)
         return values[-1] - values[0] if values else 0.0
 
     def growth_by_parts(self, name: str, parts: int) -> list[float]:
-        """Increase of a counter in each of so many equal times; empty: too few looks."""
-        known = [(each.elapsed_seconds, getattr(each, name)) for each in self.looks]
-        rows = [(at, value) for at, value in known if value is not None]
+        """Returns the increase of a counter in each of `parts` equal times; []: too few looks."""
+        pairs = [(each.elapsed_seconds, getattr(each, name)) for each in self.looks]
+        rows = [(seconds, value) for seconds, value in pairs if value is not None]
         if parts < 1 or len(rows) < 3 * parts:
             return []
         first, last = rows[0][0], rows[-1][0]
         ends = [first + (last - first) * part / parts for part in range(parts + 1)]
         values = [min(rows, key=lambda row: abs(row[0] - end))[1] for end in ends]
-        return [after - before for before, after in pairwise(values)]
+        return [later - earlier for earlier, later in pairwise(values)]
 
     def total(self, name: str) -> float:
-        """Counter since the connection began, if it carried little before this copy."""
+        """Returns a counter since the connection began, if it carried little before this copy."""
         values, counts = self.values_of("acknowledged_bytes"), self.values_of(name)
         if values and counts and values[0] <= OWN_RATIO * values[-1]:
             return counts[-1]
@@ -86,24 +86,24 @@ class Trace:
     asking: HostLooks | None
     serving: HostLooks | None
     unseen: bool = False
-    """Whether the bins say nothing: the program that makes the copy was not to be seen."""
+    """Whether the bins are empty, because the program that makes the copy is hidden."""
 
     @property
     def lasted_seconds(self) -> float:
-        """From the first request to the end of the last flush."""
+        """Time from the first request to the end of the last flush."""
         return self.bins[-1].elapsed_seconds
 
 
 NEAR_SECONDS = 0.4
-"""Farther from a moment nothing was seen of it; a watch counts each 0.25 s."""
+"""Greatest distance between a moment and a look at it; a watch counts every 0.25 s."""
 
 
 def nearest(items: Sequence[T], seconds: float, within: float = NEAR_SECONDS) -> T | None:
     """Returns the item nearest to a moment; None: none is within reach."""
-    at = bisect.bisect_left(items, seconds, key=lambda each: each.elapsed_seconds)
-    near = items[max(0, at - 1) : at + 1]
-    found = min(near, key=lambda each: abs(each.elapsed_seconds - seconds), default=None)
-    return found if found and abs(found.elapsed_seconds - seconds) <= within else None
+    index = bisect.bisect_left(items, seconds, key=lambda each: each.elapsed_seconds)
+    near = items[max(0, index - 1) : index + 1]
+    closest = min(near, key=lambda each: abs(each.elapsed_seconds - seconds), default=None)
+    return closest if closest and abs(closest.elapsed_seconds - seconds) <= within else None
 
 
 def read(details: Details, asking: str) -> Trace | None:
@@ -111,42 +111,43 @@ def read(details: Details, asking: str) -> Trace | None:
 
     asking: the side that made the copy.
     """
-    own = lenient.mapping(details.get("trace"))
+    trace = lenient.mapping(details.get("trace"))
     bins = tuple(
-        found for row in lenient.array(own.get("bins")) if (found := _bin(row)) is not None
+        parsed for row in lenient.array(trace.get("bins")) if (parsed := _bin(row)) is not None
     )
-    falls = any(after.elapsed_seconds < before.elapsed_seconds for before, after in pairwise(bins))
-    if len(bins) < 2 or bins[-1].elapsed_seconds <= 0 or falls:
+    times = [each.elapsed_seconds for each in bins]
+    falls = any(later < earlier for earlier, later in pairwise(times))
+    if len(bins) < 2 or times[-1] <= 0 or falls:
         return None
-    requests = (_request(row) for row in lenient.array(own.get("requests")))
+    requests = (_request(row) for row in lenient.array(trace.get("requests")))
     serving = "server" if asking == "client" else "client"
     return Trace(
         bins,
         tuple(each for each in requests if each is not None),
         looks(details, asking),
         looks(details, serving),
-        own.get("unseen") is True,
+        trace.get("unseen") is True,
     )
 
 
 def looks(details: Details, side: str) -> HostLooks | None:
-    """What a side observed of a copy; None: it did not look."""
+    """Returns a side's observations of a copy; None: it did not look."""
     return _host(lenient.mapping(details.get("looks")).get(side))
 
 
 def _bin(row: Any) -> Bin | None:
-    found = [lenient.amount(each) for each in lenient.array(row)]
-    if len(found) != len(Bin._fields) or None in found[:-1]:
+    numbers = [lenient.amount(each) for each in lenient.array(row)]
+    if len(numbers) != len(Bin._fields) or None in numbers[:-1]:
         return None
-    return Bin(*(each or 0.0 for each in found))
+    return Bin(*(each or 0.0 for each in numbers))
 
 
 def _request(row: Any) -> Request | None:
     verb, *rest = lenient.array(row) or [None]
-    found = [value for each in rest if (value := lenient.amount(each)) is not None]
-    if not isinstance(verb, str) or len(found) != len(Request._fields) - 1:
+    numbers = [value for each in rest if (value := lenient.amount(each)) is not None]
+    if not isinstance(verb, str) or len(numbers) != len(Request._fields) - 1:
         return None
-    *times, size, in_flight = found
+    *times, size, in_flight = numbers
     return Request._make((verb, *times, int(size), int(in_flight)))
 
 
@@ -154,10 +155,10 @@ def _host(value: Any) -> HostLooks | None:
     host = lenient.mapping(value)
     if not host:
         return None
-    own = lenient.mapping(host.get("connection"))
-    rows = _looks(SocketLook, own)
+    connection = lenient.mapping(host.get("connection"))
+    rows = _looks(SocketLook, connection)
     send, receive, segment = (
-        lenient.amount(own.get(f"{name}_bytes"))
+        lenient.amount(connection.get(f"{name}_bytes"))
         for name in ("send_buffer", "receive_buffer", "segment")
     )
     return HostLooks(
@@ -168,13 +169,15 @@ def _host(value: Any) -> HostLooks | None:
 
 
 def _looks(kind: type[L], value: object) -> tuple[L, ...]:
-    """The looks of columns in the order of their times."""
-    known = lenient.mapping(value)
-    arrays = [lenient.array(known.get(name)) for name in kind._fields]
+    """Returns the looks that columns hold, in the order of time."""
+    columns = lenient.mapping(value)
+    arrays = [lenient.array(columns.get(name)) for name in kind._fields]
     looks = []
-    for at, when in enumerate(arrays[0]):
+    for index, when in enumerate(arrays[0]):
         seconds = lenient.amount(when)
         if seconds is not None:
-            rest = (lenient.amount(each[at]) if at < len(each) else None for each in arrays[1:])
+            rest = (
+                lenient.amount(each[index]) if index < len(each) else None for each in arrays[1:]
+            )
             looks.append(kind(seconds, *rest))
     return tuple(sorted(looks, key=lambda each: each.elapsed_seconds))

@@ -1,4 +1,4 @@
-"""Attributes a copy's time by the looks of both hosts, or of the one that makes it alone."""
+"""Attributes a copy's time by the looks of both hosts, or only of the one that makes the copy."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
 
 EMPTY_TRIP_RATIO = 1.1
-"""Median RTT over the shortest, of a path on which nothing waits."""
+"""Median RTT over the shortest, up to which nothing waits on the path."""
 LEAST_LOOKS = 5
-"""At a connection: fewer tell nothing."""
+"""Fewest looks at a connection that allow a conclusion."""
 LEAST_SERVER_LOOKS = 3
-"""At smbd's threads or the cores: one look must not stand for a whole copy."""
+"""Fewest looks at smbd's threads or the cores: one must not stand for a whole copy."""
 
 
 @functools.lru_cache(maxsize=4)
 def best(copy: TimedCopy) -> ViewResult | None:
-    """Returns the shares by the looks of both hosts, or of one; None: too few looks on it too."""
+    """Returns the shares by the looks of both hosts, else of one; None: too few looks."""
     return by_both(copy) or by_asking(copy)
 
 
@@ -60,24 +60,31 @@ def by_both(copy: TimedCopy) -> ViewResult | None:
 
 
 def by_asking(copy: TimedCopy) -> ViewResult | None:
-    """Returns the shares of the time as far as one end can tell; None: no looks there."""
-    own = copy.connection(copy.asking)
+    """Returns the shares of the time as far as one end shows them; None: no looks there."""
+    connection = copy.connection(copy.asking)
     view = ALONE.format(copy.asking)
-    if own is None or len(own.looks) < LEAST_LOOKS:
+    if connection is None or len(connection.looks) < LEAST_LOOKS:
         return _by_thread(copy, view) if copy.trace.asking and not copy.trace.unseen else None
     if copy.pull:
-        return _by_sockets(copy, own, view) if copy.trace.unseen else _pull(copy, own, view)
-    return ViewResult(shares_of_time(Instants(copy, own).all(own.looks), len(own.looks)), view)
+        return (
+            _by_sockets(copy, connection, view)
+            if copy.trace.unseen
+            else _pull(copy, connection, view)
+        )
+    return ViewResult(
+        shares_of_time(Instants(copy, connection).all(connection.looks), len(connection.looks)),
+        view,
+    )
 
 
-def _by_sockets(copy: TimedCopy, own: Connection, view: str) -> ViewResult:
-    """Returns path and silence of a pull whose program was not to be seen."""
-    quiet = [sockets.is_silent(e, e.since_received_seconds, copy.rate) for e in own.looks]
-    # What lies unread waits for the program.
-    ahead = [copy.keeps_up(each) for each in own.looks]
+def _by_sockets(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
+    """Returns the shares of path and silence in a pull whose program is hidden."""
+    quiet = [sockets.is_silent(e, e.since_received_seconds, copy.rate) for e in connection.looks]
+    # Unread bytes wait for the program.
+    ahead = [copy.keeps_up(each) for each in connection.looks]
     parts = (NETWORK if e and not q else UNKNOWN for e, q in zip(ahead, quiet, strict=True))
     slices: list[Slice] = [(1.0, [(1.0, frozenset({part}))]) for part in parts]
-    return ViewResult(shares_of_time(slices, len(own.looks)), view)
+    return ViewResult(shares_of_time(slices, len(connection.looks)), view)
 
 
 def _by_thread(copy: TimedCopy, view: str) -> ViewResult:
@@ -88,55 +95,56 @@ def _by_thread(copy: TimedCopy, view: str) -> ViewResult:
 
 
 def _by_bins(copy: TimedCopy, disk: float, body: float) -> Iterator[Slice]:
-    """What had work in each bin of the moving thread, as far as one end can tell.
+    """Yields the components with work in each bin of the moving thread, as one end shows them.
 
-    disk, body: shares of the whole copy of its disk, and of replies on their way.
+    disk, body: shares of the copy's time of its disk, and of replies on their way.
     """
     thread = copy.thread
-    own_disk = thread.mean("disk") + thread.mean("flush")
-    own_body = thread.mean("body") + thread.mean("send")
-    more, less = disk / (own_disk or 1.0), body / (own_body or 1.0)
+    thread_disk = thread.mean("disk") + thread.mean("flush")
+    thread_body = thread.mean("body") + thread.mean("send")
+    disk_scale, body_scale = disk / (thread_disk or 1.0), body / (thread_body or 1.0)
     for lasted, each in thread.timed:
         came = each.body + each.send
         parts = {
-            ("disk", copy.asking): (each.disk + each.flush) * more,
+            ("disk", copy.asking): (each.disk + each.flush) * disk_scale,
             ("cpu", copy.asking): each.cpu,
-            NETWORK: came * less,
-            UNKNOWN: each.reply + came * (1 - less),
+            NETWORK: came * body_scale,
+            UNKNOWN: each.reply + came * (1 - body_scale),
         }
         yield lasted, [(lasted * share, frozenset({part})) for part, share in parts.items()]
-    if not own_disk:
+    if not thread_disk:
         yield 0.0, [(disk, frozenset({("disk", copy.asking)}))]
 
 
-def _pull(copy: TimedCopy, own: Connection, view: str) -> ViewResult:
+def _pull(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
     thread = copy.thread
     disk = thread.mean("disk") + thread.mean("flush")
     reply, body = thread.mean("reply"), thread.mean("body") + thread.mean("send")
     waiting = reply + body
     # Pauses within a reply count like the wait for its first byte.
-    quiet = [sockets.is_silent(each, each.since_received_seconds, copy.rate) for each in own.looks]
+    looks = connection.looks
+    quiet = [sockets.is_silent(each, each.since_received_seconds, copy.rate) for each in looks]
     body = waiting - max(reply, min(waiting, sum(quiet) / len(quiet)))
     disk = max(disk, min(1.0, copy.disk_lag()))
-    return ViewResult(shares_of_time(list(_by_bins(copy, disk, body)), len(own.looks)), view)
+    return ViewResult(shares_of_time(list(_by_bins(copy, disk, body)), len(looks)), view)
 
 
-def is_far_and_empty(own: Connection) -> bool:
-    """Whether a far path's round trips are mostly as short as its shortest: it has no queue."""
-    trips = sorted(own.values_of("rtt_seconds"))
-    if not trips or own.min_rtt_seconds < sockets.FAR_SECONDS:
+def is_far_and_empty(connection: Connection) -> bool:
+    """Whether a path is far and has no queue: most round trips are as short as the shortest."""
+    trips = sorted(connection.values_of("rtt_seconds"))
+    if not trips or connection.min_rtt_seconds < sockets.FAR_SECONDS:
         return False
-    return trips[len(trips) // 2] <= EMPTY_TRIP_RATIO * own.min_rtt_seconds
+    return trips[len(trips) // 2] <= EMPTY_TRIP_RATIO * connection.min_rtt_seconds
 
 
-def is_without_queue(copy: TimedCopy, own: Connection) -> bool:
-    """Whether nothing shows that a near path is full: no queue, no loss, no standard link's rate.
+def is_without_queue(copy: TimedCopy, connection: Connection) -> bool:
+    """Whether a near path shows no sign of being full: no queue, loss, or standard link's rate.
 
     A server that acknowledges late leaves data unsent too.
     """
-    again, trips = own.values_of("retransmitted_bytes"), own.values_of("rtt_seconds")
-    if not again or not trips or not 0 < own.min_rtt_seconds < sockets.FAR_SECONDS:
+    again, trips = connection.values_of("retransmitted_bytes"), connection.values_of("rtt_seconds")
+    if not again or not trips or not 0 < connection.min_rtt_seconds < sockets.FAR_SECONDS:
         return False
     lost = again[-1] - again[0] > sockets.LOST_RATIO * copy.moved_bytes
-    empty = sockets.queue_ratio(own) < sockets.EMPTY_QUEUE_RATIO
+    empty = sockets.queue_ratio(connection) < sockets.EMPTY_QUEUE_RATIO
     return empty and not lost and model.looks_like(copy.rate) is None

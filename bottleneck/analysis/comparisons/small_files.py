@@ -47,10 +47,10 @@ def _small_files(report: Report) -> Iterator[Cell]:
             size = result.moved_bytes / files
         # The fastest sound copy of one file by the client in that direction, over SMB.
         large = steps.fastest(
-            copy.made
+            copy.step
             for copy in steps.copies(report)
-            if copy.made is not None
-            and copy.made.intact
+            if copy.step is not None
+            and copy.step.intact
             and (copy.verb, copy.initiator, copy.native) == (verb, "client", False)
         )
         row = table.read(details, COLUMNS, verb=verb, file_bytes=size, verdict=None)

@@ -103,7 +103,7 @@ def _own_shape(group: Group) -> tuple[int, int]:
     path = (setting.verb, "client", setting.dialect)
     for copy in steps.copies(group.report):
         alike = (copy.verb, copy.initiator, copy.dialect) == path
-        details = copy.made.details if copy.made is not None and alike else None
+        details = copy.step.details if copy.step is not None and alike else None
         if details is not None and details.request_bytes and details.depth:
             return int(details.request_bytes), int(details.depth)
     return PROFILES[TOOL]

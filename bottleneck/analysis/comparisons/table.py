@@ -179,7 +179,7 @@ def slowest_and_fastest(cells: Cells) -> Cells:
 def copies(report: Report) -> Iterator[Cell]:
     """Yields every copy that was made and arrived as it was sent."""
     for copy in steps.copies(report):
-        result = copy.made
+        result = copy.step
         if result is None or not result.intact:
             continue
         fields = "initiator dialect engine verb cache sender receiver of_file native"

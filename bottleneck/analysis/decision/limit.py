@@ -47,7 +47,7 @@ class Limit:
 
 def limit_of(report: Report, copy: Copy) -> Limit:
     """Decides what limits a copy that was made."""
-    assert copy.made is not None
+    assert copy.step is not None
     ladder, timed = ladder_of(report, copy), timed_copy(report, copy)
     time = None if timed is None else attribution_of(timed)
     facts = gather(report, copy, ladder.claims, timed)
@@ -55,7 +55,7 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     ladder, decision = Ladder(tuple(each for _, each in facts.claims), remarks), decide(facts)
     if decision.row is None:
         return Limit(decision, None, ladder, time)
-    evidence, rate = Evidence(report, copy), copy.made.rate
+    evidence, rate = Evidence(report, copy), copy.step.rate
     of = partial(_claim, evidence, rate, ladder, decision.copy, time)
     chosen = of(decision.part, decision.row)
     rival, fixes = None, [_fix(decision.part, chosen)]
@@ -101,11 +101,11 @@ def _claim(
         setting = behind(evidence, level, looks_like(level, steps.mtu_bytes(evidence.report)))
         words = "; ".join(filter(None, (words, setting.words)))
     return claim(
-        *(cause, side, evidence.made, words),
+        *(cause, side, evidence.step, words),
         level=level,
         low=None if fact is None else fact.level.low,
         high=None if fact is None else fact.level.high,
-        steps=(evidence.made.index, *(() if fact is None else fact.steps)),
+        steps=(evidence.step.index, *(() if fact is None else fact.steps)),
         standing="estimated" if fact is None else "inferred",
         remedy=setting.remedy or row.remedy.format(side=side) or remedy,
         detail=setting.detail or (row.label if row.remedy else ""),
@@ -128,7 +128,7 @@ def _spare(ladder: Ladder, cap: Cap) -> Ladder:
 def ladder_of(report: Report, copy: Copy) -> Ladder:
     """Returns what the rules claim of a copy; every one is asked."""
     evidence = Evidence(report, copy)
-    made = () if copy.made is None else OF_MADE_COPIES
+    made = () if copy.step is None else OF_MADE_COPIES
     results = [each for rule in (*OF_ANY_COPY, *made, supplied.rule) for each in rule(evidence)]
     claims = [each for each in results if isinstance(each, Claim)]
     for refine in REFINEMENTS:
@@ -141,7 +141,7 @@ def ladder_of(report: Report, copy: Copy) -> Ladder:
 
 def _as_lower_bound(copy: Copy, claim: Claim) -> Claim:
     """Returns a claim; of a CPU that the copy used for less than a fifth as a lower bound."""
-    ceiling, made = claim.ceiling, copy.made
+    ceiling, made = claim.ceiling, copy.step
     scaled = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
     if made is None or not scaled or claim.reached or claim.partly:
         return claim

@@ -44,16 +44,16 @@ STEADY_GAIN_RATIO = 1.15
 class Connection:
     """One TCP connection while it carried a step, as the kernels at its ends told of it."""
 
-    found: Found
+    step: Found
     """The step: a copy's own, or TCP alone with one stream in its direction."""
     sockets: Sockets
-    own: bool
+    is_own: bool
     """Whether it is the copy's own connection."""
 
     @property
     def control(self) -> str:
         """Name of the congestion control of its sender; empty: not known."""
-        return self.sockets.congestion_control or self.found.details.congestion_control or ""
+        return self.sockets.congestion_control or self.step.details.congestion_control or ""
 
     @property
     def loss_based(self) -> bool:
@@ -93,20 +93,20 @@ class Evidence:
     copy: Copy
 
     @property
-    def made(self) -> Found:
+    def step(self) -> Found:
         """The step that made it; it is asked for of a copy that was made."""
-        assert self.copy.made is not None
-        return self.copy.made
+        assert self.copy.step is not None
+        return self.copy.step
 
     @property
     def rate(self) -> Spread:
         """At which it ran, bytes per second."""
-        return self.made.rate
+        return self.step.rate
 
     @property
     def details(self) -> Details:
         """What its step told."""
-        return self.made.details
+        return self.step.details
 
     @property
     def sender(self) -> str:
@@ -134,20 +134,20 @@ class Evidence:
         for copy in steps.copies(self.report):
             other = Evidence(self.report, copy)
             same = copy.name == self.copy.name and copy.dialect != self.copy.dialect
-            if same and copy.made is not None and other.by_client:
+            if same and copy.step is not None and other.by_client:
                 yield other
 
     @property
-    def own(self) -> Connection:
+    def own_connection(self) -> Connection:
         """Its own connection, whoever saw it."""
-        return Connection(self.made, self.details.sockets, own=True)
+        return Connection(self.step, self.details.sockets, is_own=True)
 
     @property
     def connection(self) -> Connection | None:
         """Its own as its sender saw it, else TCP alone between the same kernels; None: neither."""
-        if self.copy.made is not None and self.details.sockets.sender_seen:
-            return self.own
-        return None if self.copy.made is None else self.alone
+        if self.copy.step is not None and self.details.sockets.sender_seen:
+            return self.own_connection
+        return None if self.copy.step is None else self.tcp_test
 
     def queues(self, always: bool = False) -> bool:
         """Whether its packets stand in a queue, with more behind them that has to wait.
@@ -156,7 +156,7 @@ class Evidence:
         """
         seen = self.connection
         told = self.details.sockets
-        if seen is None or not seen.own or told.rtt_seconds_median is None:
+        if seen is None or not seen.is_own or told.rtt_seconds_median is None:
             return False
         waited = told.rtt_seconds_median - (told.min_rtt_seconds or 0.0)
         backlog = seen.backlog and (told.unsent_bytes_median or 0.0) >= 1
@@ -167,7 +167,7 @@ class Evidence:
         return stands and backlog and full and not (always and pauses)
 
     @property
-    def alone(self) -> Connection | None:
+    def tcp_test(self) -> Connection | None:
         """The fastest transfer of one stream in its direction; None: none was measured."""
         return one_stream(self.report, self.sender)
 
@@ -237,7 +237,7 @@ def one_stream(report: Report, sender: str) -> Connection | None:
     best = steps.fastest(each for each in transfers(report, sender) if streams(each) == 1)
     if best is None or best.details.limits is None:
         return None
-    return Connection(best, best.details.limits, own=False)
+    return Connection(best, best.details.limits, is_own=False)
 
 
 def path_rate(report: Report, sender: str) -> float | None:

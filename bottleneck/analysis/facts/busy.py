@@ -76,15 +76,15 @@ def _count_host(report: Report, copy: Copy, uses: dict[Part, float], asking: str
 
     No look at a thread that is stopped, or that waits for a core, sees it work.
     """
-    for side in SIDES if copy.made is not None else ():
-        seen = None if copy.made is None else load_of(report, copy.made, side)
+    for side in SIDES if copy.step is not None else ():
+        seen = None if copy.step is None else load_of(report, copy.step, side)
         if seen is None:
             continue
         part: Part = ("cpu", side)
         if (stopped := seen.throttled_ratio or 0.0) > THROTTLED_RATIO:
             uses[part] = max(stopped, uses.get(part, 0.0))
             uses[UNKNOWN] = uses.get(UNKNOWN, 0.0) * (1 - stopped)
-        usage = copy.made.usage(side) if copy.made is not None else None
+        usage = copy.step.usage(side) if copy.step is not None else None
         waits = memory_wait(usage) if usage is not None else 0.0
         if waits > 0:
             uses[part] = max(min(1.0, waits), uses.get(part, 0.0))
@@ -101,9 +101,9 @@ def _shaper_use(report: Report, copy: Copy) -> float:
     the looks of a sender whose few segments wait there.
     """
     shaped = hardware_limits.shaped(report, copy.sender)
-    if shaped is None or copy.made is None or not copy.running:
+    if shaped is None or copy.step is None or not copy.running:
         return 0.0
-    ratio = copy.made.rate.median / shaped.bytes_per_second
+    ratio = copy.step.rate.median / shaped.bytes_per_second
     return min(1.0, ratio) if SHAPED_RATIOS[0] <= ratio <= SHAPED_RATIOS[1] else 0.0
 
 
@@ -119,7 +119,7 @@ def _one_end(
     hidden = timed.serving
     parts: list[Part] = [("disk", hidden), ("cpu", hidden), ("smb", steps.other(copy.initiator))]
     # Where the other host was too busy to be looked at, its counters still tell of its CPU.
-    other = () if copy.made is None else cpu_counted(report, copy.made, hidden)
+    other = () if copy.step is None else cpu_counted(report, copy.step, hidden)
     unseen = frozenset(parts) - {each.part for each in other}
     facts = (*facts, *other)
     own = timed.connection(timed.asking)

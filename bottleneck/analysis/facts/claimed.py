@@ -55,7 +55,7 @@ def _is_of_disk(report: Report, claim: Claim) -> bool:
 def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
     """Yields the limits that were claimed: of disks by themselves, and what settings allow."""
     claims = tuple(claims)
-    own = -1 if copy.made is None else copy.made.index
+    own = -1 if copy.step is None else copy.step.index
     limited = {part for part, each in claims if _kind(each) == ALONE}
     for part, claim in claims:
         ceiling, kind = claim.ceiling, _kind(claim)
@@ -82,7 +82,7 @@ def refuting(copy: Copy, each: Claimed, shown: Iterable[Fact]) -> Fact | None:
     if is_refutable and not is_bound and ceiling.cause not in PASSING:
         least = (DISKLESS_RATIO if is_load else REFUTED_RATIO) * level
         facts += [e for e in shown if e.part == part and e.level.median > least]
-    rate = 0.0 if copy.made is None else copy.made.rate.median
+    rate = 0.0 if copy.step is None else copy.step.rate.median
     if rate > (1 if is_bound else REFUTED_RATIO) * level:
         facts.append(Fact(part, SHOWN, Level.around(rate), "the copy"))
     return max(facts, key=lambda each: each.level.median, default=None)

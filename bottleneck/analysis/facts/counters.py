@@ -40,7 +40,7 @@ IN_TURN = ("network", "receive-window", "send-buffer")
 
 def counted(report: Report, copy: Copy) -> tuple[Fact, ...]:
     """Returns what a step's counters tell; empty: the copy was not made, or nothing was counted."""
-    step = copy.made
+    step = copy.step
     if step is None:
         return ()
     facts = [each for side in ("client", "server") for each in cpu_counted(report, step, side)]

@@ -52,10 +52,10 @@ def gather(
         *path_facts(report, copy, time, trip, held=is_path_held(claims)),
         *transfers,
         *request_facts(report, copy, time.timed, trip),
-        *(() if copy.made is None else cost_facts(report, copy.made, others)),
+        *(() if copy.step is None else cost_facts(report, copy.step, others)),
         *supplied_facts(copy),
     )
-    rate = None if copy.made is None else copy.made.rate
+    rate = None if copy.step is None else copy.step.rate
     return CopyFacts(
         name=copy.name,
         dialect=copy.dialect,
@@ -73,7 +73,7 @@ def gather(
         view=time.view,
         unseen=time.unseen,
         rtt_seconds=trip,
-        trust=1.0 if copy.made is None else bounded(copy, copy.made, 1.0),
+        trust=1.0 if copy.step is None else bounded(copy, copy.step, 1.0),
         is_scattered=rate is not None and scattered(rate),
         supplied=is_told(report),
     )
@@ -98,7 +98,7 @@ def _chain(copy: Copy) -> Iterator[Part]:
     if copy.on_one_host:
         yield from (("disk", copy.initiator), ("cpu", copy.initiator))
         return
-    if copy.cache != "cached" or (copy.made is not None and not steps.from_ram(copy.made)):
+    if copy.cache != "cached" or (copy.step is not None and not steps.from_ram(copy.step)):
         yield "disk", copy.sender
     yield "cpu", copy.sender
     yield "tcp", copy.sender
@@ -114,12 +114,12 @@ def _rtt(report: Report, copy: Copy, timed: TimedCopy | None) -> float | None:
     connection = timed.connection(timed.sender) if timed is not None else None
     if connection is not None and connection.min_rtt_seconds > 0:
         return connection.min_rtt_seconds
-    if copy.made is not None:
-        details = copy.made.details
+    if copy.step is not None:
+        details = copy.step.details
         trip = details.sockets.min_rtt_seconds or details.rtt_seconds
         if trip:
             return trip
-    idle = rtt(report, copy.made)
+    idle = rtt(report, copy.step)
     if idle is not None and idle.echoed:
         return idle.seconds
     tests = (each.details.limits for each in hardware_limits.believed(report, copy.sender))

@@ -144,7 +144,7 @@ def _link(report: Report, copy: Copy, is_watched: bool) -> Iterator[Fact]:
         payload = min(links) / 8 * model.payload_efficiency(mtu or model.ETHERNET_MTU_BYTES)
         words = f"the slower end's link ({link_text(min(links))})"
         yield Fact(NETWORK, ALLOWS, Level.around(payload, 0.97, 1.02), words)
-    step = copy.made
+    step = copy.step
     if step is None or not is_watched:
         return
     shaped = hardware_limits.shaped(report, copy.sender)
@@ -176,8 +176,8 @@ def request_facts(
     """Yields what the requests in flight, or messages of their size, carry in a round trip."""
     part: Part = ("smb", steps.other(copy.initiator))
     flying = timed.in_flight_bytes if timed is not None else 0.0
-    if not flying and copy.made is not None:
-        flying = copy.made.details.in_flight_bytes or 0.0
+    if not flying and copy.step is not None:
+        flying = copy.step.details.in_flight_bytes or 0.0
     size, depth = copy.setting.request_bytes, copy.setting.depth or 1.0
     size = size if is_told(report) else None
     if size:

@@ -144,7 +144,7 @@ def _slower_end(report: Report, copy: Copy, tested: float) -> Iterator[Sign]:
     slow = slower_link(report)
     if slow is None or slow.side == "path" or not is_told(report):
         return
-    level = max(tested, copy.made.rate.median if copy.made is not None else 0.0)
+    level = max(tested, copy.step.rate.median if copy.step is not None else 0.0)
     mtu_bytes = steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES
     payload = slow.bits_per_second / 8 * model.payload_efficiency(mtu_bytes)
     if not level or FILLED_RATIOS[0] <= level / payload <= FILLED_RATIOS[1]:

@@ -131,7 +131,7 @@ def server_signs(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator[S
 
 def signs(report: Report, copy: Copy, timed: TimedCopy | None) -> Iterator[Sign]:
     """Yields what was seen in a copy, or what a person told of it."""
-    step, supplied = copy.made, is_told(report)
+    step, supplied = copy.step, is_told(report)
     if step is not None and not supplied:
         yield from traffic_signs(report, copy, step, timed)
         yield from host_signs(report, step, timed)

@@ -83,18 +83,18 @@ def _zones(report: Report, copy: Copy) -> Iterator[Sign]:
 
 def _other_copies(report: Report, copy: Copy) -> Iterator[Sign]:
     """Yields a faster copy of the same kind by another program, or over another dialect."""
-    for each in steps.copies(report) if copy.made is not None else ():
+    for each in steps.copies(report) if copy.step is not None else ():
         same = (each.name, each.initiator) == (copy.name, copy.initiator)
-        if each.made is None or copy.made is None or not same:
+        if each.step is None or copy.step is None or not same:
             continue
-        if each.made.rate.median > FASTER_RATIO * copy.made.rate.median:
+        if each.step.rate.median > FASTER_RATIO * copy.step.rate.median:
             both = {each.dialect, copy.dialect}
             by_dialect = len(both) == 2 and "unknown" not in both
             name = "faster-dialect" if by_dialect else "faster-program"
             over = f" over {steps.dialect_name(each.dialect)}" if by_dialect else ""
             by = "" if each.engine == SUPPLIED else f" with {each.engine}"
             words = f"the same copy{by}{over} is faster"
-            yield Sign(name, None, each.made.rate.median, words)
+            yield Sign(name, None, each.step.rate.median, words)
 
 
 def _paths(report: Report, copy: Copy) -> Iterator[Sign]:
@@ -103,7 +103,7 @@ def _paths(report: Report, copy: Copy) -> Iterator[Sign]:
         max((each.rate.median for each in hardware_limits.believed(report, side)), default=0.0)
         for side in (copy.sender, copy.receiver)
     )
-    slow, level = slower_link(report), max(ahead, copy.made.rate.median if copy.made else 0.0)
+    slow, level = slower_link(report), max(ahead, copy.step.rate.median if copy.step else 0.0)
     if slow is not None and level:
         mtu_bytes = steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES
         share = level / (slow.bits_per_second / 8 * model.payload_efficiency(mtu_bytes))
@@ -125,7 +125,7 @@ def _clients(report: Report, copy: Copy) -> Iterator[Sign]:
     if len(rates) < 2:
         return
     least, most = min(rates.values()), max(rates.values())
-    if copy.made is not None and most > MORE_RATIO * least:
+    if copy.step is not None and most > MORE_RATIO * least:
         yield Sign("other-faster", "client", most, "another client of that server gets more")
     if most < ALIKE_RATIO * least:
         yield Sign("clients-alike", "server", most, "every client gets the same")

@@ -21,7 +21,7 @@ CPUS: tuple[Part, Part] = ("cpu", "client"), ("cpu", "server")
 
 def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
     """Yields what other copies and request tests moved through a copy's components."""
-    own = None if copy.made is None else copy.made.index
+    own = None if copy.step is None else copy.step.index
     for step in alike(report, copy.sender, copy.initiator):
         if step.index == own or hardware_limits.impossible(report, step) is not None:
             continue
@@ -56,7 +56,7 @@ def _is_twin(report: Report, copy: Copy, step: Found) -> bool:
 
 def _is_cold(copy: Copy) -> bool:
     """Whether an uncached copy's source was proven, or is likely, to come from a disk."""
-    cache = None if copy.made is None else copy.made.details.cache
+    cache = None if copy.step is None else copy.step.details.cache
     return cache is not None and bool(cache.proven or cache.cold_source)
 
 
@@ -89,15 +89,15 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     by_this_tool = (step.setting.engine in (None, steps.OWN)) == (copy.engine == steps.OWN)
     yield NETWORK
     # What is signed or encrypted takes more of a CPU.
-    made, taxed = copy.made, step.step.stage == "smb-tax"
+    made, taxed = copy.step, step.step.stage == "smb-tax"
     if not taxed or made is None or steps.security(step) == steps.security(made):
         yield from _cpus(copy, step)
     if supplied or by_this_tool or _is_same_program(copy, step):
         yield from (("tcp", copy.sender), ("tcp", copy.receiver))
     most = (
         math.inf
-        if copy.made is None
-        else AS_FEW_RATIO * (copy.made.details.in_flight_bytes or math.inf)
+        if copy.step is None
+        else AS_FEW_RATIO * (copy.step.details.in_flight_bytes or math.inf)
     )
     if _is_same_program(copy, step) and _in_flight(step) <= most:
         yield "smb", steps.other(copy.initiator)

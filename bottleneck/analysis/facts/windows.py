@@ -52,28 +52,28 @@ def window_facts(
     report: Report, copy: Copy, timed: TimedCopy | None, rtt: float | None
 ) -> Iterator[Fact]:
     """Yields what the receiver's window and the sender's buffer allow, each over a round trip."""
-    if copy.made is None:
+    if copy.step is None:
         return
     if (bursts := _bursts(Evidence(report, copy))) is not None:
-        yield Fact(("tcp", copy.sender), ALLOWS, bursts.level, bursts.words, (copy.made.index,))
+        yield Fact(("tcp", copy.sender), ALLOWS, bursts.level, bursts.words, (copy.step.index,))
     if not rtt or rtt < FAR_SECONDS:
         return
-    window, buffer = _sizes(copy, copy.made, timed)
+    window, buffer = _sizes(copy, copy.step, timed)
     trip = seconds_text(rtt)
-    counts = copy.made.details.sockets
+    counts = copy.step.details.sockets
     flying = counts.in_flight_bytes_median or window
     is_waited_for = not counts.sender_seen or counts.receive_window_limited_ratio >= WAITED_RATIO
     is_filled = flying >= FILLED_RATIO * window and (is_waited_for or timed is not None)
     # A reader that is slow fills any window.
-    if window and is_filled and not reads_slowly(copy.made, window):
+    if window and is_filled and not reads_slowly(copy.step, window):
         words = f"the {copy.receiver}'s receive window of {size_text(window)} at an RTT of {trip}"
         level = Level.around(window / rtt, 0.7, 1.1)
-        yield Fact(("tcp", copy.receiver), ALLOWS, level, words, (copy.made.index,))
+        yield Fact(("tcp", copy.receiver), ALLOWS, level, words, (copy.step.index,))
     if buffer:
         low, usual, high = (share * buffer / rtt for share in FLIES_RATIOS)
         words = f"the {copy.sender}'s send buffer of {size_text(buffer)} at an RTT of {trip}"
         level = Level(low, usual, high)
-        yield Fact(("tcp", copy.sender), ALLOWS, level, words, (copy.made.index,))
+        yield Fact(("tcp", copy.sender), ALLOWS, level, words, (copy.step.index,))
 
 
 def _sizes(copy: Copy, step: Found, timed: TimedCopy | None) -> tuple[float, float]:
@@ -97,11 +97,11 @@ def window_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     """
     evidence = Evidence(report, copy)
     connection = evidence.connection
-    if connection is None or not (connection.own or _is_alike(evidence, connection)):
+    if connection is None or not (connection.is_own or _is_alike(evidence, connection)):
         return
     if _waits_for_window(evidence, connection):
         share = min(1.0, connection.sockets.receive_window_limited_ratio)
-        whose = "the copy's connection" if connection.own else "TCP by itself"
+        whose = "the copy's connection" if connection.is_own else "TCP by itself"
         waited = (
             f"{whose} waited for the {copy.receiver}'s window {percent_text(share)} of the time"
         )
@@ -113,7 +113,7 @@ def window_signs(report: Report, copy: Copy) -> Iterator[Sign]:
 
 def _is_alike(evidence: Evidence, test: Connection) -> bool:
     low, high = ALIKE_RATIOS
-    return low <= evidence.rate.median / test.found.rate.median <= high
+    return low <= evidence.rate.median / test.step.rate.median <= high
 
 
 def _waits_for_window(evidence: Evidence, connection: Connection) -> bool:
@@ -125,8 +125,8 @@ def _waits_for_window(evidence: Evidence, connection: Connection) -> bool:
     if (sockets.in_flight_bytes_median or window) < FILLED_RATIO * window:
         return False
     # What lies in a queue on the path would make any window look too small.
-    if not connection.own:
-        return FILLED_RATIO <= connection.found.rate.median * rtt / window <= 1 / FILLED_RATIO
+    if not connection.is_own:
+        return FILLED_RATIO <= connection.step.rate.median * rtt / window <= 1 / FILLED_RATIO
     rate, usual = evidence.rate.median, window / max(rtt, sockets.rtt_seconds_median or rtt)
     return (evidence.path_rate or 0.0) >= CARRIES_MORE_RATIO * rate >= FILLED_RATIO * usual
 
@@ -150,7 +150,7 @@ def _bursts(evidence: Evidence) -> Bursts | None:
     # Where the server's credits run out, the buffer holds what they let go, and has room for more.
     if connection is None or starved(evidence):
         return None
-    sockets, path, rate = connection.sockets, evidence.path_rate, connection.found.rate.median
+    sockets, path, rate = connection.sockets, evidence.path_rate, connection.step.rate.median
     size, window = sockets.send_buffer_bytes, sockets.congestion_window_bytes_median
     high, rtt = sockets.in_flight_bytes_high, sockets.min_rtt_seconds
     if not size or window is None or high is None or rtt is None or path is None:
@@ -186,7 +186,7 @@ def supplied_windows(
     """Yields windows of TCP tests of the copy's client, and how far each host's buffers grow."""
     for each in tests:
         window = steps.positive(each.outcome.details, "window_bytes")
-        if copy.made is not None and window:
+        if copy.step is not None and window:
             words = f"the window of the TCP test ({size_text(window)})"
             level = Level.around(window / rtt, 0.8, 1.15)
             yield from each_part(ENDS, ALLOWS, level, words, each.index)

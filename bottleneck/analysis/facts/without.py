@@ -23,7 +23,7 @@ def without(report: Report, copy: Copy) -> Iterator[Without]:
         # A mount's requests are small: this tool's own copy has as many as it needs.
         yield Without("round-trips", copy.initiator, _level(copy.beside))
     likes = [each for each in steps.copies(report) if _is_alike(copy, each)]
-    newer = (each.made for each in likes if steps.age(each.dialect) > steps.age(copy.dialect))
+    newer = (each.step for each in likes if steps.age(each.dialect) > steps.age(copy.dialect))
     rates = [each for each in newer if each is not None and each.intact]
     if rates:
         best = max(rates, key=lambda each: each.rate.median)
@@ -36,9 +36,9 @@ def without(report: Report, copy: Copy) -> Iterator[Without]:
     if copy.of_file:
         plain = copy.name.removeprefix(steps.OF_FILE)
         for each in steps.copies(report):
-            if each.name == plain and each.dialect == copy.dialect and each.made is not None:
-                if each.made.intact:
-                    yield from (Without(e, None, _level(each.made)) for e in ("seek", "zone"))
+            if each.name == plain and each.dialect == copy.dialect and each.step is not None:
+                if each.step.intact:
+                    yield from (Without(e, None, _level(each.step)) for e in ("seek", "zone"))
                 return
 
 

@@ -19,7 +19,7 @@ BEHIND_RATIO = 0.2
 
 def rule(given: Evidence) -> Iterator[str]:
     """What was not seen of a running copy, and what of it is not on the disk yet."""
-    copy, made = given.copy, given.made
+    copy, made = given.copy, given.step
     if not copy.running:
         return
     if made.details.cache.proven is None:

@@ -138,7 +138,7 @@ def _over_time(
         (share_name(each), percent_text(each.ratio))
         for each in diagnosed.time
         if each.ratio >= LEAST_SHARE
-    ] or [("the whole copy", rate_text(copy.made.rate.median))]
+    ] or [("the whole copy", rate_text(copy.step.rate.median))]
     titles = ("component", "share of the time") if diagnosed.time else ("", "rate")
     caption = sentence[:1].upper() + sentence[1:]
     return charts.plot(name, title, caption, panels.drawing(), titles, rows)

@@ -46,5 +46,5 @@ def test_the_shares_of_a_bin_sum_to_one(run: float, walls: dict[str, float]) -> 
 
 def test_a_moment_beyond_the_copy_is_as_its_last_one() -> None:
     made = thread(0.05, read=1.0)
-    assert isinstance(made.at(2 * SECONDS), Shares)
-    assert made.at(2 * SECONDS) == made.shares[-1]
+    assert isinstance(made.shares_at(2 * SECONDS), Shares)
+    assert made.shares_at(2 * SECONDS) == made.shares[-1]

@@ -56,7 +56,7 @@ def plain_claims() -> Callable[[Report], list[Claim]]:
     def checked(report: Report) -> list[Claim]:
         claims: list[Claim] = []
         for copy in steps.copies(report):
-            if copy.made is None:
+            if copy.step is None:
                 continue
             ladder = ladder_of(report, copy)
             claims += ladder.claims

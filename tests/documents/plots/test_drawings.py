@@ -113,8 +113,8 @@ def test_an_empty_report_has_no_plot(report):
 
 def test_the_headlines_rate_over_time_is_that_of_its_samples(drawn, example):
     plot, drawing = drawn(example, "time-1")
-    (copy,) = (e for e in steps.copies(example) if e.name == "pull.uncached" and e.made)
-    run = median_run(copy.made.outcome)
+    (copy,) = (e for e in steps.copies(example) if e.name == "pull.uncached" and e.step)
+    run = median_run(copy.step.outcome)
     moved = sum((end - begin) * rate for begin, end, rate in rates(run))
     assert moved == pytest.approx(run[-1].moved_bytes)
     assert plot.title == "pull.uncached, SMB 3.1.1"

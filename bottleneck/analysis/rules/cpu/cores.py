@@ -46,9 +46,9 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     They always stand, as estimates; reached is what the load itself shows, at 90 % and more.
     """
     for side in SIDES:
-        seen = load_of(given.report, given.made, side)
+        seen = load_of(given.report, given.step, side)
         if seen is not None:
-            yield from _quota(given.made, side, seen)
+            yield from _quota(given.step, side, seen)
             if seen.taken:
                 yield from _taken(given, side, seen)
                 continue
@@ -119,7 +119,7 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
         taken = percent_text(seen.others_ratio)
         waits = seen.waiting_ratio
         yield _claim(
-            *(quota.CONTENTION, given.made, side, 1.0),
+            *(quota.CONTENTION, given.step, side, 1.0),
             f"other processes use {taken} of the {side}'s CPU, which is full",
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
             reached=waits is None or seen.process_ratio + waits >= QUEUED_RATIO,
@@ -142,7 +142,7 @@ def _filled(seen: Load) -> bool:
 
 
 def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
-    made = given.made
+    made = given.step
     busy = (
         f"The {side}'s CPU was {percent_text(seen.all_cores_ratio)} busy during the copy; the "
         f"copy's busiest thread used {percent_text(seen.one_core_ratio)} of a core."

@@ -54,7 +54,7 @@ NEAR_SECONDS = 2e-3
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """The copy's own rate, where its replies came in such bursts."""
-    report, made = given.report, given.made
+    report, made = given.report, given.step
     if not given.lone or _by_radio(report):
         return
     if not stopped(report, made, KNOWN_SILENT_RATIO) or _client_stops(made):
@@ -101,9 +101,9 @@ def shared(given: Evidence) -> Iterator[Claim]:
     """
     report, told = given.report, given.details.sockets
     # What is sent twice because a reply came late is little.
-    again_ratio = told.retransmitted_bytes / given.made.moved_bytes
+    again_ratio = told.retransmitted_bytes / given.step.moved_bytes
     lost = told.out_of_order_segments or again_ratio > LOST_RATIO
-    if not given.lone or lost or _by_radio(report) or _client_stops(given.made) or seen_in(report):
+    if not given.lone or lost or _by_radio(report) or _client_stops(given.step) or seen_in(report):
         return
     for found in steps.measured(report, "smb-matrix"):
         ratio, rtt = _pauses_ratio(found), found.details.rtt_seconds
@@ -112,10 +112,10 @@ def shared(given: Evidence) -> Iterator[Claim]:
             yield claim(
                 CONTENTION,
                 "server",
-                given.made,
+                given.step,
                 f"the server pauses before some replies: they take {ratio:.1f} times their median "
                 "on average, as where other processes use its CPU",
-                steps=(given.made.index, found.index),
+                steps=(given.step.index, found.index),
                 standing="inferred",
                 reached=False,
                 partly=True,

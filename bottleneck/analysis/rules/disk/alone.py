@@ -129,7 +129,7 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
         # A write is flushed whatever its cache is called; a read counts only past the cache.
         if verb == "write" or each.setting.cache == "uncached"
     ]
-    made = given.copy.made
+    made = given.copy.step
     if found and side == "client" and made and made.details.on_folder_disk is False:
         yield (
             "The client's disk was not counted: the share of --client-share may be on another disk "
@@ -243,7 +243,7 @@ def _evidence(alone: Alone, group: str | None, setting: Setting | None) -> Itera
         yield f"{group[0].upper()}{group[1:]} limited its {verb}s to {rate_text(limit)}."
     if setting is not None:
         yield f"Each write was forced to the {side}'s disk: {setting.text}."
-    usage = copy.made and copy.made.usage(side)
+    usage = copy.step and copy.step.usage(side)
     # A device that is throttled in front of its queue seems idle: that would say nothing.
     if usage and usage.device_busy_ratio is not None and usage.device_busy_ratio > BUSY_RATIO:
         busy = percent_text(min(1.0, usage.device_busy_ratio))

@@ -42,7 +42,7 @@ LITTLE_BYTES = 64 << 10
 
 def claims(alone: Alone) -> Iterator[Claim]:
     """The rate of forced writes, where the receiver is known to force them and the copy fits."""
-    if alone.verb != "write" or alone.given.copy.made is None:
+    if alone.verb != "write" or alone.given.copy.step is None:
         return
     setting = forced(alone.given, alone.side)
     synced = steps.fastest(disk_steps(alone.report, alone.side, "write", "synced"))
@@ -82,7 +82,7 @@ def _evidence(alone: Alone, synced: Found) -> str:
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """The server as a push shows it that waits for each WRITE, and that reads do not wait for."""
-    made, back = given.made, best_alike(given.report, "server")
+    made, back = given.step, best_alike(given.report, "server")
     if not given.lone or back is None or not _waits(given, back):
         return
     # Forced writes cost more in a dialect whose requests are shorter.
@@ -101,7 +101,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         f"each write waits {waits} at the server, while reads run at "
         f"{rate_text(back.rate.median)}: the server seems to write synchronously",
         level=max(given.rate.median, shown.rate.median),
-        steps=tuple(dict.fromkeys((made.index, shown.made.index, back.index))),
+        steps=tuple(dict.fromkeys((made.index, shown.step.index, back.index))),
         standing="inferred",
         reached=None if shown is given else True,
         trust=GAP,
@@ -124,7 +124,7 @@ def _waits(given: Evidence, back: Found) -> bool:
     left = told.sockets.unsent_bytes_median
     idle = told.sockets.by == "sender" and left is not None and left <= LITTLE_BYTES
     least = max(LEAST_WAIT_SECONDS, LEAST_TRIPS * (told.rtt_seconds or 0.0))
-    if not idle or client_bound(given.made) or (told.request_seconds_median or 0.0) < least:
+    if not idle or client_bound(given.step) or (told.request_seconds_median or 0.0) < least:
         return False
     memory, rate = given.copy.memory, given.rate.median
     if memory is not None and memory.rate.median > LIKE_RATIO * rate:

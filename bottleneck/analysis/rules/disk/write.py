@@ -70,7 +70,7 @@ class Flushed:
 
 def flushed(given: Evidence) -> Flushed | None:
     """What the FLUSHes of a copy took, at its end and on the way; None: nothing tells."""
-    told, elapsed = given.details, given.made.seconds
+    told, elapsed = given.details, given.step.seconds
     last = told.flush_seconds
     if last is None:
         return None
@@ -83,7 +83,7 @@ def flushed(given: Evidence) -> Flushed | None:
         return None
     arrived = (told.acknowledged_bytes_per_second or 0.0) >= ARRIVED_RATIO * given.rate.median
     at_end = last >= MOSTLY_RATIO * elapsed
-    durable = given.made.moved_bytes / own
+    durable = given.step.moved_bytes / own
     return Flushed(own, own / elapsed, durable, arrived, at_end, midway / elapsed)
 
 
@@ -115,9 +115,9 @@ def _of_the_disk(given: Evidence) -> Flushed | None:
     seen = flushed(given)
     if seen is None or seen.ratio < MOSTLY_RATIO or not (seen.arrived or seen.parts):
         return None
-    if hindered(given.made, given.receiver):
+    if hindered(given.step, given.receiver):
         return None
-    usage, moved = given.made.usage(given.receiver), given.made.moved_bytes
+    usage, moved = given.step.usage(given.receiver), given.step.moved_bytes
     counted = (usage.device_read_bytes or 0) + (usage.device_written_bytes or 0) if usage else 0
     return None if counted > (1 + FOREIGN_RATIO) * moved else seen
 
@@ -163,9 +163,9 @@ def _by_flushes(given: Evidence, copy: str = "The copy") -> Iterator[Claim]:
     yield claim(
         WRITE,
         "server",
-        given.made,
+        given.step,
         f"the server needs {seconds_text(seen.seconds)} to flush "
-        f"{size_text(given.made.moved_bytes)} to its disk, which is about {rate_text(level)}",
+        f"{size_text(given.step.moved_bytes)} to its disk, which is about {rate_text(level)}",
         level=most,
         standing="inferred",
         reached=True if limits or seen.parts else None,
@@ -192,7 +192,7 @@ def _as_over_another(given: Evidence, least_ratio: float) -> Iterator[Claim]:
             if each.reached and near:
                 yield replace(
                     each,
-                    ceiling=replace(each.ceiling, steps=(given.made.index, *each.ceiling.steps)),
+                    ceiling=replace(each.ceiling, steps=(given.step.index, *each.ceiling.steps)),
                     words=f"o{over} waits for the server's disk, which takes about "
                     f"{rate_text(max(level, given.rate.median))}",
                 )

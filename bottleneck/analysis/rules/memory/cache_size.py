@@ -63,12 +63,12 @@ class Missed:
 
 def missed(copy: Copy) -> Missed | None:
     """How a copy missed the cache that it was asked to be in; None: it did not, or nobody saw."""
-    if copy.cache != "cached" or copy.made is None:
+    if copy.cache != "cached" or copy.step is None:
         return None
-    usage, kept = copy.made.usage(copy.sender), copy.made.details.cache.cached_ratio_before
-    if usage is None or kept is None or steps.from_ram(copy.made):
+    usage, kept = copy.step.usage(copy.sender), copy.step.details.cache.cached_ratio_before
+    if usage is None or kept is None or steps.from_ram(copy.step):
         return None
-    read, size = usage.device_read_bytes, copy.made.moved_bytes
+    read, size = usage.device_read_bytes, copy.step.moved_bytes
     share = 1 - kept if read is None else min(1.0, read / size)
     if share < LEAST_SHARE:
         return None

@@ -62,7 +62,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     Whether the tasks that wait are the copy's is not told: it is named where nothing else is.
     """
     for side in SIDES:
-        usage = given.made.usage(side)
+        usage = given.step.usage(side)
         if usage is None or not swaps(usage):
             continue
         waits = min(1.0, usage.memory_waiting_ratio or 0.0)
@@ -73,7 +73,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         yield claim(
             CAUSE,
             side,
-            given.made,
+            given.step,
             f"the {side} swaps {rate_text(_rate(usage))} and waits for memory "
             f"{percent_text(waits)} of the time",
             level=rate.median / waits,

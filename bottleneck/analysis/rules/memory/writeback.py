@@ -32,7 +32,7 @@ WAITING_RATIO, MOSTLY_RATIO = 0.3, 0.85
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """What the receiver's dirty limit lets through, where that is less than its disk writes."""
-    side, usage = given.receiver, given.made.usage(given.receiver)
+    side, usage = given.receiver, given.step.usage(given.receiver)
     disk = steps.fastest(disk_steps(given.report, side, "write", "sequential"))
     if usage is None or usage.memory_dirty_limit_bytes is None or disk is None:
         return
@@ -43,7 +43,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
     sustained = disk_steps(given.report, side, "write", "sustained")
     rates = ((each.disk.durable_bytes_per_second, each.index) for each in sustained)
     known = [(rate, index) for rate, index in rates if rate is not None]
-    level, step = given.rate.median, given.made.index
+    level, step = given.rate.median, given.step.index
     busy, waits = usage.device_busy_ratio or 0.0, min(1.0, usage.io_waiting_ratio or 0.0)
     if known:
         level, step = max(known)

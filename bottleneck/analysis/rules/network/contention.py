@@ -27,7 +27,7 @@ BOUND_RATIO = 0.15
 
 def rule(given: Evidence) -> Iterator[Claim | str]:
     """What others leave of the link, where it was full while the copy ran."""
-    foreign = foreign_rate(given.report, given.made, given.sender)
+    foreign = foreign_rate(given.report, given.step, given.sender)
     if foreign is None:
         return
     rate = given.rate
@@ -45,7 +45,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     yield claim(
         CAUSE,
         "path",
-        given.made,
+        given.step,
         words(foreign, total),
         level=max(rate.median, capacity - foreign),
         evidence=(

@@ -57,9 +57,9 @@ _LIMITED = {
 def rule(given: Evidence) -> Iterator[Claim | str]:
     """The link's payload rate from the tcp steps; without them, inferred from the copies."""
     yield from hardware_limits.doubted(given.report, given.sender)
-    if given.copy.made is not None:
-        yield from filter(None, [hardware_limits.impossible(given.report, given.made)])
-        yield from interface_facts.counted(given.made)
+    if given.copy.step is not None:
+        yield from filter(None, [hardware_limits.impossible(given.report, given.step)])
+        yield from interface_facts.counted(given.step)
     found = given.believed
     if found:
         yield from _from_tcp(given, _best(found))
@@ -239,7 +239,7 @@ def _trust(given: Evidence, rate: float) -> float:
 
     Less where the client had nothing left to send, and where the other way carries more.
     """
-    idle = given.copy.made is not None and given.details.sockets.by == "sender"
+    idle = given.copy.step is not None and given.details.sockets.by == "sender"
     back = best_alike(given.report, given.receiver)
     more = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
     return LIKENESS if idle or (more and not given.queues()) else SURE

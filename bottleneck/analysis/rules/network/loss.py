@@ -74,7 +74,7 @@ def holds(report: Report, found: Found) -> bool:
     """
     if found.details.limits is None:
         return False
-    seen, count = Connection(found, found.details.limits, own=False), streams(found)
+    seen, count = Connection(found, found.details.limits, is_own=False), streams(found)
     gain, lost = streams_gain(report, found.sender), seen.sockets.loss_ratio
     if lost is None or lost < HELD_RATIO:
         return False

@@ -92,7 +92,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     found = hole(given.report, given.sender)
     if found is None:
         return
-    told, usage = given.details.sockets, given.made.usage(given.copy.initiator)
+    told, usage = given.details.sockets, given.step.usage(given.copy.initiator)
     waited, again = told.rto_seconds, told.retransmitted_segments
     wall = usage.wall_seconds if usage is not None else 0.0
     if not again or wall <= 0 or waited < STALLED_RATIO * wall:
@@ -109,9 +109,9 @@ def _held(given: Evidence, found: Hole, why: str) -> Claim:
     return claim(
         CAUSE,
         "path",
-        given.made,
+        given.step,
         _words(found),
-        steps=(given.made.index, found[2]),
+        steps=(given.step.index, found[2]),
         standing="inferred",
         reached=True,
         evidence=(why,),

@@ -42,17 +42,17 @@ def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
 
 def _newer(given: Evidence) -> Found | None:
     """The fastest of the same copy in a newer dialect, where that is really faster."""
-    copy, made = given.copy, given.copy.made
+    copy, made = given.copy, given.copy.step
     if made is None or copy.dialect not in OLD:
         return None
     best = steps.fastest(
-        each.made
+        each.step
         for each in steps.copies(given.report)
         if (each.name, each.initiator, each.engine) == (copy.name, copy.initiator, copy.engine)
         and each.dialect not in OLD
-        and each.made is not None
-        and each.made.intact
-        and steps.alike_sources(each.made, made)
+        and each.step is not None
+        and each.step.intact
+        and steps.alike_sources(each.step, made)
     )
     if best is None or best.rate.median < made.rate.median or not differ(best.rate, made.rate):
         return None
@@ -63,7 +63,7 @@ def _newer(given: Evidence) -> Found | None:
 def _dialect(given: Evidence, claim: Claim, faster: Found) -> Claim:
     old, name = dialect_name(given.copy.dialect), dialect_name(faster.setting.dialect or "")
     rate = rate_text(faster.rate.median)
-    less, more = (size_text(e.details.in_flight_bytes or 0.0) for e in (given.made, faster))
+    less, more = (size_text(e.details.in_flight_bytes or 0.0) for e in (given.step, faster))
     # Where its requests did little but travel their number is the cap.
     took, idle = given.details.request_seconds_median, given.details.rtt_seconds
     travels = took is not None and idle is not None and idle >= TRAVELLING_RATIO * took

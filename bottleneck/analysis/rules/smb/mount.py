@@ -44,7 +44,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
     Silent where the one source was proven uncached and the other was not: they are not the same;
     and where no option explains it and a core of the client was nearly full: that may be the limit.
     """
-    made, beside = given.made, given.copy.beside
+    made, beside = given.step, given.copy.beside
     if beside is None or not steps.alike_sources(made, beside):
         return
     if made.rate.median >= beside.rate.median or not differ(made.rate, beside.rate):

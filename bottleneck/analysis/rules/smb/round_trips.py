@@ -43,7 +43,7 @@ NEAR_RATIO = 2.0
 
 def rule(given: Evidence) -> Iterator[Claim | str]:
     """What the bytes that the copy may keep in flight carry at the idle path's round trip."""
-    in_flight, stalled = given.details.in_flight_bytes, stalls(given.made)
+    in_flight, stalled = given.details.in_flight_bytes, stalls(given.step)
     if in_flight is None:
         return
     # What was in flight while something else throttled the copy is no limit: the depth is.
@@ -56,14 +56,14 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
             f"The server had no {room} left for the next request {stalled:.0f} times, with "
             f"{size_text(in_flight)} in flight."
         )
-    seen = rtt(given.report, given.made)
+    seen = rtt(given.report, given.step)
     if seen is None or (seen.seconds < SHORT_SECONDS and not stalled):
         return
     found = _claim(given, seen, window, ran_out)
     if not seen.echoed and found.ceiling.bytes_per_second > NEAR_RATIO * given.rate.median:
         return
     sides = (given.sender, given.receiver)
-    busy = any(foreign_rate(given.report, given.made, side) for side in sides)
+    busy = any(foreign_rate(given.report, given.step, side) for side in sides)
     if busy and not found.reached:
         # The round trip holds the queue of others' traffic: it was never seen idle.
         found = replace(found, ceiling=replace(found.ceiling, standing="at-least"))
@@ -72,10 +72,10 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
 
 def starved(given: Evidence) -> bool:
     """Whether the credits ran out all the time, of requests that did little but travel."""
-    seen, took = rtt(given.report, given.made), given.details.request_seconds_median
+    seen, took = rtt(given.report, given.step), given.details.request_seconds_median
     if seen is None or took is None or not seen.echoed or seen.seconds < SHORT_SECONDS:
         return False
-    full = 0 < FULL_RATIO * given.details.requests <= stalls(given.made)
+    full = 0 < FULL_RATIO * given.details.requests <= stalls(given.step)
     return full and seen.seconds >= WAITING_RATIO * took
 
 
@@ -86,7 +86,7 @@ def stalls(made: Found) -> float:
 
 
 def _claim(given: Evidence, seen: Rtt, in_flight: float, ran_out: bool) -> Claim:
-    made, by_server = given.made, bool(stalls(given.made)) or _short_of(given)
+    made, by_server = given.step, bool(stalls(given.step)) or _short_of(given)
     took, waits = made.details.request_seconds_median, starved(given)
     unclear = None if ran_out else False
     # A FLUSH at the end has no request beside it.

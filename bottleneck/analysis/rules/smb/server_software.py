@@ -52,7 +52,7 @@ _OPTIONS = (
 
 def software_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     """Yields server-waits: requests wait in a file server at rest."""
-    side, step = steps.other(copy.initiator), copy.made
+    side, step = steps.other(copy.initiator), copy.step
     if step is None or copy.by_this_tool(side):
         return
     seconds = _waited_seconds(report, step)

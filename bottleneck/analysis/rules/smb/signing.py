@@ -69,13 +69,13 @@ def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
         return
     first = min(full, key=lambda each: each.ceiling.bytes_per_second)
     for claim in claims:
-        share = _share(given.made, side, claim, cost) if claim in full else 0.0
+        share = _share(given.step, side, claim, cost) if claim in full else 0.0
         if share < (MOSTLY_RATIO if cost.compared else AT_LEAST_RATIO):
             yield claim
             continue
         if claim is first:
             yield _crypto(given, side, claim, cost, share)
-        yield _rest(claim, side, NOUNS[steps.security(given.made) or ""], 1 / (1 - share))
+        yield _rest(claim, side, NOUNS[steps.security(given.step) or ""], 1 / (1 - share))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _share(made: Found, side: str, claim: Claim, cost: CryptoCost) -> float:
 
 
 def _crypto(given: Evidence, side: str, claim: Claim, cost: CryptoCost, share: float) -> Claim:
-    kind, name = NOUNS[steps.security(given.made) or ""], given.details.algorithm
+    kind, name = NOUNS[steps.security(given.step) or ""], given.details.algorithm
     about = "" if cost.compared else "about "
     return replace(
         claim,
@@ -162,7 +162,7 @@ def crypto_cost(given: Evidence) -> CryptoCost | None:
 
     None: it did neither, or nothing tells. The initiator's is not told: its programs differ.
     """
-    kind = None if given.copy.made is None else steps.security(given.made)
+    kind = None if given.copy.step is None else steps.security(given.step)
     if kind not in NOUNS:
         return None
     return _by_plain(given, kind) or _by_tcp(given, kind)
