@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis import hardware_limits, model, steps
-from bottleneck.analysis.evidence.copies import alike, foreign_rate, transfers
+from bottleneck.analysis.evidence.copies import foreign_rate, smb_steps, transfers
 from bottleneck.analysis.evidence.details import Cell, Details
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
@@ -72,7 +72,7 @@ def _most(report: Report, found: Found) -> float:
 
 def moved(report: Report, sender: str) -> Iterator[Moved]:
     """All that was moved from a side over the path, by TCP alone and over SMB."""
-    over_smb = (each for side in SIDES for each in alike(report, sender, side))
+    over_smb = (each for side in SIDES for each in smb_steps(report, sender, side))
     for found in (*transfers(report, sender), *over_smb):
         setting, stage = found.setting, found.step.stage
         ends = " without a disk" if setting.end == "memory" else ""

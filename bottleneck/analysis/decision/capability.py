@@ -113,7 +113,7 @@ def demonstrated(copy: CopyFacts, part: Part) -> float:
     Of a disk that was watched: what it would do at work all the time, by the utilization law.
     """
     assert copy.rate is not None
-    floor = max(copy.rate.median, copy.most(part, SHOWN))
+    floor = max(copy.rate.median, copy.highest(part, SHOWN))
     use = _use(copy, part) if part[0] == "disk" else None
     return floor if use is None else max(floor, copy.rate.median / max(LEAST_BUSY, use.high))
 

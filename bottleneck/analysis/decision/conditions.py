@@ -126,7 +126,7 @@ def is_shared(copy: CopyFacts, part: Part) -> bool:
     others = max((e.value for e in copy.signs if e.name == "others-traffic"), default=0.0)
     if others <= OTHERS_RATIO or copy.rate is None:
         return False
-    total, link = copy.rate.median / (1 - others), copy.least(NETWORK, ALLOWS)
+    total, link = copy.rate.median / (1 - others), copy.lowest(NETWORK, ALLOWS)
     # More than one link carries: they took another.
     if link is not None and total > IMPOSSIBLE_RATIO * link:
         return False
@@ -142,7 +142,7 @@ def is_lossy(copy: CopyFacts, part: Part, sign: str = "lost") -> bool:
     lost, several = copy.sign(sign), copy.sign("several-carry")
     if lost is None or copy.rate is None:
         return False
-    known = several.value if several is not None else copy.least(NETWORK, ALLOWS)
+    known = several.value if several is not None else copy.lowest(NETWORK, ALLOWS)
     if known is not None and copy.rate.median >= FULL_RATIO * known:
         return False
     if several is None and copy.sign("ignores-loss"):
@@ -173,7 +173,7 @@ def is_slow_one_way(copy: CopyFacts, part: Part) -> bool:
 def was_faster(copy: CopyFacts, part: Part) -> bool:
     """Whether the path carried much more at another moment of the run."""
     rate = copy.rate.median if copy.rate is not None else math.inf
-    return copy.most(NETWORK, ALONE, SHOWN) > CHANGED_TIMES * rate
+    return copy.highest(NETWORK, ALONE, SHOWN) > CHANGED_TIMES * rate
 
 
 def is_starting(copy: CopyFacts, part: Part) -> bool:
@@ -191,7 +191,7 @@ def stands_still(copy: CopyFacts, part: Part) -> bool:
     """Whether a server pauses, and its disk is not why."""
     disk: Part = ("disk", part[1])
     rate = copy.rate.median if copy.rate is not None else math.inf
-    is_quick = copy.most(disk, ALONE) > MOSTLY_ALONE_TIMES * rate
+    is_quick = copy.highest(disk, ALONE) > MOSTLY_ALONE_TIMES * rate
     is_quick = is_quick and (copy.busy(disk) or 0.0) < AT_WORK_RATIO
     if claim_of(copy, "cpu/quota", ("cpu", part[1])) is not None:
         return False

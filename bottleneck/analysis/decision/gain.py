@@ -111,7 +111,7 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
         # All that is known are lower bounds.
         if NETWORK not in copy.chain:
             return part, Gain(after)
-        missing = NETWORK, copy.most(NETWORK, SHOWN)
+        missing = NETWORK, copy.highest(NETWORK, SHOWN)
     if missing is not None:
         return part, Gain(after, missing=missing, link_bits=None if after is None else bits)
     # Taking a limit away slows nothing down.
@@ -149,7 +149,7 @@ def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> 
         return None
     level = min(TENFOLD * link.level, math.inf if following is None else following.low)
     # What the path carried at another time, or what both ends' cards offer, needs no new card.
-    for rate in (copy.most(NETWORK, SHOWN, ALONE), copy.most(NETWORK, ALLOWS)):
+    for rate in (copy.highest(NETWORK, SHOWN, ALONE), copy.highest(NETWORK, ALLOWS)):
         if rate > AGAIN_TIMES * link.level:
             level = min(level, rate)
     # One step more for the last tenth of what the next component allows is not advice.
@@ -166,7 +166,7 @@ def _missing(
     for part in (NETWORK, ("disk", copy.receiver), ("disk", copy.sender)):
         is_passed = part in copy.chain and (reference is None or part in reference.lacks)
         if is_passed and part not in bands and demonstrated(copy, part) < rate:
-            return part, copy.most(part, SHOWN)
+            return part, copy.highest(part, SHOWN)
     return None
 
 

@@ -95,7 +95,7 @@ def _claim(
     remedy, words = cause.remedy.format(side=side), because(copy, part, row, time)
     # Without a limit that is known, it is what moved through the component at its best.
     kinds = (SHOWN, ALONE) if part == NETWORK else (SHOWN,)
-    carried = 0.0 if row.passing else copy.most(part, *kinds)
+    carried = 0.0 if row.passing else copy.highest(part, *kinds)
     level = max(rate.median, carried if fact is None else fact.level.median)
     if word == "link-rate":
         setting = behind(evidence, level, looks_like(level, steps.mtu_bytes(evidence.report)))

@@ -1,1 +1,1 @@
-"""What the stages reported, as the rules read it: parsed once, frozen, by name."""
+"""Details and settings of a report's stages, parsed once and frozen, as the rules read them."""

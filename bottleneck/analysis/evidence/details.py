@@ -1,6 +1,6 @@
-"""The details and the settings of stages, as far as rules read them.
+"""Details and settings of stages, as far as rules read them.
 
-What a field means is said where a stage tells it (probes/); its unit is its name's end.
+A field's meaning is documented at the stage that reports it (probes/); its unit ends its name.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from probes.core.lenient import Positive
 
 @dataclass(frozen=True)
 class Setting:
-    """What a step was to measure."""
+    """Parameters of a step."""
 
     copy: str = ""
     verb: str = ""
-    """push, pull; of a disk read, write."""
+    """push, pull; for a disk read, write."""
     dialect: str | None = None
     security: str | None = None
     end: str | None = None
@@ -24,7 +24,7 @@ class Setting:
     over: str | None = None
     side: str | None = None
     pattern: str = "sequential"
-    """As all disk steps were before there were others."""
+    """Order of a disk's requests; reports of early releases have no such field."""
     cache: str | None = None
     streams: float | None = None
     request_bytes: Positive | None = None
@@ -32,7 +32,7 @@ class Setting:
     from_place_ratio: float | None = None
     to_place_ratio: float | None = None
     client_cpu_ratio: float | None = None
-    """Share of the client's busiest core during the copy, as a person noted it."""
+    """Use of the client's busiest core during the copy, as a person noted it."""
     server_cpu_ratio: float | None = None
     synced: bool = False
     """Whether each write was forced to the disk, as a person noted it."""
@@ -40,14 +40,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sockets:
-    """What the kernels told of one TCP connection (probes/sockets/limits.py)."""
+    """Figures of the kernels at the ends of one TCP connection (probes/sockets/limits.py)."""
 
     by: str | None = None
-    """Who limits it, where they agree."""
+    """Limit of the connection, if both kernels agree."""
     sender_seen: bool = False
     receiver_seen: bool = False
     silent_ratio: float = 1.0
-    """Of the time that a receiver was looked at, in which nothing came."""
+    """Share of a receiver's observed time in which nothing arrived."""
     congestion_control: str | None = None
     process: str | None = None
     rtt_seconds_median: Positive | None = None
@@ -74,19 +74,19 @@ class Sockets:
 
 @dataclass(frozen=True)
 class Cache:
-    """Where a source was before it was read."""
+    """State of a source in the page cache before it was read."""
 
     proven: bool | None = None
     cached_ratio_before: float | None = None
     cold_source: str | None = None
-    """How an unproven uncached pull was read: past-cache; others in reports of earlier releases."""
+    """Means of an unproven uncached pull: past-cache; others in reports of earlier releases."""
     cached_bytes_per_second: Positive | None = None
-    """What a cached pull reached before and after it."""
+    """Rate of a cached pull before and after it."""
 
 
 @dataclass(frozen=True)
 class Replies:
-    """How the replies to a copy's requests came."""
+    """Arrival of the replies to a copy's requests."""
 
     silent_ratio: float = 0.0
     bursts: Positive | None = None
@@ -125,7 +125,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Fit:
-    """The line through them."""
+    """Line fitted through exchanges."""
 
     latency_seconds: Positive | None = None
     bandwidth_bytes_per_second: Positive | None = None
@@ -134,7 +134,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Details:
-    """What a transfer told: a copy, TCP alone, requests alone, messages."""
+    """Details of a transfer: a copy, TCP alone, requests alone, messages."""
 
     hash_ok: bool | None = None
     peer_is_target: bool | None = None
@@ -151,7 +151,7 @@ class Details:
     cache: Cache = Cache()
     sockets: Sockets = Sockets()
     limits: Sockets | None = None
-    """Of TCP alone."""
+    """Figures of TCP alone."""
     replies: Replies = Replies()
     mount: Mount = Mount()
     fit: Fit = Fit()
@@ -172,13 +172,13 @@ class Details:
 
     @property
     def algorithm(self) -> str | None:
-        """What a session signed or encrypted with: "aes-128-gcm"; None: it did neither."""
+        """Algorithm of encryption or signing: "aes-128-gcm"; None: the session used neither."""
         return self.encryption or self.signing
 
 
 @dataclass(frozen=True)
 class Others:
-    """What others moved on a device while a step ran."""
+    """Others' bytes and requests on a device while a step ran."""
 
     read_bytes: float | None = None
     written_bytes: float | None = None
@@ -188,7 +188,7 @@ class Others:
 
 @dataclass(frozen=True)
 class GroupLimits:
-    """What a control group may move on a device."""
+    """Limits of a control group on a device."""
 
     group: str | None = None
     read_bytes_per_second: Positive | None = None
@@ -197,21 +197,21 @@ class GroupLimits:
 
 @dataclass(frozen=True)
 class Before:
-    """A device right before it was measured."""
+    """State of a device right before it was measured."""
 
     busy_ratio: float | None = None
 
 
 @dataclass(frozen=True)
 class Syncs:
-    """What a forced write waits."""
+    """Seconds that a forced write waits."""
 
     median: Positive | None = None
 
 
 @dataclass(frozen=True)
 class ZoneRow:
-    """A span of a device; as a person tells it, the place alone."""
+    """A span of a device; supplied by a person, the place alone."""
 
     at_ratio: float | None = None
     from_ratio: float | None = None
@@ -241,7 +241,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class PlaceDetails:
-    """Where a file lies (probes/storage/placed.py)."""
+    """Place of a file on its device (probes/storage/placed.py)."""
 
     located: bool = False
     device: str | None = None
@@ -259,7 +259,7 @@ class PlaceDetails:
 
 @dataclass(frozen=True)
 class DiskDetails:
-    """What a step of the disk told."""
+    """Details of a disk step."""
 
     device: str | None = None
     place: PlaceDetails = PlaceDetails()
@@ -276,7 +276,7 @@ class DiskDetails:
 
 @dataclass(frozen=True)
 class Hole:
-    """What passes a path, and what vanishes on it."""
+    """Packet sizes that pass a path, and that vanish on it."""
 
     passes_bytes: Positive | None = None
     stalls_bytes: Positive | None = None
@@ -291,7 +291,7 @@ class Way:
 
 @dataclass(frozen=True)
 class PathDetails:
-    """What the path stage told."""
+    """Details of the path stage."""
 
     push: Way = Way()
     pull: Way = Way()
@@ -299,7 +299,7 @@ class PathDetails:
 
 @dataclass(frozen=True)
 class ServerSetting:
-    """A line of the file server's configuration that matters for throughput."""
+    """A setting of the file server that matters for throughput."""
 
     option: str = ""
     value: str = ""
@@ -338,7 +338,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Target:
-    """What a session told of the share and its server."""
+    """Facts that a session reported of the share and its server."""
 
     dialect: str | None = None
     smb_conf: tuple[ServerSetting, ...] = ()
@@ -348,6 +348,6 @@ class Target:
     max_read_bytes: Positive | None = None
     max_write_bytes: Positive | None = None
     copy_alone: bool = False
-    """Whether nothing but one copy was asked for."""
+    """Whether the run was for one copy alone."""
     program: Program | None = None
     """Program of a watched copy; None: none was watched, or its host does not show it."""

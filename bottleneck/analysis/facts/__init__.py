@@ -1,4 +1,4 @@
-"""What is known of one copy, as facts of four kinds about the components on its way, and signs.
+"""Collects facts of a few kinds about the components that a copy passes, and signs of causes.
 
 Begin with record.py; gather.py collects them from a report. Nothing else reads a report for a
 verdict.

@@ -1,6 +1,6 @@
 """BUSY facts: the share of a copy's own time in which each component had work, from its trace.
 
-Looks of both hosts, or of the initiator's host alone, tell it; without a trace counters do.
+It comes from looks of both hosts, or of the initiator's host alone; without a trace from counters.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
 SHAPED_RATIOS = 0.96, 1.04
-"""Rate of a running copy over that of its sender's shaper, where it is that shaper's."""
+"""Rate of a running copy over that of its sender's shaper, if the shaper limits it."""
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What a view of a copy's time tells."""
+    """Facts from one view of a copy's time."""
 
     facts: tuple[Fact, ...] = ()
     view: View = ""
@@ -72,33 +72,33 @@ def _view(result: ViewResult) -> View:
 
 
 def _count_host(report: Report, copy: Copy, uses: dict[Part, float], asking: str) -> None:
-    """Counts as a CPU's the time in which its quota stopped the copy, or in which it was full.
+    """Adds to a CPU's use the time in which its quota stopped the copy, or in which it was full.
 
-    No look at a thread that is stopped, or that waits for a core, sees it work.
+    A look at a thread that is stopped, or that waits for a core, does not find it at work.
     """
     for side in SIDES if copy.step is not None else ():
-        seen = None if copy.step is None else load_of(report, copy.step, side)
-        if seen is None:
+        load = None if copy.step is None else load_of(report, copy.step, side)
+        if load is None:
             continue
         part: Part = ("cpu", side)
-        if (stopped := seen.throttled_ratio or 0.0) > THROTTLED_RATIO:
+        if (stopped := load.throttled_ratio or 0.0) > THROTTLED_RATIO:
             uses[part] = max(stopped, uses.get(part, 0.0))
             uses[UNKNOWN] = uses.get(UNKNOWN, 0.0) * (1 - stopped)
         usage = copy.step.usage(side) if copy.step is not None else None
         waits = memory_wait(usage) if usage is not None else 0.0
         if waits > 0:
             uses[part] = max(min(1.0, waits), uses.get(part, 0.0))
-        if seen.full:
+        if load.full:
             # A program whose reads wait for the network waits for no core meanwhile.
             idle = uses.get(NETWORK, 0.0) if copy.running and side == asking else 0.0
-            uses[part] = max(min(1.0 - idle, seen.all_cores_ratio), uses.get(part, 0.0))
+            uses[part] = max(min(1.0 - idle, load.all_cores_ratio), uses.get(part, 0.0))
 
 
 def _shaper_use(report: Report, copy: Copy) -> float:
-    """Returns the share of its rate that a shaper of the sender's gave a running copy.
+    """Returns a running copy's rate over that of the sender's shaper, at most 1.
 
-    0: none is known, or the copy does not run at it. A bucket that is drained leaves no queue in
-    the looks of a sender whose few segments wait there.
+    0: no shaper is known, or the copy does not run at its rate. A drained token bucket leaves no
+    queue in the looks of a sender whose few segments wait there.
     """
     shaped = hardware_limits.shaped(report, copy.sender)
     if shaped is None or copy.step is None or not copy.running:
@@ -115,17 +115,17 @@ def _one_end(
     facts: tuple[Fact, ...],
     looks: int,
 ) -> tuple[tuple[Fact, ...], frozenset[Part]]:
-    """Returns the facts of a view that has one end alone, and what it cannot see."""
+    """Returns the facts of a view of one end alone, and the components that it cannot see."""
     hidden = timed.serving
     parts: list[Part] = [("disk", hidden), ("cpu", hidden), ("smb", steps.other(copy.initiator))]
-    # Where the other host was too busy to be looked at, its counters still tell of its CPU.
+    # Where the other host was too busy for looks, its counters still show its CPU's use.
     other = () if copy.step is None else cpu_counted(report, copy.step, hidden)
     unseen = frozenset(parts) - {each.part for each in other}
     facts = (*facts, *other)
-    own = timed.connection(timed.asking)
+    socket = timed.connection(timed.asking)
     if timed.pull and not timed.on_one_host:
         return _arriving(timed, uses, facts, looks), unseen
-    if own is not None and is_without_queue(timed, own) and not _shaper_use(report, copy):
+    if socket is not None and is_without_queue(timed, socket) and not _shaper_use(report, copy):
         # A server that acknowledges late leaves bytes unsent too, as a full path does.
         late = min(1.0, uses.get(UNKNOWN, 0.0) + uses.get(NETWORK, 0.0))
         facts = (*(e for e in facts if e.part != UNKNOWN), _fact(UNKNOWN, late, looks))
@@ -137,23 +137,23 @@ def _arriving(
 ) -> tuple[Fact, ...]:
     """Returns the facts of a pull that its receiver alone watched.
 
-    A reader that has read all that came is fed, however much of a core it takes: the path had work
-    then, or the server. Whether path or windows held the bytes back is not seen from here.
+    While a reader has read all that arrived, the path or the server had work, however much of a
+    core the reader takes. Whether path or windows held the bytes back does not show at this end.
     """
-    own = timed.connection(timed.asking)
-    looked = own.looks if own is not None else ()
+    connection = timed.connection(timed.asking)
+    looked = connection.looks if connection is not None else ()
     ahead = sum(timed.keeps_up(each) for each in looked) / max(1, len(looked))
     core: Part = ("cpu", timed.asking)
     fed = ahead * uses.get(core, 0.0)
     path, hidden = (min(1.0, uses.get(part, 0.0) + fed) for part in (NETWORK, UNKNOWN))
-    if timed.watched and own is not None and is_far_and_empty(own):
-        # Few requests of the program, or few credits of its server, leave such a path as it is.
+    if timed.watched and connection is not None and is_far_and_empty(connection):
+        # Few requests of the program, or few credits of its server, leave such a path idle.
         hidden = max(hidden, path)
     ends: tuple[Part, Part] = ("tcp", "client"), ("tcp", "server")
     again: dict[Part, float] = {core: uses.get(core, 0.0) - fed, NETWORK: path, UNKNOWN: hidden}
     again |= dict.fromkeys(ends, path)
-    kept = (each for each in facts if each.part not in again)
-    return (*kept, *(_fact(part, use, looks) for part, use in again.items()))
+    others = (each for each in facts if each.part not in again)
+    return (*others, *(_fact(part, use, looks) for part, use in again.items()))
 
 
 def _fact(part: Part, use: float, looks: int) -> Fact:

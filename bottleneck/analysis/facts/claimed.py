@@ -1,4 +1,4 @@
-"""What the rules beside the model claim of causes, as facts about the components they are of."""
+"""Turns the claims of the rules into facts about the components that they concern."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 
 Claimed = tuple[Part, Claim]
-"""A component, and what is claimed of it."""
+"""A component, and a claim about it."""
 REFUTED_RATIO = 1.1
-"""Least ratio of another rate through a component to a limit, to show that it is none."""
+"""Least ratio of another rate through a component to a claimed limit that refutes it."""
 DISKLESS_RATIO = 1.5
-"""The ratio for a CPU's limit by its load: a host without a disk in its way moves more."""
+"""Such a ratio for a CPU's limit by its load: a host moves more where it uses no disk."""
 PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync"))
-"""Causes of one time, length or place, of which other steps say nothing."""
+"""Causes of one moment, packet size or place, which other steps cannot refute."""
 REFUTABLE = frozenset(("network", "tcp", "disk"))
-"""Components whose limits other steps refute; and CPUs' by their load, and round trips."""
+"""Components whose limits other steps refute, as they do those of CPUs by load and round trips."""
 
 
 def by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Claimed]:
-    """Yields each claim with the component on the copy's way that it is of."""
+    """Yields each claim with the component of the copy's chain that it concerns."""
     for each in claims:
         component, side = each.ceiling.part
         match component:
@@ -48,40 +48,40 @@ def by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Cla
 
 
 def _is_of_disk(report: Report, claim: Claim) -> bool:
-    shown = (steps.found_at(report, index) for index in claim.ceiling.steps)
-    return any(each is not None and each.step.stage == "disk" for each in shown)
+    claim_steps = (steps.found_at(report, index) for index in claim.ceiling.steps)
+    return any(each is not None and each.step.stage == "disk" for each in claim_steps)
 
 
 def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
-    """Yields the limits that were claimed: of disks by themselves, and what settings allow."""
+    """Yields the claimed limits: of disks by themselves, and of settings."""
     claims = tuple(claims)
-    own = -1 if copy.step is None else copy.step.index
+    copy_index = -1 if copy.step is None else copy.step.index
     limited = {part for part, each in claims if _kind(each) == ALONE}
     for part, claim in claims:
         ceiling, kind = claim.ceiling, _kind(claim)
-        # What was read off the copy itself is no witness beside it; nor is what a disk would do
-        # without what limits it.
-        is_own = ceiling.component == "disk" and own in ceiling.steps
+        # A limit read off the copy itself is no second witness; nor is the rate that a disk would
+        # reach without its limit.
+        is_of_copy = ceiling.component == "disk" and copy_index in ceiling.steps
         is_freed = kind == SHOWN and part in limited
-        if kind is not None and not is_own and not is_freed:
+        if kind is not None and not is_of_copy and not is_freed:
             rate, high = ceiling.bytes_per_second, ceiling.high_bytes_per_second
             level = Level(ceiling.low_bytes_per_second, rate, rate if claim.reached else high)
             yield Fact(part, kind, level, name_with_verb(ceiling), ceiling.steps)
 
 
-def refuting(copy: Copy, each: Claimed, shown: Iterable[Fact]) -> Fact | None:
-    """Returns the fastest that moved through a component beyond its claimed limit; None: nothing.
+def refuting(copy: Copy, claimed: Claimed, transfers: Iterable[Fact]) -> Fact | None:
+    """Returns the fastest transfer through a component beyond its claimed limit; None: none.
 
-    The copy itself refutes any limit; another transfer no limit of one time or place.
+    The copy itself refutes any limit; another transfer no limit of one moment or place.
     """
-    part, ceiling = each[0], each[1].ceiling
+    part, ceiling = claimed[0], claimed[1].ceiling
     is_bound, level = ceiling.standing == "at-least", ceiling.bytes_per_second
     is_load = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
     is_refutable = is_load or ceiling.component in REFUTABLE or ceiling.cause == "round-trips"
     facts = []
     if is_refutable and not is_bound and ceiling.cause not in PASSING:
-        least = (DISKLESS_RATIO if is_load else REFUTED_RATIO) * level
-        facts += [e for e in shown if e.part == part and e.level.median > least]
+        threshold = (DISKLESS_RATIO if is_load else REFUTED_RATIO) * level
+        facts += [e for e in transfers if e.part == part and e.level.median > threshold]
     rate = 0.0 if copy.step is None else copy.step.rate.median
     if rate > (1 if is_bound else REFUTED_RATIO) * level:
         facts.append(Fact(part, SHOWN, Level.around(rate), "the copy"))
@@ -89,22 +89,22 @@ def refuting(copy: Copy, each: Claimed, shown: Iterable[Fact]) -> Fact | None:
 
 
 def ignored(claim: Claim, fact: Fact) -> str:
-    """Returns what is said of a claimed limit that something moved beyond."""
-    level, most = claim.ceiling.bytes_per_second, fact.level.median
+    """Returns the remark about a claimed limit that a transfer exceeded."""
+    level, rate = claim.ceiling.bytes_per_second, fact.level.median
     return (
         f"Ignored: a limit of {rate_text(level)} for {name_with_verb(claim.ceiling)}, because "
-        f"{fact.words} ran at {rate_text(most)}."
+        f"{fact.words} ran at {rate_text(rate)}."
     )
 
 
 def is_path_held(claims: Iterable[Claim]) -> bool:
-    """Whether something else than the path held the tests of TCP by itself."""
-    found = [e.ceiling for e in claims if e.ceiling.component in ("network", "bus")]
-    return bool(found) and all(each.standing == "at-least" for each in found)
+    """Whether something else than the path limited the tests of TCP by itself."""
+    ceilings = [e.ceiling for e in claims if e.ceiling.component in ("network", "bus")]
+    return bool(ceilings) and all(each.standing == "at-least" for each in ceilings)
 
 
 def _kind(claim: Claim) -> Kind | None:
-    """Returns the kind of fact that a claim is; None: the model has it from elsewhere."""
+    """Returns the kind of fact that a claim becomes; None: the model has it from elsewhere."""
     standing, component = claim.ceiling.standing, claim.ceiling.component
     if component == "disk":
         return SHOWN if standing == "at-least" else ALONE

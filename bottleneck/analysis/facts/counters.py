@@ -1,6 +1,6 @@
 """BUSY facts of a copy without a trace: from counters over the whole copy.
 
-CPU time and the wait for a core, the last flush, and what the kernels say limits the connection.
+CPU time and the wait for a core, the last flush, and the connection's limit by both kernels.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from bottleneck.report.report import Report
 from probes.core.records import SIDES, Usage
 
 ERROR_RATIO = 0.15
-"""Of a utilization that counters tell, and not looks at single moments."""
+"""Error of a utilization that comes from counters, and not from looks at single moments."""
 FAR_SECONDS = 2e-3
 """Round trip, below which no usual number of bytes in flight is too small."""
 LONG_FLUSH_RATIO = 0.15
-"""Of the copy's time: a last flush so long says that the disk lagged behind before it, too."""
+"""Share of the copy's time that a last flush takes where the disk lagged behind before it, too."""
 KERNELS_RATIO = 0.7
-"""Of the time in which a part of the connection has work that both kernels name."""
+"""Assumed utilization of a part of the connection that both kernels name as its limit."""
 UNREAD_RATIO = 0.25
-"""Of a window, and of the looks with much unread, of a reader that is slow."""
+"""Unread bytes over the window, and share of looks with many of them, of a slow reader."""
 ARRIVED_RATIO = 1.25
-"""Acknowledged over durable rate, from which on the bytes were there and the disk alone was not."""
+"""Acknowledged over durable rate, from which on the last flush waited for the disk alone."""
 LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0
 LITTLE_BYTES = 64 << 10
 MOSTLY_OTHERS_RATIO = 0.5
 LEAST_COST_RATIO = 0.02
-"""Of a CPU: less tells nothing of where it would be full."""
+"""Share of a CPU that a copy has to take, to show where that CPU would be full."""
 SELDOM_RATIO = 0.1
-"""Share of a push's time that its last flush takes, up to which it found nothing to do."""
+"""Share of a push's time that its last flush takes, up to which it had nothing to write."""
 IN_TURN = ("network", "receive-window", "send-buffer")
 
 
 def counted(report: Report, copy: Copy) -> tuple[Fact, ...]:
-    """Returns what a step's counters tell; empty: the copy was not made, or nothing was counted."""
+    """Returns the facts of a step's counters; empty: the copy was not made, or none counted."""
     step = copy.step
     if step is None:
         return ()
@@ -53,16 +53,16 @@ def cpu_counted(report: Report, step: Found, side: str) -> tuple[Fact, ...]:
     usage = step.usage(side)
     if usage is None or not usage.core_busy_ratios or usage.wall_seconds <= 0:
         return ()
-    # Of several processes the busiest carries the copy: the wait is shared out by their run time.
+    # The busiest of several processes carries the copy: the wait is divided by their run time.
     run = usage.busiest_process_ratio
     total = usage.copy_cpu_seconds / usage.wall_seconds
     wait = (usage.run_delay_seconds or 0.0) / usage.wall_seconds
     share = run + wait * min(1.0, run / total) if total > 0 else run
     interrupts = usage.softirq_ratio * len(usage.core_busy_ratios)
-    seen = load_of(report, step, side)
-    full = seen.all_cores_ratio if seen is not None and seen.full else 0.0
-    if seen is not None and seen.starved:
-        full = run + (seen.waiting_ratio or 0.0)
+    load = load_of(report, step, side)
+    full = load.all_cores_ratio if load is not None and load.full else 0.0
+    if load is not None and load.starved:
+        full = run + (load.waiting_ratio or 0.0)
     stopped, swapping = usage.throttled_ratio or 0.0, memory_wait(usage)
     share = min(1.0, max(share, stopped, interrupts, full, swapping))
     return (_rough(("cpu", side), share, f"ran or waited for a core for {share:.0%} of the time"),)
@@ -74,19 +74,19 @@ def cost_facts(report: Report, step: Found, others: Mapping[str | None, float]) 
     others: others' share of the bytes at each side's interface, of its interrupts as well.
     """
     for side in SIDES:
-        seen, usage = load_of(report, step, side), step.usage(side)
-        if seen is None or usage is None:
+        load, usage = load_of(report, step, side), step.usage(side)
+        if load is None or usage is None:
             continue
         foreign = others.get(side, 0.0)
         interrupts = (1 - foreign) * usage.softirq_ratio
-        one_core = max(seen.process_ratio, min(seen.one_core_ratio, interrupts * seen.cores))
-        own = max(one_core, seen.copy_ratio - foreign * usage.softirq_ratio)
-        if not seen.taken and not foreign and seen.others_ratio < MOSTLY_OTHERS_RATIO:
-            # What nobody counted, as a kernel's threads, is the copy's; what others use is not.
-            free = max(LEAST_COST_RATIO, 1 - seen.others_ratio)
-            own = max(own, (seen.all_cores_ratio - seen.others_ratio) / free)
-        if own > LEAST_COST_RATIO:
-            scale, rate = 1 / min(1.0, own), step.rate
+        one_core = max(load.process_ratio, min(load.one_core_ratio, interrupts * load.cores))
+        cost = max(one_core, load.copy_ratio - foreign * usage.softirq_ratio)
+        if not load.taken and not foreign and load.others_ratio < MOSTLY_OTHERS_RATIO:
+            # Time that no process accounts for, as of a kernel's threads, is the copy's.
+            free = max(LEAST_COST_RATIO, 1 - load.others_ratio)
+            cost = max(cost, (load.all_cores_ratio - load.others_ratio) / free)
+        if cost > LEAST_COST_RATIO:
+            scale, rate = 1 / min(1.0, cost), step.rate
             level = Level(rate.low * scale, rate.median * scale, rate.high * scale)
             yield Fact(("cpu", side), COSTS, level, "its load scaled up", (step.index,))
 
@@ -97,14 +97,14 @@ def memory_wait(usage: Usage) -> float:
 
 
 def _flush(copy: Copy, step: Found) -> Iterator[Fact]:
-    """Yields the receiver's disk by the last flush: those before it wait for the path as well."""
+    """Yields the receiver's disk by the last flush: earlier ones wait for the path as well."""
     flush = step.details.flush_seconds or 0.0
-    # A server that forces each write to its disk has nothing left to flush.
     came, rate = step.details.acknowledged_bytes_per_second, step.rate.median
     # Where the bytes had not arrived, the last flush waited for the path as well.
     has_arrived = (
         came is None or came >= ARRIVED_RATIO * rate or flush < LONG_FLUSH_RATIO * step.seconds
     )
+    # A server that forces each write to its disk has nothing to flush at the end.
     if step.seconds > 0 and flush and has_arrived and not writes_wait(step):
         share = min(1.0, flush / step.seconds)
         use = share if share < LONG_FLUSH_RATIO else (1 + share) / 2
@@ -112,7 +112,7 @@ def _flush(copy: Copy, step: Found) -> Iterator[Fact]:
 
 
 def writes_wait(step: Found) -> bool:
-    """Whether requests of a push wait for the server, whose kernel has all that was sent."""
+    """Whether requests of a push wait for the server, whose kernel has received all bytes."""
     details = step.details
     is_sent = (details.sockets.unsent_bytes_median or 0.0) <= LITTLE_BYTES
     wait, trip = details.request_seconds_median or 0.0, details.rtt_seconds or 0.0
@@ -122,7 +122,7 @@ def writes_wait(step: Found) -> bool:
 
 
 def _connection(copy: Copy, step: Found) -> Iterator[Fact]:
-    """Yields who limits the connection, as far as the kernels at its ends agree."""
+    """Yields the component that limits the connection, if the kernels at its ends agree."""
     by = step.details.sockets.by
     parts: dict[str | None, tuple[Part, ...]] = {
         "network": (NETWORK,),
@@ -139,7 +139,7 @@ def _connection(copy: Copy, step: Found) -> Iterator[Fact]:
 
 
 def reads_slowly(step: Found, window_bytes: float) -> bool:
-    """Whether much of what arrived waits to be read."""
+    """Whether many of the bytes that arrived wait to be read."""
     counts = step.details.sockets
     unread = counts.unread_bytes_median or 0.0
     return unread > UNREAD_RATIO * window_bytes or counts.full_ratio > UNREAD_RATIO
@@ -148,7 +148,7 @@ def reads_slowly(step: Found, window_bytes: float) -> bool:
 def _idle(copy: Copy, step: Found, facts: list[Fact]) -> Iterator[Fact]:
     """Yields, on a far path, the time in which no CPU and no disk worked: a wait for replies.
 
-    What is under way meanwhile may as well be held by the path.
+    The bytes in flight meanwhile may as well wait in the path.
     """
     trip = step.details.sockets.min_rtt_seconds or step.details.rtt_seconds or 0.0
     cores = [each for each in facts if each.part[0] == "cpu"]

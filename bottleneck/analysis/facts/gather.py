@@ -1,4 +1,4 @@
-"""Collects all facts of a copy from a report: of measurements, with or without a trace, or told."""
+"""Collects all facts of a copy from a report: measured, with or without a trace, or supplied."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bottleneck.report.report import Report
 def gather(
     report: Report, copy: Copy, claims: tuple[Claim, ...], timed: TimedCopy | None
 ) -> CopyFacts:
-    """Returns all that a report tells of one copy; timed: the copy with its trace."""
+    """Returns all facts that a report holds of one copy; timed: the copy with its trace."""
     time = watched(report, copy, timed)
     chain = tuple(_chain(copy))
     trip = _rtt(report, copy, time.timed)
@@ -49,7 +49,7 @@ def gather(
     facts = (
         *time_facts,
         *claim_facts(copy, claimed),
-        *path_facts(report, copy, time, trip, held=is_path_held(claims)),
+        *path_facts(report, copy, time, trip, is_path_held=is_path_held(claims)),
         *transfers,
         *request_facts(report, copy, time.timed, trip),
         *(() if copy.step is None else cost_facts(report, copy.step, others)),
@@ -82,7 +82,7 @@ def gather(
 def _standing(
     report: Report, copy: Copy, claims: tuple[Claim, ...], transfers: tuple[Fact, ...]
 ) -> tuple[list[Claimed], list[str]]:
-    """Returns the claims that nothing refutes, and what is said of the others."""
+    """Returns the claims that nothing refutes, and the remarks about the others."""
     claimed, refuted = [], []
     for each in by_part(report, copy, claims):
         fact = refuting(copy, each, transfers)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
-from bottleneck.analysis.evidence.copies import alike, hindered, host
+from bottleneck.analysis.evidence.copies import hindered, host, smb_steps
 from bottleneck.analysis.facts.busy import Watched
 from bottleneck.analysis.facts.counters import FAR_SECONDS
 from bottleneck.analysis.facts.record import (
@@ -30,57 +30,57 @@ from probes.core.records import SIDES
 
 LOST_RATIO = 1e-3
 WINDOW_HELD_RATIOS = 0.6, 1.3
-"""Rate of a TCP test over its window a round trip, where the window held it."""
+"""Rate of a TCP test over its window per round trip, where the window limited it."""
 APART_RATIO = 1.3
-"""Several connections over one, from which on each end of TCP had less than the path."""
+"""Rate of several connections over one, from which on the ends of TCP allow less than the path."""
 CHANGED_RATIO = 1.2
-"""A path that carried so much more at another time has no standard link of the copy's rate."""
+"""Rate at another time over the copy's, from which on the copy's is no standard link's rate."""
 SIZED_RATIO, FLYING_RATIO, HIGH_RATIO = 0.75, 0.6, 1.1
-"""Of requested bytes a round trip, what a copy gets: of requests of a known size, of what mostly
-was in flight; and at most (Little's law)."""
+"""Copy's rate over requested bytes per round trip: by the known size of requests, by the median of
+the bytes in flight; and at most (Little's law)."""
 
 
 def path_facts(
-    report: Report, copy: Copy, time: Watched, rtt: float | None, *, held: bool
+    report: Report, copy: Copy, time: Watched, rtt: float | None, *, is_path_held: bool
 ) -> Iterator[Fact]:
-    """Yields what is known of the path in a copy's direction, and of TCP at both ends of it.
+    """Yields facts about the path in a copy's direction, and about TCP at both ends of it.
 
-    held: whether something else than the path held its tests.
+    is_path_held: whether something else than the path limited its tests.
     """
-    yield from _tests(report, copy, rtt, held)
+    yield from _tests(report, copy, rtt, is_path_held)
     yield from window_facts(report, copy, time.timed, rtt)
     yield from _link(report, copy, time.view not in ("counters", ""))
     if is_told(report) and rtt:
         tests = (e for e in steps.measured(report, "tcp") if e.sender == copy.sender)
-        own = (each for each in tests if is_of_client(report, each))
-        yield from supplied_windows(report, copy, rtt, own)
+        client_tests = (each for each in tests if is_of_client(report, each))
+        yield from supplied_windows(report, copy, rtt, client_tests)
 
 
 # -- TCP by itself ---------------------------------------------------------------------------------
 
 
-def _tests(report: Report, copy: Copy, rtt: float | None, held: bool) -> Iterator[Fact]:
+def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) -> Iterator[Fact]:
     """Yields tests of TCP in the copy's direction: of the path, and of one connection's ends."""
     tests = hardware_limits.believed(report, copy.sender)
-    own = [each for each in tests if is_of_client(report, each)]
-    most = max((each.rate.median for each in own), default=0.0)
+    client_tests = [each for each in tests if is_of_client(report, each)]
+    highest = max((each.rate.median for each in client_tests), default=0.0)
     mtu = steps.mtu_bytes(report)
-    for each in own:
+    for each in client_tests:
         streams = each.setting.streams or 1
         level = Level(each.rate.low, each.rate.median, each.rate.high)
         words = f"TCP by itself ({streams:.0f} connection{'s' if streams > 1 else ''})"
         by_window = _is_held_by_window(report, copy, each, rtt)
         by_cpu = any(hindered(each, side) for side in SIDES)
         is_held = by_window or (by_cpu and model.looks_like(level.median, mtu) is None)
-        # Losses slow each connection down by itself: a copy has one of them on such a path.
+        # Losses slow each connection down by itself, and a copy has one connection.
         is_lossy = streams == 1 and _is_lossy(report, each)
-        is_whole = (level.median * 1.02 >= most and not held) or is_lossy
+        is_whole = (level.median * 1.02 >= highest and not is_path_held) or is_lossy
         is_limit = is_whole and not is_held and not steps.on_one_host(report)
-        yield Fact(NETWORK, ALONE if is_limit else SHOWN, level, words, _at(each))
+        yield Fact(NETWORK, ALONE if is_limit else SHOWN, level, words, _indices(each))
         if streams == 1 and copy.setting.streams in (None, 1):
-            is_less = most > APART_RATIO * level.median or by_window
+            is_less = highest > APART_RATIO * level.median or by_window
             kind: Kind = ALONE if is_less else SHOWN
-            # A file server may fix its own buffers: of these TCP by itself shows nothing.
+            # A file server may fix its own buffers, which TCP by itself does not use.
             if (rtt or 0.0) >= FAR_SECONDS if is_less else is_told(report):
                 yield from each_part(ENDS, kind, level, words, each.index)
     for each in tests:
@@ -88,15 +88,15 @@ def _tests(report: Report, copy: Copy, rtt: float | None, held: bool) -> Iterato
             # Another host at the client's place: the server's end of the connection is the same.
             level = Level.around(each.rate.median)
             words = "TCP by itself from another client"
-            yield Fact(("tcp", "server"), SHOWN, level, words, _at(each))
+            yield Fact(("tcp", "server"), SHOWN, level, words, _indices(each))
 
 
-def _at(step: Found) -> tuple[int, ...]:
+def _indices(step: Found) -> tuple[int, ...]:
     return (step.index,)
 
 
 def is_of_client(report: Report, test: Found) -> bool:
-    """Whether a supplied TCP figure is of the copy's client; one that names nobody is."""
+    """Whether a supplied TCP figure concerns the copy's client; one that names nobody does."""
     name, client = (test.details.client or "").casefold(), report.client
     if not name or client is None or not (client.name or client.system):
         return True
@@ -121,7 +121,7 @@ def _is_held_by_window(report: Report, copy: Copy, test: Found, rtt: float | Non
 
 
 def _is_lossy(report: Report, test: Found) -> bool:
-    """Whether packets were lost in a TCP test, by its own count or as a person told."""
+    """Whether packets were lost in a TCP test, by its own count or by a supplied figure."""
     limits = test.details.limits
     lost = limits.loss_ratio if limits is not None else None
     return (lost or steps.target_of(report).loss_ratio or 0.0) > LOST_RATIO
@@ -131,7 +131,7 @@ def _is_lossy(report: Report, test: Found) -> bool:
 
 
 def _link(report: Report, copy: Copy, is_watched: bool) -> Iterator[Fact]:
-    """Yields what the slower end's link carries, and the standard link that the rate looks like."""
+    """Yields the rates of the slower end's link, and of a standard link that the rate matches."""
     if steps.on_one_host(report):
         return
     supplied, mtu = is_told(report), steps.mtu_bytes(report)
@@ -150,21 +150,21 @@ def _link(report: Report, copy: Copy, is_watched: bool) -> Iterator[Fact]:
     shaped = hardware_limits.shaped(report, copy.sender)
     if shaped is not None and copy.running:
         level = Level.around(shaped.bytes_per_second, 0.97, 1.03)
-        yield Fact(NETWORK, ALLOWS, level, f"the shaper of {shaped.what}", _at(step))
-    match, most = model.looks_like(step.rate.median, mtu), _carried(report, copy)
-    if match is not None and most < CHANGED_RATIO * step.rate.median:
+        yield Fact(NETWORK, ALLOWS, level, f"the shaper of {shaped.what}", _indices(step))
+    match, carried = model.looks_like(step.rate.median, mtu), _carried(report, copy)
+    if match is not None and carried < CHANGED_RATIO * step.rate.median:
         level = Level.around(match.payload_bytes_per_second, 0.97, 1.03)
         words = f"the usable rate of a {link_text(match.bits_per_second)} link"
-        yield Fact(NETWORK, ALLOWS, level, words, _at(step))
+        yield Fact(NETWORK, ALLOWS, level, words, _indices(step))
 
 
 def _carried(report: Report, copy: Copy) -> float:
-    """Returns the most that anything moved over the path in the copy's direction; 0: nothing."""
-    moved = [
-        *alike(report, copy.sender, copy.initiator),
+    """Returns the highest rate of any transfer in the copy's direction; 0: none was made."""
+    transfers = [
+        *smb_steps(report, copy.sender, copy.initiator),
         *hardware_limits.believed(report, copy.sender),
     ]
-    return max((each.rate.median for each in moved), default=0.0)
+    return max((each.rate.median for each in transfers), default=0.0)
 
 
 # -- requests --------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def _carried(report: Report, copy: Copy) -> float:
 def request_facts(
     report: Report, copy: Copy, timed: TimedCopy | None, rtt: float | None
 ) -> Iterator[Fact]:
-    """Yields what the requests in flight, or messages of their size, carry in a round trip."""
+    """Yields the rate that the requests in flight allow, by their size and the round trip."""
     part: Part = ("smb", steps.other(copy.initiator))
     flying = timed.in_flight_bytes if timed is not None else 0.0
     if not flying and copy.step is not None:

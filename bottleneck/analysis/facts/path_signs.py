@@ -8,7 +8,7 @@ from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.attribution import patterns, sockets
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
-from bottleneck.analysis.evidence.copies import BACKLOG_SEGMENTS, LOSS_BASED, alike
+from bottleneck.analysis.evidence.copies import BACKLOG_SEGMENTS, LOSS_BASED, smb_steps
 from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.facts.windows import MOSTLY_RATIO
 from bottleneck.analysis.link_end import is_told, slower_link
@@ -19,23 +19,23 @@ from bottleneck.report.report import Report
 
 LOST_RATIO = 1e-3
 SCALES_RATIO = 1.5
-"""Rate of several connections over that of one, from which on each of them is held by itself."""
+"""Rate of several connections over that of one, from which on each is limited by itself."""
 LEAST_WAIT_RATIO = 0.1
-"""Of the copy's time that its sender waited for retransmission timers."""
+"""Share of the copy's time that its sender waited for retransmission timers, to count."""
 FULL_TRIP_RATIO, FULL_TRIP_SECONDS = 1.17, 5e-4
-"""Median round trip over the shortest, and beyond it, where a queue stands on the path."""
+"""Median round trip over the shortest, and seconds more, from which on a queue stands."""
 NEAR_SECONDS = 1e-3
-"""Round trip, below which what comes out of order was not lost: hosts and cards reorder, too."""
+"""Round trip, below which segments out of order were not lost: hosts and cards reorder, too."""
 
 
 def connection_signs(step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
     """Yields lost, grows, stalled, pinned, timeouts and ignores-loss."""
     sender = timed.connection(timed.sender) if timed is not None else None
-    own = timed.connection(timed.asking) if timed is not None else None
+    connection = timed.connection(timed.asking) if timed is not None else None
     if timed is not None and sender is not None:
         yield from _of_sender(timed, sender)
-    elif timed is not None and own is not None:
-        yield from _of_receiver(timed, own)
+    elif timed is not None and connection is not None:
+        yield from _of_receiver(timed, connection)
     else:
         yield from _counted(step)
     counts = step.details.sockets
@@ -51,8 +51,8 @@ def connection_signs(step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
 def _of_sender(timed: TimedCopy, sender: Connection) -> Iterator[Sign]:
     again, through = sender.total("retransmitted_bytes"), sender.total("acknowledged_bytes")
     ratio = again / through if through else 0.0
-    trips, least = sender.values_of("rtt_seconds"), sender.min_rtt_seconds
-    is_full = sockets.is_always_full(trips, least, sockets.FILLED_RATIO)
+    trips, min_rtt = sender.values_of("rtt_seconds"), sender.min_rtt_seconds
+    is_full = sockets.is_always_full(trips, min_rtt, sockets.FILLED_RATIO)
     is_full = is_full and sockets.rises_with_flight(sender)
     is_empty = sockets.queue_ratio(sender) < sockets.EMPTY_QUEUE_RATIO
     recurs = patterns.lasts(sender, "retransmitted_bytes") or (is_empty and _recurs(sender))
@@ -73,9 +73,9 @@ def _recurs(sender: Connection) -> bool:
     return sum(part > 0 for part in parts) > 1
 
 
-def _of_receiver(timed: TimedCopy, own: Connection) -> Iterator[Sign]:
+def _of_receiver(timed: TimedCopy, connection: Connection) -> Iterator[Sign]:
     cause = patterns.by_receiver(timed)
-    if cause == "loss" and own.min_rtt_seconds >= NEAR_SECONDS:
+    if cause == "loss" and connection.min_rtt_seconds >= NEAR_SECONDS:
         yield Sign("lost", None, 10 * LOST_RATIO, "segments arrived out of order, all along")
     elif cause == "delay":
         yield Sign("grows", words="TCP still grew when the copy ended")
@@ -83,28 +83,29 @@ def _of_receiver(timed: TimedCopy, own: Connection) -> Iterator[Sign]:
 
 def _counted(step: Found) -> Iterator[Sign]:
     counts = step.details.sockets
-    trip, least, lost = counts.rtt_seconds_median, counts.min_rtt_seconds, counts.loss_ratio or 0.0
-    most = None if least is None else FULL_TRIP_RATIO * least + FULL_TRIP_SECONDS
+    trip, lost = counts.rtt_seconds_median, counts.loss_ratio or 0.0
+    limit = FULL_TRIP_RATIO * (counts.min_rtt_seconds or 0.0) + FULL_TRIP_SECONDS
+    is_empty = None not in (trip, counts.min_rtt_seconds) and (trip or 0.0) <= limit
     unsent, least_unsent = (
         counts.unsent_bytes_median,
         BACKLOG_SEGMENTS * (counts.segment_bytes or 0),
     )
-    # A sender that has nothing more to send does not wait for what was lost.
+    # A sender that has nothing more to send does not wait for lost segments.
     has_backlog = unsent is None or unsent >= least_unsent
     # Nor does one that waits for the receiver's window, which is smaller than its own.
     has_backlog = has_backlog and counts.receive_window_limited_ratio < MOSTLY_RATIO
-    if lost > LOST_RATIO and has_backlog and trip is not None and most is not None and trip <= most:
+    if lost > LOST_RATIO and has_backlog and is_empty:
         words = f"{lost:.2%} of the segments were lost, with no standing queue"
         yield Sign("lost", None, lost, words)
 
 
 UNEQUAL_RATIO = 1.2
 FILLED_RATIOS = 0.88, 1.03
-"""Of a link's payload: what a transfer makes of a full one."""
+"""Rate of a transfer over its link's payload, where it fills the link."""
 
 
 def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
-    """Yields what is known of the links that a copy's bytes pass."""
+    """Yields signs of the links that a copy's bytes pass."""
     tests = hardware_limits.believed(report, copy.sender)
     several = [each.rate.median for each in tests if (each.setting.streams or 1) > 1]
     if several:
@@ -119,7 +120,7 @@ def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     if steps.on_one_host(report):
         yield Sign("one-host", words="both ends are on one host")
     back = [each.rate.median for each in hardware_limits.believed(report, copy.receiver)]
-    back += [each.rate.median for each in alike(report, copy.receiver, copy.initiator)]
+    back += [each.rate.median for each in smb_steps(report, copy.receiver, copy.initiator)]
     if back:
         yield Sign("other-way", None, max(back))
     for side, link in hardware_limits.interfaces(report):

@@ -1,6 +1,6 @@
-"""Signs: what was seen in a copy that a cause can rest on. Each has one number.
+"""Signs: observations of a copy that a cause can rest on. Each has one number.
 
-A sign decides nothing by itself; the table of causes says which component it speaks of.
+A sign decides nothing by itself; the table of causes says which component it concerns.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from probes.core.records import SIDES
 HEADERS_RATIO = 1.06
 """Bytes at an interface over payload: frames, TCP and SMB."""
 SLACK_BYTES = 24 << 20
-"""What read-ahead, requests in flight and a journal may add to a device's own bytes."""
+"""Bytes that read-ahead, requests in flight and a journal may add to a device's own."""
 SAME_RATIO = 0.01
-"""How far what two hosts count of one device may lie apart."""
+"""Relative difference between two hosts' counts of the bytes of one device."""
 
 
 def traffic_signs(
@@ -46,14 +46,14 @@ def _at_interfaces(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator
         (copy.receiver, "interface_received_bytes"),
     ):
         usage = step.usage(side)
-        moved = getattr(usage, name) if usage is not None else None
-        if usage is None or not moved:
+        total = getattr(usage, name) if usage is not None else None
+        if usage is None or not total:
             continue
-        own = timed.moved_in(usage) if timed is not None else float(step.moved_bytes)
-        others = moved - HEADERS_RATIO * own - step.details.sockets.retransmitted_bytes
+        own_bytes = timed.moved_in(usage) if timed is not None else float(step.moved_bytes)
+        others = total - HEADERS_RATIO * own_bytes - step.details.sockets.retransmitted_bytes
         others *= min(1.0, step.seconds / max(1e-6, usage.wall_seconds))
         if others > 0:
-            share = others / (others + own)
+            share = others / (others + own_bytes)
             words = f"{share:.0%} of the bytes at the {side}'s interface were others'"
             yield Sign("others-traffic", side, share, words)
 
@@ -64,38 +64,38 @@ def _at_disks(step: Found, on_one_host: bool) -> Iterator[Sign]:
         usage = step.usage(side)
         if usage is not None and usage.device_read_bytes is not None:
             totals[side] = usage.device_read_bytes + (usage.device_written_bytes or 0)
-    for side, moved in totals.items():
+    for side, total in totals.items():
         other = totals.get(steps.other(side))
-        # Two hosts that count the same on one device are one machine: it reads and writes the copy.
-        is_same = other is not None and abs(other - moved) < SAME_RATIO * moved
-        others = moved - step.moved_bytes * (2 if is_same or on_one_host else 1)
+        # Two hosts with equal counts of one device are one machine: it reads and writes the copy.
+        is_same = other is not None and abs(other - total) < SAME_RATIO * total
+        others = total - step.moved_bytes * (2 if is_same or on_one_host else 1)
         if others > SLACK_BYTES:
-            share = others / moved
+            share = others / total
             words = f"{share:.0%} of the bytes at the {side}'s disk were others'"
             yield Sign("others-disk", side, share, words)
 
 
 WAITED_RATIO, OTHERS_RATIO = 0.5, 0.3
-"""Time in the run queue over time on a core, and others' share of one: another process has it."""
+"""Time in the run queue over time on a core, and others' use of cores, of a crowded CPU."""
 FULL_CORES_RATIO = 0.92
 
 
 def host_signs(report: Report, step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
     """Yields throttled, quota (what it allows, bytes per second), crowded and all-full."""
     for side in SIDES:
-        usage, seen = step.usage(side), load_of(report, step, side)
-        if usage is None or seen is None:
+        usage, load = step.usage(side), load_of(report, step, side)
+        if usage is None or load is None:
             continue
-        stopped = seen.throttled_ratio or 0.0
+        stopped = load.throttled_ratio or 0.0
         if stopped:
             words = f"its quota stopped the copy in {stopped:.0%} of the periods"
             yield Sign("throttled", side, stopped, words)
-        if used := seen.quota_used_ratio or 0.0:
+        if used := load.quota_used_ratio or 0.0:
             yield Sign("quota", side, step.rate.median / min(1.0, used))
         run, wait = usage.copy_cpu_seconds, usage.run_delay_seconds or 0.0
         if timed is not None and any(looked := run_and_wait(timed, side)):
             run, wait = looked
-        others = seen.others_ratio * seen.cores
+        others = load.others_ratio * load.cores
         if wait > WAITED_RATIO * run and others > OTHERS_RATIO and not stopped:
             words = f"other processes used {others:.0%} of a core, and the copy waited for one"
             yield Sign("crowded", side, min(1.0, others), words)
@@ -104,7 +104,7 @@ def host_signs(report: Report, step: Found, timed: TimedCopy | None) -> Iterator
 
 
 BURSTS, BURST_REPLIES, SILENT_RATIO = 6, 3, 0.5
-"""Of a server that stops and goes: bursts, replies in each, share of the time without any."""
+"""Bursts, replies in each, and share of the time without any, of a server that stalls."""
 FASTER_RATIO = 1.3
 
 
@@ -122,7 +122,7 @@ def server_signs(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator[S
     if timed is not None and on_one_host and timed.thread.mean("write") > timed.thread.mean("read"):
         yield Sign("writes-most", words="its program waited for writes more than for reads")
     beside = copy.beside if copy.beside and steps.alike_sources(step, copy.beside) else None
-    # It shows no waiting where the program that is slower nearly fills a core.
+    # A slower program that nearly fills a core does not wait for replies.
     fills = is_nearly_full(step.usage(copy.initiator))
     if beside and not fills and beside.rate.median > FASTER_RATIO * step.rate.median:
         words = "this tool's own copy of the same is faster"
@@ -130,7 +130,7 @@ def server_signs(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator[S
 
 
 def signs(report: Report, copy: Copy, timed: TimedCopy | None) -> Iterator[Sign]:
-    """Yields what was seen in a copy, or what a person told of it."""
+    """Yields the signs observed in a copy, or supplied by a person."""
     step, supplied = copy.step, is_told(report)
     if step is not None and not supplied:
         yield from traffic_signs(report, copy, step, timed)

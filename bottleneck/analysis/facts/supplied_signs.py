@@ -14,13 +14,13 @@ from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
 SUPPLIED = "supplied"
-"""Engine of a copy whose program was not told."""
+"""Engine of a copy whose program is not known."""
 LOST_RATIO = 1e-3
 ODD_FROM_BITS_PER_SECOND = 10_000_000
 SLOW_ZONE_RATIO, BELOW_LINK_RATIO = 0.7, 0.7
 FASTER_RATIO, OTHER_WAY_RATIO = 1.3, 2.0
 MORE_RATIO, ALIKE_RATIO = 1.5, 1.15
-"""The fastest client's TCP over the slowest's: one gets more; all get the same."""
+"""TCP rate of the fastest client over the slowest's: one gets more; all get the same."""
 _RADIO = ("wi-fi", "wifi", "wlan")
 
 
@@ -124,8 +124,8 @@ def _clients(report: Report, copy: Copy) -> Iterator[Sign]:
             rates[name] = max(rates.get(name, 0.0), each.rate.median)
     if len(rates) < 2:
         return
-    least, most = min(rates.values()), max(rates.values())
-    if copy.step is not None and most > MORE_RATIO * least:
-        yield Sign("other-faster", "client", most, "another client of that server gets more")
-    if most < ALIKE_RATIO * least:
-        yield Sign("clients-alike", "server", most, "every client gets the same")
+    lowest, highest = min(rates.values()), max(rates.values())
+    if copy.step is not None and highest > MORE_RATIO * lowest:
+        yield Sign("other-faster", "client", highest, "another client of that server gets more")
+    if highest < ALIKE_RATIO * lowest:
+        yield Sign("clients-alike", "server", highest, "every client gets the same")

@@ -1,4 +1,4 @@
-"""SHOWN facts: what other transfers moved through the components that they share with a copy."""
+"""SHOWN facts: rates of other transfers through the components that they share with a copy."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import math
 from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, steps
-from bottleneck.analysis.evidence.copies import alike
+from bottleneck.analysis.evidence.copies import smb_steps
 from bottleneck.analysis.facts.record import NETWORK, SHOWN, Fact, Level, Part, each_part
 from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 
 OTHER_WAY_RATIO = 0.6
-"""Of what a CPU carries one way, it carries at least the other way."""
+"""Share of a CPU's rate in one direction that it reaches at least in the other."""
 AS_FEW_RATIO = 1.5
-"""Bytes in flight over the copy's, up to which another transfer uses SMB as the copy does."""
+"""Bytes in flight over the copy's, up to which another transfer uses SMB like the copy."""
 CPUS: tuple[Part, Part] = ("cpu", "client"), ("cpu", "server")
 
 
 def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
-    """Yields what other copies and request tests moved through a copy's components."""
-    own = None if copy.step is None else copy.step.index
-    for step in alike(report, copy.sender, copy.initiator):
-        if step.index == own or hardware_limits.impossible(report, step) is not None:
+    """Yields the rates of other copies and request tests through a copy's components."""
+    copy_index = None if copy.step is None else copy.step.index
+    for step in smb_steps(report, copy.sender, copy.initiator):
+        if step.index == copy_index or hardware_limits.impossible(report, step) is not None:
             continue
         name = step.setting.copy or f"{step.step.stage} {step.setting.verb}"
         ends = " without a disk" if step.setting.end == "memory" else ""
@@ -34,7 +34,7 @@ def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
         parts = _shared(report, copy, step)
         words, beside = f"{name}{ends}{by}", _is_twin(report, copy, step)
         yield from each_part(parts, SHOWN, level, words, step.index, beside=beside)
-    for step in alike(report, copy.receiver, copy.initiator):
+    for step in smb_steps(report, copy.receiver, copy.initiator):
         if hardware_limits.impossible(report, step) is None and step.setting.end != "memory":
             name = step.setting.copy or f"{step.step.stage} {step.setting.verb}"
             level = Level.around(OTHER_WAY_RATIO * step.rate.median)
@@ -75,7 +75,7 @@ def _in_flight(step: Found) -> float:
 
 
 def _cpus(copy: Copy, step: Found) -> Iterator[Part]:
-    """Yields the CPUs of which another transfer tells: a mount takes its own time for each byte."""
+    """Yields the CPUs that another transfer shows: a mount takes its own time for each byte."""
     is_apart = copy.native and step.step.stage.startswith("smb-")
     yield from (each for each in CPUS if not is_apart or each[1] != copy.initiator)
 
@@ -88,18 +88,18 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
     supplied, is_copy = is_told(report), step.step.stage == "smb-copy"
     by_this_tool = (step.setting.engine in (None, steps.OWN)) == (copy.engine == steps.OWN)
     yield NETWORK
-    # What is signed or encrypted takes more of a CPU.
-    made, taxed = copy.step, step.step.stage == "smb-tax"
-    if not taxed or made is None or steps.security(step) == steps.security(made):
+    # Signing and encryption take more of a CPU.
+    copy_step, taxed = copy.step, step.step.stage == "smb-tax"
+    if not taxed or copy_step is None or steps.security(step) == steps.security(copy_step):
         yield from _cpus(copy, step)
     if supplied or by_this_tool or _is_same_program(copy, step):
         yield from (("tcp", copy.sender), ("tcp", copy.receiver))
-    most = (
+    limit = (
         math.inf
         if copy.step is None
         else AS_FEW_RATIO * (copy.step.details.in_flight_bytes or math.inf)
     )
-    if _is_same_program(copy, step) and _in_flight(step) <= most:
+    if _is_same_program(copy, step) and _in_flight(step) <= limit:
         yield "smb", steps.other(copy.initiator)
     if not is_copy or step.setting.copy.startswith(steps.OF_FILE) != copy.of_file:
         return

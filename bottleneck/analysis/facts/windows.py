@@ -1,10 +1,10 @@
-"""Facts and signs of TCP's windows and buffers: what fits into a round trip, and who waited for it.
+"""Facts and signs of TCP's windows and buffers: bytes per round trip, and the waits for them.
 
-A receiver's window that is too small is its own affair where the sender waited for it while the
-receiver read all data at once: a slow reader fills the same window. A kernel that tunes a send
-buffer keeps it well above the congestion window (tcp_sndbuf_expand: more than 3 times); one that is
-smaller was fixed (SO_SNDBUF), or is at the end of tcp_wmem. A program that writes long blocks, as
-smbd does, waits until it is nearly empty, so that bursts go out once a round trip.
+A receiver's window is too small where the sender waited for it while the receiver read all data at
+once; a slow reader fills any window. A kernel that tunes a send buffer keeps it well above the
+congestion window (tcp_sndbuf_expand: more than 3 times); a smaller one was fixed (SO_SNDBUF), or is
+at the maximum of tcp_wmem. A program that writes long blocks, as smbd does, waits until it is
+nearly empty, so that bursts go out once a round trip.
 Source: tcp_info's tcpi_rwnd_limited, tcpi_sndbuf_limited, tcpi_snd_wnd (include/uapi/linux/tcp.h).
 """
 
@@ -28,18 +28,18 @@ from probes.core.records import HostFacts
 FILLED_RATIO = 0.6
 """Bytes in flight over a window or a buffer, from which on it is full."""
 WAITED_RATIO, MOSTLY_RATIO = 0.2, 0.5
-"""Share of the time that a sender waited for the window, from which on it matters, and is most."""
+"""Share of the time that a sender waited for the window: it matters; it is the main limit."""
 CARRIES_MORE_RATIO = 1.3
-"""TCP by itself over the copy's rate, from which on the path is not the copy's limit."""
+"""Rate of TCP by itself over the copy's, from which on the path is not the copy's limit."""
 ALIKE_RATIOS = 0.75, 1.3
 """Copy's rate over that of TCP by itself, where both may have the same limit."""
 FLIES_RATIOS = 0.4, 0.7, 1.15
-"""Payload in flight over the send buffer, in which the kernel counts its own overhead."""
+"""Payload in flight over the send buffer, whose size includes the kernel's own overhead."""
 TUNED_RATIO, EMPTY_RATIO, BURSTS_RATIO = 2.0, 0.5, 0.7
 """Send buffer over congestion window, above which the kernel tunes it; unsent over in flight, above
 which there was more to send; a copy's rate over that of its longest bursts."""
 LINK_RATIO = 0.85
-"""Copy's rate over TCP by itself, from which on the path limits the copy."""
+"""Copy's rate over that of TCP by itself, from which on the path limits the copy."""
 SHORT_SECONDS, DELAYED_SECONDS, DELAYED_RATIO = 1e-3, 5e-3, 10.0
 """Idle RTT, and RTT with delayed acknowledgements, of a sender with a tiny buffer."""
 TINY_BYTES = 64 << 10
@@ -51,7 +51,7 @@ ENDS: tuple[Part, Part] = ("tcp", "client"), ("tcp", "server")
 def window_facts(
     report: Report, copy: Copy, timed: TimedCopy | None, rtt: float | None
 ) -> Iterator[Fact]:
-    """Yields what the receiver's window and the sender's buffer allow, each over a round trip."""
+    """Yields the rates that receive window and send buffer allow, each per round trip."""
     if copy.step is None:
         return
     if (bursts := _bursts(Evidence(report, copy))) is not None:
@@ -92,8 +92,8 @@ def _sizes(copy: Copy, step: Found, timed: TimedCopy | None) -> tuple[float, flo
 
 
 def window_signs(report: Report, copy: Copy) -> Iterator[Sign]:
-    """Yields small-window and small-buffer: an end of the copy's connection that the other, or its
-    own program, waited for; where the copy's was not seen, of TCP alone at the same rate.
+    """Yields small-window and small-buffer: the peer, or the program, waited for the window or the
+    buffer of the copy's connection, or of TCP alone at the same rate if that was not observed.
     """
     evidence = Evidence(report, copy)
     connection = evidence.connection
@@ -117,14 +117,14 @@ def _is_alike(evidence: Evidence, test: Connection) -> bool:
 
 
 def _waits_for_window(evidence: Evidence, connection: Connection) -> bool:
-    """Whether the sender waited for a window that is full, and that the path could empty faster."""
+    """Whether the sender waited for a full window, and the path could carry more."""
     sockets, share = connection.sockets, connection.sockets.receive_window_limited_ratio
     window, rtt = sockets.peer_window_bytes_median, sockets.min_rtt_seconds
     if window is None or rtt is None or share < MOSTLY_RATIO or not connection.reader_waits:
         return False
     if (sockets.in_flight_bytes_median or window) < FILLED_RATIO * window:
         return False
-    # What lies in a queue on the path would make any window look too small.
+    # Bytes queued on the path make any window look too small.
     if not connection.is_own:
         return FILLED_RATIO <= connection.step.rate.median * rtt / window <= 1 / FILLED_RATIO
     rate, usual = evidence.rate.median, window / max(rtt, sockets.rtt_seconds_median or rtt)
@@ -133,12 +133,12 @@ def _waits_for_window(evidence: Evidence, connection: Connection) -> bool:
 
 @dataclass(frozen=True)
 class Bursts:
-    """Bursts of a send buffer that is too small: one in each round trip."""
+    """Bursts from a send buffer that is too small: one in each round trip."""
 
     level: Level
     """Rate of the bursts, bytes per second."""
     is_reached: bool
-    """Whether the copy's connection runs so."""
+    """Whether the copy's connection runs at that rate."""
     words: str
     sign: str
     """Observation behind it, as a sentence without its full stop."""
@@ -147,7 +147,7 @@ class Bursts:
 def _bursts(evidence: Evidence) -> Bursts | None:
     """Returns the bursts of a buffer that is smaller than the kernel's tuning makes it."""
     connection = evidence.connection
-    # Where the server's credits run out, the buffer holds what they let go, and has room for more.
+    # Where the server's credits run out, the buffer holds what they allow, and has room for more.
     if connection is None or starved(evidence):
         return None
     sockets, path, rate = connection.sockets, evidence.path_rate, connection.step.rate.median
@@ -170,20 +170,20 @@ def _bursts(evidence: Evidence) -> Bursts | None:
         return Bursts(band, True, name, f"{sign}instead of {seconds_text(rtt)})")
     level, full = high / (rtt + high / path), sockets.send_queue_full_ratio
     is_seen = sockets.by == "send-buffer" and full >= MOSTLY_RATIO
-    # A buffer that was full most of the time leaves what it left, scaled up.
+    # A buffer that was full most of the time allows the copy's rate scaled up to all of it.
     level = max(rate, min(level, rate / full) if is_seen else level)
     band = Level(level, level, max(level, min(path, high / rtt)))
     name = f"{name}{size_text(size)}, empty once per RTT of {seconds_text(rtt)},"
     return Bursts(band, is_seen or rate >= BURSTS_RATIO * level, name, sign)
 
 
-# -- as a person tells them ------------------------------------------------------------------------
+# -- supplied by a person --------------------------------------------------------------------------
 
 
 def supplied_windows(
     report: Report, copy: Copy, rtt: float, tests: Iterator[Found]
 ) -> Iterator[Fact]:
-    """Yields windows of TCP tests of the copy's client, and how far each host's buffers grow."""
+    """Yields windows of TCP tests of the copy's client, and the largest buffers of each host."""
     for each in tests:
         window = steps.positive(each.outcome.details, "window_bytes")
         if copy.step is not None and window:

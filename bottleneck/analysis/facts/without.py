@@ -14,7 +14,7 @@ LESSER = {"signing": ("plain",), "encryption": ("signed", "plain")}
 
 
 def without(report: Report, copy: Copy) -> Iterator[Without]:
-    """Yields it without a disk, by this tool, in a newer dialect, less secure, and well placed."""
+    """Yields rates without a disk, by this tool, in a newer dialect, less secure, well placed."""
     if copy.twin is not None:
         yield Without("disk", copy.sender, _level(copy.twin))
     if copy.memory is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import GAP, Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.evidence.copies import Evidence, alike, best_alike, client_bound
+from bottleneck.analysis.evidence.copies import Evidence, best_smb_step, client_bound, smb_steps
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.disk.alone import CAUSES, NO_SYNC, Alone, forced
@@ -82,7 +82,7 @@ def _evidence(alone: Alone, synced: Found) -> str:
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """The server as a push shows it that waits for each WRITE, and that reads do not wait for."""
-    made, back = given.step, best_alike(given.report, "server")
+    made, back = given.step, best_smb_step(given.report, "server")
     if not given.lone or back is None or not _waits(given, back):
         return
     # Forced writes cost more in a dialect whose requests are shorter.
@@ -142,7 +142,7 @@ def _unflushed_too(given: Evidence) -> bool:
     faster = {True: LIKE_RATIO, False: LIKE_OTHER_RATIO}
     unflushed = [
         each.rate.median / faster[each.setting.dialect == given.copy.dialect]
-        for each in alike(given.report, "client")
+        for each in smb_steps(given.report, "client")
         if each.step.stage in ("smb-tax", "smb-matrix")
     ]
     return bool(unflushed) and max(unflushed) <= rate.median

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis.claim import GAP, SURE, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.evidence.copies import Evidence, alike, hindered
+from bottleneck.analysis.evidence.copies import Evidence, hindered, smb_steps
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import WRITE
 from bottleneck.analysis.shown import through_disk
@@ -180,7 +180,7 @@ def _as_over_another(given: Evidence, least_ratio: float) -> Iterator[Claim]:
     SMB1 writes in pieces so small that its data arrive as slowly as the disk takes them.
     least_ratio: of the disk's rate, which a push has that hardly waits for its own FLUSHes.
     """
-    pulled = [each.rate.median for each in alike(given.report, "server")]
+    pulled = [each.rate.median for each in smb_steps(given.report, "server")]
     if given.rate.median * FREE_RATIO > max(pulled, default=0.0):
         return
     for other in given.other_dialects:

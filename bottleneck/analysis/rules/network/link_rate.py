@@ -15,12 +15,12 @@ from bottleneck.analysis import hardware_limits, interface_facts, model, shown, 
 from bottleneck.analysis.claim import GAP, LIKENESS, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import (
     Evidence,
-    alike,
-    best_alike,
+    best_smb_step,
     client_bound,
     diskless,
     foreign_rate,
     hindered,
+    smb_steps,
     steady_rate,
     streams,
 )
@@ -197,7 +197,7 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
 
 def _inferred(given: Evidence) -> Iterator[Claim]:
     """The link's payload rate, inferred from what this client moved over SMB that way."""
-    moved = alike(given.report, given.sender)
+    moved = smb_steps(given.report, given.sender)
     found = [each for each in moved if hardware_limits.impossible(given.report, each) is None]
     best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
     if best is None:
@@ -240,6 +240,6 @@ def _trust(given: Evidence, rate: float) -> float:
     Less where the client had nothing left to send, and where the other way carries more.
     """
     idle = given.copy.step is not None and given.details.sockets.by == "sender"
-    back = best_alike(given.report, given.receiver)
+    back = best_smb_step(given.report, given.receiver)
     more = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
     return LIKENESS if idle or (more and not given.queues()) else SURE
