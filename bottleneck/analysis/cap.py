@@ -71,7 +71,7 @@ def required_parts(copy: Copy) -> tuple[Part, ...]:
 def settled(ladder: Ladder, cap: Cap) -> Ladder:
     """The ladder with the cap's ceiling as the cap has it."""
     claim = cap.claim
-    key = (claim.ceiling.named, claim.words)
-    claims = [claim if (e.ceiling.named, e.words) == key else e for e in ladder.claims]
+    key = (claim.ceiling.key, claim.words)
+    claims = [claim if (e.ceiling.key, e.words) == key else e for e in ladder.claims]
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return replace(ladder, claims=tuple(dict.fromkeys(claims)))

@@ -212,7 +212,7 @@ def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> L
     if level is None or to is None:
         return None
     predicted = old.predicted_bytes_per_second
-    if cap.named == new.verdict.named:
+    if cap.key == new.verdict.key:
         if to < RAISED_RATIO * level:
             return None
         if predicted is not None:
@@ -222,11 +222,11 @@ def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> L
         to = None
         for each in new.ceilings:
             still = each.bytes_per_second < RAISED_RATIO * level
-            if still and each.named == cap.named and each.standing in ("measured", "inferred"):
+            if still and each.key == cap.key and each.standing in ("measured", "inferred"):
                 # It is as low as before: what caps the copy now came in front of it.
                 return None
     judged = None if predicted is None else _judged(predicted, now)
-    return Lift(*cap.named, level, to, predicted, judged)
+    return Lift(*cap.key, level, to, predicted, judged)
 
 
 def _judged(predicted: Band, now: Spread) -> Judged:

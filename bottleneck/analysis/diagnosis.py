@@ -91,7 +91,7 @@ def _healthy(report: Report, headline: CopyDiagnosis, found: Sequence[CopyDiagno
     for name in OWN_COPIES:
         verdict = own[name].verdict
         limit = verdict.ceiling_bytes_per_second
-        if verdict.named != ("network", "path", "link-rate") or limit is None:
+        if verdict.key != ("network", "path", "link-rate") or limit is None:
             return ""
         match = looks_like(limit, mtu)
         rate = own[name].bytes_per_second or 0.0
@@ -175,7 +175,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     if cap is not None:
         then = gain(facts, limit.fixes[:1])
         verdict = Verdict(
-            *cap.claim.ceiling.named,
+            *cap.claim.ceiling.key,
             cap.confidence,
             cap.claim.ceiling.bytes_per_second,
             f"{sentences.runs(copy, rate)} because {_why(cap, rate)}.",

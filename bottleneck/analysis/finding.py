@@ -56,14 +56,14 @@ class Words:
     cause: str
 
     @property
-    def named(self) -> Named:
+    def key(self) -> Named:
         """Component, side and cause."""
         return self.component, self.side, self.cause
 
     @property
     def words(self) -> str:
         """The same as --expect-cap takes them: `disk/server/read`, `unknown/inconclusive`."""
-        return "/".join(filter(None, self.named))
+        return "/".join(filter(None, self.key))
 
     @property
     def part(self) -> Part:

@@ -77,12 +77,12 @@ def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
     level = ceiling.bytes_per_second
     near = "" if lowest.rival is None else f". Equally likely: {lowest.rival.words}"
     after = None if lowest.following is None else lowest.following.ceiling
-    following = None if after is None else Next(*after.named, after.bytes_per_second)
+    following = None if after is None else Next(*after.key, after.bytes_per_second)
     subject = sentences.runs(copy, level, f"{_shape(copy)}can run at most at")
     return replace(
         found,
         verdict=Verdict(
-            *ceiling.named,
+            *ceiling.key,
             _bound_trust(copy, ladder, lowest.claim, lowest.ratio),
             level,
             f"{subject} because {lowest.claim.words}{near}.",

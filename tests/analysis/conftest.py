@@ -357,11 +357,11 @@ class World:
 
     def named(self, copy: int | str = 0) -> Named:
         """What a copy's verdict names."""
-        return self.diagnosed(copy).verdict.named
+        return self.diagnosed(copy).verdict.key
 
     def ceilings(self, copy: int | str = 0) -> list[Named]:
         """All that is known around a copy, lowest first."""
-        return [each.named for each in self.diagnosed(copy).ceilings]
+        return [each.key for each in self.diagnosed(copy).ceilings]
 
     def report(self, **changes: Any) -> Report:
         """The run as a report."""

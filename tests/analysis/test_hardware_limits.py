@@ -205,7 +205,7 @@ def by_the_cache(world, **copy):
 
 def test_a_mount_faster_than_tcp_acknowledged_into_its_cache(empty_world):
     found = by_the_cache(world := empty_world())
-    assert found.verdict.named == ("unknown", None, "inconclusive")
+    assert found.verdict.key == ("unknown", None, "inconclusive")
     told = "24.0 MB/s the same way. Inferred: a cache of the mount (fuse.rclone) acknowledged"
     assert told in found.verdict.sentence
     assert "//host/share as TARGET" in found.advice[0]

@@ -71,7 +71,7 @@ def test_a_clients_cpu_is_not_said_to_end_below_what_it_did(between, in_matrix, 
     half = {"core_busy_ratios": (0.6, 0.4), "busiest_process_ratio": 0.1}
     world.copy("pull.cached", 30, client=half)
     (found,) = lawful(world)
-    named = {each.named for each in found.ceilings}
+    named = {each.key for each in found.ceilings}
     assert (("cpu", "client", "all-cores") in named) is kept
 
 
@@ -82,7 +82,7 @@ def test_a_disk_below_another_copy_to_it_is_none(between):
     world.copy("push.cached", 90)
     world.copy("push.uncached", 38)
     for found in lawful(world):
-        assert ("disk", "server", "write") not in [each.named for each in found.ceilings]
+        assert ("disk", "server", "write") not in [each.key for each in found.ceilings]
 
 
 def test_others_that_come_and_go_are_not_refuted_by_another_moment(empty_world):
@@ -94,7 +94,7 @@ def test_others_that_come_and_go_are_not_refuted_by_another_moment(empty_world):
     world.copy("pull.uncached", 20, client=busy)
     world.copy("pull.cached", 113)
     assert ("network", "path", "contention") in {
-        each.named for found in lawful(world) for each in found.ceilings
+        each.key for found in lawful(world) for each in found.ceilings
     }
 
 
@@ -182,7 +182,7 @@ def test_full_cores_are_a_limit_at_the_copys_own_rate_whatever_another_copy_reac
     world.copy("push.uncached", 170, dialect="NT1", server=full)
     world.copy("push.cached", 230, dialect="NT1")
     found = lawful(world)
-    assert found[0].verdict.named == ("cpu", "server", "all-cores")
+    assert found[0].verdict.key == ("cpu", "server", "all-cores")
 
 
 def test_nor_is_a_full_core_of_several_refuted_by_another_copy(between):
@@ -190,7 +190,7 @@ def test_nor_is_a_full_core_of_several_refuted_by_another_copy(between):
     load = {"core_busy_ratios": (0.905, 0.1), "busiest_process_ratio": 0.905}
     world.copy("push.uncached", 170, dialect="NT1", server=load)
     world.copy("push.cached", 230, dialect="NT1")
-    assert lawful(world)[0].verdict.named == ("cpu", "server", "one-core")
+    assert lawful(world)[0].verdict.key == ("cpu", "server", "one-core")
 
 
 def test_full_cores_far_below_another_copy_are_those_of_another_moment(between):

@@ -56,7 +56,7 @@ def _of(report: Report, copy: Copy, told: CopyDiagnosis) -> Iterator[str]:
     level = after.ceiling_bytes_per_second
     if least is not None and level < least:
         yield f"next {after.words} at {level:.4g} is below the verdict's {least:.4g}"
-    meant = [e for e in told.ceilings if (e.named, e.bytes_per_second) == (after.named, level)]
+    meant = [e for e in told.ceilings if (e.key, e.bytes_per_second) == (after.key, level)]
     if meant and all(each.standing == "at-least" for each in meant):
         yield f"next {after.words} at {level:.4g} is only known to be no lower"
     for each in meant:

@@ -219,7 +219,7 @@ def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[Row]:
     rates = {f"{name}_bytes_per_second": end.rate for name, end in ends}
     head = {**pick(group.ends[-1].row, axis.columns), **rates, **others}
     why, names = group.why, ("component", "side", "cause")
-    words = (None, None, None) if why is None or why.ceiling is None else why.ceiling.named
+    words = (None, None, None) if why is None or why.ceiling is None else why.ceiling.key
     reason = {"mechanism": why and why.mechanism, **dict(zip(names, words, strict=True))}
     yield {**head, "ratio": group.ratio, "significant": group.significant, **reason}
 

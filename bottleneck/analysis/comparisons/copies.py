@@ -111,7 +111,7 @@ DIALECT = Axis(
 
 def _cause(group: Group) -> tuple[Any, ...] | None:
     why = group.why
-    return (group.slow.row["verb"], *why.ceiling.named) if why and why.ceiling else None
+    return (group.slow.row["verb"], *why.ceiling.key) if why and why.ceiling else None
 
 
 def _direction_figures(group: Group, groups: Groups) -> Row:

@@ -1,5 +1,5 @@
-"""From the facts of a copy to its verdict: one formula over the facts, one table of causes.
+"""Decides from the facts of a copy what caps it: one formula over the facts, one table of causes.
 
-Begin with weigh.py: how likely each component is the cap. causes.py says what is behind it,
+Begin with weigh.py, the likelihood of each component. causes.py finds the cause behind it, and
 verdict.py puts both together.
 """

@@ -1,7 +1,7 @@
 """Rates that each component of a copy allows once some limits are lifted.
 
-A component allows what moved through it, and what it reached by itself. Without such a measurement
-the utilization law gives it: the copy's rate over the share of the time in which it had work.
+A component allows the rates of transfers through it, and of tests of it alone. Without these the
+utilization law gives its limit: the copy's rate over the share of the time in which it had work.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ class Fix:
 
     @property
     def stays(self) -> bool:
-        """Whether its component is still there without it: a path has a link beside its faults."""
+        """Whether its component remains a limit without it: a path has a link beside its faults."""
         is_slot = self.words[0] == "bus" and self.part == NETWORK
         return is_slot or BY_WORDS[self.words[0], self.words[2]].stays
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a link, which is exchanged for a faster one."""
+        """Whether it is a link's rate, to be exchanged for a faster one."""
         return (self.words[0], self.words[2]) == ("network", "link-rate")
 
 
 def capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | None:
-    """Returns what a component can do without some limits, bytes per second; None: unknown."""
+    """Returns a component's rates without some limits, bytes per second; None: unknown."""
     band = _capability(copy, part, fixes)
-    # What comes after a limit is no lower than that.
+    # The limit after a removed one is no lower than that.
     floor = max((each.level for each in fixes), default=0.0)
     return None if band is None else Band.over(max, band, Band(floor, floor, floor))
 
@@ -99,7 +99,7 @@ def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | Non
             return _window(copy, part)
     if not any(each.part[0] == "cpu" for each in fixes):
         return band
-    # The test of it by itself may have waited for the same CPU: it does so much at least.
+    # The component's test may have waited for the same CPU: its rate is a lower bound.
     floor = demonstrated(copy, part)
     if band is None:
         return Band(floor, math.inf, math.inf) if floor > copy.rate.median else None
@@ -108,9 +108,9 @@ def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | Non
 
 
 def demonstrated(copy: CopyFacts, part: Part) -> float:
-    """Returns what a component can do at least, bytes per second: what moved through it.
+    """Returns the least that a component can do, bytes per second: the highest rate through it.
 
-    Of a disk that was watched: what it would do at work all the time, by the utilization law.
+    For a disk that was watched, its rate with work all the time, by the utilization law.
     """
     assert copy.rate is not None
     floor = max(copy.rate.median, copy.highest(part, SHOWN))
@@ -119,7 +119,7 @@ def demonstrated(copy: CopyFacts, part: Part) -> float:
 
 
 def _use(copy: CopyFacts, part: Part) -> Level | None:
-    """Returns the share of the time in which a component had work; None: it was not seen."""
+    """Returns the share of the time in which a component had work; None: not observed."""
     if part in copy.unseen or not copy.is_watched:
         return None
     # A view of both hosts sees each component that has work.
@@ -128,7 +128,7 @@ def _use(copy: CopyFacts, part: Part) -> Level | None:
 
 
 def is_too_small(copy: CopyFacts, part: Part) -> bool:
-    """Whether an end's window or buffer was seen to be kept small."""
+    """Whether an end's window or buffer was observed to be too small."""
     return any(copy.sign(name, part[1]) is not None for name in ("small-window", "small-buffer"))
 
 
@@ -137,7 +137,7 @@ def _above(floor: float, low: float, median: float, high: float) -> Band:
 
 
 def _tests(copy: CopyFacts, part: Part) -> list[Band]:
-    """Returns what a component reached by itself, the least first, as far as the copy fits in."""
+    """Returns a component's rates by itself, lowest first, unless the copy exceeds them."""
     assert copy.rate is not None
     levels = [each.level for each in copy.of(part, ALONE)]
     bands = (Band.of(each) for each in levels if each.median >= REFUTED_RATIO * copy.rate.median)
@@ -152,7 +152,7 @@ def _path(copy: CopyFacts, fix: Fix | None) -> Band | None:
         total = copy.rate.median / (1 - min(MOST_OTHERS_RATIO, others))
         return _above(floor, total, total, total)
     tests = _tests(copy, NETWORK)
-    # Tests of TCP meet the same losses and the same slot: without these the path may carry more.
+    # Tests of TCP suffer from the same losses and slot: without these the path may carry more.
     if tests and (fix is None or fix.words[2] not in MET_BY_TESTS):
         return _above(floor, tests[-1].low, tests[-1].median, tests[-1].high)
     lifted_level = fix.level if fix is not None else 0.0
@@ -168,10 +168,10 @@ def _path(copy: CopyFacts, fix: Fix | None) -> Band | None:
 
 
 def slotted(copy: CopyFacts, path: Band | None, fixes: Sequence[Fix]) -> Band | None:
-    """Returns what a path can do with the slots and buses of its cards."""
+    """Returns a path's rates with the slots and buses of its cards."""
     limits = [e.ceiling for of, e in copy.claims if of == NETWORK and e.ceiling.component == "bus"]
     remaining = [
-        e for e in limits if e.standing != "at-least" and e.named not in [f.words for f in fixes]
+        e for e in limits if e.standing != "at-least" and e.key not in [f.words for f in fixes]
     ]
     if not remaining:
         return path
@@ -185,17 +185,17 @@ def _disk(copy: CopyFacts, part: Part, fix: Fix | None) -> Band | None:
     if tests := _tests(copy, part):
         band = tests[0 if fix is None else -1]
         if fix is not None and band.median < REFUTED_RATIO * floor:
-            return None  # by itself it was disturbed, too: it does what moved through it at least
+            return None  # its test was disturbed, too: it does more
         return _above(floor, band.low, band.median, band.high)
     use = _use(copy, part)
     if fix is not None or use is None or use.median < LEAST_BUSY or copy.rate is None:
-        return None  # with others its work was theirs, too
+        return None  # a part of its work was others'
     rate = copy.rate.median
     return _above(floor, *(rate / max(LEAST_BUSY, e) for e in (use.high, use.median, use.low)))
 
 
 def _batching(copy: CopyFacts, fixes: Sequence[Fix]) -> float:
-    """Returns the exponent by which a core carries more than its share of the time says."""
+    """Returns the exponent by which a core carries more than its utilization suggests."""
     assert copy.rate is not None
     if not fixes or fixes[0].part[0] not in PACED:
         return 1.0
@@ -203,9 +203,9 @@ def _batching(copy: CopyFacts, fixes: Sequence[Fix]) -> float:
 
 
 def likely_ceiling(copy: CopyFacts, ceiling: Ceiling, fixes: Sequence[Fix]) -> Ceiling:
-    """Returns a CPU's ceiling, read off its load, as it is once the copy waits for less."""
+    """Returns a CPU's ceiling by its load, corrected for a copy without the removed limits."""
     is_load = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
-    if copy.rate is None or not is_load or any(ceiling.named == each.words for each in fixes):
+    if copy.rate is None or not is_load or any(ceiling.key == each.words for each in fixes):
         return ceiling
     rate, batching = copy.rate.median, _batching(copy, fixes)
     floor, level = max((each.level for each in fixes), default=0.0), ceiling.bytes_per_second
@@ -220,8 +220,8 @@ def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
         return UNLIMITED
     cap = fixes[0].part[0] if fixes else ""
     if cap == "cpu" and fixes[0].words[2] == "contention":
-        # Beside a neighbour a load tells little: between what was moved, some of it without a disk,
-        # and that load scaled up.
+        # Beside other work a load says little: the limit lies between the rates that were reached,
+        # some of them without a disk, and that load scaled up.
         floor, high = demonstrated(copy, part), costs.high * (1 + BATCHING_DOUBT)
         if all(each.part != part for each in fixes):
             return Band(floor, math.inf, math.inf)
@@ -230,13 +230,13 @@ def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
     rate, batching = copy.rate.median, _batching(copy, fixes)
     doubt = BATCHING_DOUBT if cap in (*PACED, "cpu") else 0.0
     ratio = min(1.0, rate / costs.median)
-    # A CPU that is stopped again and again finds its caches cold.
+    # A CPU that is stopped repeatedly has cold caches.
     low = max(demonstrated(copy, part), costs.low * (1 - TAKEN_DOUBT if cap == "cpu" else 1.0))
     median, high = (model.scaled_by_load(rate, ratio, batching + e) for e in (0.0, doubt))
     band = _above(low, low, median, max(high, costs.high))
     if ratio < LIGHT_LOAD_RATIO:
         band = Band(low, math.inf, math.inf)
-    # TCP to itself is the least work that moves bytes: no copy costs its host less.
+    # TCP within one host is the least work that moves bytes: no copy costs its host less.
     tools = [e.ceiling.bytes_per_second for of, e in copy.claims if of == part and e.ceiling.tool]
     quota = copy.sign("quota", part[1])
     if quota is not None and not any(each.part == part for each in fixes):
@@ -246,13 +246,13 @@ def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
 
 
 def _window(copy: CopyFacts, part: Part) -> Band:
-    """Returns what TCP's windows and buffers, or the requests in flight, let through."""
+    """Returns the rates that TCP's windows and buffers, or the requests in flight, allow."""
     floor = demonstrated(copy, part)
     levels = [Band.of(each.level) for each in copy.of(part, ALLOWS)]
     if part[0] == "tcp" and not copy.supplied and not is_too_small(copy, part):
         return UNLIMITED  # the kernel makes it larger as the copy speeds up
     if part[0] == "smb":
-        # Requests that are in flight at a full link are not all that are allowed.
+        # Requests in flight at a full link need not be all that are allowed.
         limits = [e.ceiling for of, e in copy.claims if of == part]
         levels = [
             Band(each.low_bytes_per_second, each.bytes_per_second, each.high_bytes_per_second)

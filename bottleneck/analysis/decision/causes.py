@@ -1,7 +1,7 @@
-"""The table of causes: what may be behind a component, by signs and facts; the first that holds.
+"""Table of causes: conditions by signs and facts for each component; the first that holds counts.
 
-A row is asked twice: before the decision, because a cause that is seen in this very copy makes
-figures of other moments void and speaks for its component; and after it, to name the cause.
+A row is evaluated twice: before the decision, because a cause that is observed in this very copy
+makes figures of other moments void and speaks for its component; and after it, to name the cause.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from bottleneck.analysis.decision.conditions import (
 )
 from bottleneck.analysis.facts.record import THROTTLED_RATIO, CopyFacts, Part
 
-Seen = Literal["reached", "passing", "speaks", "alike", ""]
-"""How far a cause speaks for its component: the copy was seen to be at its limit; it is of this
-moment, so that what other steps showed of the component is void; it speaks for it; it looks like
-it; not at all."""
+Support = Literal["reached", "passing", "speaks", "alike", ""]
+"""Support that a cause gives its component: the copy is at its limit; it holds at this moment, so
+that other steps' figures of the component are void; it speaks for it; it looks like it; none."""
 
 
 @dataclass(frozen=True)
@@ -49,27 +48,27 @@ class Row:
     label: str
     holds: Holds
     side: str = ""
-    """The side to act on: receiver, server, initiator, or that of a sign by this name; empty: the
+    """Side to act on: receiver, server, initiator, or that of a sign by this name; empty: the
     component's own."""
     speaks: bool = False
-    """Whether the cause speaks for its component, and does not only name what is behind it."""
+    """Whether the cause raises its component's likelihood, and does not only explain it."""
     passing: bool = False
-    """The same; and it is of this moment: what other steps showed of the component is void then."""
+    """Whether it does so, and holds at this moment: other steps' figures are void then."""
     trust: float = 0.98
-    """The most confidence in it."""
+    """Highest confidence in it."""
     sign: str = ""
-    """The sign that tells what was seen of it; empty: none has words for it."""
+    """Sign whose words describe its observation; empty: none does."""
     remedy: str = ""
-    """What to do where nothing else says it, for a {side}."""
+    """Action to take unless a rule or a setting names one, for a {side}."""
 
     def side_of(self, copy: CopyFacts, part: Part) -> str | None:
         """Returns the side to act on in a copy; part: the component that the cause is behind."""
-        known = {"receiver": copy.receiver, "initiator": copy.initiator, "server": "server"}
-        sign = copy.sign(self.side) if self.side not in known else None
+        sides = {"receiver": copy.receiver, "initiator": copy.initiator, "server": "server"}
+        sign = copy.sign(self.side) if self.side not in sides else None
         if sign is not None and sign.side is not None:
             return sign.side
         claim = claim_of(copy, self.words, part)
-        return known.get(self.side) or (claim.ceiling.side if claim is not None else part[1])
+        return sides.get(self.side) or (claim.ceiling.side if claim is not None else part[1])
 
 
 def rows(copy: CopyFacts, part: Part) -> list[Row]:
@@ -77,20 +76,20 @@ def rows(copy: CopyFacts, part: Part) -> list[Row]:
     return [row for row in TABLE.get(part[0], ()) if row.holds(copy, part)]
 
 
-def seen(copy: CopyFacts, part: Part) -> Seen:
-    """Returns how far a cause that is seen in a copy speaks for a component."""
-    # What only may have held the copy for a part of the time is a likeness, and proves nothing.
+def support_of(copy: CopyFacts, part: Part) -> Support:
+    """Returns the support that causes observed in a copy give a component."""
+    # A cause that may have limited the copy for a part of the time is a likeness, and no proof.
     proven = tuple(each for each in copy.claims if each[1].reached or not each[1].partly)
-    held = rows(replace(copy, claims=proven), part)
+    matches = rows(replace(copy, claims=proven), part)
     reached = any(of == part and is_reached(claim) for of, claim in copy.claims)
     if reached:
         return "reached"
-    if any(row.passing for row in held):
+    if any(row.passing for row in matches):
         return "passing"
-    if any(row.speaks for row in held):
+    if any(row.speaks for row in matches):
         return "speaks"
-    alike = any(row.passing or row.speaks for row in rows(copy, part))
-    return "alike" if alike else ""
+    is_similar = any(row.passing or row.speaks for row in rows(copy, part))
+    return "alike" if is_similar else ""
 
 
 TABLE: dict[str, tuple[Row, ...]] = {
@@ -305,4 +304,4 @@ TABLE: dict[str, tuple[Row, ...]] = {
         Row("smb/round-trips", "requests in flight", always),
     ),
 }
-"""By component what may be behind it; the last row of each always holds."""
+"""Causes by component; the last row of each always holds."""

@@ -1,4 +1,4 @@
-"""When a cause is there, by the facts, signs and claims of a copy."""
+"""Conditions under which a cause is present, by the facts, signs and claims of a copy."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from bottleneck.analysis.rules.network.loss import bracket
 SEGMENT_BYTES = 1448
 """Payload of a usual packet."""
 FULL_RATIO = 0.9
-"""Of what several connections carry: a copy with so much fills the path, whatever is lost."""
+"""Copy's rate over that of several connections, from which on it fills the path despite losses."""
 MOSTLY_ALONE_TIMES = 2.0
 AT_WORK_RATIO = 0.4
-"""Share of the time with work, from which on a disk may be why its server pauses."""
+"""Share of the time with work, from which on a disk may be the reason for its server's pauses."""
 SHORT_OF_PATH_RATIO, FAR_BELOW_RATIO = 0.8, 0.1
 SCALED = ("one-core", "all-cores", "ceiling")
 """Causes whose limit is a load that was scaled up."""
 FITS_RATIOS = 0.75, 1.3
-"""The copy's rate over a limit that it runs at."""
+"""Copy's rate over a limit that it runs at."""
 CHANGED_TIMES = 1.5
-"""What moved over the path at another time, over what the copy found there."""
+"""Rate over the path at another time over the copy's, from which on the path has changed."""
 SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.8, 1.15
-"""Of what the path carried, from which on a copy and others' traffic together fill it; of a link,
-above which they cannot have shared it."""
+"""Sum of a copy and others' traffic over the path's highest rate, from which on they fill it; over
+a link's limit, above which they cannot have shared it."""
 OTHERS_RATIO = 0.25
 NEAR_RATIOS = 0.7, 1.15
-"""The copy's rate over a limit that is worth a sentence beside it."""
+"""Copy's rate over a limit that is close enough to mention."""
 CARRIED_TIMES = 1.1
 """Least ratio of another rate through a component to the copy's that speaks against it."""
 
 Holds = Callable[[CopyFacts, Part], bool]
-"""Whether a cause is there, by the copy's facts and the component."""
+"""Whether a cause is present, by the copy's facts and the component."""
 
 
 def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
-    """Returns the limit of a component that the copy runs at; None: at none."""
+    """Returns the limit of a component that the copy runs at; None: there is none."""
     if copy.rate is None:
         return None
     rate, (low, high) = copy.rate.median, NEAR_RATIOS
     near = [e for e in copy.of(part, ALONE, ALLOWS) if low <= rate / e.level.median <= high]
-    # What a window allows says more than that TCP by itself met it, too.
+    # A window's limit says more than a test of TCP that met the same limit.
     by_kind = {ALLOWS: 0, ALONE: 1 if part[0] == "tcp" else 0}
     apart = {each: abs(math.log(rate / each.level.median)) for each in near}
     return min(near, key=lambda each: (by_kind[each.kind], apart[each]), default=None)
@@ -51,15 +51,15 @@ def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
 
 def faster_twin(copy: CopyFacts, part: Part) -> Fact | None:
     """Returns the fastest copy of the run that does not pass a component; None: none is faster."""
-    own = {each.words for each in copy.of(part, SHOWN)}
-    twins = [each for each in copy.of(NETWORK, SHOWN) if each.words not in own]
+    users = {each.words for each in copy.of(part, SHOWN)}
+    twins = [each for each in copy.of(NETWORK, SHOWN) if each.words not in users]
     twin = max(twins, key=lambda each: each.level.median, default=None)
     rate = math.inf if copy.rate is None else copy.rate.median
     return twin if twin is not None and twin.level.median >= CARRIED_TIMES * rate else None
 
 
 def is_reached(claim: Claim) -> bool:
-    """Whether more than a load that was scaled up shows that the copy is at a limit."""
+    """Whether the copy is at a limit by more than a load that was scaled up."""
     return claim.reached is True and claim.ceiling.cause not in SCALED
 
 
@@ -69,9 +69,9 @@ def claim_of(copy: CopyFacts, words: str, part: Part) -> Claim | None:
     It fits where the copy's own load shows it, or where the copy runs at its level.
     """
     for of, claim in copy.claims:
-        named = f"{claim.ceiling.component}/{claim.ceiling.cause}" == words
+        is_cause = f"{claim.ceiling.component}/{claim.ceiling.cause}" == words
         is_limit = claim.ceiling.standing != "at-least"
-        if of == part and named and is_limit and _fits(copy, claim):
+        if of == part and is_cause and is_limit and _fits(copy, claim):
             return claim
     return None
 
@@ -84,7 +84,7 @@ def _fits(copy: CopyFacts, claim: Claim) -> bool:
 
 
 def claimed(words: str) -> Holds:
-    """Returns whether a claim of a cause at the component's side fits the copy."""
+    """Makes the condition that a claim of a cause at the component's side fits the copy."""
 
     def holds(copy: CopyFacts, part: Part) -> bool:
         return claim_of(copy, words, part) is not None
@@ -93,17 +93,17 @@ def claimed(words: str) -> Holds:
 
 
 def unless_throttled(way: Holds) -> Holds:
-    """Returns the same, but never where the copy runs at the limit of a control group."""
+    """Makes a condition of another, except where the copy runs at a control group's limit."""
 
     def holds(copy: CopyFacts, part: Part) -> bool:
-        own = (claim for of, claim in copy.claims if of == part and claim.detail == BY_CGROUP)
-        return way(copy, part) and not any(_fits(copy, each) for each in own)
+        limits = (claim for of, claim in copy.claims if of == part and claim.detail == BY_CGROUP)
+        return way(copy, part) and not any(_fits(copy, each) for each in limits)
 
     return holds
 
 
 def either(*ways: Holds) -> Holds:
-    """Returns whether any of several ways to see a cause shows it."""
+    """Makes the condition that any of several conditions holds."""
 
     def holds(copy: CopyFacts, part: Part) -> bool:
         return any(each(copy, part) for each in ways)
@@ -111,39 +111,39 @@ def either(*ways: Holds) -> Holds:
     return holds
 
 
-def sign(name: str, least: float = 0.0) -> Holds:
-    """Returns whether a sign was seen, of the component's side if it has one."""
+def sign(name: str, threshold: float = 0.0) -> Holds:
+    """Makes the condition that there is a sign, of the component's side if it has one."""
 
     def holds(copy: CopyFacts, part: Part) -> bool:
-        fits = (e for e in copy.signs if e.name == name and e.value > least)
+        fits = (e for e in copy.signs if e.name == name and e.value > threshold)
         return any(each.side is None or part[1] in ("path", each.side) for each in fits)
 
     return holds
 
 
 def is_shared(copy: CopyFacts, part: Part) -> bool:
-    """Whether others' bytes and the copy's are about all that the path is known to carry."""
+    """Whether others' bytes and the copy's together reach the path's highest known rate."""
     others = max((e.value for e in copy.signs if e.name == "others-traffic"), default=0.0)
     if others <= OTHERS_RATIO or copy.rate is None:
         return False
     total, link = copy.rate.median / (1 - others), copy.lowest(NETWORK, ALLOWS)
-    # More than one link carries: they took another.
+    # Their sum is more than one link carries, so they took different links.
     if link is not None and total > IMPOSSIBLE_RATIO * link:
         return False
-    most = max((e.level.median for e in copy.of(NETWORK, ALONE, SHOWN)), default=0.0)
-    return total >= SHARED_FULL_RATIO * most
+    highest = max((e.level.median for e in copy.of(NETWORK, ALONE, SHOWN)), default=0.0)
+    return total >= SHARED_FULL_RATIO * highest
 
 
 def is_lossy(copy: CopyFacts, part: Part, sign: str = "lost") -> bool:
-    """Whether the law of losses explains the rate, with the loss of a sign.
+    """Whether the loss of a sign explains the rate by the law of losses.
 
-    Where several connections get no more than the copy, the path is full: a policer loses, too.
+    Where several connections get no more than the copy, the path is full: a policer drops, too.
     """
     lost, several = copy.sign(sign), copy.sign("several-carry")
     if lost is None or copy.rate is None:
         return False
-    known = several.value if several is not None else copy.lowest(NETWORK, ALLOWS)
-    if known is not None and copy.rate.median >= FULL_RATIO * known:
+    capacity = several.value if several is not None else copy.lowest(NETWORK, ALLOWS)
+    if capacity is not None and copy.rate.median >= FULL_RATIO * capacity:
         return False
     if several is None and copy.sign("ignores-loss"):
         return False
@@ -156,7 +156,7 @@ def is_lossy_alone(copy: CopyFacts, part: Part) -> bool:
 
 
 def vanish(copy: CopyFacts, part: Part) -> bool:
-    """Whether large packets vanish: seen in the copy, or by the path's test in one that waited."""
+    """Whether large packets vanish: in the copy, or in the path's test if the copy waited."""
     waits = copy.rate is None or copy.sign("timeouts") is not None
     return copy.sign("stalled") is not None or (copy.sign("hole") is not None and waits)
 
@@ -177,18 +177,18 @@ def was_faster(copy: CopyFacts, part: Part) -> bool:
 
 
 def is_starting(copy: CopyFacts, part: Part) -> bool:
-    """Whether the copy ended while TCP still grew, below what else the path carries."""
+    """Whether the copy ended while TCP still grew, below other rates over the path."""
     other = [each for each in copy.of(NETWORK, ALONE, SHOWN) if not each.beside]
-    most = max((each.level.median for each in other), default=math.inf)
+    highest = max((each.level.median for each in other), default=math.inf)
     return (
         copy.sign("grows") is not None
         and copy.rate is not None
-        and copy.rate.median < SHORT_OF_PATH_RATIO * most
+        and copy.rate.median < SHORT_OF_PATH_RATIO * highest
     )
 
 
 def stands_still(copy: CopyFacts, part: Part) -> bool:
-    """Whether a server pauses, and its disk is not why."""
+    """Whether a server pauses for another reason than its disk."""
     disk: Part = ("disk", part[1])
     rate = copy.rate.median if copy.rate is not None else math.inf
     is_quick = copy.highest(disk, ALONE) > MOSTLY_ALONE_TIMES * rate

@@ -1,7 +1,7 @@
 """Gain of a fix: the next limit of a copy, and its rate without its cap.
 
-A copy of this report that lacks the cap is believed. Otherwise the lowest of the other components
-sets the rate of the transfer, and a disk works in parallel with it from some time on.
+A copy of this report that lacks the cap gives that rate. Otherwise the lowest of the other
+components sets the rate of the transfer, and a disk works in parallel with it after some time.
 """
 
 from __future__ import annotations
@@ -63,28 +63,28 @@ class Gain:
 
 
 def gain(copy: CopyFacts, fixes: Sequence[Fix]) -> Gain:
-    """Returns the next limit of a copy, and its rate once some limits are gone."""
+    """Returns the next limit of a copy, and its rate once some limits are removed."""
     return _gain(copy, fixes)[1]
 
 
 def rungs(copy: CopyFacts, cap: Fix) -> Iterator[Rung]:
-    """Yields the cap, what comes after it, and so on, until nothing more is known."""
+    """Yields the cap and the limits after it, as long as they are known."""
     assert copy.rate is not None
     rate: Band | None = Band.of(copy.rate)
     yield Rung(*cap.words, cap.level, rate, None)
     fixes, bits = [cap], 0
     while True:
-        part, after = _gain(copy, fixes)
-        if part is None or after.next is None:
+        part, outcome = _gain(copy, fixes)
+        if part is None or outcome.next is None:
             return
         # Lifting more slows nothing down.
-        predicted = after.predicted
+        predicted = outcome.predicted
         rate = None if rate is None or predicted is None else Band.over(max, predicted, rate)
-        bits = max(bits, after.link_bits or 0)
+        bits = max(bits, outcome.link_bits or 0)
         link = model.link_payload(bits) if bits else None
-        level = after.next.ceiling_bytes_per_second
-        yield Rung(*after.next.named, level, rate, link)
-        fixes.append(Fix(part, after.next.named, level))
+        level = outcome.next.ceiling_bytes_per_second
+        yield Rung(*outcome.next.key, level, rate, link)
+        fixes.append(Fix(part, outcome.next.key, level))
 
 
 def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
@@ -97,9 +97,9 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
     reference = _reference(copy, fixes)
     if reference is not None:
         if reference.level.median < REACHED_RATIO * level:
-            part = None  # something else holds it, and it is not known
+            part = None  # something unknown limits it
         level = max(level, reference.level.median)
-    after = None if part is None else Next(*words_of(copy, part, level, fixes), level)
+    limit = None if part is None else Next(*words_of(copy, part, level, fixes), level)
     bits = _exchange(copy, fixes, None if part is None else bands[part])
     if bits is not None:
         carries = model.link_payload(bits)
@@ -110,14 +110,14 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
     if missing is None and math.isinf(rates[1]):
         # All that is known are lower bounds.
         if NETWORK not in copy.chain:
-            return part, Gain(after)
+            return part, Gain(limit)
         missing = NETWORK, copy.highest(NETWORK, SHOWN)
     if missing is not None:
-        return part, Gain(after, missing=missing, link_bits=None if after is None else bits)
+        return part, Gain(limit, missing=missing, link_bits=None if limit is None else bits)
     # Taking a limit away slows nothing down.
     low, median, high = (max(each, copy.rate.median) for each in rates)
     band = Band(low, median, max(median, min(high, UNBOUNDED_TIMES * median))).widened()
-    return part, Gain(after, replace(band, low=max(band.low, copy.rate.median)), link_bits=bits)
+    return part, Gain(limit, replace(band, low=max(band.low, copy.rate.median)), link_bits=bits)
 
 
 def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
@@ -130,13 +130,13 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
 
 
 def words_of(copy: CopyFacts, part: Part, level: float, fixes: Sequence[Fix] = ()) -> Named:
-    """Returns the words of a component's own limit: no fault that passes, and that is not seen."""
+    """Returns the words of a component's own limit, without faults of one moment."""
     limits = [likely_ceiling(copy, each.ceiling, fixes) for of, each in copy.claims if of == part]
     loads = [e for e in limits if e.standing == "estimated" and e.cause not in PASSING]
     if not loads:
         loads = [e for e in limits if e.component == "cpu" and e.standing == "at-least"]
     if loads:
-        return min(loads, key=lambda each: abs(math.log(level / each.bytes_per_second))).named
+        return min(loads, key=lambda each: abs(math.log(level / each.bytes_per_second))).key
     row = next(each for each in rows(copy, part) if not each.passing and not each.speaks)
     component, _, cause = row.words.partition("/")
     return component, row.side_of(copy, part), cause
@@ -148,21 +148,21 @@ def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> 
     if link is None:
         return None
     level = min(TENFOLD * link.level, math.inf if following is None else following.low)
-    # What the path carried at another time, or what both ends' cards offer, needs no new card.
+    # The path's rate at another time, or the rate of both ends' cards, needs no new card.
     for rate in (copy.highest(NETWORK, SHOWN, ALONE), copy.highest(NETWORK, ALLOWS)):
         if rate > AGAIN_TIMES * link.level:
             level = min(level, rate)
-    # One step more for the last tenth of what the next component allows is not advice.
+    # A faster link for the last tenth of the next component's limit is not worth it.
     return model.faster_link(max(0.9 * level, 1.1 * link.level))
 
 
-# -- what is not known -----------------------------------------------------------------------------
+# -- unknown limits --------------------------------------------------------------------------------
 
 
 def _missing(
     copy: CopyFacts, bands: Bands, reference: Reference | None, rate: float
 ) -> tuple[Part, float] | None:
-    """Returns the component of which too little is known, and what it carries at least."""
+    """Returns a component with too few figures, and its highest observed rate; None: none."""
     for part in (NETWORK, ("disk", copy.receiver), ("disk", copy.sender)):
         is_passed = part in copy.chain and (reference is None or part in reference.lacks)
         if is_passed and part not in bands and demonstrated(copy, part) < rate:
@@ -182,7 +182,7 @@ class Reference:
 
 
 def _reference(copy: CopyFacts, fixes: Sequence[Fix]) -> Reference | None:
-    """Returns a measurement without the one limit that is lifted; None: there is none."""
+    """Returns a measurement without the one removed limit; None: there is none."""
     for each in copy.without if len(fixes) == 1 else ():
         component, side, cause = fixes[0].words
         if each.cause in (component, cause) and each.side in (None, side):
@@ -193,7 +193,7 @@ def _reference(copy: CopyFacts, fixes: Sequence[Fix]) -> Reference | None:
 
 
 def _composed(copy: CopyFacts, bands: Bands, reference: Reference | None, end: str) -> float:
-    """Returns the rate at one end of the range: the transfer's, with the disks that work beside."""
+    """Returns the rate at one end of the range: the transfer's, with disks working in parallel."""
     if reference is None:
         limits = (_transferred(copy, part, band, end) for part, band in bands.items())
         rate = min(limits, default=math.inf)
@@ -213,7 +213,7 @@ def _transferred(copy: CopyFacts, part: Part, band: Band, end: str) -> float:
     if part != NETWORK:
         return math.inf if part[0] == "disk" else level
     ratio = share(copy, band.median)
-    # On a far path a copy begins slowly, and ends with replies that it waits for.
+    # On a far path a copy begins slowly, and ends with a wait for replies.
     is_far = (copy.rtt_seconds or 0.0) >= FAR_SECONDS
     low = ratio * (1 - (FAR_DOUBT if is_far else LINK_DOUBT))
     high = min(1.0, ratio + LINK_DOUBT)

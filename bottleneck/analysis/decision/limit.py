@@ -1,4 +1,4 @@
-"""What limits a copy, with the words, figures and steps of whatever is known of that limit."""
+"""Decides what limits a copy, and collects the words, figures and steps of that limit."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from bottleneck.report.report import Report
 from probes.core.records import Spread
 
 LIGHT_LOAD_RATIO = 5.0
-"""A CPU's limit over the copy's rate, from which on the copy's load does not tell where it is."""
+"""A CPU's limit over the copy's rate, from which on the copy's load is too small to show it."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What limits one copy, and what it was decided by."""
+    """Limit of one copy, with the decision and its input."""
 
     decision: Decision
     cap: Cap | None
     """None: nothing is named."""
     ladder: Ladder
     time: Attribution | None
-    """None: its time was not looked at."""
+    """None: its time was not observed."""
     fixes: tuple[Fix, ...] = ()
-    """The cap, and another that is as likely, as what can be taken away."""
+    """The cap, and a rival that is as likely, as limits to remove."""
 
 
 def limit_of(report: Report, copy: Copy) -> Limit:
@@ -56,19 +56,19 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     if decision.row is None:
         return Limit(decision, None, ladder, time)
     evidence, rate = Evidence(report, copy), copy.step.rate
-    of = partial(_claim, evidence, rate, ladder, decision.copy, time)
-    chosen = of(decision.part, decision.row)
-    rival, fixes = None, [_fix(decision.part, chosen)]
+    claim_of_part = partial(_claim, evidence, rate, ladder, decision.copy, time)
+    cap_claim = claim_of_part(decision.part, decision.row)
+    rival, fixes = None, [_fix(decision.part, cap_claim)]
     if decision.rival is not None:
         row = rows(decision.copy, decision.rival)[0]
-        rival = of(decision.rival, row)
+        rival = claim_of_part(decision.rival, row)
         fixes.append(_fix(decision.rival, rival))
-    cap = Cap(chosen, decision.confidence, rival)
+    cap = Cap(cap_claim, decision.confidence, rival)
     return Limit(decision, cap, _spare(settled(ladder, cap), cap), time, tuple(fixes))
 
 
 def _fix(part: Part, claim: Claim) -> Fix:
-    return Fix(part, claim.ceiling.named, claim.ceiling.bytes_per_second)
+    return Fix(part, claim.ceiling.key, claim.ceiling.bytes_per_second)
 
 
 def _claim(
@@ -80,10 +80,10 @@ def _claim(
     part: Part,
     row: Row,
 ) -> Claim:
-    """Returns what is known of a cause: as a rule claims it, else by the facts that decided."""
-    known = claim_of(copy, row.words, part)
-    if known is not None and not (copy.supplied and row.remedy):
-        return known
+    """Returns the claim of a cause: a rule's, else one made of the facts that decided."""
+    rule_claim = claim_of(copy, row.words, part)
+    if rule_claim is not None and not (copy.supplied and row.remedy):
+        return rule_claim
     component, _, word = row.words.partition("/")
     side, cause = row.side_of(copy, part), BY_WORDS[component, word]
     setting: Fixed | Behind = (
@@ -93,7 +93,7 @@ def _claim(
     )
     fact = limit_fact(copy, part)
     remedy, words = cause.remedy.format(side=side), because(copy, part, row, time)
-    # Without a limit that is known, it is what moved through the component at its best.
+    # Without a known limit it is the highest rate through the component.
     kinds = (SHOWN, ALONE) if part == NETWORK else (SHOWN,)
     carried = 0.0 if row.passing else copy.highest(part, *kinds)
     level = max(rate.median, carried if fact is None else fact.level.median)
@@ -101,7 +101,10 @@ def _claim(
         setting = behind(evidence, level, looks_like(level, steps.mtu_bytes(evidence.report)))
         words = "; ".join(filter(None, (words, setting.words)))
     return claim(
-        *(cause, side, evidence.step, words),
+        cause,
+        side,
+        evidence.step,
+        words,
         level=level,
         low=None if fact is None else fact.level.low,
         high=None if fact is None else fact.level.high,
@@ -113,23 +116,23 @@ def _claim(
 
 
 def _spare(ladder: Ladder, cap: Cap) -> Ladder:
-    """Returns the ladder with the cap; others below it had time to spare: they are lower bounds."""
+    """Returns the ladder with the cap; lower claims had time to spare, so are lower bounds."""
     level, part = cap.claim.ceiling.bytes_per_second, cap.claim.ceiling.part
     claims = [each for each in ladder.claims if each != cap.claim]
-    for at, each in enumerate(claims):
+    for index, each in enumerate(claims):
         is_lower = each.ceiling.bytes_per_second < level
         if is_lower and each.ceiling.part != part and each != cap.rival:
-            claims[at] = replace(each, ceiling=replace(each.ceiling, standing="at-least"))
+            claims[index] = replace(each, ceiling=replace(each.ceiling, standing="at-least"))
     claims.append(cap.claim)
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return replace(ladder, claims=tuple(claims))
 
 
 def ladder_of(report: Report, copy: Copy) -> Ladder:
-    """Returns what the rules claim of a copy; every one is asked."""
+    """Returns the claims and remarks of all rules about a copy."""
     evidence = Evidence(report, copy)
-    made = () if copy.step is None else OF_MADE_COPIES
-    results = [each for rule in (*OF_ANY_COPY, *made, supplied.rule) for each in rule(evidence)]
+    rules = () if copy.step is None else OF_MADE_COPIES
+    results = [each for rule in (*OF_ANY_COPY, *rules, supplied.rule) for each in rule(evidence)]
     claims = [each for each in results if isinstance(each, Claim)]
     for refine in REFINEMENTS:
         claims = list(refine(evidence, claims))
@@ -140,11 +143,11 @@ def ladder_of(report: Report, copy: Copy) -> Ladder:
 
 
 def _as_lower_bound(copy: Copy, claim: Claim) -> Claim:
-    """Returns a claim; of a CPU that the copy used for less than a fifth as a lower bound."""
-    ceiling, made = claim.ceiling, copy.step
+    """Returns a claim, as a lower bound if the copy used less than a fifth of that CPU."""
+    ceiling, step = claim.ceiling, copy.step
     scaled = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
-    if made is None or not scaled or claim.reached or claim.partly:
+    if step is None or not scaled or claim.reached or claim.partly:
         return claim
-    if ceiling.bytes_per_second < LIGHT_LOAD_RATIO * made.rate.median:
+    if ceiling.bytes_per_second < LIGHT_LOAD_RATIO * step.rate.median:
         return claim
     return replace(claim, ceiling=replace(ceiling, standing="at-least"))

@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bottleneck.analysis.claim import LIKENESS, SURE
-from bottleneck.analysis.decision.causes import TABLE, Row, rows, seen
+from bottleneck.analysis.decision.causes import TABLE, Row, rows, support_of
 from bottleneck.analysis.decision.conditions import claim_of, faster_twin, limit_fact
 from bottleneck.analysis.decision.weigh import IDLE, weigh
 from bottleneck.analysis.facts.record import UNKNOWN, CopyFacts, Part, View
 from bottleneck.analysis.finding import Named, Suspect
 
 LEAST = 0.5
-"""Below it nothing is named."""
+"""Likelihood below which nothing is named."""
 TIE_LEAST, TIE_SUM = 0.4, 0.8
-"""Two components that are named together all the same: the least of the first, and of both."""
+"""Likelihoods of two components that are named together: the first's, and their sum."""
 ENDS_LEAST, ENDS_SUM = 0.3, 0.6
-"""The same of the two ends of one connection, which are one suspect."""
+"""Such likelihoods of the two ends of one connection, which are one suspect."""
 RIVAL = 0.3
-"""A second component as likely as that is named beside the first."""
+"""Likelihood from which on a second component is named beside the first."""
 MOST: dict[View, float] = {"both": 0.98, "hidden": 0.9, "alone": 0.9, "counters": 0.85, "": 0.85}
 LEAST_LIKELY = 0.01
 MOST_SUPPLIED = 0.7
-"""The most confidence, by view; and in figures that a person supplied."""
+"""Highest confidence in figures that a person supplied; in others by view, as in MOST."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What caps one copy."""
+    """Decision about the cap of one copy."""
 
     copy: CopyFacts
     part: Part
@@ -37,12 +37,12 @@ class Decision:
     suspects: tuple[tuple[Part, float], ...] = ()
     """The likeliest components first."""
     rival: Part | None = None
-    """As likely as the first."""
+    """A component about as likely as the first."""
 
     def suspects_named(self) -> tuple[Suspect, ...]:
         """Returns the likeliest components that have a name, each with its cause."""
-        known = (each for each in self.suspects if each[0] != UNKNOWN and each[1] >= LEAST_LIKELY)
-        return tuple(self.suspect(*each) for each in known)
+        likely = (each for each in self.suspects if each[0] != UNKNOWN and each[1] >= LEAST_LIKELY)
+        return tuple(self.suspect(*each) for each in likely)
 
     def suspect(self, part: Part, likelihood: float) -> Suspect:
         """Returns a component with the cause that is behind it."""
@@ -50,7 +50,7 @@ class Decision:
         return Suspect(*words, round(likelihood, 2))
 
     @property
-    def named(self) -> Named:
+    def key(self) -> Named:
         """Component, side and cause, in the contract's words."""
         if self.row is None:
             return "unknown", None, "inconclusive" if self.copy.rate is not None else "not-measured"
@@ -64,9 +64,11 @@ class Decision:
 
 
 def is_supported(copy: CopyFacts, part: Part) -> bool:
-    """Whether any fact speaks for a component, and not only that nothing speaks against it."""
+    """Whether any fact speaks for a component, beyond the lack of facts against it."""
     is_busy = (copy.busy(part) or 0.0) > IDLE
-    return is_busy or bool(limit_fact(copy, part) or seen(copy, part) or faster_twin(copy, part))
+    return is_busy or bool(
+        limit_fact(copy, part) or support_of(copy, part) or faster_twin(copy, part)
+    )
 
 
 def decide(copy: CopyFacts) -> Decision:
@@ -84,8 +86,8 @@ def decide(copy: CopyFacts) -> Decision:
         return Decision(copy, UNKNOWN, None, 0.0, suspects)
     if first == UNKNOWN or likely < LEAST:
         ends = first[0] == second[0] == "tcp"
-        least, both = (ENDS_LEAST, ENDS_SUM) if ends else (TIE_LEAST, TIE_SUM)
-        if UNKNOWN in (first, second) or likely < least or likely + less < both:
+        threshold, both = (ENDS_LEAST, ENDS_SUM) if ends else (TIE_LEAST, TIE_SUM)
+        if UNKNOWN in (first, second) or likely < threshold or likely + less < both:
             return Decision(copy, UNKNOWN, None, 0.0, suspects)
         rival = second
     row = rows(copy, first)[0]
@@ -93,8 +95,8 @@ def decide(copy: CopyFacts) -> Decision:
     is_shown = row.passing or (claim is not None and claim.reached)
     if copy.is_scattered and not copy.is_watched and not is_shown:
         return Decision(copy, UNKNOWN, None, 0.0, suspects)
-    most = min(MOST_SUPPLIED if copy.supplied else MOST[copy.view], row.trust, copy.trust)
+    trust = min(MOST_SUPPLIED if copy.supplied else MOST[copy.view], row.trust, copy.trust)
     if claim is not None:
         is_likeness = claim.partly and not claim.reached
-        most = min(most, LIKENESS if is_likeness else claim.trust if claim.trust < SURE else 1.0)
-    return Decision(copy, first, row, round(min(most, likely), 2), suspects, rival)
+        trust = min(trust, LIKENESS if is_likeness else claim.trust if claim.trust < SURE else 1.0)
+    return Decision(copy, first, row, round(min(trust, likely), 2), suspects, rival)

@@ -1,8 +1,8 @@
-"""How likely each component is what caps a copy, by Bayes' rule over its facts.
+"""Computes each component's likelihood of capping a copy, by Bayes' rule over its facts.
 
-    P(k caps) ~ prior(k) * time(k) * level(k) * shown(k) * signs(k)
+    P(k caps) ~ prior(k) * time(k) * level(k) * carried(k) * signs(k)
 
-and the same for "something that was not seen". All constants of the decision are here.
+and the same for "something that was not observed". All constants of the decision are here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bottleneck.analysis.decision.causes import Seen, seen
+from bottleneck.analysis.decision.causes import Support, support_of
 from bottleneck.analysis.decision.conditions import stands_still
 from bottleneck.analysis.facts.record import (
     ALLOWS,
@@ -29,45 +29,45 @@ from bottleneck.analysis.facts.record import (
 
 PRIORS = {"disk": 1.0, "network": 1.0, "cpu": 0.6, "smb": 0.5, "tcp": 0.35, "unknown": 0.5}
 RECEIVER_PRIOR = 0.4
-"""Of TCP's two ends the receiver's window is the likelier one."""
+"""Prior of the receiver's end of TCP, whose window is likelier than the sender's buffer."""
 USUAL_DISK, USUAL_CORE = 1e7, 3e8
-"""Bytes per second: a disk that does less by itself is rarer the less it does, and a core that does
-more the more."""
+"""Bytes per second, from which on a slower disk is rarer and a faster core likelier as a cap."""
 NEAR_SECONDS, NEAR_PRIOR, NO_TRIP_PRIOR = 2e-3, 0.05, 0.15
-"""Below this round trip neither windows nor requests in flight matter; and where none is known."""
+"""Round trip below which neither windows nor requests in flight matter; prior below it; prior of
+TCP where no round trip is known."""
 TEMPERATURE = 0.15
-"""A lead of so much of the time makes a component e times as likely."""
+"""Lead in the share of the time that makes a component e times as likely."""
 MISREAD: Mapping[View, float] = {
     **{"both": 0.1, "hidden": 0.15, "alone": 0.2, "counters": 0.3, "": 0.3}
 }
-"""How often the shares of the time mislead."""
+"""Probability that the shares of the time mislead, by view."""
 RANGE = 5.0
-"""Of ln(rate): over so much a copy's rate is spread where a component does not cap it."""
+"""Width in ln(rate) over which a copy's rate spreads if a component does not cap it."""
 LEVEL_FLOOR = 0.15
 """Likelihood ratio where the copy runs far below every limit of a component."""
 WIDTH = 0.10
 """Standard deviation of ln(copy over limit) beyond the limit's own spread."""
 LESS, MORE = 0.90, 1.04
-"""A copy gets so much of what its component does alone, and not more than that."""
+"""Copy's rate over its component's rate by itself: least and greatest."""
 EXCEEDED = 1.1
-"""A limit that the copy itself exceeds so far was none."""
+"""Copy's rate over a limit, above which the copy refutes it."""
 SHOWN_SLACK, SHOWN_POWER, SHOWN_FLOOR = 1.06, 4.0, 0.06
-"""What moved more through a component at another time speaks against it; not without end, because
-what a component can do changes."""
-SIGNS: Mapping[Seen, float] = {
+"""Constants of the evidence against a component by faster transfers through it at other times: it
+has a floor, because a component's rate changes."""
+SIGNS: Mapping[Support, float] = {
     **{"reached": 4.0, "passing": 4.0, "speaks": 4.0, "alike": 2.0, "": 1.0}
 }
-"""For a component with a cause that was seen in this very copy."""
+"""Factor for a component by the support of a cause observed in this very copy."""
 IDLE, UNCOUNTED = 0.4, 0.35
-"""Utilization below which no sign counts; and of what counters over the whole copy do not tell."""
+"""Utilization below which no sign counts; and that of components without a counter."""
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """How likely each component caps a copy."""
+    """Likelihood of each component to cap a copy."""
 
     likely: Mapping[Part, float]
-    """They sum to 1."""
+    """Likelihoods; they sum to 1."""
 
     @property
     def ranked(self) -> list[tuple[Part, float]]:
@@ -82,17 +82,17 @@ def weigh(copy: CopyFacts) -> Weighed:
     products: dict[Part, float] = {}
     for part in copy.chain:
         worked = _had_work(copy, part)
-        signs, level = seen(copy, part) if worked else "", _level(copy, part, copy.rate)
+        signs, level = support_of(copy, part) if worked else "", _level(copy, part, copy.rate)
         if part[0] == "disk" and not worked and copy.is_watched:
             # A rate that happens to be that of a disk at rest is no limit of it.
             level = min(1.0, level)
-        shown = min((_shown(each, copy.rate) for each in copy.of(part, SHOWN)), default=1.0)
+        carried = min((_carried(each, copy.rate) for each in copy.of(part, SHOWN)), default=1.0)
         if signs not in ("", "speaks"):
-            # What is seen in this copy explains why it is slower than at other moments.
-            level, shown = max(1.0, level), 1.0
+            # A cause observed in this copy explains why it is slower than at other moments.
+            level, carried = max(1.0, level), 1.0
         prior = _prior(copy, part, copy.rate.median, signs != "")
-        products[part] = prior * time[part] * level * shown * SIGNS[signs]
-    twins = (_shown(each, copy.rate) for each in copy.facts if each.kind == SHOWN and each.beside)
+        products[part] = prior * time[part] * level * carried * SIGNS[signs]
+    twins = (_carried(each, copy.rate) for each in copy.facts if each.kind == SHOWN and each.beside)
     products[UNKNOWN] = PRIORS["unknown"] * time[UNKNOWN] * min(twins, default=1.0)
     total = sum(products.values())
     return Weighed({part: value / total for part, value in products.items()})
@@ -114,13 +114,13 @@ def _prior(copy: CopyFacts, part: Part, rate: float, speaks: bool) -> float:
 
 
 def _had_work(copy: CopyFacts, part: Part) -> bool:
-    """Whether a sign may speak for a component: not where it was seen to have next to no work."""
+    """Whether a sign may speak for a component: not if it was observed to be nearly idle."""
     use = copy.busy(part)
     return use is None or use > IDLE or part in copy.unseen
 
 
 def _time(copy: CopyFacts) -> dict[Part, float]:
-    """Returns the likelihoods by the copy's time: the busier a component, the likelier the cap."""
+    """Returns the likelihoods by the copy's time: a busier component is a likelier cap."""
     uses = {part: copy.busy(part) for part in (*copy.chain, UNKNOWN)}
     hidden = copy.busy(UNKNOWN) or 0.0
     if all(use is None for use in uses.values()):
@@ -128,7 +128,7 @@ def _time(copy: CopyFacts) -> dict[Part, float]:
     unseen_use = 0.0 if copy.is_watched else UNCOUNTED
     levels = {part: unseen_use if use is None else use for part, use in uses.items()}
     for part in copy.unseen & levels.keys():
-        # Work that the view cannot see is somewhere in its unknown time.
+        # Work that the view cannot observe is a part of its unknown time.
         levels[part] = min(1.0, levels[part] + hidden)
     levels = _standing_still(copy, levels)
     errors = [each.level.high - each.level.median for each in copy.facts if each.kind == BUSY]
@@ -140,7 +140,7 @@ def _time(copy: CopyFacts) -> dict[Part, float]:
 
 
 def _standing_still(copy: CopyFacts, levels: dict[Part, float]) -> dict[Part, float]:
-    """Returns the utilizations; the silence of a server that stands still is its own time.
+    """Returns the utilizations, with the silence of a server that stands still as its own time.
 
     Meanwhile the path's queues are full, as on a full path, and no component is at work.
     """
@@ -155,21 +155,21 @@ def _standing_still(copy: CopyFacts, levels: dict[Part, float]) -> dict[Part, fl
 
 
 def _level(copy: CopyFacts, part: Part, rate: Level) -> float:
-    """Returns how well the copy's rate is that of a component's limits; 1: none is known.
+    """Returns the likelihood ratio of the copy's rate by a component's limits; 1: none is known.
 
     It is the cap if the copy runs at one of its limits; if at none, all of them speak against it.
     """
-    alone, allows = (
+    by_tests, by_settings = (
         max((f for f in (_fit(each, rate) for each in copy.of(part, kind)) if f), default=1.0)
         for kind in (ALONE, ALLOWS)
     )
-    first, second = max(alone, allows), min(alone, allows)
+    first, second = max(by_tests, by_settings), min(by_tests, by_settings)
     # Two kinds of limits that both fit are two witnesses, and never quite independent.
     return first * math.sqrt(max(1.0, second)) if first > 1 else second
 
 
 def _fit(limit: Fact, rate: Level) -> float | None:
-    """Returns how well a rate is that of a limit; None: the copy itself refutes that limit."""
+    """Returns the likelihood ratio of a rate by one limit; None: the copy refutes that limit."""
     low, high = LESS * limit.level.low, MORE * limit.level.high
     if rate.low > EXCEEDED * high:
         return None
@@ -178,7 +178,7 @@ def _fit(limit: Fact, rate: Level) -> float | None:
     return max(LEVEL_FLOOR, peak * math.exp(-0.5 * (off / WIDTH) ** 2))
 
 
-def _shown(fact: Fact, rate: Level) -> float:
-    """Returns how likely a component caps a copy beside which it moved so much."""
+def _carried(fact: Fact, rate: Level) -> float:
+    """Returns the likelihood of a component to cap a copy, given a faster transfer through it."""
     share = SHOWN_SLACK * rate.median / fact.level.median
     return max(SHOWN_FLOOR, min(1.0, float(share**SHOWN_POWER)))

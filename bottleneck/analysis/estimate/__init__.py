@@ -1,4 +1,4 @@
-"""The back of the envelope: limits, the rate to expect and the lowest limit; nothing measured."""
+"""Estimates a copy without measuring: its limits, the rate to expect and the lowest limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import model
 from bottleneck.analysis.estimate.envelope import DiskKind, Envelope, Window
-from bottleneck.analysis.finding import Ceiling, Claim, Verdict
+from bottleneck.analysis.finding import Ceiling, Claim, Named, Verdict
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.socket_buffers import RECEIVE
 from bottleneck.analysis.steps import dialect_name
@@ -26,19 +26,20 @@ STAGES = ("disk", "network", "bus", "memory")
 """Components that all bytes pass one after the other."""
 NEAR_RATIO, CLEAR_RATIO = 1.1, 1.5
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.6, 0.5, 0.4
-"""Nothing was measured: never more, and the last where the next is near or a part unknown."""
+"""Confidence without a measurement, by the distance of the next limit; the last one also where a
+component is unknown."""
 INITIAL_SEGMENTS = 10
-"""What TCP sends before the first acknowledgement (RFC 6928)."""
+"""Segments that TCP sends before the first acknowledgement (RFC 6928)."""
 LOGIN_ROUND_TRIPS = 5
 """TCP connect, NEGOTIATE, SESSION_SETUP twice (NTLMSSP), TREE_CONNECT."""
 FILE_ROUND_TRIPS = {"pull": 2, "push": 3}
-"""CREATE and CLOSE; FLUSH where the server is written to."""
+"""CREATE and CLOSE; also FLUSH in a push."""
 MATHIS_LOW, MATHIS_HIGH = 0.7, math.sqrt(1.5)
-"""The constant of Mathis et al. 1997: 1.22 without delayed acknowledgements; 0.7 by pathdiag."""
+"""Constant of Mathis et al. 1997: 1.22 without delayed acknowledgements; 0.7 by pathdiag."""
 MOSTLY_BYTES_RATIO = 0.8
 """Share of the messages' bandwidth from which on requests wait for the link and not for replies."""
 TRUST = 0.75
-"""Figures that nobody measured in this run."""
+"""Confidence in figures that were not measured in this run."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class Missing:
     component: str
     side: str | None
     needs: str
-    """What would have to be given."""
+    """Options that would give it."""
     required: bool = False
-    """Whether every byte passes it: as long as it is not known, it may be the cap."""
+    """Whether every byte passes the component, so that it may be the cap while unknown."""
 
 
 @dataclass(frozen=True)
@@ -59,60 +60,60 @@ class Likely:
 
     claim: Claim
     rival: Claim | None
-    """Another part's, so near that it may as well be this one."""
+    """Ceiling of another part, so near that it may be the lowest."""
     following: Claim | None
-    """The next part's."""
+    """Ceiling of the next part."""
     ratio: float
-    """The next part's ceiling over it; infinite where there is none."""
+    """Next part's ceiling over the lowest; infinite if there is none."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What follows from an envelope; rates in bytes per second."""
+    """Result of an envelope; rates in bytes per second."""
 
-    given: Envelope
+    setup: Envelope
     claims: tuple[Claim, ...]
     """Lowest ceiling first; the evidence of each is the rule of thumb that it rests on."""
     missing: tuple[Missing, ...]
     summary: str
-    """The rate to expect and its limit, without a full stop."""
+    """Rate to expect and its limit, without a full stop."""
     verdict: Verdict
     in_turn: float | None
-    """Where each stage waits for the one before it; None: no ceiling is known."""
+    """Rate if each stage waits for the one before it; None: no ceiling is known."""
     overlapped: float | None
-    """Where all stages work at once."""
+    """Rate if all stages work at once."""
     cold_round_trips: int
-    """Connect, login, open and close, and the slow start."""
+    """Round trips to connect, log in, open and close, and of the slow start."""
     cold_seconds: float | None
-    """What those take; None: the round trip is not known."""
+    """Time of those round trips; None: the RTT is not known."""
 
     @property
     def seconds(self) -> tuple[float, float] | None:
         """Shortest and longest time of the copy, from its connect on; None: not known."""
-        size = self.given.size_bytes
+        size = self.setup.size_bytes
         if size is None or self.in_turn is None or self.overlapped is None:
             return None
         cold = self.cold_seconds or 0.0
         return cold + size / self.overlapped, cold + size / self.in_turn
 
 
-def estimate(given: Envelope) -> Estimate:
-    """Every ceiling of an envelope, and what a copy below all of them can be expected to do."""
-    found = tuple(each for way in WAYS for each in way(given))
-    missing = tuple(each for each in found if isinstance(each, Missing))
-    claims = [each for each in found if isinstance(each, Claim)]
+def estimate(setup: Envelope) -> Estimate:
+    """Returns every ceiling of an setup, and the rate to expect of a copy below them."""
+    results = tuple(each for way in WAYS for each in way(setup))
+    missing = tuple(each for each in results if isinstance(each, Missing))
+    claims = [each for each in results if isinstance(each, Claim)]
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     overlapped = in_turn = None
     if claims:
         overlapped = model.overlapped([each.ceiling.bytes_per_second for each in claims])
         stages = _stages(claims)
         in_turn = min(overlapped, model.in_turn(stages)) if stages else overlapped
-    trips = LOGIN_ROUND_TRIPS + FILE_ROUND_TRIPS[given.verb] + _slow_start(given, overlapped)
-    rtt, lowest = given.rtt_seconds, likely(claims)
+    trips = LOGIN_ROUND_TRIPS + FILE_ROUND_TRIPS[setup.verb] + _slow_start(setup, overlapped)
+    rtt, lowest = setup.rtt_seconds, likely(claims)
     partly = any(each.required for each in missing)
     summary = _summary(lowest, partly, in_turn, overlapped)
     return Estimate(
-        given=given,
+        setup=setup,
         claims=tuple(claims),
         missing=missing,
         summary=summary,
@@ -125,16 +126,16 @@ def estimate(given: Envelope) -> Estimate:
 
 
 def _stages(claims: Sequence[Claim]) -> list[float]:
-    """The lowest rate of each stage."""
-    found: dict[tuple[str, str | None], float] = {}
+    """Returns the lowest rate of each stage."""
+    rates: dict[tuple[str, str | None], float] = {}
     for each in claims:
         if each.ceiling.component in STAGES:
-            found.setdefault(each.ceiling.part, each.ceiling.bytes_per_second)
-    return list(found.values())
+            rates.setdefault(each.ceiling.part, each.ceiling.bytes_per_second)
+    return list(rates.values())
 
 
 def likely(claims: Sequence[Claim]) -> Likely | None:
-    """The lowest ceiling of those that are sorted, lowest first; None: there is none."""
+    """Returns the lowest of claims that are sorted by their ceilings; None: there is none."""
     if not claims:
         return None
     first = claims[0]
@@ -145,22 +146,22 @@ def likely(claims: Sequence[Claim]) -> Likely | None:
     return Likely(first, following if ratio < NEAR_RATIO else None, following, ratio)
 
 
-def _slow_start(given: Envelope, rate: float | None) -> int:
-    """Round trips until the congestion window holds what the path can have in flight."""
-    if rate is None or given.rtt_seconds is None:
+def _slow_start(setup: Envelope, rate: float | None) -> int:
+    """Returns the round trips until the congestion window holds rate times RTT."""
+    if rate is None or setup.rtt_seconds is None:
         return 0
-    first = INITIAL_SEGMENTS * given.segment_bytes * given.streams
-    return max(0, math.ceil(math.log2(rate * given.rtt_seconds / first)))
+    first = INITIAL_SEGMENTS * setup.segment_bytes * setup.streams
+    return max(0, math.ceil(math.log2(rate * setup.rtt_seconds / first)))
 
 
 def _summary(
-    found: Likely | None, partly: bool, in_turn: float | None, overlapped: float | None
+    lowest: Likely | None, partly: bool, in_turn: float | None, overlapped: float | None
 ) -> str:
-    """`Expected: 112\u2013118 MB/s, limited by the network (1 Gbit/s link)`."""
-    if found is None or in_turn is None or overlapped is None:
+    """Returns for example `Expected: 112\u2013118 MB/s, limited by the network (1 Gbit/s link)`."""
+    if lowest is None or in_turn is None or overlapped is None:
         return "Expected: unknown, because no limit is known"
     rate = f"at most {rate_text(overlapped)}" if partly else range_text(in_turn, overlapped)
-    names = (_name(each) for each in (found.claim, found.rival) if each is not None)
+    names = (_name(each) for each in (lowest.claim, lowest.rival) if each is not None)
     return f"Expected: {rate}, limited by {' or '.join(names)}"
 
 
@@ -169,84 +170,86 @@ def _name(claim: Claim) -> str:
     return f"{name_with_verb(claim.ceiling)}{detail}"
 
 
-def _verdict(found: Likely | None, partly: bool, summary: str) -> Verdict:
-    if found is None:
+def _verdict(lowest: Likely | None, partly: bool, summary: str) -> Verdict:
+    if lowest is None:
         return Verdict("unknown", None, "not-measured", 0.0, None, f"{summary}.")
-    ceiling = found.claim.ceiling
-    clear = CLEAR_TRUST if found.ratio >= CLEAR_RATIO else FAIR_TRUST
-    trust = NEAR_TRUST if found.rival is not None or partly else clear
-    told = f"{summary}."
-    if found.rival is None and found.following is not None:
-        level = rate_text(found.following.ceiling.bytes_per_second)
-        told += f" The next limit is {name_with_verb(found.following.ceiling)}, {level}."
+    ceiling = lowest.claim.ceiling
+    clear = CLEAR_TRUST if lowest.ratio >= CLEAR_RATIO else FAIR_TRUST
+    trust = NEAR_TRUST if lowest.rival is not None or partly else clear
+    sentence = f"{summary}."
+    if lowest.rival is None and lowest.following is not None:
+        level = rate_text(lowest.following.ceiling.bytes_per_second)
+        sentence += f" The next limit is {name_with_verb(lowest.following.ceiling)}, {level}."
     if partly:
-        told += " Another component may be slower: not all of them are known."
-    named = ceiling.component, ceiling.side, ceiling.cause
-    return Verdict(*named, trust, ceiling.bytes_per_second, told, found.claim.detail)
+        sentence += " Another component may be slower: not all of them are known."
+    key = ceiling.component, ceiling.side, ceiling.cause
+    return Verdict(*key, trust, ceiling.bytes_per_second, sentence, lowest.claim.detail)
 
 
-# -- each ceiling that a few figures give, with the rule that it was computed by as its evidence,
-# -- a sentence without its full stop
+# -- ceilings, each with the rule that computes it as its evidence, a sentence without full stop
 
-Found = Iterator[Claim | Missing]
+Limits = Iterator[Claim | Missing]
 
 
-def link(given: Envelope) -> Found:
-    """Payload of the link in full frames: RFC 6349 section 4.1.1."""
-    payload, bits = given.link_payload, given.link_bits_per_second
+def link(setup: Envelope) -> Limits:
+    """Yields the link's payload in full frames: RFC 6349 section 4.1.1."""
+    payload, bits = setup.link_payload, setup.link_bits_per_second
     if payload is None or bits is None:
         yield Missing("network", "path", "--link", required=True)
         return
-    wire = round(given.segment_bytes / given.link_efficiency)
-    what = [f"MTU {given.mtu_bytes}"]
-    what += ["IPv6"] if given.ipv6 else []
+    wire = round(setup.segment_bytes / setup.link_efficiency)
+    what = [f"MTU {setup.mtu_bytes}"]
+    what += ["IPv6"] if setup.ipv6 else []
     what += ["TCP timestamps"]
-    what += ["a VLAN tag"] if given.vlan_tags else []
+    what += ["a VLAN tag"] if setup.vlan_tags else []
     words = f"a {link_text(bits)} link carries at most {rate_text(payload)}"
     yield _claim(
-        *("network", given.link_side, "link-rate", payload, words),
-        f"{given.segment_bytes}/{wire} of {link_text(bits)} = {fine_rate_text(payload)} "
+        ("network", setup.link_side, "link-rate"),
+        payload,
+        words,
+        f"{setup.segment_bytes}/{wire} of {link_text(bits)} = {fine_rate_text(payload)} "
         f"({', '.join(what)}; RFC 6349)",
         detail=f"{link_text(bits)} link",
     )
 
 
-def window(given: Envelope) -> Found:
-    """At most the window of an end is in flight in a round trip."""
-    if not given.windows or given.rtt_seconds is None:
-        figures = (("--window", given.windows), ("--rtt", given.rtt_seconds))
+def window(setup: Envelope) -> Limits:
+    """Yields one window per round trip for each end, the most that can be in flight."""
+    if not setup.windows or setup.rtt_seconds is None:
+        figures = (("--window", setup.windows), ("--rtt", setup.rtt_seconds))
         lacks = " and ".join(name for name, figure in figures if not figure)
-        yield Missing("tcp", given.receiver, lacks)
+        yield Missing("tcp", setup.receiver, lacks)
         return
-    trip = seconds_text(given.rtt_seconds)
-    for each in given.windows:
-        side = given.receiver if each.kind is RECEIVE else given.sender
+    trip = seconds_text(setup.rtt_seconds)
+    for each in setup.windows:
+        side = setup.receiver if each.kind is RECEIVE else setup.sender
         size, name = size_text(each.size_bytes), each.kind.name
-        level = given.streams * each.size_bytes / given.rtt_seconds
+        level = setup.streams * each.size_bytes / setup.rtt_seconds
         fills, needs = "", None
-        if given.link_payload is not None:
-            needs = given.link_payload * given.rtt_seconds / given.streams
-            link = link_text(given.link_bits_per_second or 0)
-            fills = f"; {link} needs {size_text(needs)}{_each(given)}"
-        many = "" if given.streams == 1 else f"{count_text(given.streams)} x "
+        if setup.link_payload is not None:
+            needs = setup.link_payload * setup.rtt_seconds / setup.streams
+            link = link_text(setup.link_bits_per_second or 0)
+            fills = f"; {link} needs {size_text(needs)}{_each(setup)}"
+        many = "" if setup.streams == 1 else f"{count_text(setup.streams)} x "
         yield _claim(
-            *("tcp", side, each.kind.cause, level),
-            f"a {name} of {size}{_each(given)} on the {side} allows at most {rate_text(level)} at "
+            ("tcp", side, each.kind.cause),
+            level,
+            f"a {name} of {size}{_each(setup)} on the {side} allows at most {rate_text(level)} at "
             f"an RTT of {trip}{fills if each.is_kernels else ''}",
             f"window / RTT: {many}{size} / {trip} = {rate_text(level)}{fills}",
             detail=f"{name} of {size}",
-            remedy=_larger(given, side, each, needs),
+            remedy=_larger(setup, side, each, needs),
         )
 
 
-def _larger(given: Envelope, side: str, window: Window, needs: float | None) -> str:
-    """Returns what window to set; empty: the link is not known, or needs no more."""
+def _larger(setup: Envelope, side: str, window: Window, needs: float | None) -> str:
+    """Returns how to set a larger window; empty: the link is not known, or needs no more."""
     if needs is None or needs <= window.size_bytes:
         return ""
     name, size = window.kind.name, size_text(needs)
     if not window.is_kernels:
-        return f"Set a TCP {name} of {size} or more on the {side}{_each(given)} (rate x RTT)"
-    one = "The" if given.streams == 1 else "Each"
+        return f"Set a TCP {name} of {size} or more on the {side}{_each(setup)} (rate x RTT)"
+    one = "The" if setup.streams == 1 else "Each"
     return (
         f"Set the third value of {window.kind.sysctl} on the {side} to {round(2 * needs)} or more "
         f"(now {window.size_bytes:.0f}). {one} connection needs a {name} of {size}, the "
@@ -254,36 +257,37 @@ def _larger(given: Envelope, side: str, window: Window, needs: float | None) -> 
     )
 
 
-def _each(given: Envelope) -> str:
-    return "" if given.streams == 1 else f" for each of {count_text(given.streams)} connections"
+def _each(setup: Envelope) -> str:
+    return "" if setup.streams == 1 else f" for each of {count_text(setup.streams)} connections"
 
 
-def round_trips(given: Envelope) -> Found:
-    """Requests that wait for their replies: bytes in flight over the time that each takes."""
-    if given.request_bytes is None and not given.assumes_requests:
+def round_trips(setup: Envelope) -> Limits:
+    """Yields the rate of requests in flight: their bytes over the time that each takes."""
+    if setup.request_bytes is None and not setup.assumes_requests:
         return
-    if given.rtt_seconds is None and given.response_seconds is None:
+    if setup.rtt_seconds is None and setup.response_seconds is None:
         yield Missing("smb", "path", "--rtt")
         return
-    size, depth = given.shape
-    payload, trip = given.link_payload, given.rtt_seconds or 0.0
-    own = 0.0 if payload is None or given.response_seconds else size / payload
-    taken = given.response_seconds or trip + own
+    size, depth = setup.shape
+    payload, trip = setup.link_payload, setup.rtt_seconds or 0.0
+    link_time = 0.0 if payload is None or setup.response_seconds else size / payload
+    taken = setup.response_seconds or trip + link_time
     level = size * depth / taken
-    bandwidth, half_size = given.fit.bandwidth_bytes_per_second, given.fit.n_half_bytes
+    bandwidth, half_size = setup.fit.bandwidth_bytes_per_second, setup.fit.n_half_bytes
     if bandwidth is not None and level >= MOSTLY_BYTES_RATIO * bandwidth:
         return
-    is_usual = given.request_bytes is None or given.depth is None
-    whose = f" (usual for {dialect_name(given.dialect)})" if is_usual else ""
+    is_usual = setup.request_bytes is None or setup.depth is None
+    whose = f" (usual for {dialect_name(setup.dialect)})" if is_usual else ""
     many = f"{count_text(depth)} request{'' if depth == 1 else 's'} of {size_text(size)}"
-    time = f"({seconds_text(trip)} + {seconds_text(own)} on the link)" if own else ""
+    time = f"({seconds_text(trip)} + {seconds_text(link_time)} on the link)" if link_time else ""
     half, enough = "", "longer requests or more of them"
     if half_size is not None and bandwidth is not None:
         enough = f"requests of {size_text(half_size)} reach half of {rate_text(bandwidth)}"
     elif payload is not None:
         half = f"; with 1 in flight, {size_text(trip * payload)} reach half of the link rate"
     yield _claim(
-        *("smb", "path", "round-trips", level),
+        ("smb", "path", "round-trips"),
+        level,
         f"{many} in flight {'carries' if depth == 1 else 'carry'} at most {rate_text(level)} where "
         f"each takes {seconds_text(taken)}",
         f"{many}{whose} / {time or seconds_text(taken)} = {rate_text(level)}{half}",
@@ -292,19 +296,20 @@ def round_trips(given: Envelope) -> Found:
     )
 
 
-def loss(given: Envelope) -> Found:
-    """What a congestion control that backs off at each loss leaves: Mathis et al. 1997."""
-    if not given.loss_ratio or given.rtt_seconds is None:
-        needs = "--rtt" if given.loss_ratio else "--loss"
-        if given.loss_ratio != 0:
+def loss(setup: Envelope) -> Limits:
+    """Yields the rate of a congestion control that backs off at each loss: Mathis et al. 1997."""
+    if not setup.loss_ratio or setup.rtt_seconds is None:
+        needs = "--rtt" if setup.loss_ratio else "--loss"
+        if setup.loss_ratio != 0:
             yield Missing("network", "path", f"{needs} (cost of packet loss)")
         return
-    base = given.streams * given.segment_bytes / given.rtt_seconds / math.sqrt(given.loss_ratio)
+    base = setup.streams * setup.segment_bytes / setup.rtt_seconds / math.sqrt(setup.loss_ratio)
     low, high = MATHIS_LOW * base, MATHIS_HIGH * base
     level = math.sqrt(low * high)
-    often = count_text(1 / given.loss_ratio)
+    often = count_text(1 / setup.loss_ratio)
     yield _claim(
-        *("network", "path", "loss", level),
+        ("network", "path", "loss"),
+        level,
         f"a packet loss of 1 in {often} limits a loss-based congestion control to about "
         f"{rate_text(level)}",
         f"0.7 to 1.22 x segment / RTT / sqrt(loss) = {range_text(low, high)} (Mathis 1997); CUBIC "
@@ -315,34 +320,34 @@ def loss(given: Envelope) -> Found:
     )
 
 
-def sender_disk(given: Envelope) -> Found:
-    """What the source is read from."""
-    if not given.reads_disk:
+def sender_disk(setup: Envelope) -> Limits:
+    """Yields the rate of the disk that the source is read from."""
+    if not setup.reads_disk:
         return
-    if given.read is None:
-        yield Missing("disk", given.sender, "--disk-read", required=True)
+    if setup.read is None:
+        yield Missing("disk", setup.sender, "--disk-read", required=True)
         return
-    if given.cached:
-        ram, size = size_text(given.ram_bytes or 0), size_text(given.size_bytes or 0)
+    if setup.cached:
+        ram, size = size_text(setup.ram_bytes or 0), size_text(setup.size_bytes or 0)
         words = (
-            f"{size} do not fit in the {given.sender}'s memory ({ram}), and its disk reads at most "
-            f"{rate_text(given.read.usual)}"
+            f"{size} do not fit in the {setup.sender}'s memory ({ram}), and its disk reads at most "
+            f"{rate_text(setup.read.usual)}"
         )
-        rule = f"{size} do not fit in {ram} of memory, and the disk reads {given.read.rule}"
-        yield _of_disk(given.read, "memory", given.sender, "cache-size", words, rule)
+        rule = f"{size} do not fit in {ram} of memory, and the disk reads {setup.read.rule}"
+        yield _of_disk(setup.read, "memory", setup.sender, "cache-size", words, rule)
         return
-    words = f"the {given.sender}'s disk reads at most {rate_text(given.read.usual)}"
-    yield _of_disk(given.read, "disk", given.sender, "read", words, f"reads {given.read.rule}")
+    words = f"the {setup.sender}'s disk reads at most {rate_text(setup.read.usual)}"
+    yield _of_disk(setup.read, "disk", setup.sender, "read", words, f"reads {setup.read.rule}")
 
 
-def receiver_disk(given: Envelope) -> Found:
-    """What the copy is written to, and flushed to at its end."""
-    if given.write is None:
-        yield Missing("disk", given.receiver, "--disk-write", required=True)
+def receiver_disk(setup: Envelope) -> Limits:
+    """Yields the rate of the disk that the copy is written to and flushed to."""
+    if setup.write is None:
+        yield Missing("disk", setup.receiver, "--disk-write", required=True)
         return
-    words = f"the {given.receiver}'s disk writes at most {rate_text(given.write.usual)}"
-    rule = f"writes {given.write.rule}"
-    yield _of_disk(given.write, "disk", given.receiver, "write", words, rule)
+    words = f"the {setup.receiver}'s disk writes at most {rate_text(setup.write.usual)}"
+    rule = f"writes {setup.write.rule}"
+    yield _of_disk(setup.write, "disk", setup.receiver, "write", words, rule)
 
 
 def _of_disk(disk: DiskKind, component: str, side: str, cause: str, words: str, rule: str) -> Claim:
@@ -351,13 +356,11 @@ def _of_disk(disk: DiskKind, component: str, side: str, cause: str, words: str, 
         component, cause, detail = "bus", disk.cause, "USB"
         words = words.replace(" at most", " at most (USB)")
     ends = (disk.low, disk.high)
-    return _claim(component, side, cause, disk.usual, words, rule, ends=ends, detail=detail)
+    return _claim((component, side, cause), disk.usual, words, rule, ends=ends, detail=detail)
 
 
 def _claim(
-    component: str,
-    side: str,
-    cause: str,
+    key: Named,
     level: float,
     words: str,
     rule: str,
@@ -367,11 +370,11 @@ def _claim(
     detail: str = "",
 ) -> Claim:
     low, high = ends or (level, level)
-    ceiling = Ceiling(component, side, cause, level, low, high, steps=(), standing="inferred")
+    ceiling = Ceiling(*key, level, low, high, steps=(), standing="inferred")
     return Claim(ceiling, words=words, trust=TRUST, evidence=(rule,), remedy=remedy, detail=detail)
 
 
-WAYS: tuple[Callable[[Envelope], Found], ...] = (
+WAYS: tuple[Callable[[Envelope], Limits], ...] = (
     link,
     window,
     round_trips,
@@ -379,4 +382,4 @@ WAYS: tuple[Callable[[Envelope], Found], ...] = (
     sender_disk,
     receiver_disk,
 )
-"""Every component that a few figures give a limit of."""
+"""Every component whose limit follows from a few figures."""

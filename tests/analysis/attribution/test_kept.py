@@ -52,7 +52,7 @@ def test_the_verdict_on_a_kept_trace(name: str, golden: Callable[[str], None]) -
 def test_no_comparison_names_another_cause_than_the_verdict(name: str) -> None:
     """Of the slower copy of a pair: both are decided by the same time and the same limits."""
     found = diagnose(kept(name))
-    verdicts = {(each.copy, each.dialect): each.verdict.named for each in found.copies}
+    verdicts = {(each.copy, each.dialect): each.verdict.key for each in found.copies}
     for each in found.comparisons:
         rows = each.rows if each.about == "direction" else ()
         for row in (row for row in rows if row["significant"]):

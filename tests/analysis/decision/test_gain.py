@@ -130,7 +130,7 @@ def test_a_cpu_is_scaled_by_its_load_and_less_is_sure_beside_a_neighbour() -> No
 def test_rungs_end_and_never_fall() -> None:
     facts = (fact(CORE, COSTS, 60), fact(NETWORK, ALONE, 117.6), READS, WRITES)
     steps = list(rungs(copy(24, *facts), DISK))
-    assert [each.named[0] for each in steps][:3] == ["disk", "cpu", "network"]
+    assert [each.key[0] for each in steps][:3] == ["disk", "cpu", "network"]
     rates = [each.predicted_bytes_per_second for each in steps]
     medians = [each.median for each in rates if each is not None]
     assert medians == sorted(medians) and len(steps) < len(CHAIN) + 2

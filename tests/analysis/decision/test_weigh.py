@@ -67,7 +67,7 @@ def test_a_twin_clears_what_was_not_seen_too() -> None:
     twin = copy(15, *shown)
     stranger = copy(15, *(replace(each, beside=False) for each in shown))
     assert likely(SENDER, twin) > likely(SENDER, stranger)
-    assert likely(UNKNOWN, twin) < 0.1 and decide(twin).named == ("disk", "server", "read")
+    assert likely(UNKNOWN, twin) < 0.1 and decide(twin).key == ("disk", "server", "read")
 
 
 def test_the_busiest_component_is_the_likeliest() -> None:
@@ -90,7 +90,7 @@ def test_what_is_seen_in_this_copy_voids_what_other_moments_showed() -> None:
     before = copy(20, *facts, view="both")
     shared = replace(before, signs=(Sign("others-traffic", "server", 0.8),))
     assert likely(NETWORK, shared) > likely(NETWORK, before)
-    assert decide(shared).named == ("network", "path", "contention")
+    assert decide(shared).key == ("network", "path", "contention")
 
 
 def test_a_sign_of_a_component_that_rested_counts_for_nothing() -> None:
@@ -117,7 +117,7 @@ def test_below_one_half_nothing_is_named_but_two_in_a_tie_are_named_together() -
     assert {decision.part, decision.rival} == {SENDER, NETWORK}
     assert decision.confidence < 0.5
     nothing = decide(copy(50))
-    assert nothing.named == ("unknown", None, "inconclusive") and len(nothing.suspects) == 4
+    assert nothing.key == ("unknown", None, "inconclusive") and len(nothing.suspects) == 4
 
 
 def test_no_verdict_is_surer_than_its_view_allows() -> None:

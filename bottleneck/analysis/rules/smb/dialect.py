@@ -33,7 +33,7 @@ def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     """The claims; round trips that a newer dialect was shown not to have, as the dialect."""
     newer = _newer(given)
     for claim in claims:
-        waits = claim.ceiling.named[::2] == ("smb", "round-trips")
+        waits = claim.ceiling.key[::2] == ("smb", "round-trips")
         if newer and waits and claim.ceiling.bytes_per_second <= NEAR_RATIO * given.rate.median:
             yield _dialect(given, claim, newer)
         else:

@@ -462,6 +462,6 @@ def test_where_nobody_saw_the_host_during_the_copy_what_others_left_before_stand
     lan.agent = False
     lan.copy("pull.uncached", 24, memory=24.2)
     lan.agent = True
-    ceilings = {each.named: each for each in lan.diagnosed("pull.uncached").ceilings}
+    ceilings = {each.key: each for each in lan.diagnosed("pull.uncached").ceilings}
     found = ceilings["disk", "server", "contention"]
     assert found.bytes_per_second == 25 * MB

@@ -62,7 +62,7 @@ def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(alone):
     parts = told(31.5, 32, 0.04, 3.8, flushes=9, waits=0.016)
     alone.copy("push.cached", (31, 31.5, 32), dialect="smb1", details=parts)
     found = {each.dialect: each for each in diagnose(alone.report()).copies}
-    assert "/".join(map(str, found["smb1"].verdict.named)) == DISK
+    assert "/".join(map(str, found["smb1"].verdict.key)) == DISK
     assert found["smb1"].verdict.ceiling_bytes_per_second == pytest.approx(47e6)
 
 
@@ -91,7 +91,7 @@ def test_a_push_over_smb1_waits_for_the_disk_that_another_dialect_shows(
     says(alone)
     found = {(each.copy, each.dialect): each for each in diagnose(alone.report()).copies}
     verdict = found["push.cached", "smb1"].verdict
-    assert "/".join(filter(None, verdict.named)) == named
+    assert "/".join(filter(None, verdict.key)) == named
     assert verdict.confidence < 0.7
 
 

@@ -65,7 +65,7 @@ def test_a_pull_that_was_not_tried_is_stopped_by_its_own_directions_hole(world, 
     holed(world, **holes)
     world.skip("pull.cached", UNTRIED)
     verdict = world.diagnosed().verdict
-    assert (*verdict.named, verdict.confidence) == named
+    assert (*verdict.key, verdict.confidence) == named
 
 
 def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(alone):

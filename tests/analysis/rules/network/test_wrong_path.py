@@ -51,10 +51,10 @@ def test_a_copy_over_the_slower_of_two_links_is_named_with_the_way_and_its_gain(
     world.copy(name, (11.5, 11.6, 11.7))
     ways(world, 11.9, 1100.0)
     (found,) = diagnose(world.report()).copies
-    assert found.verdict.named == ("network", "path", "wrong-path")
+    assert found.verdict.key == ("network", "path", "wrong-path")
     assert "10.1.0.2 (eth1 to eth1)" in found.verdict.sentence
     assert "Connect to 10.1.0.2" in found.advice[0]
-    links = [each for each in found.ceilings if each.named == ("network", "path", "link-rate")]
+    links = [each for each in found.ceilings if each.key == ("network", "path", "link-rate")]
     assert [each.bytes_per_second for each in links] == [1100.0 * MB]
 
 
@@ -62,7 +62,7 @@ def test_a_way_that_carries_the_same_is_none(world):
     world.copy("pull.cached", (11.5, 11.6, 11.7))
     ways(world, 11.9, 13.0)
     (found,) = diagnose(world.report()).copies
-    assert found.verdict.named == ("network", "path", "link-rate")
+    assert found.verdict.key == ("network", "path", "link-rate")
 
 
 def test_a_direction_that_is_no_faster_stays_the_links(world):

@@ -96,7 +96,7 @@ def test_without_a_newer_dialect_that_is_faster_it_stays_with_the_round_trips(be
     world.copy("pull.cached", (55, 56, 57), dialect="smb1", details=OLD)
     says(world)
     old = next(each for each in diagnose(world.report()).copies if each.dialect == "smb1")
-    assert old.verdict.named == ("smb", "server", "round-trips")
+    assert old.verdict.key == ("smb", "server", "round-trips")
 
 
 def test_a_newer_dialect_on_a_far_path_stays_with_the_round_trips(between, says):

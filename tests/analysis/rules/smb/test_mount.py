@@ -15,7 +15,7 @@ def test_a_native_copy_is_a_copy_and_leads(world):
     assert [each.dialect for each in found.copies] == ["native", "3.1.1"]
     assert found.chosen is not None
     assert found.chosen.dialect == "native"
-    assert found.chosen.verdict.named == ("network", "path", "link-rate")
+    assert found.chosen.verdict.key == ("network", "path", "link-rate")
     assert found.summary.startswith(
         "Pulling a file that is in the server's cache with the operating system's copy runs at 110 "
     )
