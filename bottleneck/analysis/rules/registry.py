@@ -23,56 +23,65 @@ from probes.core.records import SIDES
 Rule = Callable[[Evidence], Iterator[Claim | str]]
 Refine = Callable[[Evidence, Sequence[Claim]], Iterator[Claim]]
 
-BEHIND_A_DISK: tuple[alone.Behind, ...] = (
-    *(swap.claims, disk_contention.claims, seek.claims, zone.claims, sync.claims, links.claims),
+BEHIND_A_DISK: tuple[alone.Behind, ...] = (swap.claims, disk_contention.claims, seek.claims) + (
+    zone.claims,
+    sync.claims,
+    links.claims,
 )
-"""The causes behind the rate of a disk; the first that says something is believed."""
+"""Rules of the causes behind the rate of a disk; the first that yields a claim counts."""
 
 OF_ANY_COPY: tuple[Rule, ...] = (
     partial(alone.rule, behind=BEHIND_A_DISK, confirmed=write.confirmed),
-    *(link_rate.rule, duplex.rule, links.rule),
+    link_rate.rule,
+    duplex.rule,
+    links.rule,
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
-    *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
-    *(mtu.rule, running.rule, cache_size.rule, writeback.rule, swap.rule),
-    *(write.rule, sync.rule, quota.rule, quota.shared),
+    (contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule)
+    + (mtu.rule, running.rule, cache_size.rule, writeback.rule, swap.rule)
+    + (write.rule, sync.rule, quota.rule, quota.shared)
 )
 """Each yields ceilings of a copy, and remarks for its evidence."""
 
 REFINEMENTS: tuple[Refine, ...] = (
-    *(signing.refine, dialect.refine, link_end.refine),
+    signing.refine,
+    dialect.refine,
+    link_end.refine,
     wrong_path.refine,
 )
-"""Each takes all claims of a copy, and puts the cause behind a finding in the finding's place, or
-adds what only follows from all of them."""
+"""Rules that take all claims of a copy, and replace a claim by that of the cause behind it, or add
+a claim that follows only from all of them."""
 
 DELAY = Cause(
-    *("network", "delay", "delay"),
+    "network",
+    "delay",
+    "delay",
     stays=True,
     remedy="Copy small files in parallel or as one archive, or shorten the path",
 )
 RECEIVE_WINDOW = Cause("tcp", "receive-window", "receive window")
 SEND_BUFFER = Cause("tcp", "send-buffer", "send buffer")
 PINNED_WINDOW = Cause(
-    *("tcp", "congestion-control", "congestion control"),
+    "tcp",
+    "congestion-control",
+    "congestion control",
     remedy="Look for a limit on the {side}: `cwnd` in `ip route show`, or its congestion control "
     "(`sysctl net.ipv4.tcp_congestion_control`)",
 )
-"""What a copy's time alone tells: no rule claims these."""
+"""Causes that only the decision names, from a copy's time: no rule claims them."""
 
 BY_WORDS: dict[tuple[str, str], Cause] = {
     (each.component, each.word): each
     for each in (
-        *(alone.READ, alone.WRITE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
-        *(link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, DELAY),
-        wrong_path.CAUSE,
-        *(RECEIVE_WINDOW, SEND_BUFFER, PINNED_WINDOW),
-        *(round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION),
-        *(server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, quota.CONTENTION),
-        *(cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, ceiling.CAUSE),
+        (alone.READ, alone.WRITE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE)
+        + (link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, DELAY)
+        + (wrong_path.CAUSE, RECEIVE_WINDOW, SEND_BUFFER, PINNED_WINDOW)
+        + (round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION)
+        + (server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, quota.CONTENTION)
+        + (cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, ceiling.CAUSE)
     )
 }
-"""What is said of a cause wherever it is named, by its component and its word."""
+"""Causes by component and word."""
 
 NOBODY = {"unknown": ("inconclusive", "not-measured")}
 CAUSES: dict[str, tuple[str, ...]] = {
@@ -93,7 +102,7 @@ PLACES: dict[str, frozenset[str | None]] = {
 
 
 def check_words(component: str, side: str | None, cause: str) -> None:
-    """Errors: WordError where the three do not go together, as of a version that came later."""
+    """Raises WordError if the three do not go together, as in a later version's document."""
     sides = PLACES.get(component, frozenset(SIDES))
     if cause not in CAUSES.get(component, ()) or side not in sides:
         raise WordError(f"{component}/{side}/{cause} is not a verdict")

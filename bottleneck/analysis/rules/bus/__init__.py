@@ -1,1 +1,1 @@
-"""What cards and disks are plugged into."""
+"""Slots and buses of cards and disks."""

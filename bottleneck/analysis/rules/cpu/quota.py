@@ -1,9 +1,9 @@
-"""cpu/quota and contention, as a client without an agent sees them: a server that stops and goes.
+"""cpu/quota and contention, as a client without an agent observes them: a server that pauses.
 
 A CPU quota stops the processes of a group for the rest of its period once they used it up, and lets
-all of them go when the next begins. Their client sees replies in bursts that begin at even
-distances, the period. Where others take the cores in turn, some replies alone come after a pause.
-What the load of a host itself shows of its quota is in cores.py.
+all of them continue when the next begins. Their client receives replies in bursts at the constant
+distance of that period. If others take the cores in turn, only some replies come after a pause.
+A quota in the load of an observed host is the subject of cores.py.
 Source: Documentation/scheduler/sched-bwc.rst; systemd, Docker and Kubernetes leave it at 100 ms.
 """
 
@@ -30,92 +30,94 @@ FIND_OTHERS = (
 )
 PERIOD_SECONDS = 0.1
 PERIOD_TOLERANCE_RATIO = 0.015
-"""A Wi-Fi beacon comes every 102.4 ms, as evenly."""
+"""Deviation of the period, less than that of a Wi-Fi beacon, which comes every 102.4 ms."""
 EVEN_RATIO = 0.1
-"""Distance of the quartiles over the median, of what keeps time."""
+"""Distance of the quartiles over the median, of periodic bursts."""
 SILENT_RATIO, KNOWN_SILENT_RATIO = 0.3, 0.15
-"""Share of the time without a reply, from which on the stops are what a copy waits for; and where
-another copy has shown that the server keeps such time."""
+"""Share of the time without a reply, from which on a copy waits for the pauses; and if another copy
+has shown that the server is periodic."""
 LEAST_REPLIES = 2.0
-"""In a burst: on a slow link each reply comes alone, and as evenly."""
+"""Least replies in a burst: on a slow link each reply comes alone, at constant distances."""
 OWN_STOPS_RATIO = 0.05
 DISK_RATIO = 2.0
-"""The client's disk alone over a copy that comes from it: it gives no reason to stop."""
+"""Rate of the client's disk alone over a copy's from it, from which on it causes no pauses."""
 SMALL_BYTES = 256 << 10
-"""In flight, up to which a request waits for no other: its time is the server's own."""
+"""Bytes in flight, up to which a request waits for no other: its time is the server's own."""
 PAUSES_RATIO, STOPS_RATIO = 2.0, 10.0
-"""Mean over median time of such requests: from a rival's half of the cores to no rival's."""
+"""Mean over median time of such requests: from a rival with half of the cores to another cause."""
 LEAST_SHAPES = 3
 LOST_RATIO = 1e-3
-"""Of what a copy moved, sent again: more is a path that loses packets."""
+"""Retransmitted over moved bytes, above which the path loses packets."""
 NEAR_SECONDS = 2e-3
-"""RTT, above which the mean has a far path's own waits in it."""
+"""RTT above which the mean includes waits of a far path."""
 
 
-def rule(given: Evidence) -> Iterator[Claim]:
-    """The copy's own rate, where its replies came in such bursts."""
-    report, made = given.report, given.step
-    if not given.lone or _by_radio(report):
+def rule(evidence: Evidence) -> Iterator[Claim]:
+    """Yields the copy's own rate, if its replies came in such bursts."""
+    report, step = evidence.report, evidence.step
+    if not evidence.lone or _by_radio(report):
         return
-    if not stopped(report, made, KNOWN_SILENT_RATIO) or _client_stops(made):
+    if not stopped(report, step, KNOWN_SILENT_RATIO) or _client_stops(step):
         return
-    clear = next((each for each in _candidates(report, made) if keeps_time(each)), None)
+    clear = next((each for each in _candidates(report, step) if keeps_time(each)), None)
     if clear is None:
         return
     trust = SURE
-    alike = "A traffic shaper with a burst every 100 ms looks the same."
-    if given.copy.verb == "push" and not _pulls_stop(report):
+    caveat = "A traffic shaper with a burst every 100 ms looks the same."
+    if evidence.copy.verb == "push" and not _pulls_stop(report):
         trust = LIKENESS
-        alike = "No pull stops so: a disk that is throttled in such periods looks the same."
+        caveat = "No pull stops so: a disk that is throttled in such periods looks the same."
     apart = seconds_text(clear.details.replies.burst_seconds_median or 0.0)
-    silent = percent_text(min(1.0, made.details.replies.silent_ratio))
+    silent = percent_text(min(1.0, step.details.replies.silent_ratio))
     yield claim(
         CAUSE,
         "server",
-        made,
+        step,
         f"the server answers in bursts every {apart}, as under a CPU quota, and is silent "
         f"{silent} of the time",
-        steps=tuple(dict.fromkeys((made.index, clear.index))),
+        steps=tuple(dict.fromkeys((step.index, clear.index))),
         standing="inferred",
         reached=True,
         trust=trust,
         evidence=(
             "The client cannot see the size of the quota; an agent on the server (--agent) reads "
-            f"it. {alike}",
+            f"it. {caveat}",
         ),
     )
 
 
 def _pulls_stop(report: Report) -> bool:
-    """Whether the server stops where nothing is written too: so does a quota, and no disk."""
+    """Whether the server pauses in pulls, too: a quota does so, and a disk's throttle does not."""
     copies = steps.measured(report, "smb-copy")
     pulls = (each for each in copies if each.setting.copy.startswith("pull"))
     return any(stopped(report, each, KNOWN_SILENT_RATIO) for each in pulls)
 
 
-def shared(given: Evidence) -> Iterator[Claim]:
-    """The copy's own rate, where small requests take much longer on average than their median.
+def shared(evidence: Evidence) -> Iterator[Claim]:
+    """Yields the copy's own rate, if small requests take much longer on average than their median.
 
-    A likeness, which counts where no ceiling is reached; nothing where a quota, this end or the
-    path may be why.
+    It is a likeness, which counts if no ceiling is reached; nothing is claimed if a quota, this end
+    or the path may be the reason.
     """
-    report, told = given.report, given.details.sockets
-    # What is sent twice because a reply came late is little.
-    again_ratio = told.retransmitted_bytes / given.step.moved_bytes
-    lost = told.out_of_order_segments or again_ratio > LOST_RATIO
-    if not given.lone or lost or _by_radio(report) or _client_stops(given.step) or seen_in(report):
+    report, sockets = evidence.report, evidence.details.sockets
+    # Late replies cause only few retransmissions.
+    again_ratio = sockets.retransmitted_bytes / evidence.step.moved_bytes
+    lost = sockets.out_of_order_segments or again_ratio > LOST_RATIO
+    if not evidence.lone or lost or _by_radio(report) or _client_stops(evidence.step):
         return
-    for found in steps.measured(report, "smb-matrix"):
-        ratio, rtt = _pauses_ratio(found), found.details.rtt_seconds
+    if shows_quota(report):
+        return
+    for step in steps.measured(report, "smb-matrix"):
+        ratio, rtt = _pauses_ratio(step), step.details.rtt_seconds
         near = rtt is not None and rtt < NEAR_SECONDS
-        if near and PAUSES_RATIO <= ratio < STOPS_RATIO and not _client_stops(found):
+        if near and PAUSES_RATIO <= ratio < STOPS_RATIO and not _client_stops(step):
             yield claim(
                 CONTENTION,
                 "server",
-                given.step,
+                evidence.step,
                 f"the server pauses before some replies: they take {ratio:.1f} times their median "
                 "on average, as where other processes use its CPU",
-                steps=(given.step.index, found.index),
+                steps=(evidence.step.index, step.index),
                 standing="inferred",
                 reached=False,
                 partly=True,
@@ -128,10 +130,10 @@ def shared(given: Evidence) -> Iterator[Claim]:
             return
 
 
-def _pauses_ratio(found: Found) -> float:
-    """Mean over median time of small requests, the median of their shapes; 0: not measured."""
+def _pauses_ratio(step: Found) -> float:
+    """Returns mean over median time of small requests, as median of shapes; 0: not measured."""
     ratios = []
-    for each in found.details.cells:
+    for each in step.details.cells:
         size, usual = (each.request_bytes or 0) * (each.depth or 0), each.request_seconds_median
         if each.bytes_per_second and usual and 0 < size <= SMALL_BYTES:
             ratios.append(size / each.bytes_per_second / usual)
@@ -139,56 +141,57 @@ def _pauses_ratio(found: Found) -> float:
 
 
 def _by_radio(report: Report) -> bool:
-    """Whether a Wi-Fi card is on the way: it may sleep between two beacons."""
+    """Whether a Wi-Fi card is on the path: it may sleep between two beacons."""
     tops = (link for _, link in hardware_limits.interfaces(report))
     return any(link.kind == "wifi" for top in tops for link in hardware_limits.tree(top))
 
 
-def _candidates(report: Report, made: Found) -> Iterator[Found]:
-    """The copy itself, then the others of the report."""
-    others = [each for each in steps.measured(report, "smb-copy") if each.index != made.index]
-    return (each for each in (made, *others) if stopped(report, each))
+def _candidates(report: Report, step: Found) -> Iterator[Found]:
+    """Yields the copy itself, then the others of the report."""
+    others = [each for each in steps.measured(report, "smb-copy") if each.index != step.index]
+    return (each for each in (step, *others) if stopped(report, each))
 
 
-def keeps_time(found: Found) -> bool:
+def keeps_time(step: Found) -> bool:
     """Whether the bursts of a copy's replies begin as evenly as a quota's periods."""
-    told = found.details.replies
-    middle, low, high = told.burst_seconds_median, told.burst_seconds_low, told.burst_seconds_high
+    replies = step.details.replies
+    middle = replies.burst_seconds_median
+    low, high = replies.burst_seconds_low, replies.burst_seconds_high
     if middle is None or low is None or high is None:
         return False
     exact = abs(middle / PERIOD_SECONDS - 1) <= PERIOD_TOLERANCE_RATIO
     return exact and high - low <= EVEN_RATIO * middle
 
 
-def stopped(report: Report, found: Found, least_ratio: float = SILENT_RATIO) -> bool:
-    """Whether replies came in bursts, and neither this end nor the path kept them back."""
-    told = found.details.replies
-    several = told.burst_count_median
+def stopped(report: Report, step: Found, least_ratio: float = SILENT_RATIO) -> bool:
+    """Whether replies came in bursts, and neither this end nor the path delayed them."""
+    replies = step.details.replies
+    several = replies.burst_count_median
     if several is None:
-        several = 0.0 if told.bursts is None else found.details.requests / (told.bursts + 1)
-    waits = told.silent_ratio >= least_ratio and several >= LEAST_REPLIES
-    return waits and not _by_itself(report, found)
+        several = 0.0 if replies.bursts is None else step.details.requests / (replies.bursts + 1)
+    waits = replies.silent_ratio >= least_ratio and several >= LEAST_REPLIES
+    return waits and not _by_itself(report, step)
 
 
-def _by_itself(report: Report, found: Found) -> bool:
-    """Whether it is this end that stops: it does not take what came, or its disk gives nothing."""
-    by = found.details.sockets.by
-    if by != "sender" or "uncached" not in found.setting.copy:
+def _by_itself(report: Report, step: Found) -> bool:
+    """Whether this end pauses: it does not read the replies, or its disk delivers nothing."""
+    by = step.details.sockets.by
+    if by != "sender" or "uncached" not in step.setting.copy:
         return by == "receiver"
     disk = [each.rate.median for each in disk_steps(report, "client", "read", "sequential")]
-    return max(disk, default=0.0) < DISK_RATIO * found.rate.median
+    return max(disk, default=0.0) < DISK_RATIO * step.rate.median
 
 
-def seen_in(report: Report) -> bool:
-    """Whether any copy of a report shows a server that stops and goes."""
+def shows_quota(report: Report) -> bool:
+    """Whether any copy of a report shows periodic pauses of the server."""
     return any(
         stopped(report, each) and keeps_time(each) for each in steps.measured(report, "smb-copy")
     )
 
 
-def _client_stops(made: Found) -> bool:
-    """Whether the client itself may be what stops; so too where nothing tells of it."""
-    seen = load(made.usage("client"))
-    if seen is None or client_bound(made):
+def _client_stops(step: Found) -> bool:
+    """Whether the client itself may pause; True as well if its load is not known."""
+    cpu = load(step.usage("client"))
+    if cpu is None or client_bound(step):
         return True
-    return seen.starved or (seen.throttled_ratio or 0.0) > OWN_STOPS_RATIO
+    return cpu.starved or (cpu.throttled_ratio or 0.0) > OWN_STOPS_RATIO

@@ -17,48 +17,48 @@ from probes.core.records import SIDES
 CAUSE = Cause("instrument", "ceiling", "")
 MEASURED_TRUST = 0.98
 NEAR_RATIO = 2 / 3
-"""A result above this share of the tool's ceiling says more of the tool than of the path."""
+"""Copy's rate over the tool's ceiling, above which it says more of the tool than of the path."""
 WORKING_RATIO = 0.5
-"""CPU time of the tool's busiest process over the time: below it the tool may have had to wait."""
+"""CPU time of the tool's busiest process over the time, below which it may have had to wait."""
 DELAYED_SECONDS = 5e-3
 """A round trip within one host that only a delayed acknowledgement explains."""
 
 
 def tool_ceiling(report: Report, side: str) -> Found | None:
-    """The best loopback step of a host; None: none, or it was held back.
+    """Returns the best loopback step of a host; None: none, or something else limited it.
 
     A quota, a tiny buffer and others' work on its cores are no limits of the tool.
     """
-    found = steps.measured(report, "loopback")
-    best = steps.fastest(each for each in found if each.step.initiator == side)
-    seen = None if best is None else load(best.usage(side))
-    if best is None or seen is None:
+    tests = steps.measured(report, "loopback")
+    best = steps.fastest(each for each in tests if each.step.initiator == side)
+    cpu = None if best is None else load(best.usage(side))
+    if best is None or cpu is None:
         return best
-    # A short transfer may end within one stop of a quota, with none of it counted.
+    # A short transfer may end within one stop of a quota, before that is counted.
     usage = best.usage(side)
     allowed = None if usage is None else usage.quota_cores
     if allowed is not None and allowed < 1:
         return None
-    idle = seen.process_ratio < WORKING_RATIO
-    held_back = seen.throttled or seen.crowded or seen.filled_by_others and idle
-    return None if held_back or _waited(best, seen) else best
+    idle = cpu.process_ratio < WORKING_RATIO
+    held_back = cpu.throttled or cpu.crowded or cpu.filled_by_others and idle
+    return None if held_back or _waited(best, cpu) else best
 
 
-def _waited(best: Found, seen: Load) -> bool:
-    """Whether the tool itself waited: for acknowledgements that a tiny buffer has come late."""
-    told = best.details.limits
-    trip = (told and told.rtt_seconds_median) or 0.0
-    return seen.process_ratio < WORKING_RATIO and trip >= DELAYED_SECONDS
+def _waited(best: Found, cpu: Load) -> bool:
+    """Whether the tool itself waited for acknowledgements that a tiny buffer delays."""
+    limits = best.details.limits
+    trip = (limits and limits.rtt_seconds_median) or 0.0
+    return cpu.process_ratio < WORKING_RATIO and trip >= DELAYED_SECONDS
 
 
-def rule(given: Evidence) -> Iterator[Claim]:
-    """The tool's ceiling on both hosts; reached where the copy comes near it: nobody is blamed.
+def rule(evidence: Evidence) -> Iterator[Claim]:
+    """Yields the tool's ceiling on both hosts, as reached if the copy comes near it.
 
-    A copy that others carry from end to end (a mount, smbclient) is not bound by it.
+    It does not apply to a copy by other programs at both ends (a mount, smbclient).
     """
-    by_this_tool = any(given.copy.by_this_tool(side) for side in SIDES)
+    by_this_tool = any(evidence.copy.by_this_tool(side) for side in SIDES)
     for side in SIDES if by_this_tool else ():
-        best = tool_ceiling(given.report, side)
+        best = tool_ceiling(evidence.report, side)
         if best is None:
             continue
         rate = rate_text(best.rate.median)
@@ -68,7 +68,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
             best,
             f"this tool itself moves at most {rate} on the {side}, too close to the copy to name "
             "another component",
-            reached=given.rate.median > NEAR_RATIO * best.rate.median,
+            reached=evidence.rate.median > NEAR_RATIO * best.rate.median,
             trust=MEASURED_TRUST,
             evidence=(f"TCP to itself on the {side} moved {rate}.",),
         )

@@ -1,9 +1,8 @@
 """memory/cache-size: a source that should lie in the sender's RAM and does not fit there.
 
-A file that is read in order through a cache that is smaller evicts itself: each part is gone when
-it is asked for again. How much of the copy came from the disk is counted by the kernel
-(Documentation/admin-guide/iostats.rst), how much of the file was in the cache before it by
-cachestat(2) or mincore(2).
+A file that is read in order through a smaller cache evicts itself: each part is gone when it is
+read again. The kernel counts the bytes from the disk (Documentation/admin-guide/iostats.rst);
+cachestat(2) or mincore(2) report the part of the file in the cache before the copy.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from bottleneck.text.units import percent_text, rate_text, size_text
 
 CAUSE = Cause("memory", "cache-size", "cache size")
 LEAST_SHARE = 0.3
-"""Of the copy's bytes that the disk had to deliver, from which on it may hold the copy."""
+"""Share of the copy's bytes from the disk, from which on the disk may limit the copy."""
 ALL_SHARE = 0.9
-"""The same, from which on the copy is no more cached than an uncached one."""
+"""Share of the copy's bytes from the disk, from which on it counts as an uncached copy."""
 
 
 @dataclass(frozen=True)
@@ -31,21 +30,21 @@ class Missed:
     """A copy that should have been served from the sender's page cache and was not."""
 
     share: float
-    """Of its bytes, that its sender's disk delivered."""
+    """Share of its bytes that the sender's disk delivered."""
     counted: bool
-    """Whether the kernel counted them; else it is what the cache lacked before."""
+    """Whether the kernel counted them; else it is the share not in the cache before."""
     kept_ratio: float
-    """Of the source, that the cache held before the copy."""
+    """Share of the source in the cache before the copy."""
     size_bytes: int
-    """Of the source, as far as it was copied."""
+    """Copied bytes of the source."""
     memory_bytes: int | None
-    """The sender's, or its control group's limit."""
+    """Memory of the sender, or its control group's limit."""
     used_bytes: int | None
-    """Of that, without the page cache."""
+    """Memory in use, without the page cache."""
 
     @property
     def short(self) -> bool:
-        """Whether the sender's memory has no room for the source: that is why."""
+        """Whether the sender's memory has no room for the source, which is the reason."""
         if self.memory_bytes is None or self.used_bytes is None:
             return False
         return self.memory_bytes - self.used_bytes < self.size_bytes
@@ -62,62 +61,62 @@ class Missed:
 
 
 def missed(copy: Copy) -> Missed | None:
-    """How a copy missed the cache that it was asked to be in; None: it did not, or nobody saw."""
+    """Returns the cache miss of a copy that should be cached; None: none, or not observed."""
     if copy.cache != "cached" or copy.step is None:
         return None
-    usage, kept = copy.step.usage(copy.sender), copy.step.details.cache.cached_ratio_before
-    if usage is None or kept is None or steps.from_ram(copy.step):
+    usage, cached = copy.step.usage(copy.sender), copy.step.details.cache.cached_ratio_before
+    if usage is None or cached is None or steps.from_ram(copy.step):
         return None
     read, size = usage.device_read_bytes, copy.step.moved_bytes
-    share = 1 - kept if read is None else min(1.0, read / size)
+    share = 1 - cached if read is None else min(1.0, read / size)
     if share < LEAST_SHARE:
         return None
     memory = (usage.memory_total_bytes, usage.memory_used_bytes)
-    return Missed(share, read is not None, kept, size, *memory)
+    return Missed(share, read is not None, cached, size, *memory)
 
 
 def from_disk(copy: Copy) -> bool:
-    """Whether a cached copy was read from the sender's disk, though its memory has the room."""
-    found = missed(copy)
-    return found is not None and found.share >= ALL_SHARE and not found.short
+    """Whether a cached copy was read from the sender's disk, although its memory has room."""
+    miss = missed(copy)
+    return miss is not None and miss.share >= ALL_SHARE and not miss.short
 
 
-def rule(given: Evidence) -> Iterator[Claim | str]:
-    """What a cached copy gets where its sender's memory is smaller than the source."""
-    found, side = missed(given.copy), given.sender
-    if found is None or not found.short:
+def rule(evidence: Evidence) -> Iterator[Claim | str]:
+    """Yields the rate of a cached copy whose sender's memory is smaller than the source."""
+    miss, side = missed(evidence.copy), evidence.sender
+    if miss is None or not miss.short:
         return
-    disk = _disk(given)
+    disk = _disk(evidence)
     if disk is None:
-        yield f"{found.text(side)} That disk was not measured."
+        yield f"{miss.text(side)} That disk was not measured."
         return
-    # The one part comes from the disk, and the network caps the other.
-    sent = [each.rate.median for each in given.believed]
-    rest = (1 - found.share) / max(sent) if sent else 0.0
+    # One part comes from the disk, and the network limits the other.
+    sent = [each.rate.median for each in evidence.believed]
+    rest = (1 - miss.share) / max(sent) if sent else 0.0
     yield claim(
         CAUSE,
         side,
         disk,
-        f"the {side}'s memory cannot hold this file, so {percent_text(found.share)} of it comes "
+        f"the {side}'s memory cannot hold this file, so {percent_text(miss.share)} of it comes "
         f"from its disk, which reads {rate_text(disk.rate.median)}",
-        level=1 / (found.share / disk.rate.median + rest),
+        level=1 / (miss.share / disk.rate.median + rest),
         standing="at-least" if hindered(disk, side) else "measured",
-        evidence=(found.text(side),),
+        evidence=(miss.text(side),),
         remedy=(
             f"Stop programs on the {side} that use memory, or give it "
-            f"{size_text(found.size_bytes + (found.used_bytes or 0))} of memory or more (now "
-            f"{size_text(found.memory_bytes or 0)})"
+            f"{size_text(miss.size_bytes + (miss.used_bytes or 0))} of memory or more (now "
+            f"{size_text(miss.memory_bytes or 0)})"
         ),
     )
 
 
-def _disk(given: Evidence) -> Found | None:
-    """The sender's disk alone, at its best; None: it was not measured, or is not the copy's."""
-    if given.sender == "client" and given.details.on_folder_disk is False:
+def _disk(evidence: Evidence) -> Found | None:
+    """Returns the best step of the sender's disk; None: not measured, or not the copy's disk."""
+    if evidence.sender == "client" and evidence.details.on_folder_disk is False:
         return None
-    pattern = "file" if given.copy.of_file else "sequential"
+    pattern = "file" if evidence.copy.of_file else "sequential"
     return steps.fastest(
         each
-        for each in disk_steps(given.report, given.sender, "read", pattern)
+        for each in disk_steps(evidence.report, evidence.sender, "read", pattern)
         if each.setting.cache == "uncached" and each.disk.cache.proven
     )

@@ -11,32 +11,34 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.text.units import rate_text
 
 CAUSE = Cause(
-    *("network", "contention", "other traffic"),
+    "network",
+    "contention",
+    "other traffic",
     stays=True,
     remedy="Find the other traffic with `iftop` on both hosts, or the switch's port counters. Then "
     "stop it, move it or limit its rate",
 )
 FULL_RATIO, SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.85, 0.8, 1.15
-"""Sum of the copy's and the others' traffic over the link's limit: full; full where others have
-much of it; more than one link carries, so that they took another."""
+"""Sum of the copy's and others' traffic over the link's limit: full; full if others have much of
+it; more than one link carries, so that they took another link."""
 SHARED_RATIO = 0.25
 """Others' traffic over the copy's, from which on they have much of the link."""
 BOUND_RATIO = 0.15
-"""How far the sum of two counts may be from the shaper that lets both out."""
+"""Greatest relative distance of the sum of two counts from the rate of the shaper of both."""
 
 
-def rule(given: Evidence) -> Iterator[Claim | str]:
-    """What others leave of the link, where it was full while the copy ran."""
-    foreign = foreign_rate(given.report, given.step, given.sender)
+def rule(evidence: Evidence) -> Iterator[Claim | str]:
+    """Yields the rate that others leave of the link, if it was full while the copy ran."""
+    foreign = foreign_rate(evidence.report, evidence.step, evidence.sender)
     if foreign is None:
         return
-    rate = given.rate
+    rate = evidence.rate
     total = rate.median + foreign
-    capacity = _capacity(given, total)
+    capacity = _capacity(evidence, total)
     shared = foreign > SHARED_RATIO * rate.median
     used = None if capacity is None else total / capacity
-    least = SHARED_FULL_RATIO if shared else FULL_RATIO
-    if capacity is None or used is None or not least <= used <= IMPOSSIBLE_RATIO:
+    threshold = SHARED_FULL_RATIO if shared else FULL_RATIO
+    if capacity is None or used is None or not threshold <= used <= IMPOSSIBLE_RATIO:
         yield (
             f"Other traffic used {rate_text(foreign)} of the same interface during the copy; the "
             "link was not seen to be full."
@@ -45,29 +47,29 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     yield claim(
         CAUSE,
         "path",
-        given.step,
+        evidence.step,
         words(foreign, total),
         level=max(rate.median, capacity - foreign),
         evidence=(
             f"The interface carried {rate_text(total)} in this direction; {rate_text(foreign)} of "
             "it was other traffic.",
         ),
-        remedy=remedy(given, foreign),
+        remedy=remedy(evidence, foreign),
     )
 
 
 def words(foreign: float, total: float) -> str:
-    """What the copy shares its link with, bytes per second."""
+    """Returns the reason in words; rates in bytes per second."""
     return (
         f"other traffic uses {rate_text(foreign)} of the {rate_text(total)} that the link carries "
         "in this direction"
     )
 
 
-def remedy(given: Evidence, foreign: float) -> str:
-    """Where to look for the other traffic, by the names of the interfaces that are known."""
-    known = dict(hardware_limits.interfaces(given.report))
-    looks = {side: f"`iftop -i {link.name}`" for side, link in known.items()}
+def remedy(evidence: Evidence, foreign: float) -> str:
+    """Returns how to find the other traffic, with the names of the known interfaces."""
+    links = dict(hardware_limits.interfaces(evidence.report))
+    looks = {side: f"`iftop -i {link.name}`" for side, link in links.items()}
     where = " and ".join(f"{look} on the {side}" for side, look in looks.items())
     if len(set(looks.values())) < len(looks):
         where = f"{looks['client']} on both hosts"
@@ -77,14 +79,14 @@ def remedy(given: Evidence, foreign: float) -> str:
     )
 
 
-def _capacity(given: Evidence, total: float) -> float | None:
-    """Payload that the link carries in the copy's direction, everybody's traffic together."""
+def _capacity(evidence: Evidence, total: float) -> float | None:
+    """Returns the payload of all traffic that the link carries in the copy's direction."""
     carried = [
-        each.rate.median + (foreign_rate(given.report, each, given.sender) or 0.0)
-        for each in transfers(given.report, given.sender)
+        each.rate.median + (foreign_rate(evidence.report, each, evidence.sender) or 0.0)
+        for each in transfers(evidence.report, evidence.sender)
     ]
-    match = given.looks_like(total)
-    most = max(carried, default=match.payload_bytes_per_second if match else None)
-    bound = hardware_limits.shaped(given.report, given.sender)
-    near = most and bound and abs(most / bound.bytes_per_second - 1) <= BOUND_RATIO
-    return bound.bytes_per_second if bound and near else most
+    match = evidence.looks_like(total)
+    highest = max(carried, default=match.payload_bytes_per_second if match else None)
+    bound = hardware_limits.shaped(evidence.report, evidence.sender)
+    near = highest and bound and abs(highest / bound.bytes_per_second - 1) <= BOUND_RATIO
+    return bound.bytes_per_second if bound and near else highest

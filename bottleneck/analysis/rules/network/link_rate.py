@@ -1,7 +1,7 @@
-"""network/link-rate: the most that TCP carried in the copy's direction.
+"""network/link-rate: the highest rate of TCP in the copy's direction.
 
-Where TCP alone was not measured it is read off copies that touch no disk: one that reaches the
-payload of a standard link to 3 % is held by such a link. At another rate (a shaper, a radio link)
+Where TCP alone was not measured the link is inferred from copies that use no disk: one within 3 %
+of a standard link's payload is limited by such a link. At another rate (a shaper, a radio link)
 the client's own socket has to show that its packets queue on the path.
 """
 
@@ -40,11 +40,11 @@ CAUSE = Cause("network", "link-rate", "link speed")
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
 BOUND_RATIO = 0.85
-"""Of a card or a shaper, from which on a link that others use too is taken for as full."""
+"""Share of a card's or a shaper's rate, from which on a shared link counts as full."""
 CLOSE_RATIO = 1.01
-"""What ran no further above TCP by itself is no reason for another figure."""
+"""Rate of another transfer over TCP by itself, up to which TCP's figure stands."""
 WITHOUT_DISK_RATIO = 0.95
-"""Of the fastest, which something without a disk has to reach: else a disk may be what it is."""
+"""Least rate of a transfer without a disk over the fastest one: else a disk may be the limit."""
 OTHER_WAY_RATIO = 1.1
 _LIMITED = {
     "receive-window": "the receive window limited TCP",
@@ -54,21 +54,21 @@ _LIMITED = {
 }
 
 
-def rule(given: Evidence) -> Iterator[Claim | str]:
-    """The link's payload rate from the tcp steps; without them, inferred from the copies."""
-    yield from hardware_limits.doubted(given.report, given.sender)
-    if given.copy.step is not None:
-        yield from filter(None, [hardware_limits.impossible(given.report, given.step)])
-        yield from interface_facts.counted(given.step)
-    found = given.believed
-    if found:
-        yield from _from_tcp(given, _best(found))
-    elif not given.on_one_host:
-        yield from (_doubted(given, each) for each in _inferred(given))
+def rule(evidence: Evidence) -> Iterator[Claim | str]:
+    """Yields the link's payload rate by the tcp steps; without them, inferred from the copies."""
+    yield from hardware_limits.doubted(evidence.report, evidence.sender)
+    if evidence.copy.step is not None:
+        yield from filter(None, [hardware_limits.impossible(evidence.report, evidence.step)])
+        yield from interface_facts.counted(evidence.step)
+    tests = evidence.believed
+    if tests:
+        yield from _from_tcp(evidence, _best(tests))
+    elif not evidence.on_one_host:
+        yield from (_doubted(evidence, each) for each in _inferred(evidence))
 
 
 def likeness(match: model.LinkMatch | None, behind: Behind = NOTHING) -> str:
-    """The second half of a sentence about a rate; empty where nothing explains it."""
+    """Returns the second half of a sentence about a rate; empty: nothing explains it."""
     if behind.words:
         return f"; {behind.words}"
     if match is None:
@@ -80,54 +80,54 @@ def likeness(match: model.LinkMatch | None, behind: Behind = NOTHING) -> str:
 # -- TCP alone ---------------------------------------------------------------------------------
 
 
-def _best(found: list[Found]) -> Found:
-    """The fastest step; one stream where several carry hardly more: it has the steadier figures."""
-    most = max(each.rate.median for each in found)
-    enough = [each for each in found if each.rate.median * SAME_RATIO >= most]
+def _best(tests: list[Found]) -> Found:
+    """Returns the fastest step; that of one stream, which is steadier, if it is as fast."""
+    highest = max(each.rate.median for each in tests)
+    enough = [each for each in tests if each.rate.median * SAME_RATIO >= highest]
     return min(enough, key=streams)
 
 
-def _foreign(given: Evidence, best: Found) -> float:
-    """What others moved beside the best step, bytes per second, up to a full card or shaper."""
-    # Where several streams leave others little room, one beside them shows the whole.
-    whole = max(
-        each.rate.median + (foreign_rate(given.report, each, given.sender) or 0.0)
-        for each in given.believed
+def _foreign(evidence: Evidence, best: Found) -> float:
+    """Returns others' bytes per second beside the best step, up to a full card or shaper."""
+    # Where several streams leave others little room, a test with one stream shows the sum.
+    total = max(
+        each.rate.median + (foreign_rate(evidence.report, each, evidence.sender) or 0.0)
+        for each in evidence.believed
     )
-    foreign = max(0.0, whole - best.rate.median) if whole > SAME_RATIO * best.rate.median else 0.0
-    lowest = hardware_limits.sent_rate(given.report, given.sender)
+    foreign = max(0.0, total - best.rate.median) if total > SAME_RATIO * best.rate.median else 0.0
+    lowest = hardware_limits.sent_rate(evidence.report, evidence.sender)
     bound = math.inf if lowest is None else lowest.bytes_per_second
     foreign = min(foreign, max(0.0, bound - best.rate.median))
-    # Both were counted over different windows: the card or the shaper is the surer figure.
+    # Both counters have different windows: the rate of the card or the shaper is more exact.
     if foreign and best.rate.median + foreign > BOUND_RATIO * bound:
         foreign = bound - best.rate.median
     return foreign
 
 
-def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
-    foreign = _foreign(given, best)
-    capacity, moves = best.rate.median + foreign, shown.moved(given.report, given.sender)
-    # A short cell may have been a burst: what lasted counts.
+def _from_tcp(evidence: Evidence, best: Found) -> Iterator[Claim | str]:
+    foreign = _foreign(evidence, best)
+    capacity, moves = best.rate.median + foreign, shown.moved(evidence.report, evidence.sender)
+    # A short cell may have been a burst: only rates within a step's range count.
     lasting = (each for each in moves if each.bytes_per_second <= each.found.rate.high)
-    most = max(lasting, key=lambda each: each.bytes_per_second)
-    within = most.bytes_per_second <= SINGLE_RATIO * capacity
-    if within and most.bytes_per_second > CLOSE_RATIO * capacity:
-        capacity = most.bytes_per_second
-    match = given.looks_like(capacity)
-    why = _hindrance(given.report, best, match is not None)
+    fastest = max(lasting, key=lambda each: each.bytes_per_second)
+    within = fastest.bytes_per_second <= SINGLE_RATIO * capacity
+    if within and fastest.bytes_per_second > CLOSE_RATIO * capacity:
+        capacity = fastest.bytes_per_second
+    match = evidence.looks_like(capacity)
+    why = _hindrance(evidence.report, best, match is not None)
     count = streams(best)
-    moved = (
-        f"TCP moved {rate_and_bits_text(best.rate.median)} from {given.sender} to "
-        f"{given.receiver} ({count:.0f} stream{'s' if count > 1 else ''})"
+    result = (
+        f"TCP moved {rate_and_bits_text(best.rate.median)} from {evidence.sender} to "
+        f"{evidence.receiver} ({count:.0f} stream{'s' if count > 1 else ''})"
     )
     if why:
-        yield f"{moved}. The network may carry more, because {why}."
+        yield f"{result}. The network may carry more, because {why}."
         if any(hindered(best, side) for side in SIDES):
-            yield from _as_set(given, best)
+            yield from _as_set(evidence, best)
     elif not within:
-        capacity, match, why = most.bytes_per_second, None, "more was carried over SMB"
-        yield f"{moved}. The network carries more: {most.what} ran at {rate_text(capacity)}."
-    behind = NOTHING if why else interface_facts.behind(given, capacity, match)
+        capacity, match, why = fastest.bytes_per_second, None, "more was carried over SMB"
+        yield f"{result}. The network carries more: {fastest.what} ran at {rate_text(capacity)}."
+    behind = NOTHING if why else interface_facts.behind(evidence, capacity, match)
     fact = likeness(match, behind)
     yield claim(
         CAUSE,
@@ -138,18 +138,18 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
         low=best.rate.low + foreign,
         high=best.rate.high + foreign,
         standing="at-least" if why else "measured",
-        evidence=(f"{moved}.", *interface_facts.told(given, best, match)),
+        evidence=(f"{result}.", *interface_facts.told(evidence, best, match)),
         remedy=behind.remedy,
         detail=behind.detail,
     )
 
 
-def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
-    """What the sender's shaper or both hosts' cards let through, where a CPU kept TCP below it."""
-    bound = hardware_limits.sent_rate(given.report, given.sender)
+def _as_set(evidence: Evidence, best: Found) -> Iterator[Claim]:
+    """Yields the rate of the sender's shaper or both hosts' cards, if a CPU kept TCP below it."""
+    bound = hardware_limits.sent_rate(evidence.report, evidence.sender)
     if bound is not None and bound.bytes_per_second > best.rate.median:
         rate = rate_text(bound.bytes_per_second)
-        behind = interface_facts.behind(given, bound.bytes_per_second, None)
+        behind = interface_facts.behind(evidence, bound.bytes_per_second, None)
         yield claim(
             CAUSE,
             "path",
@@ -164,20 +164,20 @@ def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
 
 
 def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
-    """What else may have limited a tcp step; None: the path did."""
+    """Returns what else may have limited a tcp step, in words; None: the path did."""
     if steps.on_one_host(report):
         return "the packets never left the host"
     for side in SIDES:
-        seen, why = load(best.usage(side)), hindered(best, side)
-        # A full core beside a rate that is a link's to 3 %: the link is the likelier of the two.
-        if why and seen is not None and (seen.throttled or not standard):
+        cpu, why = load(best.usage(side)), hindered(best, side)
+        # At a rate within 3 % of a link's, that link is likelier than a full core.
+        if why and cpu is not None and (cpu.throttled or not standard):
             return why
     if standard:
         return None
-    at = bus.reached(report, best)
-    if at is not None:
-        return f"{at.name} limited TCP"
-    half = duplex.held(report, best)
+    link = bus.reached(report, best)
+    if link is not None:
+        return f"{link.name} limited TCP"
+    half = duplex.limiting_side(report, best)
     if half is not None:
         return f"the {half}'s link was half duplex"
     by = None if best.details.limits is None else best.details.limits.by
@@ -192,54 +192,58 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
     return None
 
 
-# -- copies, where nobody measured TCP alone ---------------------------------------------------
+# -- copies, if TCP alone was not measured -----------------------------------------------------
 
 
-def _inferred(given: Evidence) -> Iterator[Claim]:
-    """The link's payload rate, inferred from what this client moved over SMB that way."""
-    moved = smb_steps(given.report, given.sender)
-    found = [each for each in moved if hardware_limits.impossible(given.report, each) is None]
-    best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
+def _inferred(evidence: Evidence) -> Iterator[Claim]:
+    """Yields the link's payload rate, inferred from this client's SMB transfers."""
+    report = evidence.report
+    transfers = smb_steps(report, evidence.sender)
+    possible = [each for each in transfers if hardware_limits.impossible(report, each) is None]
+    best = max(diskless(report, evidence.sender), key=steady_rate, default=None)
     if best is None:
         return
-    rate, most = steady_rate(best), max(each.rate.median for each in found)
-    if rate < WITHOUT_DISK_RATIO * most or client_bound(best):
+    rate, highest = steady_rate(best), max(each.rate.median for each in possible)
+    if rate < WITHOUT_DISK_RATIO * highest or client_bound(best):
         return
-    match = given.looks_like(rate)
+    match = evidence.looks_like(rate)
     if match is not None:
-        behind = interface_facts.behind(given, rate, match)
+        behind = interface_facts.behind(evidence, rate, match)
         words = f"the network carries at most {rate_text(rate)}{likeness(match, behind)}"
         words = f"{words}, inferred: TCP was not measured"
-        told = tuple(interface_facts.told(given, best, match))
+        notes = tuple(interface_facts.told(evidence, best, match))
         yield claim(
-            *(CAUSE, "path", best, words),
+            CAUSE,
+            "path",
+            best,
+            words,
             level=rate,
             low=best.rate.low,
             standing="inferred",
-            trust=_trust(given, rate),
-            evidence=told,
+            trust=_trust(evidence, rate),
+            evidence=notes,
             remedy=behind.remedy,
             detail=behind.detail,
         )
 
 
-def _doubted(given: Evidence, found: Claim) -> Claim:
-    """The same, less sure where another way to the server may be faster: only both ends tell."""
-    rate = found.ceiling.bytes_per_second
-    way = interface_facts.unseen_way(given.report, rate) if given.lone else None
+def _doubted(evidence: Evidence, inferred: Claim) -> Claim:
+    """Returns a claim with less trust if another path may be faster, which only both ends show."""
+    rate = inferred.ceiling.bytes_per_second
+    way = interface_facts.unseen_way(evidence.report, rate) if evidence.lone else None
     if way is None:
-        return found
+        return inferred
     why = f"{way}. Whether another path is faster is not known: an agent (--agent) tests each one."
-    trust = min(found.trust, GAP)
-    return replace(found, trust=trust, evidence=(*found.evidence, why))
+    trust = min(inferred.trust, GAP)
+    return replace(inferred, trust=trust, evidence=(*inferred.evidence, why))
 
 
-def _trust(given: Evidence, rate: float) -> float:
-    """How far a likeness is believed: a server's disk may happen to write what a link carries.
+def _trust(evidence: Evidence, rate: float) -> float:
+    """Returns the trust in a rate that matches a link's: a disk may happen to have the same rate.
 
-    Less where the client had nothing left to send, and where the other way carries more.
+    It is less if the client had nothing more to send, or if the other direction carries more.
     """
-    idle = given.copy.step is not None and given.details.sockets.by == "sender"
-    back = best_smb_step(given.report, given.receiver)
-    more = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
-    return LIKENESS if idle or (more and not given.queues()) else SURE
+    idle = evidence.copy.step is not None and evidence.details.sockets.by == "sender"
+    back = best_smb_step(evidence.report, evidence.receiver)
+    is_faster = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
+    return LIKENESS if idle or (is_faster and not evidence.queues()) else SURE

@@ -1,7 +1,7 @@
 """network/loss: packets are lost, and the sender's congestion control slows down for each.
 
-Never for one that does not (BBR). A full link drops packets too, and the same law holds there: it
-is loss alone where several connections together carry clearly more than one.
+Some do not (BBR). A full link drops packets too, and the same law holds there: loss is the cause
+only if several connections together carry clearly more than one.
 Source: Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance
 Algorithm" (1997): rate = C * segment / (RTT * sqrt(p)), C from 0.7 to 1.22; for CUBIC RFC 9438,
 section 5.
@@ -26,24 +26,24 @@ LOW_CONSTANT, HIGH_CONSTANT = 0.7, 1.22
 CUBIC_CONSTANT = 1.054
 """RFC 9438 section 5.1: mean window = 1.054 * (RTT / p) ** 0.75, segments and seconds."""
 LOW_TOLERANCE, HIGH_TOLERANCE = 1.5, 3.0
-"""The share of lost packets is counted over seconds; what one event loses at once, and what is
-sent before the first one, makes a connection faster than its share allows."""
+"""Tolerance of the law, below and above: losses of several packets at once, and bytes sent before
+the first loss, make a connection faster than its share of lost packets allows."""
 CUBIC_TOLERANCE = 1.5
-"""Below RFC 9438's own region CUBIC follows the law with a higher constant."""
+"""Factor of the law for CUBIC where RFC 9438's own law gives less."""
 LEAST_SEGMENTS = 8
 LEAST_RATIO, MOST_RATIO = 1e-4, 0.5
 GAIN_RATIO = 1.5
-"""Several connections over one, from which on the link was not full."""
+"""Rate of several connections over that of one, from which on the link was not full."""
 NEARLY_RATIO = 0.6
-"""Gain over the number of streams, from which on each still ran as if it were alone."""
+"""Gain over the number of streams, from which on each of them ran about as fast as one alone."""
 HELD_RATIO = 1e-3
 SCARCE_RATIO = 1.3
-"""The peer's window over what was in flight: below it the window may be the limit."""
+"""Peer's window over the bytes in flight, below which the window may be the limit."""
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """What the law allows, bytes per second."""
+    """Range of rates by the law, bytes per second."""
 
     low: float
     high: float
@@ -54,7 +54,7 @@ class Bracket:
 
 
 def bracket(segment_bytes: float, rtt_seconds: float, loss_ratio: float, name: str) -> Bracket:
-    """The law's rates for a congestion control; the higher of both for CUBIC."""
+    """Returns the law's rates for a congestion control; for CUBIC the higher of both laws."""
     per_trip = segment_bytes / rtt_seconds
     low, high = (
         per_trip * constant / math.sqrt(loss_ratio) for constant in (LOW_CONSTANT, HIGH_CONSTANT)
@@ -65,38 +65,38 @@ def bracket(segment_bytes: float, rtt_seconds: float, loss_ratio: float, name: s
     return Bracket(low, high)
 
 
-def holds(report: Report, found: Found) -> bool:
+def holds(report: Report, step: Found) -> bool:
     """Whether lost packets and no full link may have set the rate of a tcp step.
 
-    Of one stream: where the law of loss explains its rate, and none of several tells more. Of
-    several: where they lose packets at a congestion control that minds, and carry as much more
-    than one stream as there are more of them, or nearly.
+    With one stream: the law of loss explains its rate, and no step with several was measured. With
+    several: they lose packets under a loss-based congestion control, and carry nearly as many
+    times the rate of one stream as they are.
     """
-    if found.details.limits is None:
+    if step.details.limits is None:
         return False
-    seen, count = Connection(found, found.details.limits, is_own=False), streams(found)
-    gain, lost = streams_gain(report, found.sender), seen.sockets.loss_ratio
+    connection, count = Connection(step, step.details.limits, is_own=False), streams(step)
+    gain, lost = streams_gain(report, step.sender), connection.sockets.loss_ratio
     if lost is None or lost < HELD_RATIO:
         return False
     if count > 1:
-        return seen.loss_based and (gain or 0.0) >= max(GAIN_RATIO, NEARLY_RATIO * count)
-    allowed = lossy(seen, lost)
-    return allowed is not None and gain is None and allowed.fits(found.rate.median)
+        return connection.loss_based and (gain or 0.0) >= max(GAIN_RATIO, NEARLY_RATIO * count)
+    allowed = lossy(connection, lost)
+    return allowed is not None and gain is None and allowed.fits(step.rate.median)
 
 
-def lossy(seen: Connection, lost: float) -> Bracket | None:
-    """The law's rates for a connection that lost packets and had more to send; None: it did not."""
-    told = seen.sockets
-    segment, rtt = told.segment_bytes, told.rtt_seconds_median
-    if segment is None or rtt is None or not seen.loss_based:
+def lossy(connection: Connection, lost: float) -> Bracket | None:
+    """Returns the law's rates for a connection with losses and a backlog; None: it has not both."""
+    sockets = connection.sockets
+    segment, rtt = sockets.segment_bytes, sockets.rtt_seconds_median
+    if segment is None or rtt is None or not connection.loss_based:
         return None
-    if not LEAST_RATIO <= lost <= MOST_RATIO or told.retransmitted_segments < LEAST_SEGMENTS:
+    if not LEAST_RATIO <= lost <= MOST_RATIO or sockets.retransmitted_segments < LEAST_SEGMENTS:
         return None
-    if told.unread_bytes_median is not None and not seen.reader_waits:
+    if sockets.unread_bytes_median is not None and not connection.reader_waits:
         return None
-    in_flight, window = told.in_flight_bytes_median, told.peer_window_bytes_median
+    in_flight, window = sockets.in_flight_bytes_median, sockets.peer_window_bytes_median
     if in_flight is not None and window is not None and window < SCARCE_RATIO * in_flight:
         return None
-    if not seen.backlog or seen.queued:
+    if not connection.backlog or connection.queued:
         return None
-    return bracket(segment, rtt, lost, seen.control)
+    return bracket(segment, rtt, lost, connection.control)

@@ -1,7 +1,7 @@
-"""network/mtu: packets that are too long for the path vanish, and nobody tells the sender.
+"""network/mtu: packets that are too long for the path vanish without a message to the sender.
 
 A path MTU black hole (RFC 2923 section 2.1): the connection is made and stalls at its first full
-segment, until the sender gives up or finds out by itself (RFC 4821, net.ipv4.tcp_mtu_probing).
+segment, until the sender gives up or probes smaller ones (RFC 4821, net.ipv4.tcp_mtu_probing).
 """
 
 from __future__ import annotations
@@ -20,62 +20,64 @@ from probes.core import lenient
 from probes.core.records import DROPS, Failed, Measured, Skipped
 
 CAUSE = Cause(
-    *("network", "mtu", "MTU"),
+    "network",
+    "mtu",
+    "MTU",
     stays=True,
     remedy='Let ICMP "fragmentation needed" pass in routers and firewalls, or set a smaller MTU on '
     "both hosts (`ip link set dev NAME mtu 1400`)",
 )
 PROVEN_TRUST = 0.98
-"""Of a hole that was seen in the direction of a copy that stalled."""
+"""Confidence in a hole in the direction of a copy that stalled."""
 STALLED_RATIO = 0.1
 """Share of the copy that its sender waited for retransmission timers."""
 Hole = tuple[float, float, int]
-"""The longest IP packet that passes, one that vanishes, and the step that found both."""
+"""Bytes of the longest IP packet that passes, of one that vanishes, and the step's index."""
 
 
 def hole(report: Report, sender: str) -> Hole | None:
-    """The black hole for what a side sends; None: the path stage found none, or was not run."""
+    """Returns the black hole for a side's packets; None: none found, or not tested."""
     for index, (step, outcome) in enumerate(report.entries):
         if step.stage != "path" or not isinstance(outcome, Measured):
             continue
-        told = lenient.record(PathDetails, outcome.details)
-        found = (told.push if step.initiator == sender else told.pull).black_hole
-        if found.passes_bytes is not None and found.stalls_bytes is not None:
-            return found.passes_bytes, found.stalls_bytes, index
+        details = lenient.record(PathDetails, outcome.details)
+        black_hole = (details.push if step.initiator == sender else details.pull).black_hole
+        if black_hole.passes_bytes is not None and black_hole.stalls_bytes is not None:
+            return black_hole.passes_bytes, black_hole.stalls_bytes, index
     return None
 
 
 def remarks(report: Report, sender: str) -> Iterator[str]:
-    """What a black hole does to all that a side sends, copies that never ended included."""
-    found = hole(report, sender)
-    if found is not None:
+    """Yields the effect of a black hole on all connections that a side sends over."""
+    black_hole = hole(report, sender)
+    if black_hole is not None:
         yield (
-            f"From the {sender}, {_words(found)}. Each new connection stalls at its first full "
-            f"packet. {_remedy(report, found, sender)}."
+            f"From the {sender}, {_words(black_hole)}. Each new connection stalls at its first "
+            f"full packet. {_remedy(report, black_hole, sender)}."
         )
 
 
 def stopped(report: Report, copy: Copy) -> CopyDiagnosis | None:
-    """A copy that was not made because full-size packets are dropped; None: they are not.
+    """Diagnoses a copy that was not made because full-size packets vanish; None: they do not.
 
-    A pull whose file could not be pushed there is stopped by what stopped the push; that its own
-    packets vanish too is no more than likely, and refuted where both hosts tried it.
+    A pull whose file could not be pushed there has the push's cause; that its own packets vanish
+    too is only likely, and refuted where both hosts tested the path.
     """
-    told = copy.outcome
-    failed = isinstance(told, Failed)
-    if not failed and not (isinstance(told, Skipped) and told.reason.startswith(DROPS)):
+    outcome = copy.outcome
+    failed = isinstance(outcome, Failed)
+    if not failed and not (isinstance(outcome, Skipped) and outcome.reason.startswith(DROPS)):
         return None
-    own = hole(report, copy.sender)
+    sender_hole = hole(report, copy.sender)
     guessed = not failed and report.server is None
-    found = own or (hole(report, copy.receiver) if guessed else None)
-    if found is None:
+    black_hole = sender_hole or (hole(report, copy.receiver) if guessed else None)
+    if black_hole is None:
         return None
-    sender = copy.sender if own else copy.receiver
-    words = _words(found)
+    sender = copy.sender if sender_hole else copy.receiver
+    words = _words(black_hole)
     what = "The copy stalled" if failed else "The copy was not made, as the one before it stalled,"
-    error = (f"The copy failed: {told.error}",) if isinstance(told, Failed) else ()
-    trust = PROVEN_TRUST if own else GAP
-    verdict = Verdict(*("network", "path", "mtu"), trust, None, f"{what} because {words}.")
+    error = (f"The copy failed: {outcome.error}",) if isinstance(outcome, Failed) else ()
+    trust = PROVEN_TRUST if sender_hole else GAP
+    verdict = Verdict("network", "path", "mtu", trust, None, f"{what} because {words}.")
     return CopyDiagnosis(
         copy.name,
         copy.initiator,
@@ -83,54 +85,54 @@ def stopped(report: Report, copy: Copy) -> CopyDiagnosis | None:
         None,
         verdict,
         evidence=(*error, *remarks(report, sender)),
-        advice=(f"{_remedy(report, found, sender)}. Then run this command again.",),
+        advice=(f"{_remedy(report, black_hole, sender)}. Then run this command again.",),
     )
 
 
-def rule(given: Evidence) -> Iterator[Claim | str]:
-    """A copy that waited for retransmissions on such a path; the hole itself is always told."""
-    found = hole(given.report, given.sender)
-    if found is None:
+def rule(evidence: Evidence) -> Iterator[Claim | str]:
+    """Yields the claim for a copy that waited for retransmissions, else remarks about the hole."""
+    black_hole = hole(evidence.report, evidence.sender)
+    if black_hole is None:
         return
-    told, usage = given.details.sockets, given.step.usage(given.copy.initiator)
-    waited, again = told.rto_seconds, told.retransmitted_segments
+    sockets, usage = evidence.details.sockets, evidence.step.usage(evidence.copy.initiator)
+    waited, again = sockets.rto_seconds, sockets.retransmitted_segments
     wall = usage.wall_seconds if usage is not None else 0.0
     if not again or wall <= 0 or waited < STALLED_RATIO * wall:
-        yield from remarks(given.report, given.sender)
+        yield from remarks(evidence.report, evidence.sender)
         return
     why = (
         f"The connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))} of "
         f"the copy) for retransmission timeouts and retransmitted {again:.0f} segments."
     )
-    yield _held(given, found, why)
+    yield _stall_claim(evidence, black_hole, why)
 
 
-def _held(given: Evidence, found: Hole, why: str) -> Claim:
+def _stall_claim(evidence: Evidence, black_hole: Hole, why: str) -> Claim:
     return claim(
         CAUSE,
         "path",
-        given.step,
-        _words(found),
-        steps=(given.step.index, found[2]),
+        evidence.step,
+        _words(black_hole),
+        steps=(evidence.step.index, black_hole[2]),
         standing="inferred",
         reached=True,
         evidence=(why,),
-        remedy=_remedy(given.report, found, given.sender),
+        remedy=_remedy(evidence.report, black_hole, evidence.sender),
     )
 
 
-def _words(found: Hole) -> str:
-    passes, stalls, _ = found
+def _words(black_hole: Hole) -> str:
+    passes, stalls, _ = black_hole
     return (
         f"the path silently drops packets of {stalls:.0f} bytes; packets of {passes:.0f} bytes "
         "pass (MTU black hole)"
     )
 
 
-def _remedy(report: Report, found: Hole, sender: str) -> str:
+def _remedy(report: Report, black_hole: Hole, sender: str) -> str:
     link = dict(hardware_limits.interfaces(report)).get(sender)
-    how = "" if link is None else f" (`ip link set dev {link.name} mtu {found[0]:.0f}`)"
+    how = "" if link is None else f" (`ip link set dev {link.name} mtu {black_hole[0]:.0f}`)"
     return (
         'Let ICMP "fragmentation needed" pass in routers and firewalls, or set an MTU of '
-        f"{found[0]:.0f} on the {sender}{how}"
+        f"{black_hole[0]:.0f} on the {sender}{how}"
     )

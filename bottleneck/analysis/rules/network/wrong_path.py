@@ -1,7 +1,7 @@
-"""network/wrong-path: the copy leaves by another way than the fastest that reaches the server.
+"""network/wrong-path: the copy uses another path than the fastest that reaches the server.
 
-A slower card than both hosts have, or a tunnel that lies on a faster network. It is named only
-where the stage that asked both ways moved payload over each of them, one right after the other.
+It uses a slower card than both hosts have, or a tunnel over a faster network. It is named only
+where the paths stage moved payload over both paths, one right after the other.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from probes.core.records import Details, Measured
 
 CAUSE = Cause("network", "wrong-path", "slower path", stays=True)
 FASTER_RATIO = 1.3
-"""The other way over the one in use, from which on it is no noise of short transfers."""
+"""Rate of the other path over that in use, above the noise of short transfers."""
 SAME_RATIO = 1.25
-"""A ceiling so far above what the way in use carried speaks of something else."""
+"""A ceiling over the rate of the path in use, up to which it is that path's own."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to the server, by an address of its own."""
+    """One path to the server, by an address of its own."""
 
     address: str = ""
     interface: str = ""
@@ -39,13 +39,13 @@ class Way:
     pull_bytes_per_second: Positive | None = None
 
     def carried(self, sender: str) -> float:
-        """What it moved of what a side sends; 0: not known."""
-        found = self.push_bytes_per_second if sender == "client" else self.pull_bytes_per_second
-        return found or 0.0
+        """Returns its rate for a side's bytes, bytes per second; 0: not known."""
+        rate = self.push_bytes_per_second if sender == "client" else self.pull_bytes_per_second
+        return rate or 0.0
 
     @property
     def words(self) -> str:
-        """How a person finds it."""
+        """Address, interfaces and tunnel, for a sentence."""
         by = f"{self.interface} to {self.server_interface}" if self.interface else "another card"
         tunnel = f", a {self.server_kind} tunnel" if self.server_kind == "tun" else ""
         return f"{self.address} ({by}{tunnel})"
@@ -53,14 +53,14 @@ class Way:
 
 @dataclass(frozen=True)
 class Ways:
-    """What the paths stage told."""
+    """Details of the paths stage."""
 
     ways: tuple[Way, ...] = ()
 
 
 @dataclass(frozen=True)
 class Faster:
-    """A way that carries more than the one in use."""
+    """A path that carries more than the one in use."""
 
     step: int
     used: Way
@@ -68,69 +68,69 @@ class Faster:
 
 
 def faster(report: Report, sender: str) -> Faster | None:
-    """The fastest other way for what a side sends; None: none carries clearly more."""
+    """Returns the fastest other path for a side's bytes; None: none carries clearly more."""
     for index, (step, outcome) in enumerate(report.entries):
         if step.stage != "paths" or not isinstance(outcome, Measured):
             continue
-        found = faster_way(outcome.details, sender)
-        if found is not None:
-            return Faster(index, *found)
+        pair = faster_way(outcome.details, sender)
+        if pair is not None:
+            return Faster(index, *pair)
     return None
 
 
 def faster_way(details: Details, sender: str) -> tuple[Way, Way] | None:
-    """The way in use, and the fastest other of a paths step; None: none carries clearly more."""
+    """Returns a paths step's path in use and its fastest other; None: none is clearly faster."""
     ways = lenient.record(Ways, details).ways
     used = next((each for each in ways if each.in_use), None)
     better = max(ways, key=lambda each: each.carried(sender), default=None)
-    least = 0.0 if used is None else FASTER_RATIO * used.carried(sender)
-    if used is not None and better is not None and better.carried(sender) >= least > 0:
+    threshold = 0.0 if used is None else FASTER_RATIO * used.carried(sender)
+    if used is not None and better is not None and better.carried(sender) >= threshold > 0:
         return used, better
     return None
 
 
 def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
-    """The claims; what the network in use does to the copy as the choice of that network."""
+    """Yields the claims, with limits of the path in use replaced by the choice of that path."""
     sender = evidence.sender
-    found = faster(evidence.report, sender)
-    named = False
+    paths = faster(evidence.report, sender)
+    is_replaced = False
     for each in claims:
-        if found is not None and _of_used(each.ceiling, found, sender):
-            named = True
-            yield _chosen(each, found, sender)
+        if paths is not None and _of_used(each.ceiling, paths, sender):
+            is_replaced = True
+            yield _path_claim(each, paths, sender)
         else:
             yield each
-    if found is not None and named:
-        rate = found.better.carried(sender)
+    if paths is not None and is_replaced:
+        rate = paths.better.carried(sender)
         yield claim(
             link_rate.CAUSE,
             "path",
             None,
-            f"the path by {found.better.words} carries at most {rate_text(rate)}",
+            f"the path by {paths.better.words} carries at most {rate_text(rate)}",
             level=rate,
-            steps=(found.step,),
+            steps=(paths.step,),
         )
 
 
-def _of_used(ceiling: Ceiling, found: Faster, sender: str) -> bool:
-    """Whether a ceiling is the used way's own."""
-    most = SAME_RATIO * found.used.carried(sender)
-    return ceiling.component == "network" and ceiling.bytes_per_second <= most
+def _of_used(ceiling: Ceiling, paths: Faster, sender: str) -> bool:
+    """Whether a ceiling is that of the path in use."""
+    highest = SAME_RATIO * paths.used.carried(sender)
+    return ceiling.component == "network" and ceiling.bytes_per_second <= highest
 
 
-def _chosen(each: Claim, found: Faster, sender: str) -> Claim:
-    used, better = (rate_text(way.carried(sender)) for way in (found.used, found.better))
+def _path_claim(each: Claim, paths: Faster, sender: str) -> Claim:
+    used, better = (rate_text(way.carried(sender)) for way in (paths.used, paths.better))
     return replace(
         each,
-        ceiling=behind(each.ceiling, CAUSE, "path", found.step),
+        ceiling=behind(each.ceiling, CAUSE, "path", paths.step),
         words=(
-            f"the copy uses {found.used.words}, which carries {used}; {found.better.words} carries "
+            f"the copy uses {paths.used.words}, which carries {used}; {paths.better.words} carries "
             f"{better}"
         ),
         evidence=(*each.evidence, f"On the path in use, {each.words}."),
         remedy=(
-            f"Connect to {found.better.address}, or make the server's name or the route lead to "
+            f"Connect to {paths.better.address}, or make the server's name or the route lead to "
             "that address"
         ),
-        detail=f"faster path by {found.better.address}" if found.better.address else "",
+        detail=f"faster path by {paths.better.address}" if paths.better.address else "",
     )

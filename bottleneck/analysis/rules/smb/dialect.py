@@ -1,9 +1,9 @@
 """smb/dialect: an old dialect that cannot keep enough in flight for the round trip.
 
-SMB 1 and 2.0.2 have neither long requests nor credits for many of them. Where the round trips hold
-such a copy, and the same copy in a newer dialect shows that hosts, disks and path carry more, it is
-the dialect that has to change, at the side that asks. Source: MS-SMB2 3.2.4.1.5 (multi-credit
-requests), MS-CIFS 2.2.4.52.2 (MaxMpxCount).
+SMB 1 and 2.0.2 have neither long requests nor credits for many of them. Where round trips limit
+such a copy, and the same copy in a newer dialect shows that hosts, disks and path carry more, the
+initiator has to change its dialect. Source: MS-SMB2 3.2.4.1.5 (multi-credit requests), MS-CIFS
+2.2.4.52.2 (MaxMpxCount).
 """
 
 from __future__ import annotations
@@ -22,58 +22,61 @@ from bottleneck.text.units import rate_text, size_text
 CAUSE = Cause("smb", "dialect", "old dialect", title="SMB dialect", stays=True)
 OLD = ("smb1", "2.0.2")
 NEAR_RATIO = 1.5
-"""Round trips that allow more than that over the copy's rate do not explain it."""
+"""Limit of the round trips over the copy's rate, up to which they explain it."""
 MORE_RATIO = 1.5
-"""In flight in the newer dialect over the old one's: else it is not the dialect that differs."""
+"""Least bytes in flight in the newer dialect over the old one's, of a dialect's fault."""
 TRAVELLING_RATIO = 0.7
-"""Share of a request's time that is the idle round trip: what else it waits for is little."""
+"""Share of a request's time that is the idle round trip, from which on it waits for little else."""
 
 
-def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
-    """The claims; round trips that a newer dialect was shown not to have, as the dialect."""
-    newer = _newer(given)
+def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Yields the claims, with round trips replaced by the dialect if a newer one is faster."""
+    newer = _newer(evidence)
     for claim in claims:
         waits = claim.ceiling.key[::2] == ("smb", "round-trips")
-        if newer and waits and claim.ceiling.bytes_per_second <= NEAR_RATIO * given.rate.median:
-            yield _dialect(given, claim, newer)
+        if newer and waits and claim.ceiling.bytes_per_second <= NEAR_RATIO * evidence.rate.median:
+            yield _dialect(evidence, claim, newer)
         else:
             yield claim
 
 
-def _newer(given: Evidence) -> Found | None:
-    """The fastest of the same copy in a newer dialect, where that is really faster."""
-    copy, made = given.copy, given.copy.step
-    if made is None or copy.dialect not in OLD:
+def _newer(evidence: Evidence) -> Found | None:
+    """Returns the fastest of the same copy in a newer dialect; None: none is clearly faster."""
+    copy, step = evidence.copy, evidence.copy.step
+    if step is None or copy.dialect not in OLD:
         return None
     best = steps.fastest(
         each.step
-        for each in steps.copies(given.report)
+        for each in steps.copies(evidence.report)
         if (each.name, each.initiator, each.engine) == (copy.name, copy.initiator, copy.engine)
         and each.dialect not in OLD
         and each.step is not None
         and each.step.intact
-        and steps.alike_sources(each.step, made)
+        and steps.alike_sources(each.step, step)
     )
-    if best is None or best.rate.median < made.rate.median or not differ(best.rate, made.rate):
+    if best is None or best.rate.median < step.rate.median or not differ(best.rate, step.rate):
         return None
-    more, less = best.details.in_flight_bytes, made.details.in_flight_bytes
-    return best if more is not None and less is not None and more >= MORE_RATIO * less else None
+    newer, older = best.details.in_flight_bytes, step.details.in_flight_bytes
+    if newer is None or older is None:
+        return None
+    return best if newer >= MORE_RATIO * older else None
 
 
-def _dialect(given: Evidence, claim: Claim, faster: Found) -> Claim:
-    old, name = dialect_name(given.copy.dialect), dialect_name(faster.setting.dialect or "")
+def _dialect(evidence: Evidence, claim: Claim, faster: Found) -> Claim:
+    old, name = dialect_name(evidence.copy.dialect), dialect_name(faster.setting.dialect or "")
     rate = rate_text(faster.rate.median)
-    less, more = (size_text(e.details.in_flight_bytes or 0.0) for e in (given.step, faster))
-    # Where its requests did little but travel their number is the cap.
-    took, idle = given.details.request_seconds_median, given.details.rtt_seconds
+    sizes = (each.details.in_flight_bytes or 0.0 for each in (evidence.step, faster))
+    few, many = map(size_text, sizes)
+    # If its requests spent most of their time on the path, their number is the cap.
+    took, idle = evidence.details.request_seconds_median, evidence.details.rtt_seconds
     travels = took is not None and idle is not None and idle >= TRAVELLING_RATIO * took
-    side = given.copy.initiator
+    side = evidence.copy.initiator
     return replace(
         claim,
         ceiling=behind(claim.ceiling, CAUSE, side, faster.index),
         reached=True if travels else claim.reached,
         words=(
-            f"{old} keeps {less} in flight; the same copy runs at {rate} over {name} with {more} "
+            f"{old} keeps {few} in flight; the same copy runs at {rate} over {name} with {many} "
             "in flight"
         ),
         evidence=(*claim.evidence, f"Over {old}, {claim.words}."),

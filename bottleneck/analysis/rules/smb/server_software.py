@@ -1,7 +1,7 @@
-"""smb/server-software: requests wait in a file server whose host has nothing to do.
+"""smb/server-software: requests wait in a file server whose host is idle.
 
-The kernels' queues show that the file server and nobody else keeps the bytes waiting, while its CPU
-and its disk rest. That needs an agent beside the file server.
+The kernels' queues show that bytes wait for nothing but the file server, while its CPU and its disk
+are idle. That needs an agent on the file server's host.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ CAUSE = Cause(
 )
 IDLE_THREAD_RATIO, IDLE_CORES_RATIO = 0.5, 0.7
 WAITING_RATIO = 0.2
-"""Share of the time ready to run and not let."""
+"""Share of the time ready to run without a core."""
 STOLEN_RATIO = 0.05
 BUSY_DISK_RATIO = 0.5
 UNREAD_RATIO = 0.5
-"""Share of the looks in which much waited unread in front of the file server."""
+"""Share of the looks in which many bytes waited unread in front of the file server."""
 FLUSH_RATIO = 0.3
 ASKED_RATIO = 0.5
-"""In flight on average (rate times a request's time) over the most: the initiator kept asking."""
+"""Mean bytes in flight (rate times a request's time) over the maximum, of a busy initiator."""
 SILENT_RATIO = 0.5
 """Share of the time without any reply, of a server that works in bursts."""
 ROUND_TRIPS = 3.0
-"""A request's time over the idle path's, from which on it was not the way that took it."""
+"""A request's time over the idle path's RTT, from which on it is not due to the path."""
 _OPTIONS = (
-    *("vfs objects", "strict locking", "strict allocate"),
-    *("aio read size", "aio write size", "aio max threads", "use sendfile", "min receivefile size"),
-)
-"""Of smb.conf, those that make smbd itself wait."""
+    "vfs objects,strict locking,strict allocate,aio read size,aio write size,aio max threads,"
+    "use sendfile,min receivefile size"
+).split(",")
+"""Options of smb.conf that make smbd itself wait."""
 
 
 def software_signs(report: Report, copy: Copy) -> Iterator[Sign]:
@@ -65,7 +65,7 @@ def software_signs(report: Report, copy: Copy) -> Iterator[Sign]:
 
 
 def setting_behind(evidence: Evidence, cause: str, side: str) -> Fixed | None:
-    """Returns what the server's smb.conf holds that makes such a copy wait; None: nothing."""
+    """Returns the settings of the server's smb.conf that make such a copy wait; None: none."""
     settings = list(_settings(evidence, side)) if cause == CAUSE.word else []
     if not settings:
         return None
@@ -73,74 +73,74 @@ def setting_behind(evidence: Evidence, cause: str, side: str) -> Fixed | None:
     return Fixed(remedy, ", ".join(f"`{each.option} = {each.value}`" for each in settings))
 
 
-def _waited_seconds(report: Report, made: Found) -> float | None:
-    """What a request took, of an initiator that always kept enough of them under way.
+def _waited_seconds(report: Report, step: Found) -> float | None:
+    """Returns a request's time, if the initiator always kept enough of them in flight.
 
-    None: not known, or it was no longer than a round trip or three.
+    None: not known, or it was no longer than ROUND_TRIPS.
     """
-    took, most = made.details.request_seconds_median, made.details.in_flight_bytes
-    idle = rtt(report, made)
-    if took is None or most is None or idle is None:
+    took, highest = step.details.request_seconds_median, step.details.in_flight_bytes
+    idle = rtt(report, step)
+    if took is None or highest is None or idle is None:
         return None
     waited: float = took
-    if made.details.replies.silent_ratio >= SILENT_RATIO:
-        # Most come at once, and few wait through the silence: the median knows nothing of it.
-        waited = max(took, most / made.rate.median)
-    asked = made.rate.median * waited >= ASKED_RATIO * most
-    return waited if asked and waited >= ROUND_TRIPS * idle.seconds else None
+    if step.details.replies.silent_ratio >= SILENT_RATIO:
+        # Most replies come at once, and few wait through the silence: the median ignores it.
+        waited = max(took, highest / step.rate.median)
+    is_asking = step.rate.median * waited >= ASKED_RATIO * highest
+    return waited if is_asking and waited >= ROUND_TRIPS * idle.seconds else None
 
 
-def _idle(report: Report, made: Found, side: str) -> bool:
-    """Whether both hosts have cores to spare and no disk of them was busy all the time.
+def _idle(report: Report, step: Found, side: str) -> bool:
+    """Whether both hosts have cores to spare and no disk of theirs was busy all the time.
 
-    The file server's side must not be kept from its cores either, as by a quota that is not seen.
+    Nor may a hidden quota keep the file server's host from its cores.
     """
-    server = load_of(report, made, side)
+    server = load_of(report, step, side)
     if server is None or server.throttled_ratio:
         return False
     if server.throttled_ratio is None:
-        # A quota that cannot be seen shows as time ready to run; unknown, it may be there.
+        # A hidden quota shows as time ready to run; if that is unknown, there may be one.
         waiting = server.waiting_ratio
         if waiting is None or waiting > WAITING_RATIO:
             return False
-    return all(_rests(report, made, each) for each in SIDES)
+    return all(_rests(report, step, each) for each in SIDES)
 
 
-def _rests(report: Report, made: Found, side: str) -> bool:
-    seen, usage = load_of(report, made, side), made.usage(side)
+def _rests(report: Report, step: Found, side: str) -> bool:
+    load, usage = load_of(report, step, side), step.usage(side)
     return (
-        seen is not None
+        load is not None
         and usage is not None
-        and seen.one_core_ratio <= IDLE_THREAD_RATIO
-        and seen.all_cores_ratio <= IDLE_CORES_RATIO
+        and load.one_core_ratio <= IDLE_THREAD_RATIO
+        and load.all_cores_ratio <= IDLE_CORES_RATIO
         and usage.steal_ratio <= STOLEN_RATIO
-        # A disk that nobody sees (ZFS, NFS behind the share) is no idle one.
+        # A disk without counters (ZFS, NFS behind the share) is not known to be idle.
         and usage.device_busy_ratio is not None
         and usage.device_busy_ratio <= BUSY_DISK_RATIO
     )
 
 
-def _waits_for_server(copy: Copy, made: Found) -> bool:
-    """Whether the kernels' queues show that the file server keeps the bytes waiting.
+def _waits_for_server(copy: Copy, step: Found) -> bool:
+    """Whether the kernels' queues show that the bytes wait for the file server.
 
-    In a pull it gives none to send; in a push it leaves them unread, or does not answer.
+    In a pull it has none to send; in a push it leaves them unread, or does not answer.
     """
-    told = made.details.sockets
-    if not (told.sender_seen and told.receiver_seen):
+    sockets = step.details.sockets
+    if not (sockets.sender_seen and sockets.receiver_seen):
         return False
     if copy.verb == "pull":
-        return told.by == "sender"
-    flush = made.details.flush_seconds or 0.0
-    if flush / made.seconds > FLUSH_RATIO:
+        return sockets.by == "sender"
+    flush = step.details.flush_seconds or 0.0
+    if flush / step.seconds > FLUSH_RATIO:
         return False
-    return told.by in ("sender", "receiver") or told.full_ratio >= UNREAD_RATIO
+    return sockets.by in ("sender", "receiver") or sockets.full_ratio >= UNREAD_RATIO
 
 
-def _settings(given: Evidence, side: str) -> Iterator[ServerSetting]:
-    """What the server's smb.conf holds that makes such a copy wait."""
-    wanted = ("all", "read" if given.copy.verb == "pull" else "write")
-    for each in given.smb_conf(side):
-        if each.option in _OPTIONS and each.matters_for in wanted and each.why and each.remedy:
+def _settings(evidence: Evidence, side: str) -> Iterator[ServerSetting]:
+    """Yields the settings of the server's smb.conf that make such a copy wait."""
+    purposes = ("all", "read" if evidence.copy.verb == "pull" else "write")
+    for each in evidence.smb_conf(side):
+        if each.option in _OPTIONS and each.matters_for in purposes and each.why and each.remedy:
             yield each
 
 
