@@ -1,1 +1,1 @@
-"""What stands side by side in a report, each tested against the noise."""
+"""Comparisons of a report's measurements with each other, each tested against the noise."""

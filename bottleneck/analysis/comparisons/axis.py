@@ -1,7 +1,7 @@
 """An axis: one thing that measurements of a report differ in, and the engine that compares them.
 
-An axis says which cells it compares, what must be equal of them, which two of them are its ends,
-and how rows and sentences are written. Grouping, noise and ratio are the same for all.
+An axis defines the cells that it compares, the figures that must be equal, the two cells that are
+its ends, and its rows and sentences. Grouping, noise and ratio are the same for all.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from probes.core.records import SIDES
 STAGES = ("disk", "network", "tcp")
 """Components that all bytes pass."""
 MOST_NAMED = 4
-"""Components that are listed as not the cause."""
+"""Most components that are listed as not the cause."""
 MOVING = {"pull": "Pulling", "push": "Pushing"}
-"""A step by its verb, as a sentence begins."""
+"""Sentence beginnings by a step's verb."""
 Limited = tuple[caps.Cap | None, Part | None, Ladder]
-"""What limits a copy, the part that its own time names, and all that bounds it."""
+"""Cap of a copy, the component that its own time names, and all its limits."""
 Limits = Callable[[Report, Copy], Limited]
 FULL_CORES = tuple(
     f"{{full_{side}}}This tool used a full core of the {side}: other programs may be faster."
@@ -47,24 +47,24 @@ FULL_CORES = tuple(
 
 @dataclass(frozen=True)
 class Why:
-    """What makes a copy slower than another."""
+    """Reason why a copy is slower than another."""
 
     mechanism: str
     """ceiling, flush or unexplained."""
     words: str
-    """What follows the rates: ` because ...`, or that nothing explains it; with its full stop."""
+    """Continuation after the rates: ` because ...`, or that it is unexplained; with full stop."""
     ceiling: Ceiling | None = None
-    """What limits the slower copy; None: not identified."""
+    """Limit of the slower copy; None: not identified."""
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Cells that are equal but for what an axis varies."""
+    """Cells that are equal except for the figure that an axis varies."""
 
     report: Report
     cells: Cells
     ends: Cells
-    """The two that are compared; one alone where the other was not measured."""
+    """The two that are compared; only one if the other was not measured."""
     limits: Limits | None
     """None: its cells are no copies."""
     ratio: float | None
@@ -82,7 +82,7 @@ class Group:
 
     @cached_property
     def why(self) -> Why | None:
-        """Returns why the slower is slower; None: the two do not differ, or are no copies."""
+        """Reason why the slower is slower; None: the two do not differ, or are no copies."""
         slow = self.slow.source
         if not self.significant or not isinstance(slow, Copy) or self.limits is None:
             return None
@@ -90,7 +90,7 @@ class Group:
 
     @property
     def figures(self) -> Row:
-        """Returns the figures of any axis: both ends, and how they differ."""
+        """Figures of any axis: both ends, and their difference."""
         first, second, verb = self.ends[0], self.ends[-1], self.ends[0].row.get("verb")
         loads = {f"full_{side}": load(first.result.usage(side)) for side in SIDES}
         return {
@@ -132,40 +132,40 @@ def pick_widest(groups: Groups) -> Groups:
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that measurements differ in; what is said here is all that is its own."""
+    """One thing that measurements differ in, with all that is specific to it."""
 
-    about: str
+    topic: str
     cells: Callable[[Report], Iterable[Cell]]
     sentences: tuple[str, ...]
-    """Templates; those are written whose figures are known."""
+    """Templates; those whose figures are known are written."""
     figures: Callable[[Group, Groups], Row] = lambda group, groups: {}
-    """What templates tell beside Group.figures; groups: all of the comparison."""
+    """Further figures for the templates, beside Group.figures; groups: all of the comparison."""
     equal: str = ""
     """Figures that the cells of a group have in common; empty: the step that reported them."""
     varies: str = ""
     """The figure by which cells are paired; empty: groups have any number of cells."""
     names: tuple[Any, Any] = ("", "")
-    """What both cells of a pair have there."""
+    """Values of that figure in both cells of a pair."""
     minimum: int = 1
-    """Cells of a group that there is something to compare with."""
+    """Fewest cells of a group."""
     ends: Callable[[Cells], Cells] = first_and_last
     apart: Callable[[Cells], tuple[float | None, bool]] = by_noise
     """The ratio of the ends, and whether it is significant."""
     columns: str = ""
-    """Figures of a cell that its row shows; empty: all."""
+    """Figures of a cell that its row contains; empty: all."""
     rows: Callable[[Group], Iterable[Row]] | None = None
     """The rows of a group; None: one for each cell."""
     leading: Callable[[Groups], Groups] | None = None
-    """Groups that the sentences are about, the most different first, where all groups are one
-    comparison; None: each is one."""
+    """Selects the groups for the sentences, the most different first, if all groups form one
+    comparison; None: each group is a comparison."""
     remarks: Callable[[Report], Iterable[Comparison]] = lambda report: ()
-    """What the report says on the matter without figures."""
+    """Comparisons that the report states without figures."""
     in_crowd: bool = True
     """Whether other processes on full cores make it unreliable."""
 
 
 def comparisons(axis: Axis, report: Report, limits: Limits | None = None) -> Iterator[Comparison]:
-    """Yields what a report has to compare on an axis; limits: finds what limits a copy."""
+    """Yields a report's comparisons on an axis; limits: finds the limits of a copy."""
     groups = list(_groups(axis, report, limits))
     for part in [[each] for each in groups] if axis.leading is None else filter(None, [groups]):
         lead = part if axis.leading is None else axis.leading(part)
@@ -174,7 +174,7 @@ def comparisons(axis: Axis, report: Report, limits: Limits | None = None) -> Ite
         cell_rows = (pick(cell.row, axis.columns) or cell.row for cell in cells)
         rows = cell_rows if axis.rows is None else (row for each in part for row in axis.rows(each))
         yield Comparison(
-            about=axis.about,
+            about=axis.topic,
             sentence=" ".join(text for each in lead for text in sentences(axis, each, part)),
             rows=tuple(rows),
             ratio=lead[0].ratio,
@@ -214,7 +214,7 @@ def _key(axis: Axis, cell: Cell) -> tuple[Any, ...]:
 
 
 def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[Row]:
-    """Yields the row of a pair: both rates, what its axis adds, and what makes one slower."""
+    """Yields the row of a pair: both rates, the axis' own figures, and why one is slower."""
     ends = zip(axis.names, group.ends, strict=True)
     rates = {f"{name}_bytes_per_second": end.rate for name, end in ends}
     head = {**pick(group.ends[-1].row, axis.columns), **rates, **others}
@@ -224,14 +224,14 @@ def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[Row]:
     yield {**head, "ratio": group.ratio, "significant": group.significant, **reason}
 
 
-# Its own limit explains the slower copy where that is below the other one's rate, and so does a
-# flush that takes the whole difference. All else is not explained, and is said to be; no guess.
+# Its own limit explains the slower copy if that is below the other one's rate, and so does a flush
+# that takes the whole difference. Otherwise the difference is reported as unexplained.
 
 
 def why_slower(limited: Limited, slow: Copy, result: Found, fast_rate: float) -> Why:
-    """Returns what holds a copy below a rate, bytes per second, that another like it reached."""
+    """Returns why a copy is below the rate, bytes per second, of another like it."""
     (cap, part, ladder), late = limited, _flush(slow, result, fast_rate)
-    # A ceiling that lets the faster rate pass is no reason, unless the copy's own time names it.
+    # A ceiling above the faster rate is no reason, unless the copy's own time names it.
     low = cap is not None and cap.claim.ceiling.bytes_per_second < fast_rate
     if cap is not None and (low or cap.claim.ceiling.part == part):
         rival = "" if cap.rival is None else f". Equally likely: {cap.rival.words}"
@@ -244,7 +244,7 @@ def why_slower(limited: Limited, slow: Copy, result: Found, fast_rate: float) ->
 
 
 def _flush(slow: Copy, result: Found, fast_rate: float) -> str:
-    """Returns the flush at the end, where without it the copy would run like the other."""
+    """Returns words for the final flush, if the copy would be as fast without it; else empty."""
     flush = result.details.flush_seconds
     acknowledged = result.details.acknowledged_bytes_per_second
     if not flush or acknowledged is None:
@@ -258,11 +258,11 @@ def _flush(slow: Copy, result: Found, fast_rate: float) -> str:
 
 
 def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
-    """Returns that nothing explains it, what allows the faster rate, and what is not measured."""
+    """Returns that it is unexplained, with higher limits and components not measured."""
     allowing: dict[tuple[str, str | None], str] = {}
     between = ""
     ceilings = [each.ceiling for each in ladder.claims if not each.ceiling.tool]
-    # What every byte passes comes first.
+    # Components that every byte passes come first.
     for each in sorted(ceilings, key=lambda each: each.component not in STAGES):
         if each.bytes_per_second >= fast_rate:
             allowing.setdefault(each.part, _level(each, ""))
@@ -277,8 +277,8 @@ def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
     return f"{text}{between}"
 
 
-def _level(ceiling: Ceiling, at: str) -> str:
-    return f"{name_with_verb(ceiling)} {at}{rate_text(ceiling.bytes_per_second)}"
+def _level(ceiling: Ceiling, preposition: str) -> str:
+    return f"{name_with_verb(ceiling)} {preposition}{rate_text(ceiling.bytes_per_second)}"
 
 
 def _listed(names: list[str]) -> str:

@@ -24,11 +24,11 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 
 EXPLAINED_RATIO = 1.5
-"""A ceiling further above the rate, and above the faster dialect's, explains nothing."""
+"""Limit by the round trip over the copy's rate, up to which it explains the rate."""
 
 
 def _sound(report: Report) -> Iterator[Cell]:
-    """Yields the copies whose rate is one: durable at its end, and within physics."""
+    """Yields the copies with a sound rate: durable at the end, and physically possible."""
     for each in table.copies(report):
         if each.row["durable"] and hardware_limits.impossible(report, each.result) is None:
             yield each
@@ -39,12 +39,12 @@ def _slower(group: Group, axis: Axis) -> str | None:
 
 
 def _leading(groups: Groups) -> Groups:
-    """Returns of the client's copies the mount's or newest dialect's, the most different first."""
+    """Returns the groups of the client's first dialect and program, most different first."""
     who = "initiator dialect engine"
     ends = [each.ends[0].row for each in groups]
     lead = next((each for each in ends if each["initiator"] == "client"), ends[0])
-    alike = [e for e in groups if table.pick(e.ends[0].row, who) == table.pick(lead, who)]
-    return most_different(alike)
+    matches = [e for e in groups if table.pick(e.ends[0].row, who) == table.pick(lead, who)]
+    return most_different(matches)
 
 
 def _rates(group: Group, axis: Axis) -> str:
@@ -60,8 +60,8 @@ def _dialects(report: Report) -> list[Cell]:
     ]
 
     def difference(cell: Cell) -> tuple[bool, float]:
-        alike = [each for each in cells if each.row["copy"] == cell.row["copy"]]
-        ratio, significant = by_noise(table.slowest_and_fastest(alike))
+        versions = [each for each in cells if each.row["copy"] == cell.row["copy"]]
+        ratio, significant = by_noise(table.slowest_and_fastest(versions))
         return significant, ratio or 0.0
 
     return sorted(cells, key=difference, reverse=True)
@@ -73,7 +73,7 @@ def _dialect_figures(group: Group, _: Groups) -> Row:
     trip, allowed = rtt(group.report, group.slow.result), None
     if trip is not None and slow["in_flight_bytes"]:
         allowed = slow["in_flight_bytes"] / trip.seconds
-        # Where it ran faster than that, the round trip is wrong.
+        # If it ran faster than that, the round trip is wrong.
         bound = max(EXPLAINED_RATIO * group.slow.rate, group.fast.rate)
         allowed = allowed if group.slow.spread.high <= allowed <= bound else None
     return {
@@ -153,7 +153,7 @@ def _cache_figures(group: Group, _: Groups) -> Row:
 
 CACHE: Axis = Axis(
     "cache",
-    # Where one may have been the other, their difference is none.
+    # Without proof of the cache's state, both copies may be the same.
     cells=lambda report: (each for each in _sound(report) if each.row["proven"]),
     equal="initiator dialect engine verb of_file",
     varies="cache",
@@ -192,7 +192,7 @@ def _native_rows(group: Group) -> Iterator[Row]:
 
 
 def _native_verdict(group: Group, native: Cell, tool: Cell) -> Row:
-    """Returns what the gap means, in the contract's words."""
+    """Returns the cause of the gap, in the contract's words."""
     if group.fast is native:
         return {"component": "instrument", "side": "client", "cause": "ceiling"}
     cause = mount.cause(native.result, tool.result).word

@@ -25,9 +25,9 @@ from probes.core.records import SIDES
 DOES = {"read": "reads", "write": "writes"}
 FILES = {"sequential": "the test file", "file": "the given file"}
 LEAST_SEEKING_RATIO = 0.05
-"""Seeks in all of the time of a read, from which on they are reported."""
+"""Share of a read's time that seeks take, from which on they are reported."""
 KNEE_TOLERANCE_RATIO = 0.35
-"""Pages that are written meanwhile move the knee: it is at the dirty limit or a bit beyond."""
+"""Relative distance of the knee from the dirty limit: pages written meanwhile move it beyond."""
 
 
 def all_zones(report: Report) -> Iterator[Zones]:
@@ -49,7 +49,7 @@ def _disk(zones: Zones) -> str:
 
 SEEK = "A seek takes {seek_seconds}."
 FULL_RATIO = 0.9
-"""Share of a disc in use, filled from its outer tracks on: its next files are stored there."""
+"""Share of a disc in use, from its outer tracks on, after which new files are stored."""
 ONE_PLACE = {
     "ssd": "as the kernel reports no rotating disk",
     "network": "as a network file system reports no locations",
@@ -58,30 +58,30 @@ ONE_PLACE = {
     "discard": "because of the mount option `discard`",
     "full": "as it is nearly full",
 }
-"""Why files were written at one place alone, by the step's word."""
+"""Reasons for files at one place only, by the step's word."""
 UNTOLD = "as its file system or volume reports no locations"
 
 Others = Mapping[tuple[str, str, bool], Zones]
-"""By the side, the device, and whether they were written."""
+"""Zones by side, device, and whether they were written."""
 
 
-def by_disk(found: Iterable[Zones]) -> Others:
-    """Returns the zones of each disk, without those that stand for the whole of it."""
+def by_disk(disks: Iterable[Zones]) -> Others:
+    """Returns the zones of each disk, without those at one place only."""
     return {
         (_side(each.found), each.device, each.found.setting.verb == "write"): each
-        for each in found
+        for each in disks
         if _one_place(each) is None
     }
 
 
 def other_way(others: Others, zones: Zones) -> Zones | None:
-    """The zones of the same disk that were written where these were read, or the reverse."""
+    """Returns the written zones of a disk for its read ones, or the reverse."""
     is_write = zones.found.setting.verb == "write"
     return others.get((_side(zones.found), zones.device, not is_write))
 
 
 def both_ways(zone: Zone, verb: str | None, other: Zones | None) -> Row:
-    """Both rates of a zone's place."""
+    """Returns the read and the write rate of a zone's place."""
     rate = other.rate_at(zone) if other is not None else None
     read, write = (rate, zone.bytes_per_second)[:: 1 if verb == "write" else -1]
     return {
@@ -92,9 +92,9 @@ def both_ways(zone: Zone, verb: str | None, other: Zones | None) -> Row:
 
 
 def _zones(report: Report) -> Iterator[Cell]:
-    found = tuple(all_zones(report))
-    others = by_disk(found)
-    for each in found:
+    disks = tuple(all_zones(report))
+    others = by_disk(disks)
+    for each in disks:
         curve, verb, other = each.curve, each.found.setting.verb or None, other_way(others, each)
         for index, (zone, details) in enumerate(zip(each.zones, each.told, strict=True)):
             weak = curve is not None and index in curve.weak
@@ -128,7 +128,7 @@ def _zone_figures(group: Group, _: Groups) -> Row:
     if curve is not None:
         shape = "flat" if curve.flat else "falls" if curve.falls else "odd"
     ratios = [e.row["write_to_read_ratio"] for e in group.cells if writes]
-    known = [each for each in ratios if each is not None]
+    shares = [each for each in ratios if each is not None]
     count = "in one zone" if len(healthy) == 1 else f"in {len(healthy)} zones"
     return {
         shape: True,
@@ -139,7 +139,7 @@ def _zone_figures(group: Group, _: Groups) -> Row:
         "range": range_text(min(healthy), max(healthy)),
         "zones": "at one location" if _one_place(zones) else count,
         "reason": _no_curve(zones, len(healthy)),
-        "write_to_read_ratio": sum(known) / len(known) if known else None,
+        "write_to_read_ratio": sum(shares) / len(shares) if shares else None,
         "full_bytes_per_second": curve.rate_at(FULL_RATIO) if curve and writes else None,
         "full_ratio": FULL_RATIO,
         "mean_bytes_per_second": sum(healthy) / len(healthy),
@@ -156,7 +156,7 @@ def _one_place(zones: Zones) -> str | None:
 
 
 def _no_curve(zones: Zones, healthy: int) -> str:
-    """Returns why no disc's curve goes through some zones."""
+    """Returns why some zones have no disc's curve."""
     why = _one_place(zones)
     if why:
         return ONE_PLACE.get(why, UNTOLD)
@@ -215,7 +215,7 @@ def _places(report: Report) -> Iterator[Cell]:
 
 
 def _allowed(place: Place, zones: Zones | None) -> Row:
-    """Returns what the location allows, in one extent, and at the outer edge; None: unknown."""
+    """Returns rates of the file's location, in one extent, and at the edge; None: unknown."""
     contiguous = seeks = due = edge = None
     if zones is not None:
         contiguous, first = zones.rate_of(place.spans_on(zones.device)), zones.zones[0]
@@ -233,7 +233,7 @@ def _allowed(place: Place, zones: Zones | None) -> Row:
 
 
 def _place_and_edge(cells: Cells) -> Cells:
-    """Returns what the file's location allows, and what the outer tracks do."""
+    """Returns the rates of the file's location and of the outer tracks, as cells."""
     names = ("place_bytes_per_second", "edge_bytes_per_second")
     due, edge = (cells[0].row[name] for name in names)
     return (
@@ -370,7 +370,7 @@ def _write_figures(group: Group, _: Groups) -> Row:
 
 
 def _knee(fast: Cell) -> str:
-    """Returns what explains the knee: the kernel's own limit, or a cache below it."""
+    """Returns the reason for the knee: the kernel's own limit, or a cache."""
     knee = fast.row["knee_bytes"]
     limit = steps.positive(fast.result.outcome.details, "dirty_limit_bytes")
     text = ", from the kernel's dirty limit on ({limit_bytes})"

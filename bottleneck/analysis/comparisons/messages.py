@@ -1,6 +1,6 @@
-"""Messages of each size, cold and warm; datagrams, sent and received.
+"""Messages by size, on cold and warm connections; datagrams, sent and received.
 
-The cost of many small messages, and the path's own loss apart from this tool's.
+They show the cost of many small messages, and the path's own loss apart from this tool's.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ COLUMNS = {
     ("warm", 1): "warm_one",
     ("warm", 2): "warm_two",
 }
-"""Connection and round trips."""
+"""Columns by kind of connection and number of round trips."""
 HELD_SECONDS = 0.02
-"""A delayed acknowledgement comes after 40 ms (Linux) to 200 ms; RFC 1122 allows 500 ms."""
+"""Least delay by an acknowledgement: it comes after 40 ms (Linux) to 200 ms; RFC 1122: 500 ms."""
 LEAST_LOST, LEAST_LOSS_RATIO = 5, 0.0001
-"""Fewer than that happen once; TCP hardly feels them."""
+"""Fewest lost datagrams, and least share: fewer happen by chance, and hardly slow TCP down."""
 LEAST_REORDERED_RATIO = 0.001
 COLUMNS_OF_DATAGRAMS = (
     "verb= bytes_per_second= sent_datagrams! received_datagrams lost_datagrams "
@@ -46,7 +46,7 @@ def _messages(report: Report) -> Iterator[Cell]:
 
 
 def _message_rows(result: Found) -> Iterator[Row]:
-    """Yields a row a size, with a time for each way that was measured."""
+    """Yields a row for each size, with the time of each measured column."""
     by_size: dict[float, Row] = {}
     for each in steps.items(result.outcome.details, "table"):
         size, seconds = (steps.positive(each, name) for name in ("message_bytes", "seconds"))
@@ -114,8 +114,7 @@ def _as_measured(cells: Cells) -> Row:
 
 
 def _size_at(rates: Mapping[int, float], level: float) -> int:
-    """The size of message from which on a rate is reached: between two that were measured the time
-    rises in a straight line."""
+    """Returns the message size from which on a rate is reached, by linear interpolation of time."""
     size = min(size for size, rate in rates.items() if rate >= level)
     shorter = max((each for each in rates if each < size), default=0)
     if not shorter:
@@ -132,7 +131,7 @@ def _latency(result: Found) -> float | None:
 
 
 def _biased(result: Found) -> float | None:
-    """Returns what a fit over cold connections makes of the latency, where that is too much."""
+    """Returns the latency by a fit over cold connections, if it is far too high."""
     biased = steps.positive(result.outcome.details, "cold_fit", "latency_seconds")
     latency = result.details.fit.latency_seconds
     far = biased is not None and latency is not None and biased >= REPEATED_RATIO * latency
@@ -140,7 +139,7 @@ def _biased(result: Found) -> float | None:
 
 
 def _nagle(ends: Cells) -> tuple[float | None, bool]:
-    """Returns what Nagle's algorithm costs split writes, where it costs them anything."""
+    """Returns the cost of Nagle's algorithm for split writes, as a ratio; None: no cost."""
     row = table.read(ends[0].result.outcome.details.get("nagle"), "seconds! plain_seconds! ratio!")
     if row is None or row["seconds"] - 2 * row["plain_seconds"] < HELD_SECONDS:
         return None, False
@@ -148,7 +147,7 @@ def _nagle(ends: Cells) -> tuple[float | None, bool]:
 
 
 def _small_files(report: Report) -> Iterator[Found]:
-    """Yields the steps that number_text a small file's round trips."""
+    """Yields the steps that counted a small file's round trips."""
     for result in steps.measured(report, "small-files"):
         if steps.positive(result.outcome.details, "round_trips_per_file") and result.intact:
             yield result
@@ -219,7 +218,7 @@ def _datagram_figures(group: Group, _: Groups) -> Row:
 
 
 def _share(ratio: float) -> str:
-    """Returns `2%`, and what is less as `1 in 2,000`."""
+    """Returns `2%`, or a share below 1 % as `1 in 2,000`."""
     return percent_text(ratio) if ratio >= 0.01 else f"1 in {count_text(round(1 / ratio))}"
 
 

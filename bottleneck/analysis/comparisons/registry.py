@@ -37,7 +37,7 @@ AXES = (
 
 
 def compared(report: Report, limits: Limits) -> Iterator[Comparison]:
-    """Yields all comparisons; those disturbed, or beyond what a link carries, say so."""
+    """Yields all comparisons, with a note on those disturbed or beyond a link's rate."""
     for axis in AXES:
         for each in comparisons(axis, report, limits):
             doubt, crowd = _impossible(report, each), _crowd(report, each)
@@ -51,14 +51,14 @@ def compared(report: Report, limits: Limits) -> Iterator[Comparison]:
 
 
 def _impossible(report: Report, comparison: Comparison) -> str:
-    """Returns why one of its steps cannot have moved what it reports; empty: they all can."""
+    """Returns why the rate of one of its steps is impossible; empty: all are possible."""
     measured = (steps.found_at(report, index) for index in comparison.steps)
     doubts = (hardware_limits.impossible(report, each) for each in measured if each is not None)
     return next(filter(None, doubts), "")
 
 
 def _crowd(report: Report, comparison: Comparison) -> str:
-    """Returns the most that other processes took of a host while something of it was measured."""
+    """Returns the largest CPU share of other processes during its steps, in words; empty: none."""
     crowd = (0.0, "")
     for index in comparison.steps:
         result = steps.found_at(report, index)

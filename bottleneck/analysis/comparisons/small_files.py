@@ -1,4 +1,4 @@
-"""Many small files: what one takes, in round trips and in the server's work, beside one file.
+"""Many small files: time per file in round trips and in the server's work, beside one large file.
 
 The verdict is about seconds per file, not about a rate: a faster link changes little.
 """
@@ -21,13 +21,13 @@ from probes.core.records import SIDES
 MANY = 10_000
 DOING = {"pull": "pulled", "push": "pushed"}
 MOST_RATIO, SURE_RATIO = 0.5, 0.75
-"""Share of a file's time that has to be round trips for them to be named, and named for sure."""
+"""Share of a file's time that is round trips, for them to be named, and with certainty."""
 SHORT_SECONDS = 1e-3
-"""A round trip below it is a LAN's, and half of it the server's answering."""
+"""Round trip of a LAN, below which half of it is the server's own work."""
 LINK_RATIO = 0.2
-"""Share of a file's time that its bytes may take on the link without being the matter."""
+"""Share of a file's time that its bytes take on the link, up to which the link does not matter."""
 CPU_TRUST, TRIPS_TRUST, SURE_TRIPS_TRUST, SERVER_TRUST = 0.8, 0.7, 0.9, 0.4
-"""The server's work is the remainder: software, disk and directory are not separated."""
+"""Confidence by cause; the server's work is the remainder: software, disk and directory."""
 COLUMNS = (
     "verb files file_bytes seconds_per_file! seconds_per_file_low seconds_per_file_high "
     "files_per_second bytes_per_second round_trips_per_file rtt_seconds round_trips_seconds "
@@ -35,7 +35,7 @@ COLUMNS = (
 )
 UNKNOWN = ("unknown", None, "inconclusive", 0.0)
 Because = tuple[tuple[str, str | None, str, float], str]
-"""The contract's words with the confidence, and why, as a sentence without its full stop."""
+"""The contract's words with the confidence, and the reason, a sentence without its full stop."""
 
 
 def _small_files(report: Report) -> Iterator[Cell]:
@@ -73,7 +73,7 @@ def _beside_large(cells: Cells) -> Cells:
 
 
 def _because(report: Report, small: Cell) -> Because:
-    """Returns what most of a file's time goes to, named with care."""
+    """Returns the component that takes most of a file's time, and the reason."""
     result, row = small.result, small.row
     if not result.intact:
         return UNKNOWN, ""
@@ -93,7 +93,7 @@ def _because(report: Report, small: Cell) -> Because:
 
 
 def _of_time(row: Row, tool_ratio: float) -> Because:
-    """Returns round trips, or the server's work beside them; unknown where neither stands out."""
+    """Returns round trips, or the server's work beside them; unknown: neither stands out."""
     seconds, trips = row["seconds_per_file"], row["round_trips_seconds"]
     if trips is None:
         return UNKNOWN, "The share of round trips is unknown"

@@ -1,4 +1,4 @@
-"""SMB by itself: request sizes, further connections, and what security costs on whose CPU."""
+"""SMB by itself: request sizes, further connections, and the cost of security on both CPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from probes.core.records import SIDES, Skipped
 KIB, MIB = 1 << 10, 1 << 20
 DOING = {"pull": "read", "push": "write"}
 FITTED_RATIO = 0.5
-"""A fit that is further off one of its own cells foretells nothing; at its knee it has to be."""
+"""Distance of a fit from one of its cells, above which it predicts nothing; its knee is off."""
 PLAYER, TOOL = "some media players", "this tool"
 PROFILES = {
     "SMB1 clients of old": (60 * KIB, 1),
@@ -29,12 +29,11 @@ PROFILES = {
     "simple libraries": (MIB, 1),
     TOOL: (MIB, 8),
 }
-"""Sizes of a request and how many are in flight: 60 KiB of SMB1 (rsize in
-mount.cifs(8)), 64 KiB chunks of players (xbmc/xbmc#24001), 1 MiB in libraries that wait for each
-reply."""
+"""Request sizes and numbers in flight: 60 KiB of SMB1 (rsize in mount.cifs(8)), 64 KiB chunks of
+players (xbmc/xbmc#24001), 1 MiB in libraries that wait for each reply."""
 SECURITIES = (PLAIN, *NOUNS)
 DEARER_RATIO, DEARER_SECONDS = 1.5, 0.03
-"""CPU time that grew by less is no cost: per byte, and in all, as /proc counts ticks of 10 ms."""
+"""Least growth of CPU time that is a cost: per byte, and in all (/proc counts ticks of 10 ms)."""
 REQUEST = "verb= application= request_bytes! depth! in_flight_bytes bytes_per_second! source="
 
 
@@ -48,7 +47,7 @@ def _requests(report: Report) -> Iterator[Cell]:
 
 
 def _best_and_player(cells: Cells) -> Cells:
-    """Returns the fewest bytes in flight that are enough, and what a media player gets."""
+    """Returns the cells of the fewest bytes in flight that are enough, and of a media player."""
     best = table.enough(cells, lambda each: (each.row["in_flight_bytes"], -each.rate))
     player = _application(cells, PLAYER, *PROFILES[PLAYER])
     return (best,) if player is None else (best, player)
@@ -74,7 +73,7 @@ def _application(cells: Cells, name: str, request_bytes: int, depth: int) -> Cel
 def _fitted(cells: Cells, flight_bytes: float) -> float | None:
     """Returns min(ceiling, in flight / RTT), as fitted; None: no fit that is good enough.
 
-    Where the cells show one of both alone, it holds for what lies among them.
+    If the cells show only one of both, it holds within their range.
     """
     details = cells[0].result.outcome.details
     ceiling = steps.positive(details, "fit", "ceiling_bytes_per_second")
@@ -98,12 +97,12 @@ def _request_rows(group: Group) -> Iterator[Row]:
 
 
 def _own_shape(group: Group) -> tuple[int, int]:
-    """Returns what this tool's own copies asked for in that direction."""
+    """Returns request size and depth of this tool's own copies in that direction."""
     setting = group.cells[0].result.setting
     path = (setting.verb, "client", setting.dialect)
     for copy in steps.copies(group.report):
-        alike = (copy.verb, copy.initiator, copy.dialect) == path
-        details = copy.step.details if copy.step is not None and alike else None
+        is_same = (copy.verb, copy.initiator, copy.dialect) == path
+        details = copy.step.details if copy.step is not None and is_same else None
         if details is not None and details.request_bytes and details.depth:
             return int(details.request_bytes), int(details.depth)
     return PROFILES[TOOL]
@@ -144,7 +143,7 @@ REQUESTS = Axis(
 
 
 def _channels(report: Report) -> Iterator[Cell]:
-    """Yields one connection, and each larger number of them, where there are both."""
+    """Yields the cells of one connection and of several, if both were measured."""
     cells: dict[int, dict[float, Cell]] = {}
     columns = "verb= channels! bytes_per_second! one_connection_ratio="
     for each in table.list_cells(report, "smb-multichannel", "cells", columns):
@@ -158,7 +157,7 @@ def _channels(report: Report) -> Iterator[Cell]:
 
 
 def _refused(report: Report) -> Iterator[Comparison]:
-    """Yields that the server takes one connection: the reason names it, and what it cannot join."""
+    """Yields that the server takes one connection, if a skipped stage's reason says so."""
     sentence = "The server does not offer SMB multichannel: one connection per session."
     for index, (step, outcome) in enumerate(report.entries):
         reason = outcome.reason if isinstance(outcome, Skipped) else ""
@@ -186,7 +185,7 @@ CHANNELS = Axis(
 
 
 def _taxes(report: Report) -> Iterator[Cell]:
-    """Yields a direction after the other, the least security first."""
+    """Yields the cells of each direction, the least security first."""
     steps_of = {
         (each.setting.verb, each.setting.security): each
         for each in steps.measured(report, "smb-tax")
@@ -211,14 +210,14 @@ def _taxes(report: Report) -> Iterator[Cell]:
 
 COSTS = (
     "{same}: no significant difference[; {dearer}].",
-    # Whatever made it faster, it was not the work added.
+    # The added work cannot be the reason if it is faster.
     "{faster} runs at {bytes_per_second} and does not reduce throughput[; {dearer}].",
     "{slower} reduces throughput by {cost_ratio} to {bytes_per_second}[; {dearer}].[ {full}]",
 )
 
 
 def _cost(base: Cell, other: Cell) -> str:
-    """Returns what one kind of security takes, and where the CPU time goes."""
+    """Returns the cost of one kind of security in throughput and CPU time, in words."""
     way = "faster" if other.rate > base.rate else "slower"
     row = {**other.row, "dearer": _dearer(base, other), "full": _full(other.result)}
     row[way if row["significant"] else "same"] = NOUNS[row["security"]].capitalize()
@@ -226,19 +225,19 @@ def _cost(base: Cell, other: Cell) -> str:
 
 
 def _dearer(base: Cell, other: Cell) -> str | None:
-    """Returns the host whose CPU time per byte grew most, where it grew."""
+    """Returns words for the host whose CPU time per byte grew most; None: it did not grow."""
     growths = []
     for side in SIDES:
-        before, after = (each.row[f"{side}_cpu_seconds_per_byte"] for each in (base, other))
-        dearer = before is not None and after is not None and after > DEARER_RATIO * before
-        if dearer and (after - before) * other.result.moved_bytes >= DEARER_SECONDS:
-            text = f"the {side}'s CPU needs {cost_text(after)} instead of {cost_text(before)}"
-            growths.append((after - before, text))
+        old, new = (each.row[f"{side}_cpu_seconds_per_byte"] for each in (base, other))
+        dearer = old is not None and new is not None and new > DEARER_RATIO * old
+        if dearer and (new - old) * other.result.moved_bytes >= DEARER_SECONDS:
+            text = f"the {side}'s CPU needs {cost_text(new)} instead of {cost_text(old)}"
+            growths.append((new - old, text))
     return max(growths)[1] if growths else None
 
 
 def _full(result: Found) -> str | None:
-    """Returns which core is full: more of it would be faster."""
+    """Returns a sentence about a full core, which limits the rate; None: none is full."""
     client, server = (load(result.usage(side)) for side in SIDES)
     # a core that serves interrupts is the server's as well, but not this tool's
     for used, core in (

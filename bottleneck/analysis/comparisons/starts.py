@@ -1,4 +1,4 @@
-"""The same copy started by client and by server; acknowledged and durable rates of pushes."""
+"""Copies started by client and by server; acknowledged and durable rates of pushes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _by_server(pair: Cells) -> Cell:
 
 
 def _same_end(pair: Cells) -> Cells:
-    """Returns both copies until they were acknowledged, where the server's was not flushed."""
+    """Returns both copies by their acknowledged rate, if the server's was not flushed."""
     if _by_server(pair).row["durable"]:
         return pair
     rates = (e.row["durable"] and e.row["acknowledged_bytes_per_second"] for e in pair)
@@ -74,7 +74,7 @@ def _initiator_rows(group: Group) -> Iterator[Row]:
 def _initiator_figures(group: Group, groups: Groups) -> Row:
     different = [each for each in groups if each.significant]
     engines = dict.fromkeys(_by_server(each.ends).row["engine"] for each in groups)
-    # Another share may sign or encrypt what TARGET does not: that costs, whoever starts it.
+    # The server's share may sign or encrypt while TARGET does not, which costs throughput.
     guards = {each.row["initiator"]: each.row["security"] for each in group.ends}
     others = len(groups) - len(different)
     comparable = not all(_by_our_server(each.ends) for each in groups)
@@ -92,7 +92,7 @@ def _initiator_figures(group: Group, groups: Groups) -> Row:
 
 
 def _advice(groups: list[Group]) -> str:
-    """Returns who should start a copy, and what each direction gains by it."""
+    """Returns which host should start a copy, and the gain of each direction."""
     starts = [{each.fast.row[name] for each in groups} for name in ("starter", "initiator")]
     agreed = next((each for each in starts if len(each) == 1), None)
     start = f"Start the copy from the {agreed.pop()}" if agreed else ""
@@ -159,7 +159,7 @@ def _late_pushes(report: Report) -> Iterator[Cell]:
     """Yields the pushes that were flushed, and acknowledged faster than they were durable."""
     for each in table.copies(report):
         row, waits = each.row, steps.flag(each.result.step.setting, "flushed") is not False
-        # Both rates are of one run: no noise is between them.
+        # Both rates are of one run, so that noise cannot make them differ.
         safe = run_rate(median_run(each.result.outcome))
         ratio = (row["acknowledged_bytes_per_second"] or 0.0) / safe
         late = ratio >= REPEATED_RATIO and row["flush_seconds"] is not None

@@ -15,7 +15,7 @@ from bottleneck.text import units
 from probes.core.records import Spread
 
 DIRECTIONS = {"client": "client to server", "server": "server to client"}
-"""By the sender."""
+"""Words for a direction, by the sender."""
 Row = dict[str, Any]
 """Figures by their names, each of which ends with its unit."""
 UNITS: Mapping[str, Callable[[float], str]] = {
@@ -28,14 +28,14 @@ UNITS: Mapping[str, Callable[[float], str]] = {
     "ratio": units.percent_text,
     "times": units.times_text,
 }
-"""How a figure is written, by the end of its name; any other is a number of things."""
+"""Formatters of a figure by the end of its name; any other figure is a count."""
 
 
 def write(template: str, row: Row) -> str:
-    """Returns a template with its figures in their units; empty where one of them is unknown.
+    """Returns a template with its figures in their units; empty: one of them is unknown.
 
-    `{best.in_flight_bytes}` is a figure of the row `best` in the row. A truth is a condition: it
-    writes nothing, and False is like unknown. What is in [brackets] is left out by itself.
+    `{best.in_flight_bytes}` is a figure of the row `best` in the row. A bool is a condition: True
+    writes nothing, and False is like unknown. Text in [brackets] is left out by itself.
     """
     parts = [_filled(each, row) for each in re.split(r"[][]", template)]
     return "" if None in parts[::2] else "".join(filter(None, parts))
@@ -66,15 +66,15 @@ def number_text(count: float, noun: str) -> str:
 
 
 def capital(text: str) -> str:
-    """Returns a text as a sentence begins."""
+    """Returns a text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
 def read(details: Any, columns: str, **others: Any) -> Row | None:
-    """Returns a row of the columns, which are names of figures in details, or of others.
+    """Returns a row of the columns, which are names of figures in details, or in others.
 
-    A column that ends with `=` is no figure of details: where it is not of others, it is None.
-    None: a column that ends with `!` is missing, or is nothing and cannot divide.
+    A column that ends with `=` is no figure of details: it is None unless in others.
+    None: a column that ends with `!` is missing, or 0, so that it cannot divide.
     """
     row: Row = {}
     for column in columns.split():
@@ -92,7 +92,7 @@ def pick(row: Row, columns: str) -> Row:
 
 
 ENOUGH_RATIO = 0.95
-"""Share of the best rate, or of an intended one, that is as good as all of it."""
+"""Share of the best rate, or of an intended one, that counts as all of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +102,15 @@ class Cell:
     result: Found
     row: Row
     spread: Spread
-    """Bytes per second, or whatever is compared."""
+    """Bytes per second, or another figure that is compared."""
     source: Any = None
-    """The object that the row is of: a Copy, a disk's Zones."""
+    """The object of the row: a Copy, a disk's Zones."""
     others: tuple[Found, ...] = ()
-    """Further steps that the row has figures of."""
+    """Further steps with figures in the row."""
 
     @property
     def rate(self) -> float:
-        """Median, bytes per second."""
+        """Median rate, bytes per second."""
         return self.spread.median
 
 
@@ -123,13 +123,13 @@ def single(rate: float) -> Spread:
 
 
 def rates(result: Found) -> Row:
-    """Returns the rates of a step's runs as figures of a row."""
+    """Returns the rates of a step's runs as a row."""
     names = ("bytes_per_second", "low_bytes_per_second", "high_bytes_per_second", "runs")
     return dict(zip(names, astuple(result.rate), strict=True))
 
 
 def cell(result: Found, row: Row, source: Any = None, *others: Found) -> Cell:
-    """Returns the cell of a row that was measured once; its passes may give a low and a high."""
+    """Returns the cell of a row that was measured once, with low and high if the row has them."""
     rate = row.get("bytes_per_second") or result.rate.median
     low, high = (row.get(f"{name}_bytes_per_second") or rate for name in ("low", "high"))
     return Cell(result, row, Spread(rate, low, high, 1), source, others)
@@ -151,7 +151,7 @@ def find(cells: Iterable[Cell], **figures: Any) -> Cell | None:
 
 
 def rate_of(cell: Cell) -> float:
-    """Returns what cells are ordered by."""
+    """Returns a cell's rate, by which cells are ordered."""
     return cell.rate
 
 
@@ -161,9 +161,9 @@ def fastest(cells: Iterable[Cell]) -> Cell:
 
 
 def enough(cells: Cells, cost: Callable[[Cell], Any]) -> Cell:
-    """Returns the cheapest of the cells that hardly any is faster than."""
-    least = ENOUGH_RATIO * fastest(cells).rate
-    return min((each for each in cells if each.rate >= least), key=cost)
+    """Returns the cheapest of the cells that are about as fast as the fastest."""
+    threshold = ENOUGH_RATIO * fastest(cells).rate
+    return min((each for each in cells if each.rate >= threshold), key=cost)
 
 
 def first_and_last(cells: Cells) -> Cells:
@@ -177,7 +177,7 @@ def slowest_and_fastest(cells: Cells) -> Cells:
 
 
 def copies(report: Report) -> Iterator[Cell]:
-    """Yields every copy that was made and arrived as it was sent."""
+    """Yields every copy that was made and whose bytes arrived intact."""
     for copy in steps.copies(report):
         result = copy.step
         if result is None or not result.intact:
@@ -192,7 +192,7 @@ def copies(report: Report) -> Iterator[Cell]:
             **{name: getattr(result.details, name) for name in details.split()},
             "security": steps.security(result),
             "proven": result.details.cache.proven,
-            # As far as the copy reports it.
+            # Unknown counts as durable.
             "durable": result.details.flushed is not False,
             "starter": "sender" if copy.initiator == copy.sender else "receiver",
             "direction": DIRECTIONS[copy.sender],
@@ -206,7 +206,7 @@ def copies(report: Report) -> Iterator[Cell]:
 
 
 def by_text(cell: Cell) -> str:
-    """Returns who made a copy, and how, in words."""
+    """Returns the program and dialect of a copy, in words."""
     row, native = cell.row, cell.row["native"]
     method = "the operating system's copy" if native else row["name"]
     program = "" if native or row["engine"] == OWN else f" with {row['engine']}"

@@ -14,13 +14,13 @@ from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
 USUAL_BYTES = 8192
-"""The buffer of many programs, and the default of ttcp and its kin."""
+"""Buffer size of many programs, and the default of ttcp and similar tools."""
 CALL_RATIO = 0.5
 """Share of the best rate, below which a buffer's time is mostly the call itself."""
 QUEUED_TIMES = 2
-"""RTT under load over the idle one, from which on the difference is a queue."""
+"""RTT under load over the idle RTT, above which the difference is a queue."""
 MOST_REASON = 200
-"""Characters of another program's message."""
+"""Most characters of another program's message."""
 BUFFER = (
     "over= verb= initiator= buffer_bytes! bytes_per_second! low_bytes_per_second "
     "high_bytes_per_second best_ratio= standing= calls calls_per_second seconds_per_call "
@@ -34,7 +34,7 @@ WINDOW = (
 
 
 def _knee(cells: Cells) -> Cell:
-    """Returns the smallest buffer that is enough: as the stage says, which knows the noise."""
+    """Returns the smallest buffer that is enough: as the stage reports, which knows the noise."""
     knee = table.find(
         cells, buffer_bytes=steps.positive(cells[0].result.outcome.details, "knee_bytes")
     )
@@ -42,7 +42,7 @@ def _knee(cells: Cells) -> Cell:
 
 
 def _best_and_small(cells: Cells) -> Cells:
-    """Returns the best buffer, and the usual one where it is not enough, else the smallest."""
+    """Returns the best buffer, and the usual one if it is not enough, else the smallest."""
     usual = table.find(cells, buffer_bytes=USUAL_BYTES)
     if usual is None or _knee(cells).row["buffer_bytes"] <= USUAL_BYTES:
         usual = min(cells, key=lambda each: each.row["buffer_bytes"])
@@ -64,20 +64,20 @@ def _buffer_rows(group: Group) -> Iterator[Row]:
 
 def _buffer_figures(group: Group, _: Groups) -> Row:
     (best, small), knee, result = group.ends, _knee(group.cells), group.cells[0].result
-    least = min(group.cells, key=lambda each: each.row["buffer_bytes"])
+    smallest = min(group.cells, key=lambda each: each.row["buffer_bytes"])
     where = f"From the {result.sender} to the {steps.other(result.sender)}"
     if result.setting.over == "loopback":
         where = f"On the {result.step.initiator} (loopback)"
-    slow = knee is not least and least.rate <= CALL_RATIO * best.rate
+    slow = knee is not smallest and smallest.rate <= CALL_RATIO * best.rate
     return {
         "where": where,
         "knee": knee.row,
-        "any_size": knee is least,
-        # Where the best was not reached a second time, the stage's knee is below 95 % of it.
+        "any_size": knee is smallest,
+        # If the best rate was not repeated, the stage's knee is below 95 % of it.
         "knee_ratio": min(table.ENOUGH_RATIO, knee.rate / best.rate),
-        "small": None if knee is least else small.row,
+        "small": None if knee is smallest else small.row,
         "small_ratio": small.rate / best.rate,
-        "call": least.row if slow else None,
+        "call": smallest.row if slow else None,
     }
 
 
@@ -145,7 +145,8 @@ def _reaches(cell: Cell) -> str:
 
 def _window_figures(group: Group, _: Groups) -> Row:
     cells, result = group.cells, group.cells[0].result
-    best, knee, tuned, held = group.ends[0], _window_knee(cells), _tuned(cells), _held(cells)
+    best, knee, tuned = group.ends[0], _window_knee(cells), _tuned(cells)
+    limited = _window_limited(cells)
     details, broken = result.outcome.details, steps.items(result.outcome.details, "broken")
     full = next(filter(None, (hindrance(load(result.usage(each)), each) for each in SIDES)), None)
     idle, loaded = (best.row[f"rtt_{name}_seconds"] for name in ("unloaded", "loaded"))
@@ -156,8 +157,8 @@ def _window_figures(group: Group, _: Groups) -> Row:
         "share_ratio": None if knee is best else knee.rate / best.rate,
         "rtt_seconds": steps.positive(details, "rtt_seconds"),
         **({} if tuned in (None, knee, best) else _tuning(best, tuned, full)),
-        "held": held and _reaches(held),
-        "held_bytes_per_second": held and held.rate,
+        "held": limited and _reaches(limited),
+        "held_bytes_per_second": limited and limited.rate,
         "clipped_bytes": _clipped(cells),
         "queued_times": loaded / idle if queued else None,
         "out_of_time": steps.flag(details, "left_out"),
@@ -167,21 +168,21 @@ def _window_figures(group: Group, _: Groups) -> Row:
 
 
 def _tuning(best: Cell, tuned: Cell | None, full: str | None) -> Row:
-    """Returns what the system's own tuning reaches, where it is neither the best nor the knee."""
+    """Returns the figures of automatic tuning, if it is neither the best nor the knee."""
     assert tuned is not None
     same = factor(best.rate, tuned.rate) <= SINGLE_RATIO
     row = {"tuned": _connections(tuned), "tuned_bytes_per_second": tuned.rate, "full": full}
     return {**row, "well": same, "less_well": not same, "untuned": not same and full is None}
 
 
-def _held(cells: Cells) -> Cell | None:
-    """Returns the cell of the smallest window, where it is the window that limits it."""
+def _window_limited(cells: Cells) -> Cell | None:
+    """Returns the cell of the smallest window, if the window limits it; None: it does not."""
     fixed = [each for each in cells if each.row["window_bytes"]]
-    least = min(fixed, key=lambda e: (e.row["window_bytes"], e.row["streams"]), default=None)
-    bound = least and least.row["bound_bytes_per_second"]
-    if least is None or not bound or SINGLE_RATIO * least.rate < bound:
+    smallest = min(fixed, key=lambda e: (e.row["window_bytes"], e.row["streams"]), default=None)
+    bound = smallest and smallest.row["bound_bytes_per_second"]
+    if smallest is None or not bound or SINGLE_RATIO * smallest.rate < bound:
         return None
-    return least if table.fastest(cells).rate > SINGLE_RATIO * least.rate else None
+    return smallest if table.fastest(cells).rate > SINGLE_RATIO * smallest.rate else None
 
 
 def _clipped(cells: Cells) -> float | None:
