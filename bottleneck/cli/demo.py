@@ -135,7 +135,7 @@ def _comparison(plant: Plant, last: contextlib.ExitStack) -> Callable[[Diagnosis
         answer, end = "nothing", FAILED
         if verdict is not None:
             answer = f"{_cause_text(verdict)}, confidence {verdict.confidence:.2f}"
-            if verdict.named == plant.expected.named:
+            if verdict.key == plant.expected.key:
                 end = WORKED if verdict.confidence >= SURE_RATIO else UNSURE
         last.callback(_tell, f"Expected: {_cause_text(plant.expected)}. Found: {answer}. {end}")
         return exits.DONE if end == WORKED else exits.INCOMPLETE

@@ -213,7 +213,7 @@ def longest_bar(copy: CopyDiagnosis, rate: float) -> float:
 def is_cap(limit: Verdict | Rung, ceiling: Ceiling) -> bool:
     """Whether a verdict or a rung names this ceiling."""
     same_rate = limit.ceiling_bytes_per_second == ceiling.bytes_per_second
-    return same_rate and limit.named == ceiling.named
+    return same_rate and limit.key == ceiling.key
 
 
 def _remark(ceiling: Ceiling) -> str:

@@ -54,7 +54,7 @@ def _expected(estimate: Estimate) -> Iterator[str]:
 
 
 def _times(estimate: Estimate) -> Iterator[str]:
-    size, seconds = estimate.given.size_bytes, estimate.seconds
+    size, seconds = estimate.setup.size_bytes, estimate.seconds
     if size is not None and seconds is not None:
         low, high = (seconds_text(each) for each in seconds)
         span = low if low == high else f"{low} to {high}"
@@ -94,7 +94,7 @@ def _ceiling(claim: Claim) -> dict[str, Any]:
 
 
 def _inputs(estimate: Estimate) -> dict[str, Any]:
-    figures = estimate.given
+    figures = estimate.setup
     size, depth = figures.shape
     values = {
         **asdict(figures),

@@ -187,7 +187,7 @@ def _rate_of(pair: Pair, copy: CopyDiagnosis, diagnosis: Diagnosis) -> Seen:
     return Seen(
         pair,
         rate,
-        Words(*verdict.named) if has_cap else None,
+        Words(*verdict.key) if has_cap else None,
         verdict.confidence if has_cap else 0.0,
         healthy=bool(diagnosis.healthy),
     )

@@ -213,7 +213,7 @@ def _cap(expected: Cap, reading: Reading) -> Judged:
         why = reading.reason if verdict is None else verdict.sentence
         return Judged(name, metric, "unknown", f"bottleneck of {which} not identified. {why}")
     finding = f"{which} is limited by {verdict.words}"
-    pairs = zip((expected.component, expected.side, expected.cause), verdict.named, strict=True)
+    pairs = zip((expected.component, expected.side, expected.cause), verdict.key, strict=True)
     if all(want in (None, got) for want, got in pairs):
         return Judged(name, metric, "ok", finding)
     if reading.copy is not None and not is_clear(reading.copy):

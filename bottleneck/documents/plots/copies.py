@@ -101,7 +101,7 @@ def over_time(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[CopyDiagno
     by_key = {(e.name, e.dialect, e.initiator): e for e in reversed(list(steps.copies(report)))}
     ordered = sorted(diagnosis.copies, key=lambda each: each is not diagnosis.chosen)
     pairs = ((each, by_key.get((each.copy, each.dialect, each.initiator))) for each in ordered)
-    drawn = ((each, copy) for each, copy in pairs if copy is not None and copy.made is not None)
+    drawn = ((each, copy) for each, copy in pairs if copy is not None and copy.step is not None)
     for index, (each, copy) in zip(range(MOST_COPIES), drawn, strict=False):
         drawing = _over_time(f"time-{index + 1}", report, each, copy)
         if drawing is not None:
@@ -112,10 +112,10 @@ def _over_time(
     name: str, report: Report, diagnosed: CopyDiagnosis, copy: Copy
 ) -> charts.Plot | None:
     """Returns panels one below the other on one axis of time; None: nothing is known of it."""
-    assert copy.made is not None
+    assert copy.step is not None
     timed = timed_copy(report, copy) if diagnosed.time else None
     attribution = attribution_of(timed) if timed else None
-    run = median_run(copy.made.outcome)
+    run = median_run(copy.step.outcome)
     spans = rates(run) if copy.engine in SAMPLED and len(run) > 1 else []
     ends = [spans[-1][1] if spans else 0.0, timed.seconds if timed else 0.0]
     if not any(ends):
@@ -146,8 +146,8 @@ def _over_time(
 
 def _buffered_note(copy: Copy) -> str:
     """Returns where the bytes may be that the rate of a push counts, and the final flush's time."""
-    assert copy.made is not None
-    flush = copy.made.details.flush_seconds
+    assert copy.step is not None
+    flush = copy.step.details.flush_seconds
     if copy.native:
         counted = f" Bytes count once written: they may still be in the {copy.sender}'s memory."
     else:
