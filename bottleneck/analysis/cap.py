@@ -1,4 +1,4 @@
-"""What holds a copy, and how far its own measurement can be trusted to tell."""
+"""Cap of a copy, and the confidence that the copy's own measurement allows."""
 
 from __future__ import annotations
 
@@ -11,57 +11,57 @@ from probes.core.records import Measured, Spread
 
 SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
 STOLEN_RATIO = 0.1
-"""Of its cores: less than that a virtual machine loses on any busy host."""
+"""Share of its cores, below which a virtual machine's loss is usual on a busy host."""
 ROBBED_TRUST = 0.75
 
 
 @dataclass(frozen=True)
 class Cap:
-    """What holds a copy."""
+    """Limit of a copy, with its confidence."""
 
     claim: Claim
     confidence: float
     rival: Claim | None = None
-    """Reached as well, within the noise, and as likely."""
+    """A limit that is also reached, within the noise, and as likely."""
 
 
 def scattered(rate: Spread) -> bool:
-    """Whether runs lie too far apart to name what caps them."""
+    """Whether runs lie too far apart to name their cap."""
     return rate.runs > 1 and (rate.high - rate.low) / rate.median > SCATTERED_RATIO
 
 
-def bounded(copy: Copy, made: Found, confidence: float) -> float:
-    """A confidence, less where the cold source is unproven, runs scatter or cores were stolen."""
-    stolen = ROBBED_TRUST if stolen_ratio(made.outcome) > STOLEN_RATIO else 1.0
-    apart = SCATTERED_TRUST if scattered(made.rate) else 1.0
-    return min(confidence, proof(copy, made), stolen, apart)
+def bounded(copy: Copy, step: Found, confidence: float) -> float:
+    """Lowers a confidence if the cold source is unproven, runs scatter or cores were stolen."""
+    stolen = ROBBED_TRUST if stolen_ratio(step.outcome) > STOLEN_RATIO else 1.0
+    apart = SCATTERED_TRUST if scattered(step.rate) else 1.0
+    return min(confidence, proof(copy, step), stolen, apart)
 
 
-def proof(copy: Copy, made: Found) -> float:
-    """An uncached copy whose cold source was not proven may have come from RAM."""
-    cache = made.details.cache
+def proof(copy: Copy, step: Found) -> float:
+    """Returns the confidence in the source: an unproven uncached one may have come from RAM."""
+    cache = step.details.cache
     unproven = GAP if cache.cold_source else 0.7
     return unproven if copy.cache == "uncached" and not cache.proven else 1.0
 
 
 def stolen_ratio(outcome: Measured) -> float:
-    """Share of a host's cores that its hypervisor gave to somebody else meanwhile, the larger."""
+    """Returns the larger share of a host's cores that its hypervisor gave to others."""
     usages = (outcome.initiator, outcome.responder)
     return max(usage.steal_ratio if usage else 0.0 for usage in usages)
 
 
 def unknown_parts(copy: Copy, ladder: Ladder, level: float) -> tuple[Part, ...]:
-    """Stages on the copy's way that nothing shows to carry more than a level, bytes per second."""
-    known = {
+    """Returns the copy's stages not known to carry more than a level, bytes per second."""
+    measured = {
         each.ceiling.part
         for each in ladder.claims
         if each.ceiling.standing != "at-least" or each.ceiling.bytes_per_second >= level
     }
-    return tuple(part for part in required_parts(copy) if part not in known)
+    return tuple(part for part in required_parts(copy) if part not in measured)
 
 
 def required_parts(copy: Copy) -> tuple[Part, ...]:
-    """The stages that every byte of a copy passes; none of one that stays on its host."""
+    """Returns the stages that every byte of a copy passes; none if it stays on one host."""
     if copy.on_one_host:
         return ()
     parts: tuple[Part, ...] = (("network", "path"), ("disk", copy.receiver))
@@ -69,7 +69,7 @@ def required_parts(copy: Copy) -> tuple[Part, ...]:
 
 
 def settled(ladder: Ladder, cap: Cap) -> Ladder:
-    """The ladder with the cap's ceiling as the cap has it."""
+    """Returns the ladder with the cap's own version of its claim."""
     claim = cap.claim
     key = (claim.ceiling.key, claim.words)
     claims = [claim if (e.ceiling.key, e.words) == key else e for e in ladder.claims]

@@ -1,6 +1,6 @@
-"""Two reports of the same path, before and after: what changed, and whether it was foreseen.
+"""Compares two reports of the same path: the changes, and whether they were predicted.
 
-Each copy, the cap that was lifted, and what had been predicted of it; in bytes, seconds and ratios.
+Each copy, its removed cap, and the prediction for it; in bytes, seconds and ratios.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from bottleneck.text.units import range_text, rate_text, times_text
 from probes.core.records import SIDES, HostFacts, Spread
 
 RAISED_RATIO = 1.1
-"""A ceiling this far above the one of before is another one."""
+"""Ceiling over the earlier one, from which on it has changed."""
 CLOSE_RATIO = 0.05
-"""A prediction that is no further off was right, however narrow its range."""
+"""Error of a prediction, up to which it was right, however narrow its range."""
 FILE_COPY_STAGES = ("smb-copy", "native-copy")
 _TELLING = (
-    *("verb", "streams", "side", "cache", "pattern", "over", "security", "dialect"),
-    *("copy", "end", "engine", "file_bytes"),
-)
-"""What makes a step another one; how long it ran and how much it moved does not."""
+    "verb streams side cache pattern over security dialect copy end engine file_bytes"
+).split()
+"""Settings that identify a step; its duration and its bytes do not."""
 _HOST = (
     "name",
     "system",
@@ -40,23 +39,22 @@ _HOST = (
     "congestion_control",
 )
 _INTERFACE = (
-    *("name", "rate_bits_per_second", "duplex", "mtu_bytes", "driver"),
-    *("qdisc", "qdisc_rate_bytes_per_second"),
-)
+    "name rate_bits_per_second duplex mtu_bytes driver qdisc qdisc_rate_bytes_per_second"
+).split()
 _FOLDER = ("filesystem", "mount_options", "device", "rotational")
 _TARGET = ("share", "dialect", "signing", "encryption")
 _TOOL = ("version", "fio")
 
 Judged = Literal["right", "more", "less"]
-"""The copy then ran within the prediction, above it, below it."""
+"""Whether the copy then ran within the prediction, above it, or below it."""
 
 
 @dataclass(frozen=True)
 class FactChange:
-    """A fact of a host or of the target that is another one now."""
+    """A changed fact of a host or of the target."""
 
     fact: str
-    """Where it stands: `client.interface.rate_bits_per_second`, `target.dialect`."""
+    """Its path: `client.interface.rate_bits_per_second`, `target.dialect`."""
     before: Any
     after: Any
     """None: unknown."""
@@ -68,7 +66,7 @@ class RateChange:
 
     stage: str
     setting: dict[str, Any]
-    """Of the later step."""
+    """Setting of the later step."""
     initiator: str
     before_bytes_per_second: Spread
     after_bytes_per_second: Spread
@@ -80,13 +78,13 @@ class RateChange:
 
 @dataclass(frozen=True)
 class Lift(Words):
-    """A cap that is gone, or whose ceiling rose, and what that was said to be worth."""
+    """A cap that is gone, or whose ceiling rose, with the predicted gain."""
 
     from_bytes_per_second: float
     to_bytes_per_second: float | None
     """Its ceiling now; None: it no longer limits the copy."""
     predicted_bytes_per_second: Band | None
-    """By the earlier report; None: it made none."""
+    """Prediction of the earlier report; None: it made none."""
     judged: Judged | None
     """None: nothing was predicted."""
 
@@ -119,7 +117,7 @@ class Change:
     """All that is different between two reports."""
 
     summary: str
-    """The result alone, without a full stop."""
+    """The result in one sentence, without a full stop."""
     copies: tuple[CopyChange, ...]
     stages: tuple[RateChange, ...]
     facts: tuple[FactChange, ...]
@@ -128,60 +126,60 @@ class Change:
     """Copies that one report alone has."""
 
 
-def compare(before: Report, after: Report) -> Change:
-    """What changed from one report to a later one; pure, and the diagnoses are made anew."""
-    first, second = diagnosis.diagnose(before), diagnosis.diagnose(after)
+def compare(earlier: Report, later: Report) -> Change:
+    """Returns the changes from one report to a later one, with the diagnoses made anew."""
+    first, second = diagnosis.diagnose(earlier), diagnosis.diagnose(later)
     pairs = list(_pairs(first, second))
-    made = steps.made_copies(before), steps.made_copies(after)
-    copies = tuple(_change(old, new, *made) for old, new in pairs)
+    steps_by_copy = steps.made_copies(earlier), steps.made_copies(later)
+    copies = tuple(_change(old, new, *steps_by_copy) for old, new in pairs)
     paired = {id(each) for pair in pairs for each in pair}
-    alone = (
-        dict.fromkeys(f"{e.copy} ({e.dialect})" for e in found.copies if id(e) not in paired)
-        for found in (first, second)
+    unpaired = (
+        dict.fromkeys(f"{e.copy} ({e.dialect})" for e in diagnosed.copies if id(e) not in paired)
+        for diagnosed in (first, second)
     )
     return Change(
         _summary(copies, first.headline),
         copies,
-        tuple(_stages(before, after)),
-        tuple(_changed_facts(before, after)),
-        *map(tuple, alone),
+        tuple(_stages(earlier, later)),
+        tuple(_changed_facts(earlier, later)),
+        *map(tuple, unpaired),
     )
 
 
 def _summary(copies: tuple[CopyChange, ...], headline: str | None) -> str:
-    """Of the headline's copy where it changed, else of one that did, else of those that did not."""
+    """Summarizes the headline's copy if it changed, else one that did, else those that did not."""
     if not copies:
         return "Not comparable: the reports share no copy"
     changed = [each for each in copies if each.significant]
-    known = changed or [each for each in copies if each.ratio is not None] or copies
-    chosen = max(known, key=lambda each: each.copy == headline)
-    if changed or chosen.ratio is None:
-        return _result(chosen)
-    return f"No significant change{_foreseen(chosen.lift)}"
+    candidates = changed or [each for each in copies if each.ratio is not None] or copies
+    change = max(candidates, key=lambda each: each.copy == headline)
+    if changed or change.ratio is None:
+        return _result(change)
+    return f"No significant change{_foreseen(change.lift)}"
 
 
 def _pairs(first: Diagnosis, second: Diagnosis) -> Iterator[tuple[CopyDiagnosis, CopyDiagnosis]]:
-    """The same copies of both; in another dialect where one of them has none in this."""
-    left, rest = list(first.copies), list(second.copies)
+    """Yields the copies of both by name, in the same dialect if both have it."""
+    old_copies, new_copies = list(first.copies), list(second.copies)
     for names in (("copy", "initiator", "dialect"), ("copy", "initiator")):
         key = attrgetter(*names)
-        for old in tuple(left):
-            new = next((each for each in rest if key(each) == key(old)), None)
+        for old in tuple(old_copies):
+            new = next((each for each in new_copies if key(each) == key(old)), None)
             if new is not None:
-                left.remove(old)
-                rest.remove(new)
+                old_copies.remove(old)
+                new_copies.remove(new)
                 yield old, new
 
 
-Made = dict[tuple[str, str, str, float], Found]
+ByCopy = dict[tuple[str, str, str, float], Found]
 
 
-def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Made, after: Made) -> CopyChange:
+def _change(old: CopyDiagnosis, new: CopyDiagnosis, first: ByCopy, second: ByCopy) -> CopyChange:
     was, now = (
         None
         if each.bytes_per_second is None
-        else made[each.copy, each.dialect, each.initiator, each.bytes_per_second].rate
-        for each, made in ((old, before), (new, after))
+        else copy_steps[each.copy, each.dialect, each.initiator, each.bytes_per_second].rate
+        for each, copy_steps in ((old, first), (new, second))
     )
     lift = ratio = None
     if was is not None and now is not None:
@@ -206,7 +204,7 @@ def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Made, after: Made) -
 
 
 def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> Lift | None:
-    """The cap of before, where it is not the cap any more or its ceiling rose; else None."""
+    """Returns the earlier cap, if it is no longer the cap or its ceiling rose; else None."""
     cap = old.verdict
     level, to = cap.ceiling_bytes_per_second, new.verdict.ceiling_bytes_per_second
     if level is None or to is None:
@@ -216,14 +214,14 @@ def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> L
         if to < RAISED_RATIO * level:
             return None
         if predicted is not None:
-            # No more than so many times the rate where the cap rose alone.
+            # If only the cap rose, the rate cannot rise by a larger factor.
             predicted = Band.over(min, predicted, Band.of(was, to / level))
     else:
         to = None
         for each in new.ceilings:
             still = each.bytes_per_second < RAISED_RATIO * level
             if still and each.key == cap.key and each.standing in ("measured", "inferred"):
-                # It is as low as before: what caps the copy now came in front of it.
+                # It is as low as before: another, lower limit caps the copy now.
                 return None
     judged = None if predicted is None else _judged(predicted, now)
     return Lift(*cap.key, level, to, predicted, judged)
@@ -237,7 +235,7 @@ def _judged(predicted: Band, now: Spread) -> Judged:
 
 
 def _result(change: CopyChange) -> str:
-    """What became of a copy, without a full stop: `pull.uncached is 4.7x faster: ...`."""
+    """Returns a copy's result without a full stop: `pull.uncached is 4.7x faster: ...`."""
     was, now = change.before_bytes_per_second, change.after_bytes_per_second
     if was is None or now is None:
         missing = [when for when, rate in (("before", was), ("after", now)) if rate is None]
@@ -252,13 +250,13 @@ def _result(change: CopyChange) -> str:
 
 
 def _rates(was: Spread, now: Spread) -> str:
-    """`24.2 -> 113 MB/s`: the unit once where both have it."""
+    """Returns `24.2 -> 113 MB/s`: a common unit is written once."""
     first, last = rate_text(was.median), rate_text(now.median)
     return f"{first.removesuffix(last[last.index(' ') :])} -> {last}"
 
 
 def _foreseen(lift: Lift | None) -> str:
-    """Whether the gain is the predicted one; empty where nothing was predicted."""
+    """Returns words on whether the gain was predicted; empty: nothing was predicted."""
     if lift is None or lift.predicted_bytes_per_second is None or lift.judged is None:
         return ""
     band = lift.predicted_bytes_per_second
@@ -267,24 +265,24 @@ def _foreseen(lift: Lift | None) -> str:
 
 
 def _sentence(change: CopyChange) -> str:
-    """The result of a copy, what happened to its limit, and what limits it now."""
-    told, rate = f"{_result(change)}.", change.after_bytes_per_second
+    """Returns a copy's result, the change of its limit, and its limit now."""
+    result, rate = f"{_result(change)}.", change.after_bytes_per_second
     if change.ratio is None or rate is None:
         verdict = change.before_verdict if rate is not None else change.after_verdict
-        return f"{told} Reason: {verdict.sentence}"
+        return f"{result} Reason: {verdict.sentence}"
     lift = change.lift
     if lift is not None:
         level, name = rate_text(lift.from_bytes_per_second), _part(lift)
         if lift.to_bytes_per_second is not None:
             rose = f"{level} -> {rate_text(lift.to_bytes_per_second)}"
-            return f"{told} The limit is still {name}, but it rose: {rose}."
-        told += f" {name[0].upper()}{name[1:]}, {level}, is no longer the limit."
+            return f"{result} The limit is still {name}, but it rose: {rose}."
+        result += f" {name[0].upper()}{name[1:]}, {level}, is no longer the limit."
     elif not change.significant:
-        return told
+        return result
     now = change.after_verdict
     if now.ceiling_bytes_per_second is None:
-        return f"{told} The bottleneck is now not identified."
-    return f"{told} The limit is now {_part(now)}, {rate_text(now.ceiling_bytes_per_second)}."
+        return f"{result} The bottleneck is now not identified."
+    return f"{result} The limit is now {_part(now)}, {rate_text(now.ceiling_bytes_per_second)}."
 
 
 def _part(cap: Words) -> str:
@@ -294,10 +292,10 @@ def _part(cap: Words) -> str:
 # -- stages that both measured -----------------------------------------------------------------
 
 
-def _stages(before: Report, after: Report) -> Iterator[RateChange]:
-    """Each stage of both, in the later one's order; copies to and from folders are left out."""
-    first = _by_key(before)
-    for key, new in _by_key(after).items():
+def _stages(earlier: Report, later: Report) -> Iterator[RateChange]:
+    """Yields each stage of both, in the later one's order, without copies to and from folders."""
+    first = _by_key(earlier)
+    for key, new in _by_key(later).items():
         old = first.get(key)
         if old is not None:
             yield RateChange(
@@ -312,31 +310,31 @@ def _stages(before: Report, after: Report) -> Iterator[RateChange]:
 
 
 def _by_key(report: Report) -> dict[tuple[str, ...], Found]:
-    found: dict[tuple[str, ...], Found] = {}
+    by_key: dict[tuple[str, ...], Found] = {}
     for index, (step, _) in enumerate(report.entries):
-        made = steps.found_at(report, index)
+        result = steps.found_at(report, index)
         memory = step.setting.get("end") == "memory"
-        if made is not None and made.intact and (step.stage not in FILE_COPY_STAGES or memory):
-            found.setdefault(stage_key(made), made)
-    return found
+        if result is not None and result.intact and (step.stage not in FILE_COPY_STAGES or memory):
+            by_key.setdefault(stage_key(result), result)
+    return by_key
 
 
-def stage_key(made: Found) -> tuple[str, ...]:
-    """What a step has in common with those that measure the same."""
-    told = (str(made.step.setting.get(name)) for name in _TELLING)
-    return made.step.stage, made.step.initiator, *told
+def stage_key(step: Found) -> tuple[str, ...]:
+    """Returns the key that steps with the same measurement have in common."""
+    settings = (str(step.step.setting.get(name)) for name in _TELLING)
+    return step.step.stage, step.step.initiator, *settings
 
 
 # -- facts of both hosts, of the share, of this tool -------------------------------------------
 
 
-def _changed_facts(before: Report, after: Report) -> Iterator[FactChange]:
-    """Facts that both or one of two reports tell, and that are not the same.
+def _changed_facts(earlier: Report, later: Report) -> Iterator[FactChange]:
+    """Yields the facts that differ between two reports, or that only one has.
 
-    Of a host that one report alone has seen its name stands for all of them.
+    Of a host that only one report has, its name stands for all of its facts.
     """
-    both = {side for side in SIDES if getattr(before, side) and getattr(after, side)}
-    first, second = dict(_facts(before, both)), dict(_facts(after, both))
+    both = {side for side in SIDES if getattr(earlier, side) and getattr(later, side)}
+    first, second = dict(_facts(earlier, both)), dict(_facts(later, both))
     for fact in dict.fromkeys((*first, *second)):
         old, new = first.get(fact), second.get(fact)
         if old != new:
@@ -349,8 +347,8 @@ def _facts(report: Report, sides: set[str]) -> Iterator[tuple[str, Any]]:
     for side in SIDES:
         host = getattr(report, side)
         if host is not None:
-            told = _of_host(side, host)
-            yield from told if side in sides else [next(told)]
+            host_facts = _of_host(side, host)
+            yield from host_facts if side in sides else [next(host_facts)]
     for name in _TOOL:
         yield f"tool.{name}", steps.word(report.tool, name)
 

@@ -1,4 +1,4 @@
-"""One way to claim a ceiling: its cause, and the step that shows it."""
+"""Constructor of claims: a ceiling with its cause, and the step that shows it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from bottleneck.analysis.finding import Ceiling, Claim, Standing
 from bottleneck.analysis.steps import Found
 
 SURE, GAP, LIKENESS = 0.7, 0.58, 0.55
-"""The most that a limit beside a copy says of what held it: as a rule; where the difference is sure
-and its cause is not; by a rough figure."""
+"""Highest confidence in a limit: as a rule; if the difference is certain but not its cause; by a
+rough figure."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One cause of the verdict's words, with what is said of it wherever it is named."""
+    """One cause of the verdict's words, with its texts."""
 
     component: str
     word: str
     label: str
-    """What a reader sees in its place: "link speed"."""
+    """Text for a reader: "link speed"."""
     title: str = ""
-    """What it is called where its component is more than one thing; empty: as its component."""
+    """Name of the component with this cause; empty: the component's own."""
     stays: bool = False
-    """Whether the component is still there without it: a path has a link beside its faults."""
+    """Whether the component remains a limit without it: a path has a link beside its faults."""
     remedy: str = ""
-    """What to do where no more is known than its side, {side}."""
+    """Action if only its side, {side}, is known."""
 
 
-def behind(found: Ceiling, cause: Cause, side: str | None, *steps: int) -> Ceiling:
-    """A ceiling with the cause behind it in its place; steps: that show the cause."""
-    shown = tuple(dict.fromkeys((*found.steps, *steps)))
-    return replace(found, component=cause.component, side=side, cause=cause.word, steps=shown)
+def behind(ceiling: Ceiling, cause: Cause, side: str | None, *steps: int) -> Ceiling:
+    """Returns a ceiling with another cause; steps: indices of those that show that cause."""
+    indices = tuple(dict.fromkeys((*ceiling.steps, *steps)))
+    return replace(ceiling, component=cause.component, side=side, cause=cause.word, steps=indices)
 
 
 def claim(
     cause: Cause,
     side: str | None,
-    shown: Found | None,
+    step: Found | None,
     words: str,
     *,
     level: float | None = None,
@@ -52,12 +52,11 @@ def claim(
     remedy: str = "",
     detail: str = "",
 ) -> Claim:
-    """The ceiling that a step shows, with the reasons for it.
+    """Returns the claim of a ceiling: a step's rate and spread, or a level of its own.
 
-    Its rate with its spread, or a level of one's own around it. shown: None: no step shows it, and
-    its level is all that is known.
+    step: None: no step shows it, and only its level is known.
     """
-    rate = None if shown is None else shown.rate
+    rate = None if step is None else step.rate
     if level is None:
         assert rate is not None
         level = rate.median
@@ -66,6 +65,6 @@ def claim(
     if high is None:
         high = level if rate is None else max(level, rate.high)
     if steps is None:
-        steps = () if shown is None else (shown.index,)
-    found = Ceiling(cause.component, side, cause.word, level, low, high, steps, standing)
-    return Claim(found, words, reached, trust, partly, evidence, remedy, detail)
+        steps = () if step is None else (step.index,)
+    ceiling = Ceiling(cause.component, side, cause.word, level, low, high, steps, standing)
+    return Claim(ceiling, words, reached, trust, partly, evidence, remedy, detail)

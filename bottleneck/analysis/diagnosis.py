@@ -19,7 +19,7 @@ from bottleneck.analysis.facts.record import CopyFacts
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Ladder, Part, Verdict
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import shapers
-from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.model import Band, looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
@@ -30,36 +30,36 @@ from bottleneck.text.units import link_text, percent_text, rate_text
 from probes.core.records import OWN_COPIES, Skipped
 
 FILE_COPIES = tuple(f"{steps.OF_FILE}{name}" for name in OWN_COPIES)
-"""The same of a file that the user named."""
+"""Names of the copies of a file that the user named."""
 ALIKE_RATIO = 1.05
-"""Rates of copies that are equally slow."""
+"""Greatest ratio of the rates of copies that are equally slow."""
 FAULTS = frozenset(("wrong-path", "mtu", "duplex", "loss", "sync"))
-"""Causes that somebody can mend, and that outrank a slower copy of which nothing is known; a shaper
-is one too."""
+"""Causes that can be repaired, and that outrank a slower copy without a known cap; a shaper is one,
+too."""
 FAULT_CONFIDENCE = 0.7
 FAR_BELOW_RATIO = 0.15
-"""Of a limit: a copy this far below it is said to be, since a reader would ask."""
+"""Distance of a copy below its limit, as a share, from which on it is mentioned."""
 ENDED_EARLY = ("interrupted", "failed")
 NO_DIALECT = "unknown"
-"""Of copies that no session was opened for."""
+"""Dialect of copies without a session."""
 LEAST_BITS_PER_SECOND = 1e9
-"""Of a link that nobody has to excuse today."""
+"""Lowest link rate that counts as healthy today."""
 HEALTHY_CONFIDENCE = 0.7
 FULL_RATIO = 0.8
-"""Of a link's payload, which each copy gets where all of them use the whole link."""
+"""Least share of a link's payload of each copy, if all of them use the whole link."""
 OFFERS_RATIO = 1.1
-"""An interface above this share of the link offers more than the path gives."""
+"""Interface rate over the link's, above which the path gives less than the interface offers."""
 
 
 def diagnose(report: Report) -> Diagnosis:
-    """Returns what a report means; pure, so that a saved one gives it again."""
+    """Returns the diagnosis of a report; pure, so that a saved report gives it again."""
     copies = steps.copies(report)
-    found = [_diagnose(report, copy) for copy in copies]
-    found += _untried(report, copies)
-    found = observed.refined(report, copies, found)
-    headline, beside = _headline(report, found), tuple(compared(report, _limited))
-    if is_told(report):
-        found.sort(key=lambda each: each is not headline)
+    diagnosed = [_diagnose(report, copy) for copy in copies]
+    diagnosed += _untried(report, copies)
+    diagnosed = observed.refined(report, copies, diagnosed)
+    headline, beside = _headline(report, diagnosed), tuple(compared(report, _limited))
+    if is_supplied(report):
+        diagnosed.sort(key=lambda each: each is not headline)
     if headline is not None:
         summary = headline.verdict.sentence
     elif beside:
@@ -70,9 +70,9 @@ def diagnose(report: Report) -> Diagnosis:
     if altered and not summary.startswith(unknown.ALTERED):
         where = f"{unknown.ALTERED} ({', '.join(altered)})"
         summary = f"{where}: find out why before trusting this path with data. {summary}"
-    healthy = "" if altered or headline is None else _healthy(report, headline, found)
+    healthy = "" if altered or headline is None else _healthy(report, headline, diagnosed)
     return Diagnosis(
-        headline.copy if headline else None, tuple(found), summary, beside, healthy, altered
+        headline.copy if headline else None, tuple(diagnosed), summary, beside, healthy, altered
     )
 
 
@@ -81,20 +81,20 @@ def _limited(report: Report, copy: Copy) -> Limited:
     return limit.cap, limit.decision.part if limit.time else None, limit.ladder
 
 
-def _healthy(report: Report, headline: CopyDiagnosis, found: Sequence[CopyDiagnosis]) -> str:
-    """That all four copies use the whole link; empty: they do not, or that is unknown."""
-    own = {each.copy: each for each in reversed(found) if each.dialect == headline.dialect}
-    if any(name not in own for name in OWN_COPIES):
+def _healthy(report: Report, headline: CopyDiagnosis, copies: Sequence[CopyDiagnosis]) -> str:
+    """Returns that all four copies use the whole link; empty: they do not, or it is unknown."""
+    by_name = {each.copy: each for each in reversed(copies) if each.dialect == headline.dialect}
+    if any(name not in by_name for name in OWN_COPIES):
         return ""
     mtu = steps.mtu_bytes(report)
     links = set()
     for name in OWN_COPIES:
-        verdict = own[name].verdict
+        verdict = by_name[name].verdict
         limit = verdict.ceiling_bytes_per_second
         if verdict.key != ("network", "path", "link-rate") or limit is None:
             return ""
         match = looks_like(limit, mtu)
-        rate = own[name].bytes_per_second or 0.0
+        rate = by_name[name].bytes_per_second or 0.0
         fills = match is not None and rate >= FULL_RATIO * match.payload_bytes_per_second
         if match is None or not fills or verdict.confidence < HEALTHY_CONFIDENCE:
             return ""
@@ -104,47 +104,45 @@ def _healthy(report: Report, headline: CopyDiagnosis, found: Sequence[CopyDiagno
     fits = len(links) == 1 and bits >= LEAST_BITS_PER_SECOND
     if not fits or max(offered, default=0) > OFFERS_RATIO * bits:
         return ""
-    details = {own[name].verdict.detail for name in OWN_COPIES}
-    # In a line of 80 columns.
+    details = {by_name[name].verdict.detail for name in OWN_COPIES}
+    # The text has to fit in a line of 80 columns.
     short = min(details).partition(" on ")[0].replace("limited by", "set by")
     return f"all four copies use the full {link_text(bits)} link{short and f', {short}'}"
 
 
 def _altered(report: Report) -> Iterator[str]:
-    """Every step whose bytes did not arrive as they were sent: the loudest result there is."""
     for index, (step, _) in enumerate(report.entries):
-        made = steps.found_at(report, index)
-        if made is not None and not made.intact:
-            what = made.setting.copy or made.setting.verb
+        result = steps.found_at(report, index)
+        if result is not None and not result.intact:
+            what = result.setting.copy or result.setting.verb
             yield f"{step.stage} {what}".rstrip()
 
 
-def _headline(report: Report, found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
-    """The slowest of the user's own copies: through the mount, else in the newest dialect; where
-    nothing is known of it one with a fault. Of supplied copies the slowest."""
-    own = [each for each in found if each.copy in OWN_COPIES + FILE_COPIES] or found
-    supplied = [each for each in found if each.bytes_per_second is not None]
-    if supplied and is_told(report):
+def _headline(report: Report, copies: list[CopyDiagnosis]) -> CopyDiagnosis | None:
+    """Returns the slowest of the user's own copies: through the mount, else in the newest dialect;
+    one with a fault if that has no known cap. Of supplied copies the slowest."""
+    candidates = [each for each in copies if each.copy in OWN_COPIES + FILE_COPIES] or copies
+    supplied = [each for each in copies if each.bytes_per_second is not None]
+    if supplied and is_supplied(report):
         return min(supplied, key=lambda each: each.bytes_per_second or 0.0)
-    made = [each for each in own if each.bytes_per_second is not None]
-    if not made:
-        return min(own, key=lambda each: each.verdict.component == "unknown", default=None)
-    newest = [each for each in made if each.dialect == made[0].dialect]
-    least = min(each.bytes_per_second or 0.0 for each in newest)
-    alike = [each for each in newest if (each.bytes_per_second or 0.0) <= ALIKE_RATIO * least]
-    slowest = min(alike, key=_place)
+    measured = [each for each in candidates if each.bytes_per_second is not None]
+    if not measured:
+        return min(candidates, key=lambda each: each.verdict.component == "unknown", default=None)
+    newest = [each for each in measured if each.dialect == measured[0].dialect]
+    lowest = min(each.bytes_per_second or 0.0 for each in newest)
+    slow = [each for each in newest if (each.bytes_per_second or 0.0) <= ALIKE_RATIO * lowest]
+    slowest = min(slow, key=_place)
     sure = [each for each in newest if each.verdict.confidence >= FAULT_CONFIDENCE]
     faults = [e for e in sure if e.verdict.cause in FAULTS or e.verdict.detail.startswith("shaped")]
     return min(faults, key=_place, default=slowest) if _place(slowest)[0] else slowest
 
 
 def _place(copy: CopyDiagnosis) -> tuple[bool, bool, str]:
-    """Of equally slow copies it is chance which one is the slowest: a named one, from a disk."""
+    """Returns the sort key of equally slow copies: with a known cap first, uncached first."""
     return copy.verdict.component == "unknown", copy.copy.endswith(".cached"), copy.copy
 
 
 def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis]:
-    """The copies that a run which ended early never came to; where it made none, all of them."""
     tried = {copy.name for copy in copies}
     if report.status == "complete" or not tried and report.status not in ENDED_EARLY:
         return
@@ -161,15 +159,15 @@ def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis
 
 
 def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
-    made = copy.step
-    if made is None:
+    step = copy.step
+    if step is None:
         return mtu.stopped(report, copy) or _not_made(report, copy)
-    rate = made.rate.median
+    rate = step.rate.median
     limit = limit_of(report, copy)
     decision, cap, ladder, went = limit.decision, limit.cap, limit.ladder, limit.time
     suspects = decision.suspects_named()
-    void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
-    unstable = unknown.unstable(copy, made)
+    void = unknown.altered(copy, step) or unknown.impossible(report, copy, step)
+    unstable = unknown.unstable(copy, step)
     cap = None if void is not None else cap
     then, facts = Gain(), decision.copy
     if cap is not None:
@@ -184,11 +182,12 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         )
         advice = _advice(report, cap, then, _with_rival(facts, limit.fixes, then), rate)
     else:
-        alone = steps.target_of(report).copy_alone
-        told = unknown.alone(copy, made) if alone else unknown.inconclusive(copy, made, decision)
-        verdict = void or unstable or told
-        advice = () if alone else _what_to_try(report, copy, made, decision)
-    wanted = report.target_rate_bytes_per_second
+        verdict, advice = unknown.copy_alone(copy, step), tuple[str, ...]()
+        if not steps.target_of(report).copy_alone:
+            verdict = unknown.inconclusive(copy, step, decision)
+            advice = _what_to_try(report, copy, step, decision)
+        verdict = void or unstable or verdict
+    goal = report.target_rate_bytes_per_second
     return CopyDiagnosis(
         copy=copy.name,
         initiator=copy.initiator,
@@ -200,11 +199,11 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         predicted_bytes_per_second=then.predicted,
         evidence=(
             *(weights(decision) if void is None else ()),
-            *_evidence(copy, made, ladder, cap),
+            *_evidence(copy, step, ladder, cap),
         ),
         advice=advice,
         ladder=() if cap is None else tuple(rungs(facts, limit.fixes[0])),
-        target=None if wanted is None else target.target(wanted, facts, limit.fixes),
+        target=None if goal is None else target.target(goal, facts, limit.fixes),
         time=went.shares if went else (),
         view=went.view if went else "",
         suspects=suspects,
@@ -212,8 +211,8 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
 
 
 def _ceilings(ladder: Ladder, copy: CopyFacts, fixes: tuple[Fix, ...]) -> list[Ceiling]:
-    found = (likely_ceiling(copy, each.ceiling, fixes) for each in ladder.claims)
-    return sorted(found, key=lambda each: each.bytes_per_second)
+    ceilings = (likely_ceiling(copy, each.ceiling, fixes) for each in ladder.claims)
+    return sorted(ceilings, key=lambda each: each.bytes_per_second)
 
 
 def _not_made(report: Report, copy: Copy) -> CopyDiagnosis:
@@ -222,7 +221,6 @@ def _not_made(report: Report, copy: Copy) -> CopyDiagnosis:
 
 
 def _with_rival(copy: CopyFacts, fixes: tuple[Fix, ...], then: Gain) -> Gain:
-    """Returns what comes after the cap and another that is as likely."""
     both = gain(copy, fixes)
     if both.predicted is None or then.predicted is None:
         return both
@@ -236,25 +234,25 @@ def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tu
         if not then.missing
         else sentences.not_predicted(*then.missing, _how(report, then.missing[0]))
     )
-    told = sentences.advice(cap.claim, then.next, then.predicted, rate, then.link_bits, missing)
+    lines = sentences.advice(cap.claim, then.next, then.predicted, rate, then.link_bits, missing)
     inferred = cap.claim.ceiling.standing == "inferred" and not cap.claim.detail
-    if report.server is None and inferred and not is_told(report):
-        # What only follows from one end is no reason to buy anything yet.
+    if report.server is None and inferred and not is_supplied(report):
+        # A limit inferred at one end is no reason to buy anything yet.
         again = f"Confirm with {steps.with_agent(report)}"
-        todo = f"{again} first. Then {told[0][0].lower()}{told[0][1:]}"
+        todo = f"{again} first. Then {lines[0][0].lower()}{lines[0][1:]}"
         set_there = cap.claim.remedy or cap.claim.ceiling.cause == "quota"
-        told = (todo if set_there else f"{again} before you change hardware.", *told[1:])
+        lines = (todo if set_there else f"{again} before you change hardware.", *lines[1:])
     if cap.rival is None:
-        return told
-    after = (both.next, both.predicted, rate, both.link_bits)
+        return lines
+    outcome = (both.next, both.predicted, rate, both.link_bits)
     if sentences.gains_little(then.predicted, rate):
-        return sentences.both_at_once(cap.claim, cap.rival, *after)
-    return (told[0], *sentences.or_else(cap.rival, *after))
+        return sentences.both_at_once(cap.claim, cap.rival, *outcome)
+    return (lines[0], *sentences.or_else(cap.rival, *outcome))
 
 
 def _how(report: Report, part: Part) -> str:
-    """How to have a stage measured that this run has not; empty: nothing that a user sets."""
-    if report.server is None and part[1] != "client" and not is_told(report):
+    """Returns how to have a missing stage measured; empty: no option does that."""
+    if report.server is None and part[1] != "client" and not is_supplied(report):
         return f"use {steps.with_agent(report)}"
     skipped = (each.reason for _, each in report.entries if isinstance(each, Skipped))
     return "use a larger --budget" if any("larger --budget" in each for each in skipped) else ""
@@ -272,23 +270,23 @@ def _why(cap: Cap, rate: float) -> str:
 
 
 def _detail(cap: Cap) -> str:
-    """What is behind the cap; where another is as likely, that one."""
+    """Returns the detail of the cap, or the name of a rival that is as likely."""
     if cap.rival is None:
         return cap.claim.detail
     return f"or {sentences.name_with_verb(cap.rival.ceiling)}"
 
 
-def _what_to_try(report: Report, copy: Copy, made: Found, decision: Decision) -> tuple[str, ...]:
+def _what_to_try(report: Report, copy: Copy, step: Found, decision: Decision) -> tuple[str, ...]:
     if copy.running:
-        return (running.what_to_try(report, copy, made), *shapers(report))
-    if copy.native and unknown.impossible(report, copy, made) is not None:
+        return (running.what_to_try(report, copy, step), *shapers(report))
+    if copy.native and unknown.impossible(report, copy, step) is not None:
         return (unknown.WITHOUT_CACHE,)
     same = (each for each in steps.copies(report) if each.dialect == copy.dialect)
     waiting = unknown.left_out(same)
     return unknown.next_steps(report, decision, waiting)
 
 
-def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:
+def _evidence(copy: Copy, step: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:
     if cap is not None:
         yield from cap.claim.evidence
         yield from cap.rival.evidence if cap.rival is not None else ()
@@ -297,44 +295,44 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
             f"Without the {copy.initiator}'s disk the same copy runs at "
             f"{rate_text(copy.memory.rate.median)}."
         )
-    far_off = steps.far_off(made)
+    far_off = steps.far_off(step)
     if far_off:
         were = "was an outlier" if len(far_off) == 1 else "were outliers"
         yield (
-            f"{len(far_off)} of its {made.rate.runs} runs {were} "
+            f"{len(far_off)} of its {step.rate.runs} runs {were} "
             f"({', '.join(map(rate_text, far_off))}), not counted in the spread. Another load came "
             "and went."
         )
-    stolen = caps.stolen_ratio(made.outcome)
+    stolen = caps.stolen_ratio(step.outcome)
     if stolen > caps.STOLEN_RATIO:
         yield (
             f"Steal time was {percent_text(stolen)}: the hypervisor ran other virtual machines. "
             "Repeat the run at a quieter time."
         )
-    failed = made.details.failed_runs
+    failed = step.details.failed_runs
     if failed:
         count = "A run" if len(failed) == 1 else f"{len(failed)} runs"
         yield f"{count} failed beside those that were measured: {failed[0]}"
-    proven, before = made.details.cache.proven, made.details.cache.cached_ratio_before
+    proven, ratio = step.details.cache.proven, step.details.cache.cached_ratio_before
     which = "not in" if copy.cache == "uncached" else "in"
     if proven:
-        if before is None:
+        if ratio is None:
             yield f"Verified: the source was {which} the {copy.sender}'s page cache."
         else:
             yield (
-                f"Verified: {percent_text(before)} of the source was in the {copy.sender}'s page "
+                f"Verified: {percent_text(ratio)} of the source was in the {copy.sender}'s page "
                 "cache."
             )
     elif proven is not None:
-        yield from sentences.cold_source(made.details.cache)
+        yield from sentences.cold_source(step.details.cache)
         yield f"Not verified: that the source was {which} the {copy.sender}'s page cache."
-    unknown_parts = caps.unknown_parts(copy, ladder, made.rate.median)
+    unknown_parts = caps.unknown_parts(copy, ladder, step.rate.median)
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
         yield f"Not measured: the limit of {names}."
     if cap is None and copy.native:
-        yield from mount.option_lines(made, copy.verb)
-    yield from filter(None, [unknown.through_fuse(made), unknown.flushed_late(copy, made)])
-    if made.details.flushed is False:
+        yield from mount.option_lines(step, copy.verb)
+    yield from filter(None, [unknown.through_fuse(step), unknown.flushed_late(copy, step)])
+    if step.details.flushed is False:
         yield "The copy was not flushed at its end: its rate is that of acknowledged writes."
     yield from ladder.remarks

@@ -14,19 +14,18 @@ from itertools import combinations
 from statistics import fmean, median
 
 LEAST_ZONES = 3
-"""Two points lie on every curve."""
+"""Fewest zones of a curve: two points lie on every curve."""
 LEAST_FOR_WEAK = 5
-"""With fewer zones, a weak one cannot be told from a curve that bends."""
+"""Fewest zones, to distinguish a weak one from a curve that bends."""
 WEAK_RATIO = 0.1
-"""Least distance below the curve of a zone that is weak; 4 sigma of the others where that is more.
-"""
+"""Least distance of a weak zone below the curve; 4 sigma of the others if that is more."""
 WEAK_SIGMAS = 4.0
 ROUGH_RATIO = 0.1
 """Typical distance from the curve, from which on it describes nothing."""
 FLAT_RATIO = 0.9
-"""Inner over outer: no spinning disc has so much."""
+"""Inner over outer rate, which no spinning disc reaches."""
 USUAL_DOUBT_RATIO = 0.02
-"""Of a zone that does not tell its spread."""
+"""Error of a zone without a spread, as a share of its rate."""
 LEAST_DOUBT_RATIO = 0.005
 _NORMAL = 1.4826
 """Standard deviation over the median distance from the median, of a normal distribution."""
@@ -44,15 +43,14 @@ class Zone:
 
     @property
     def centre_ratio(self) -> float:
-        """Middle of the span."""
         return (self.from_ratio + self.to_ratio) / 2
 
     @property
     def doubt(self) -> float:
-        """How well its rate is known, as a share of it."""
+        """Error of its rate, as a share of it."""
         spread = self.high_bytes_per_second - self.low_bytes_per_second
-        told = spread / 2 / self.bytes_per_second if spread > 0 else USUAL_DOUBT_RATIO
-        return max(LEAST_DOUBT_RATIO, told)
+        ratio = spread / 2 / self.bytes_per_second if spread > 0 else USUAL_DOUBT_RATIO
+        return max(LEAST_DOUBT_RATIO, ratio)
 
 
 @dataclass(frozen=True)
@@ -66,27 +64,27 @@ class Curve:
     weak: tuple[int, ...]
     """Indices of the zones that are far below it; they did not bend it."""
     partial: bool = False
-    """Whether its zones reach a part of the disk alone: beyond that it is what the model gives."""
+    """Whether its zones cover only a part of the disk, so that the rest is extrapolated."""
 
     def rate_at(self, ratio: float) -> float:
-        """Rate at a position; positions beyond the device are its edges."""
+        """Returns the rate at a position; positions beyond the device are its edges."""
         return math.sqrt(self.square + self.slope * min(1.0, max(0.0, ratio)))
 
     def rate_over(self, from_ratio: float, to_ratio: float) -> float:
-        """Rate of reading a span from end to end: its bytes over the sum of their times.
+        """Returns the rate of reading a span from end to end: its bytes over their time.
 
-        The integral of 1 / rate over the span makes it the mean of the rates at both ends.
+        By the integral of 1 / rate over the span it is the mean of the rates at both ends.
         """
         return (self.rate_at(from_ratio) + self.rate_at(to_ratio)) / 2
 
     @property
     def outer_bytes_per_second(self) -> float:
-        """At the first address, where a disc is widest."""
+        """Rate at the first address, where a disc is widest."""
         return self.rate_at(0.0)
 
     @property
     def inner_bytes_per_second(self) -> float:
-        """At the last."""
+        """Rate at the last address."""
         return self.rate_at(1.0)
 
     @property
@@ -96,7 +94,7 @@ class Curve:
 
     @property
     def flat(self) -> bool:
-        """The same everywhere within the noise: an SSD, a virtual disk, a RAID behind a bus."""
+        """Whether it is constant within the noise: an SSD, a virtual disk, a RAID behind a bus."""
         return self.share + (0.0 if self.partial else 2 * self.doubt) > FLAT_RATIO
 
     @property
@@ -106,53 +104,53 @@ class Curve:
 
     @property
     def falls(self) -> bool:
-        """As a spinning disc's does, from the first address to the last."""
+        """Whether it falls from the first address to the last, like a spinning disc's."""
         return not self.flat and self.slope < 0
 
 
 def fitted(zones: Sequence[Zone]) -> Curve | None:
-    """The curve of these zones; None: too few, or they lie on none.
+    """Fits a curve to zones; None: too few, or they lie on none.
 
-    Weighted least squares, each zone by its spread. What lies far off the curve through the medians
-    is left out, so that one weak zone bends nothing.
+    Weighted least squares, each zone by its spread. Zones far off the curve through the medians are
+    left out, so that a weak zone does not bend it.
     """
     places = {each.centre_ratio for each in zones}
     if len(places) < LEAST_ZONES:
         return None
-    kept, start = list(zones), _through_medians(zones)
+    near, start = list(zones), _through_medians(zones)
     if len(places) >= LEAST_FOR_WEAK and start is not None:
         away = [abs(_away(zone, *start)) for zone in zones]
         bound = max(WEAK_RATIO, WEAK_SIGMAS * _NORMAL * median(away))
-        kept = [zone for zone, each in zip(zones, away, strict=True) if each <= bound]
-    if len({each.centre_ratio for each in kept}) < LEAST_ZONES:
+        near = [zone for zone, each in zip(zones, away, strict=True) if each <= bound]
+    if len({each.centre_ratio for each in near}) < LEAST_ZONES:
         return None
-    found = _least_squares(kept)
-    if found is None:
+    line = _least_squares(near)
+    if line is None:
         return None
-    square, slope, variance = found
-    residual = math.sqrt(fmean(_away(each, square, slope) ** 2 for each in kept))
+    square, slope, variance = line
+    residual = math.sqrt(fmean(_away(each, square, slope) ** 2 for each in near))
     if residual > ROUGH_RATIO:
         return None
     inner = math.sqrt((square + slope) / square)
-    # The fit's own scatter, or what the zones tell of theirs.
+    # The fit's own scatter, or the spread of the zones.
     doubt = math.sqrt(variance) / square / 2 / inner
     weak_bound = max(WEAK_RATIO, WEAK_SIGMAS * residual)
     weak = tuple(
-        at
-        for at, zone in enumerate(zones)
+        index
+        for index, zone in enumerate(zones)
         if len(places) >= LEAST_FOR_WEAK and _away(zone, square, slope) < -weak_bound
     )
     return Curve(square, slope, doubt, weak)
 
 
 def _away(zone: Zone, square: float, slope: float) -> float:
-    """How far a zone is off a curve, as a share of the curve."""
+    """Returns the distance of a zone from a curve, as a share of the curve."""
     due = square + slope * zone.centre_ratio
     return zone.bytes_per_second / math.sqrt(due) - 1 if due > 0 else math.inf
 
 
 def _through_medians(zones: Sequence[Zone]) -> tuple[float, float] | None:
-    """The line through the medians of the squares (Theil, Sen): a few zones do not move it."""
+    """Returns the robust line through the squares of the rates (Theil, Sen)."""
     points = [(each.centre_ratio, each.bytes_per_second**2) for each in zones]
     slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x1 != x2]
     slope = median(slopes)
@@ -161,7 +159,7 @@ def _through_medians(zones: Sequence[Zone]) -> tuple[float, float] | None:
 
 
 def _least_squares(zones: Sequence[Zone]) -> tuple[float, float, float] | None:
-    """Square, slope and the slope's variance; None: no rate is left at an edge."""
+    """Returns square, slope and the slope's variance; None: no positive rate at an edge."""
     points = [(each.centre_ratio, each.bytes_per_second**2) for each in zones]
     weights = [1 / (2 * each.doubt * each.bytes_per_second**2) ** 2 for each in zones]
     x_mean, y_mean = (fmean(each, weights) for each in zip(*points, strict=True))

@@ -1,6 +1,6 @@
-"""Which copies are not clear yet, and which look would tell what is suspected of them apart.
+"""Finds the copies without a clear verdict, and the next stage that would decide between suspects.
 
-Pure: a session asks it between its steps and spends its time where it decides.
+Pure: a session calls it between its steps, to spend its time on the stages that decide.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from bottleneck.report.report import Report
 from probes.core.records import SIDES, Measured
 
 CLEAR_CONFIDENCE, CLEAR_BY_LIMITS = 0.8, 0.6
-"""From here on a verdict is clear; and that of a copy whose time was not looked at."""
+"""Confidence from which on a verdict is clear; and that of a copy whose time was not observed."""
 KNOWN = 0.5
-"""Sum of the likelihoods of all that has a name, below which the limit is something else."""
+"""Sum of the likelihoods of named suspects, below which the limit is something else."""
 Words = tuple[str, str | None]
 """A component and a cause; None: any cause."""
 
 INFERRED_LINK: Words = ("network", "inferred")
-"""A link that nobody measured alone, told from one that was."""
+"""A link that was not measured alone, as distinct from one that was."""
 Speaking = Mapping[str, Iterable[str]]
-"""By the name of a stage the verdicts that it speaks of: COMPONENT/CAUSE, or COMPONENT."""
+"""Verdicts that a stage can decide, by its name: COMPONENT/CAUSE, or COMPONENT."""
 
 
 @dataclass(frozen=True)
@@ -35,28 +35,28 @@ class Doubt:
     copy: str
     dialect: str
     suspects: frozenset[Words]
-    """Empty: nothing is named, so that everything may be."""
+    """Empty: nothing is named, so that everything is suspected."""
     reason: str
-    """Why it is not clear, as the end of a sentence."""
+    """Reason for the doubt, as the end of a sentence."""
     unstable: bool
-    """Whether its runs lie so far apart that nothing can be named: another may help."""
+    """Whether its runs lie so far apart that nothing can be named: another run may help."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """A stage to make next, and why."""
+    """Stage to run next, and the reason."""
 
     stage: str
     why: str
 
 
 def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> tuple[Doubt, ...]:
-    """The client's own copies in some dialects that are not clear; empty: a clear case.
+    """Returns the client's own copies in some dialects without a clear verdict.
 
-    A copy that could not be made at all is none: no look would make it.
+    A copy that could not be made is left out: no stage would change that.
     """
-    made = (each for each in steps.copies(report) if each.step and scattered(each.step.rate))
-    apart, settled = {(e.name, e.dialect, e.initiator) for e in made}, _settled(report)
+    unsteady = (each for each in steps.copies(report) if each.step and scattered(each.step.rate))
+    apart, settled = {(e.name, e.dialect, e.initiator) for e in unsteady}, _settled(report)
     return tuple(
         Doubt(
             each.copy,
@@ -72,21 +72,23 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
 
 
 def _settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
-    """Tells whether no look would change what is named of a copy.
+    """Makes the predicate whether no further stage would change a copy's verdict.
 
-    That nobody can prove its source to be cold, or that a hypervisor took cores away, is another
-    question than what limits it, and no look answers it. Runs that lie apart may be told by more;
-    what was read past the cache once would be cached the next time.
+    An unproven cold source, or cores taken by a hypervisor, lower the confidence, but no stage
+    helps. Runs that lie apart may be resolved by more runs; a source read past the cache once would
+    be cached the next time.
     """
-    made = {(e.name, e.dialect, e.initiator): e for e in steps.copies(report) if e.step is not None}
+    copies = (each for each in steps.copies(report) if each.step is not None)
+    by_key = {(each.name, each.dialect, each.initiator): each for each in copies}
 
     def settled(copy: CopyDiagnosis) -> bool:
-        found, sure = made.get((copy.copy, copy.dialect, copy.initiator)), copy.verdict.confidence
-        if found is not None and found.step is not None:
-            if found.step.details.cache.cold_source:
+        measured = by_key.get((copy.copy, copy.dialect, copy.initiator))
+        sure = copy.verdict.confidence
+        if measured is not None and measured.step is not None:
+            if measured.step.details.cache.cold_source:
                 return True
-            whole = copy.time and copy.suspects and not scattered(found.step.rate)
-            if whole and sure >= bounded(found, found.step, 1.0):
+            is_timed = copy.time and copy.suspects and not scattered(measured.step.rate)
+            if is_timed and sure >= bounded(measured, measured.step, 1.0):
                 sure = max(sure, copy.suspects[0].confidence)
         return copy.verdict.component != "unknown" and is_clear(copy, sure)
 
@@ -94,69 +96,66 @@ def _settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
 
 
 def is_clear(copy: CopyDiagnosis, sure: float | None = None) -> bool:
-    """Whether a verdict is sure enough to act on; sure: where that is not its own confidence."""
-    least = CLEAR_CONFIDENCE if copy.time else CLEAR_BY_LIMITS
-    return (copy.verdict.confidence if sure is None else sure) >= least
+    """Whether a verdict is certain enough to act on; sure: replaces its own confidence."""
+    threshold = CLEAR_CONFIDENCE if copy.time else CLEAR_BY_LIMITS
+    return (copy.verdict.confidence if sure is None else sure) >= threshold
 
 
 DiskUse = tuple[str, str]
-"""A side, and what its disk does there: read, write."""
+"""A side, and its disk's verb: read, write."""
 
 
 def disks_to_measure(
     report: Report, diagnosis: Diagnosis, dialects: Collection[str]
 ) -> frozenset[DiskUse] | None:
-    """What of the disks is worth a look alone, where the copies' own time says what holds them.
+    """Returns the disks to measure alone, if the copies' own time shows their limits.
 
-    The disk that holds a copy, whose limit alone tells the cause behind it, the one that comes
-    next, and all on the way of the headline's copy, to predict its gain. None: a copy is in doubt,
-    or its time is unknown, so that each limit may decide; or a CPU holds one, which may be this
-    tool's own work.
+    These are a disk that limits a copy, to find its cause, the next limit if it is a disk, and the
+    disks of the headline's copy, to predict its gain. None: a copy is in doubt, or its time is
+    unknown, so that each limit may decide; or a CPU limits one, which may be this tool's own work.
     """
-    found, settled = set[DiskUse](), _settled(report)
-    own = [e for e in diagnosis.copies if e.initiator == "client" and e.dialect in dialects]
-    made = [each for each in own if each.bytes_per_second]
-    for each in made:
+    uses, settled = set[DiskUse](), _settled(report)
+    candidates = [e for e in diagnosis.copies if e.initiator == "client" and e.dialect in dialects]
+    measured = [each for each in candidates if each.bytes_per_second]
+    for each in measured:
         if not each.time or not settled(each) or each.verdict.component in ("cpu", "unknown"):
             return None
         sender, receiver = SIDES if "push" in each.copy else SIDES[::-1]
         if each.copy == diagnosis.headline:
-            found |= {(receiver, "write"), *([] if ".cached" in each.copy else [(sender, "read")])}
-        named = [share for share in each.time if share.component != "unknown"][:2]
-        disks = [share.side for share in named if share.component == "disk"]
+            uses |= {(receiver, "write"), *([] if ".cached" in each.copy else [(sender, "read")])}
+        shares = [share for share in each.time if share.component != "unknown"][:2]
+        disks = [share.side for share in shares if share.component == "disk"]
         disks += [each.verdict.side] if each.verdict.component == "disk" else []
-        found |= {(side, "read" if side == sender else "write") for side in disks if side}
-    return frozenset(found) if made else None
+        uses |= {(side, "read" if side == sender else "write") for side in disks if side}
+    return frozenset(uses) if measured else None
 
 
 def refining(
     report: Report, diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking
 ) -> Look | None:
-    """The first of the stages left that may find a cause behind one that is named; None: none.
+    """Returns the first remaining stage that may find the cause behind a verdict; None: none.
 
-    refines: what each is asked to look behind: a place, pieces or others' I/O behind a slow disk,
-    signing or encryption behind a full core.
-
-    However sure a component is: what helps depends on the cause.
+    refines: verdicts by stage: a place, fragments or others' I/O behind a slow disk, signing or
+    encryption behind a full core. Even for a certain component the remedy depends on the cause.
     """
-    alone = any(step.stage == "tcp" for step, out in report.entries if isinstance(out, Measured))
-    named = {
-        _named(each, alone): each
+    has_tcp = any(step.stage == "tcp" for step, out in report.entries if isinstance(out, Measured))
+    by_words = {
+        _verdict_words(each, has_tcp): each
         for each in reversed(diagnosis.copies)
         if each.initiator == "client" and each.dialect in dialects
     }
     for stage, behind in refines.items():
-        found = [named[words] for words in map(_words, behind) if words in named]
-        if found:
-            what = f"{found[0].verdict.component}/{found[0].verdict.cause}"
-            return Look(stage, f"what is behind {what}, the bottleneck of {found[0].copy}")
+        matches = [by_words[words] for words in map(_words, behind) if words in by_words]
+        if matches:
+            what = f"{matches[0].verdict.component}/{matches[0].verdict.cause}"
+            return Look(stage, f"what is behind {what}, the bottleneck of {matches[0].copy}")
     return None
 
 
-def _named(copy: CopyDiagnosis, alone: bool) -> Words:
-    """What a verdict names; a link that was not measured alone is told from one that was."""
+def _verdict_words(copy: CopyDiagnosis, has_tcp: bool) -> Words:
+    """Returns a verdict's component and cause; INFERRED_LINK for a link not measured alone."""
     words = (copy.verdict.component, copy.verdict.cause)
-    guessed = not alone and any(
+    guessed = not has_tcp and any(
         (each.component, each.cause) == words and each.standing == "inferred"
         for each in copy.ceilings
     )
@@ -164,7 +163,7 @@ def _named(copy: CopyDiagnosis, alone: bool) -> Words:
 
 
 def _suspects(copy: CopyDiagnosis) -> frozenset[Words]:
-    """Returns the two likeliest limits of a copy; empty: any may be, known or not."""
+    """Returns the two likeliest limits of a copy; empty: any limit is possible."""
     if copy.verdict.component == "unknown" and sum(e.confidence for e in copy.suspects) < KNOWN:
         return frozenset()
     return frozenset((each.component, each.cause) for each in copy.suspects[:2])
@@ -174,21 +173,21 @@ def _reason(copy: CopyDiagnosis) -> str:
     suspects = copy.suspects[:2]
     if not suspects or not _suspects(copy):
         return f"the bottleneck of {copy.copy} is not clear"
-    named = dict.fromkeys(part_name(each.part) for each in suspects)
-    return f"{copy.copy} may be limited by {' or '.join(named)}"
+    names = dict.fromkeys(part_name(each.part) for each in suspects)
+    return f"{copy.copy} may be limited by {' or '.join(names)}"
 
 
-def next_look(found: Iterable[Doubt], speaking: Speaking) -> Look | None:
-    """The stage of those left that speaks of the most doubts; None: none speaks of any."""
-    found = tuple(found)
+def next_look(unclear: Iterable[Doubt], speaking: Speaking) -> Look | None:
+    """Returns the remaining stage that decides the most doubts; None: none decides any."""
+    unclear = tuple(unclear)
     spoken = {
-        stage: [each for each in found if _speaks(tuple(map(_words, words)), each)]
+        stage: [each for each in unclear if _speaks(tuple(map(_words, words)), each)]
         for stage, words in speaking.items()
     }
-    most = max(spoken, key=lambda stage: len(spoken[stage]), default=None)
-    if most is None or not spoken[most]:
+    stage_name = max(spoken, key=lambda stage: len(spoken[stage]), default=None)
+    if stage_name is None or not spoken[stage_name]:
         return None
-    return Look(most, f"to decide: {spoken[most][0].reason}")
+    return Look(stage_name, f"to decide: {spoken[stage_name][0].reason}")
 
 
 def _words(verdict: str) -> Words:
@@ -197,6 +196,6 @@ def _words(verdict: str) -> Words:
 
 
 def _speaks(words: tuple[Words, ...], doubt: Doubt) -> bool:
-    """Where everything is suspected, whatever speaks of anything does."""
+    """Whether a stage decides a doubt; any stage does if everything is suspected."""
     suspects = doubt.suspects | {(component, None) for component, _ in doubt.suspects}
     return bool(words) and not (suspects and suspects.isdisjoint(words))

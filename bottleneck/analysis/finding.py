@@ -1,4 +1,4 @@
-"""What the analysis finds: ceilings, verdicts, the diagnosis; frozen and in CONTRACT's words."""
+"""Results of the analysis: ceilings, verdicts, the diagnosis; frozen and in CONTRACT's words."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ ABOUTS = (
     "windows",
     "datagrams",
 )
-"""What comparisons are about."""
+"""Subjects of comparisons."""
 
 Standing = Literal["measured", "inferred", "estimated", "at-least"]
-"""How far a ceiling can be trusted to be the component's own.
+"""Origin of a ceiling, and so the trust in it.
 
-measured: a stage of its own reached it; inferred: read off a copy that looks like it, or from what
-a slot or a bus can; estimated: the load of the copy scaled up to a full one; at-least: something
-else limited the stage.
+measured: a stage of its own reached it; inferred: from a copy that matches it, or from a slot's or
+a bus' rate; estimated: the load of the copy scaled up to a full one; at-least: something else
+limited the stage.
 """
 
 Named = tuple[str, str | None, str]
 """A component, its side and its cause."""
 Part = tuple[str, str | None]
-"""A component and its side: what a person would exchange."""
+"""A component and its side: the part that a person would exchange."""
 
 
 class WordError(ValueError):
@@ -49,7 +49,7 @@ class WordError(ValueError):
 
 @dataclass(frozen=True)
 class Words:
-    """What a ceiling is of, in CONTRACT's words."""
+    """Component, side and cause, in CONTRACT's words."""
 
     component: str
     side: str | None
@@ -57,28 +57,26 @@ class Words:
 
     @property
     def key(self) -> Named:
-        """Component, side and cause."""
         return self.component, self.side, self.cause
 
     @property
     def words(self) -> str:
-        """The same as --expect-cap takes them: `disk/server/read`, `unknown/inconclusive`."""
+        """Text in the form of --expect-cap: `disk/server/read`, `unknown/inconclusive`."""
         return "/".join(filter(None, self.key))
 
     @property
     def part(self) -> Part:
-        """The component and its side: what a person would exchange."""
         return self.component, self.side
 
     @property
     def is_link(self) -> bool:
-        """Whether it is of the link's rate."""
+        """Whether it is the link's rate."""
         return (self.component, self.cause) == ("network", "link-rate")
 
 
 @dataclass(frozen=True)
 class Ceiling(Words):
-    """The most that one component allows a copy, bytes per second."""
+    """Highest rate that one component allows a copy, bytes per second."""
 
     bytes_per_second: float
     low_bytes_per_second: float
@@ -89,33 +87,33 @@ class Ceiling(Words):
 
     @property
     def tool(self) -> bool:
-        """Whether this tool alone, apart from the copy, showed it: nothing of the copy's path."""
+        """Whether it is this tool's own limit, measured apart from the copy and its path."""
         return self.component == "instrument" and self.standing == "measured"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A ceiling with the reasons for it: what a rule yields."""
+    """A ceiling with the reasons for it, as a rule yields it."""
 
     ceiling: Ceiling
     words: str
-    """Why, as what follows "because": "the server's disk reads at most 25.7 MB/s"."""
+    """Reason, as it follows "because": "the server's disk reads at most 25.7 MB/s"."""
     reached: bool | None = None
-    """Whether the copy's own load shows that it was reached; None: its rate has to tell."""
+    """Whether the copy's own load shows that it was reached; None: the copy's rate decides."""
     trust: float = 0.7
-    """The most that a verdict built on it may be sure of."""
+    """Highest confidence of a verdict built on it."""
     partly: bool = False
-    """Whether it may have held the copy for a part of the time, where no ceiling is reached."""
+    """Whether it may have limited the copy for a part of the time, if no ceiling is reached."""
     evidence: tuple[str, ...] = ()
     remedy: str = ""
-    """What to do, in imperative sentences without the last full stop; empty: its component's."""
+    """Imperative sentences without the last full stop; empty: its component's remedy."""
     detail: str = ""
-    """What is behind it, for the first line of an answer: "limited by a cgroup"."""
+    """Setting or place behind it, for an answer's first line: "limited by a cgroup"."""
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """What is known of one copy's ceilings."""
+    """Claims and remarks about one copy's ceilings."""
 
     claims: tuple[Claim, ...]
     """Lowest first."""
@@ -123,30 +121,30 @@ class Ladder:
 
     @property
     def valid(self) -> tuple[Claim, ...]:
-        """Those that are the component's own and not mere lower bounds."""
+        """Claims that are not mere lower bounds."""
         return tuple(each for each in self.claims if each.ceiling.standing != "at-least")
 
 
 @dataclass(frozen=True)
 class Suspect(Words):
-    """What may limit one copy."""
+    """A possible limit of one copy."""
 
     confidence: float
-    """How likely it does, 0 to 1."""
+    """Its likelihood, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Verdict(Words):
-    """What caps one copy."""
+    """Cap of one copy."""
 
     confidence: float
-    """0 to 1; 0 where nothing is named."""
+    """0 to 1; 0: nothing is named."""
     ceiling_bytes_per_second: float | None
     sentence: str
     detail: str = ""
-    """As that of its claim."""
+    """Its claim's detail."""
     rival: Suspect | None = None
-    """The next likeliest; None: nothing else is likely, or nothing is named."""
+    """Next likeliest limit; None: nothing else is likely, or nothing is named."""
 
 
 @dataclass(frozen=True)
@@ -162,14 +160,14 @@ class Rung(Words):
 
     ceiling_bytes_per_second: float
     predicted_bytes_per_second: Band | None
-    """Of the first rung, the cap, the rate that was measured; None: a stage is not known."""
+    """For the first rung, the cap, the measured rate; None: a stage is not known."""
     assumed_link_bytes_per_second: float | None = None
     """Payload of the standard link that a lifted one is exchanged for; None: none was lifted."""
 
 
 @dataclass(frozen=True)
 class Need(Words):
-    """A ceiling that is below what a wanted rate takes."""
+    """A ceiling that is too low for a target rate."""
 
     from_bytes_per_second: float
     to_bytes_per_second: float
@@ -178,14 +176,14 @@ class Need(Words):
 
 @dataclass(frozen=True)
 class Target:
-    """What it takes to bring a copy to a wanted rate."""
+    """Changes that a copy needs to reach a target rate."""
 
     bytes_per_second: float
     reached: bool
     needs: tuple[Need, ...] = ()
     """Lowest ceiling first."""
     unknown: tuple[str, ...] = ()
-    """What cannot be told, as sentences."""
+    """Unknown conditions, as sentences."""
 
 
 @dataclass(frozen=True)
@@ -218,11 +216,11 @@ class CopyDiagnosis:
     target: Target | None = None
     """None: no rate was asked for, or the copy was not made."""
     time: tuple[TimeShare, ...] = ()
-    """Where its time went, the largest first; they sum to 1. Empty: nothing watched it."""
+    """Shares of its time, largest first; they sum to 1. Empty: not observed."""
     view: str = ""
-    """By what that was seen: attribution.VIEWS."""
+    """Hosts that observed its time: BOTH, HIDDEN or ALONE of attribution/shares.py."""
     suspects: tuple[Suspect, ...] = ()
-    """What may limit it, the likeliest first; empty: nothing is known of it."""
+    """Possible limits, likeliest first; empty: nothing is known of it."""
 
 
 @dataclass(frozen=True)
@@ -233,9 +231,9 @@ class Comparison:
     """One of ABOUTS."""
     sentence: str
     rows: tuple[dict[str, Any], ...] = ()
-    """The figures as plain values: bytes, seconds and ratios, the unit being each name's end."""
+    """Figures as plain values: bytes, seconds and ratios; each name ends with the unit."""
     ratio: float | None = None
-    """The greater of the two that the sentence compares over the lesser; None: it compares none."""
+    """Greater over lesser of the two figures that the sentence compares; None: it compares none."""
     significant: bool = False
     """Whether that difference is beyond the noise of both."""
     steps: tuple[int, ...] = ()
@@ -248,21 +246,21 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a report means."""
+    """Diagnosis of a report."""
 
     headline: str | None
-    """The copy that the summary speaks of: the first of `copies` by that name."""
+    """Name of the copy in the summary: the first of `copies` by that name."""
     copies: tuple[CopyDiagnosis, ...]
     summary: str
     """One or two sentences for a person in a hurry."""
     comparisons: tuple[Comparison, ...] = ()
     """Dialects, initiators, security, requests ...: each where the report has both sides of it."""
     healthy: str = ""
-    """That nothing is wrong, after "No fault found:"; empty: something is, or it is unknown."""
+    """Text after "No fault found:"; empty: there is a fault, or it is unknown."""
     altered: tuple[str, ...] = ()
     """Stages whose bytes did not arrive as they were sent."""
 
     @property
-    def chosen(self) -> CopyDiagnosis | None:
+    def main_copy(self) -> CopyDiagnosis | None:
         """The headline's copy."""
         return next((copy for copy in self.copies if copy.copy == self.headline), None)

@@ -1,7 +1,7 @@
-"""What no measurement can exceed: the payload that an interface, its slot or its USB lets through.
+"""Physical limits of a measurement: the payload of an interface, its slot or its USB link.
 
-Only what a driver knows of real hardware counts. What a virtual or emulated card claims is no
-fact, and a radio link changes its rate while it is looked at.
+Only a driver's figures of real hardware count. A virtual or emulated card's figures are no facts,
+and a radio link's rate changes all the time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from bottleneck.text.units import link_text, rate_text
 from probes.core.records import SIDES, HostFacts, InterfaceFacts
 
 TOLERANCE_RATIO = 0.01
-"""By how much a rate may be above the bound: clocks, and UDP's shorter headers."""
+"""Excess of a rate over the bound that is possible: clocks, and UDP's shorter headers."""
 INSTRUMENT_RATIO = 1.5
 """This tool's own limit over its TCP rate, below which TCP by itself does not limit a copy."""
 CONTAINERS = frozenset(
     ("docker", "podman", "kubepods", "containerd", "lxc", "systemd-nspawn", "machine.slice")
 )
-"""Of a host's `virtual`: what shares the kernel and its real cards; all else emulates them."""
+"""Values of a host's `virtual` that share the kernel's real cards; all others emulate them."""
 CLAIMING_DRIVERS = frozenset(
     ("virtio_net", "vmxnet3", "xen_netfront", "vif", "hv_netvsc", "ena", "gve", "mana")
     + ("cdc_ether", "cdc_ncm", "cdc_mbim", "rndis_host", "huawei_cdc_ncm", "ipheth")
@@ -31,10 +31,10 @@ CLAIMING_DRIVERS = frozenset(
 """Virtual cards, and tethered devices that stand for another link behind them."""
 WIDEST_MTU_BYTES = 16_000
 ON_ANOTHER = frozenset(("vlan", "macvlan", "macvtap", "ipvlan"))
-"""Kinds that send all through the one interface below."""
+"""Kinds that send everything through the one interface below."""
 ONE_AT_A_TIME = ("active-backup", "broadcast")
 _UNBOUNDED = frozenset(("loopback", "disk", "smb-multichannel"))
-"""Stages that a link does not bound: of no link, or of several."""
+"""Stages without a link's bound: they use no link, or several."""
 _USB_PAYLOAD = {
     1_500_000: 0.0,
     12_000_000: 19 * 64 * 1e3,
@@ -44,108 +44,107 @@ _USB_PAYLOAD = {
 """Bytes per second in bulk packets: USB 2.0, tables 5-9 and 5-10 (19 packets of 64 bytes a
 millisecond; 13 of 512 bytes an eighth of one); USB 3.2, 8b/10b at 5 Gbit/s."""
 _USB_CODING = 128 / 132
-"""Of USB 3.2 from 10 Gbit/s on."""
+"""Efficiency of USB 3.2's line coding from 10 Gbit/s on."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The most payload that a part of a host lets through, bytes per second."""
+    """Highest payload rate of a part of a host."""
 
     bytes_per_second: float
     what: str
-    """As the subject of a sentence: "the client's 1 Gbit/s link"."""
+    """Subject of a sentence: "the client's 1 Gbit/s link"."""
 
 
 def cards(host: HostFacts | None) -> tuple[InterfaceFacts, ...]:
-    """The real cards that a host's packets to the peer leave by; empty: none, or not known."""
+    """Returns a host's real cards towards the peer; empty: none, or not known."""
     if host is None or host.interface is None or not real(host):
         return ()
     return tuple(each for each in tree(host.interface) if not each.lower and _is_card(each))
 
 
 def interfaces(report: Report) -> Iterator[tuple[str, InterfaceFacts]]:
-    """Both sides' interfaces, as far as they are known."""
+    """Yields both sides' interfaces, as far as they are known."""
     for side, host in zip(SIDES, (report.client, report.server), strict=True):
         if host is not None and host.interface is not None:
             yield side, host.interface
 
 
 def shaped(report: Report, sender: str) -> Bound | None:
-    """The payload that the sender's own shaper lets out; None: it has none."""
+    """Returns the payload rate of the sender's own shaper; None: it has none."""
     share = model.counted_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
-    found = (
+    bounds = (
         Bound(share * each.qdisc_rate_bytes_per_second, f"{each.name} on the {side} ({each.qdisc})")
         for side, link in interfaces(report)
         for each in tree(link)
         if side == sender and each.qdisc_rate_bytes_per_second
     )
-    return min(found, key=lambda each: each.bytes_per_second, default=None)
+    return min(bounds, key=lambda each: each.bytes_per_second, default=None)
 
 
 def physical_rate(report: Report) -> Bound | None:
-    """The most payload that both hosts' hardware lets through, either way; None: not known.
+    """Returns the highest payload rate of both hosts' hardware, each way; None: not known.
 
-    The lowest of both ends' links (at the MTU that both have, without TCP timestamps), PCI
-    Express slots and USB links. Half duplex does not lower it: how few acknowledgements a
-    receiver sends is not known.
+    The lowest of both ends' links (at the common MTU, without TCP timestamps), PCI Express slots
+    and USB links. Half duplex does not lower it: the number of acknowledgements is not known.
     """
     mtu = steps.mtu_bytes(report) or WIDEST_MTU_BYTES
-    found = [
-        _most(host.interface, side, mtu, 0)
+    bounds = [
+        _bound_of(host.interface, side, mtu, 0)
         for side, host in zip(SIDES, (report.client, report.server), strict=True)
         if host is not None and host.interface is not None and real(host)
     ]
-    return _lowest(found)
+    return _lowest(bounds)
 
 
 def sent_rate(report: Report, sender: str) -> Bound | None:
-    """The most of what a side sends: by both hosts' hardware, or by its shaper."""
+    """Returns the highest rate of a sender: by both hosts' hardware, or by its shaper."""
     return _lowest((shaped(report, sender), physical_rate(report)))
 
 
-def _lowest(found: Iterable[Bound | None]) -> Bound | None:
-    known = (each for each in found if each is not None)
-    return min(known, key=lambda each: each.bytes_per_second, default=None)
+def _lowest(bounds: Iterable[Bound | None]) -> Bound | None:
+    candidates = (each for each in bounds if each is not None)
+    return min(candidates, key=lambda each: each.bytes_per_second, default=None)
 
 
-def impossible(report: Report, found: Found) -> str | None:
-    """Why a step's rate cannot be true, as a sentence; None: it can.
+def impossible(report: Report, step: Found) -> str | None:
+    """Returns why a step's rate is impossible, as a sentence; None: it is possible.
 
-    The operating system's own copies are compared with TCP. Multichannel is left aside: it may use
+    The operating system's own copies are compared with TCP. Multichannel is left out: it may use
     several links.
     """
-    if found.step.stage == "native-copy":
-        return _faster_than_tcp(report, found)
+    if step.step.stage == "native-copy":
+        return _faster_than_tcp(report, step)
     bound = physical_rate(report)
-    inside = found.setting.over == "loopback"
-    if bound is None or inside or found.step.stage in _UNBOUNDED:
+    inside = step.setting.over == "loopback"
+    if bound is None or inside or step.step.stage in _UNBOUNDED:
         return None
-    rate = found.rate.median
+    rate = step.rate.median
     if rate <= bound.bytes_per_second * (1 + TOLERANCE_RATIO):
         return None
-    what = found.setting.copy or found.step.stage
+    what = step.setting.copy or step.step.stage
     return (
         f"Not credible: {what} at {rate_text(rate)} is more than {bound.what} carries "
         f"({rate_text(bound.bytes_per_second)})."
     )
 
 
-def _faster_than_tcp(report: Report, found: Found) -> str | None:
-    """Why the rate of the operating system's own copy is not that of the path; None: it may be.
+def _faster_than_tcp(report: Report, step: Found) -> str | None:
+    """Returns why the rate of the system's own copy is not the path's; None: it may be.
 
-    Not where this tool limits TCP itself, nor where one of its copies was faster than TCP too.
+    Nothing if this tool limits TCP itself, or if one of its copies was faster than TCP, too.
     """
-    mount, verb = found.details.mount, steps.verb_and_cache(found.setting.copy)[0]
-    best = steps.fastest(believed(report, steps.sender(verb, found.step.initiator)))
-    alone = [each.rate.median for each in steps.measured(report, "loopback")]
+    mount, verb = step.details.mount, steps.verb_and_cache(step.setting.copy)[0]
+    best = steps.fastest(believed(report, steps.sender(verb, step.step.initiator)))
+    loopbacks = [each.rate.median for each in steps.measured(report, "loopback")]
     one_path = mount.filesystem.startswith(("cifs", "smb", "fuse."))
-    if best is None or not alone or not one_path or "multichannel" in mount.options.split(","):
+    if best is None or not loopbacks or not one_path or "multichannel" in mount.options.split(","):
         return None
     copies = (each for each in steps.measured(report, "smb-copy") if verb in each.setting.copy)
-    ours = steps.fastest(each for each in copies if each.step.initiator == found.step.initiator)
-    most = max((each.rate for each in (best, ours) if each is not None), key=lambda e: e.median)
-    is_own_limit = min(alone) < INSTRUMENT_RATIO * best.rate.median
-    if is_own_limit or found.rate.median <= most.median or not differ(found.rate, most):
+    ours = steps.fastest(each for each in copies if each.step.initiator == step.step.initiator)
+    fastest = max((each.rate for each in (best, ours) if each is not None), key=lambda e: e.median)
+    is_own_limit = min(loopbacks) < INSTRUMENT_RATIO * best.rate.median
+    if is_own_limit or step.rate.median <= fastest.median or not differ(step.rate, fastest):
         return None
     did = "acknowledged bytes that had not arrived at the server yet"
     if verb == "pull":
@@ -157,7 +156,7 @@ def _faster_than_tcp(report: Report, found: Found) -> str | None:
 
 
 def believed(report: Report, sender: str) -> list[Found]:
-    """The tcp steps in which a side sends, without those whose rate is impossible."""
+    """Returns the tcp steps in which a side sends, without those whose rate is impossible."""
     return [
         each
         for each in steps.measured(report, "tcp")
@@ -166,7 +165,7 @@ def believed(report: Report, sender: str) -> list[Found]:
 
 
 def doubted(report: Report, sender: str) -> Iterator[str]:
-    """Why the others of them are not believed."""
+    """Yields why the other tcp steps of that side are not credible."""
     for each in steps.measured(report, "tcp"):
         why = impossible(report, each) if each.sender == sender else None
         if why is not None:
@@ -174,7 +173,7 @@ def doubted(report: Report, sender: str) -> Iterator[str]:
 
 
 def link_payload(card: InterfaceFacts, mtu_bytes: int, vlan_tags: int = 0) -> float | None:
-    """The most payload of a card's link at an MTU, bytes per second; None: no rate is told."""
+    """Returns the payload of a card's link at an MTU, bytes per second; None: no rate known."""
     if not card.rate_bits_per_second:
         return None
     mtu = min(max(mtu_bytes, 576), WIDEST_MTU_BYTES)
@@ -183,20 +182,20 @@ def link_payload(card: InterfaceFacts, mtu_bytes: int, vlan_tags: int = 0) -> fl
 
 
 def usb_payload(bits_per_second: int) -> float:
-    """The most payload of a USB link in bulk packets, bytes per second."""
-    told = _USB_PAYLOAD.get(bits_per_second)
-    return bits_per_second / 8 * _USB_CODING if told is None else told
+    """Returns the payload of a USB link in bulk packets, bytes per second."""
+    payload = _USB_PAYLOAD.get(bits_per_second)
+    return bits_per_second / 8 * _USB_CODING if payload is None else payload
 
 
 def tree(link: InterfaceFacts) -> Iterator[InterfaceFacts]:
-    """An interface and all that lies below it."""
+    """Yields an interface and all interfaces below it."""
     yield link
     for each in link.lower:
         yield from tree(each)
 
 
 def real(host: HostFacts) -> bool:
-    """Whether what a card of this host tells is true of hardware."""
+    """Whether the figures of this host's cards are those of hardware."""
     return host.virtual is None or set(host.virtual.split(" on ")) <= CONTAINERS
 
 
@@ -205,21 +204,21 @@ def _is_card(link: InterfaceFacts) -> bool:
     return link.virtual is False and wired and link.driver not in CLAIMING_DRIVERS
 
 
-def _most(link: InterfaceFacts, side: str, mtu: int, tags: int) -> Bound | None:
-    """The bound of an interface and what lies below; None: any part of it is not known."""
+def _bound_of(link: InterfaceFacts, side: str, mtu: int, tags: int) -> Bound | None:
+    """Returns the bound of an interface and those below; None: a part of it is not known."""
     if not link.lower:
         return _card_bound(link, side, mtu, tags) if _is_card(link) else None
     tags += link.kind == "vlan"
-    below = [_most(each, side, mtu, tags) for each in link.lower]
-    known = [each for each in below if each is not None]
-    if len(known) < len(below):
+    below = [_bound_of(each, side, mtu, tags) for each in link.lower]
+    bounds = [each for each in below if each is not None]
+    if len(bounds) < len(below):
         return None
-    one_below = link.kind in ON_ANOTHER and len(known) == 1
+    one_below = link.kind in ON_ANOTHER and len(bounds) == 1
     one_used = link.kind == "bond" and link.bond_mode in ONE_AT_A_TIME
     if one_below or link.kind == "bridge" or one_used:
-        return max(known, key=lambda each: each.bytes_per_second)
+        return max(bounds, key=lambda each: each.bytes_per_second)
     if link.kind in ("bond", "team"):
-        return Bound(sum(each.bytes_per_second for each in known), f"the {side}'s {link.kind}")
+        return Bound(sum(each.bytes_per_second for each in bounds), f"the {side}'s {link.kind}")
     return None
 
 

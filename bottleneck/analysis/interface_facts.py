@@ -1,4 +1,4 @@
-"""What the facts of both interfaces say of a rate over the network, as sentences."""
+"""Sentences about a rate over the network, from the facts of both interfaces."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TUNNELS = frozenset(
     + ("gre", "gretap", "ip6gre", "vxlan", "geneve", "l2tp")
 )
 SAME_RATIO = 0.1
-"""How far a link's rate may be off what is set for it."""
+"""Greatest relative distance of a rate from a link's setting that explains it."""
 ALIKE_RATIO = 1.1
-"""Of a shaper's rate: what comes the other way below that is as slow."""
+"""Rate of the other direction over a shaper's, up to which it is as slow."""
 SLOW_HOP_RATIO = 2.0
 """Payload of both hosts' cards over the path's rate, from which on a hop between them is slow."""
 FULL_RATIOS = 0.88, 1.06
@@ -37,9 +37,9 @@ _SENT = re.compile(r"(^|[^a-z])tx|_tx|sent|OutPause")
 
 
 def unseen_way(report: Report, bytes_per_second: float) -> str | None:
-    """What the client sees of a faster way to the server, as a sentence without its full stop.
+    """Returns a hint of the client at a faster path, as a sentence without its full stop.
 
-    None: it sees none, or its own interface carries no more than that rate.
+    None: there is none, or its own interface carries no more than that rate.
     """
     link = dict(hardware_limits.interfaces(report)).get("client")
     if link is None:
@@ -47,8 +47,8 @@ def unseen_way(report: Report, bytes_per_second: float) -> str | None:
     if link.kind in TUNNELS:
         return f"The copy goes through {link.name}, a tunnel ({link.kind})"
     share = model.payload_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
-    own = link.rate_bits_per_second
-    if own and own / 8 * share <= (1 + SAME_RATIO) * bytes_per_second:
+    rate = link.rate_bits_per_second
+    if rate and rate / 8 * share <= (1 + SAME_RATIO) * bytes_per_second:
         return None
     for each in steps.target_of(report).interfaces:
         # An address that both hosts have is a container's or a virtual machine's bridge.
@@ -59,55 +59,55 @@ def unseen_way(report: Report, bytes_per_second: float) -> str | None:
 
 @dataclass(frozen=True)
 class Behind:
-    """What at an interface, as it is set or as it is, is behind the rate of a link."""
+    """Setting or kind of an interface that explains the rate of a link."""
 
     words: str
     detail: str
-    """As the part of a line: "limited by a shaper on the server"."""
+    """Part of a line: "limited by a shaper on the server"."""
     remedy: str
 
 
 NOTHING = Behind("", "", "")
 
 
-def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) -> Behind:
-    """What explains a link's payload rate; NOTHING that the facts show.
+def behind(evidence: Evidence, bytes_per_second: float, match: LinkMatch | None) -> Behind:
+    """Returns the explanation of a link's payload rate; NOTHING: the facts show none.
 
-    A rate that a host shapes, that was set by hand or negotiated has to be the link's; a radio has
-    one of its own, which is no standard link's.
+    A rate that is shaped, set by hand or negotiated has to match the link's; a radio explains any
+    rate that is no standard link's.
     """
-    share = model.payload_efficiency(steps.mtu_bytes(given.report) or model.ETHERNET_MTU_BYTES)
+    share = model.payload_efficiency(steps.mtu_bytes(evidence.report) or model.ETHERNET_MTU_BYTES)
 
     def of(bits_per_second: float | None) -> bool:
         payload = (bits_per_second or 0.0) / 8 * share
         return abs(bytes_per_second - payload) <= SAME_RATIO * payload if payload else False
 
-    known = [
+    links = [
         (side, each)
-        for side, link in hardware_limits.interfaces(given.report)
+        for side, link in hardware_limits.interfaces(evidence.report)
         for each in hardware_limits.tree(link)
     ]
-    back = next((each for each in known if each[0] != given.sender and _shaping(each[1])), None)
-    made = (each for each in steps.copies(given.report) if each.sender != given.sender)
-    others = (each.step.rate.median for each in made if each.step is not None)
-    other = max(others, default=0.0) if given.lone else None
+    back = next((each for each in links if each[0] != evidence.sender and _shaping(each[1])), None)
+    copies = (each for each in steps.copies(evidence.report) if each.sender != evidence.sender)
+    others = (each.step.rate.median for each in copies if each.step is not None)
+    other = max(others, default=0.0) if evidence.lone else None
     shaped = (
         _shaped(*each, back, other)
-        for each in known
-        if each[0] == given.sender and of(_shaping(each[1]))
+        for each in links
+        if each[0] == evidence.sender and of(_shaping(each[1]))
     )
-    slowed = (_slowed(*each) for each in known if of(each[1].rate_bits_per_second))
-    radios = (_radio(*each) for each in known if match is None and each[1].kind == "wifi")
+    slowed = (_slowed(*each) for each in links if of(each[1].rate_bits_per_second))
+    radios = (_radio(*each) for each in links if match is None and each[1].kind == "wifi")
     setting = next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
     hint = ""
     if back is not None and of(_shaping(back[1])):
         same = f"{back[1].name} on the {back[0]} is shaped to {link_text(_shaping(back[1]))}"
-        hint = f"{same} for what it sends: the {given.sender} may have the same shaper. "
-    return setting or _hop(given.report, bytes_per_second, hint)
+        hint = f"{same} for what it sends: the {evidence.sender} may have the same shaper. "
+    return setting or _hop(evidence.report, bytes_per_second, hint)
 
 
 def _hop(report: Report, bytes_per_second: float, hint: str) -> Behind:
-    """Advice for a path that is far slower than both ends' cards, or than any standard link."""
+    """Returns advice for a path that is far slower than both cards, or than any standard link."""
     cards = [link for _, link in hardware_limits.interfaces(report) if not link.virtual]
     rates = [link.rate_bits_per_second or 0 for link in cards if link.kind != "wifi"]
     offered = " and ".join(link_text(each) for each in sorted({*rates}) if each)
@@ -126,13 +126,12 @@ def _hop(report: Report, bytes_per_second: float, hint: str) -> Behind:
 
 
 def _is_of_link(bytes_per_second: float) -> bool:
-    """Whether a rate may be all that a standard link carries, at any MTU."""
     bits = model.faster_link(bytes_per_second / FULL_RATIOS[1])
     return bytes_per_second >= FULL_RATIOS[0] * model.link_payload(bits)
 
 
 def shapers(report: Report) -> Iterator[str]:
-    """What is shaped on a host, as advice where nothing is named: of the other end nobody knows."""
+    """Yields advice about each shaper on a host, for a copy without a cap."""
     for side, link in hardware_limits.interfaces(report):
         for each in hardware_limits.tree(link):
             if each.qdisc_rate_bytes_per_second:
@@ -143,7 +142,7 @@ def shapers(report: Report) -> Iterator[str]:
 
 
 ALSO_BACK = "The other direction is limited as well"
-"""Advice that holds for the copies of both directions has this."""
+"""Words in advice that concerns the copies of both directions."""
 
 
 def _shaping(link: InterfaceFacts) -> float:
@@ -153,31 +152,31 @@ def _shaping(link: InterfaceFacts) -> float:
 def _shaped(
     side: str, link: InterfaceFacts, back: tuple[str, InterfaceFacts] | None, other: float | None
 ) -> Behind:
-    """A shaper of the sender's.
+    """Returns the explanation by a shaper of the sender's.
 
-    back: that of the other host. other: where nobody asked that host, what came from it, bytes per
-    second; 0: nothing was measured.
+    back: the other host's shaper. other: if that host was not observed, the rate from it, bytes per
+    second; 0: not measured.
     """
-    rate, more = link_text(_shaping(link)), ""
+    rate, note = link_text(_shaping(link)), ""
     if back is not None:
-        at = link_text(_shaping(back[1]))
-        more = f". {ALSO_BACK}: {back[1].name} on the {back[0]}, to {at}"
+        back_rate = link_text(_shaping(back[1]))
+        note = f". {ALSO_BACK}: {back[1].name} on the {back[0]}, to {back_rate}"
     elif other is not None:
         slow = 8 * other <= ALIKE_RATIO * _shaping(link)
-        more = ": if pulls are as slow, the server has another"
+        note = ": if pulls are as slow, the server has another"
         if other:
-            more = ". Pulls are as slow: the server probably has another" if slow else ", not pulls"
-        more = f". It limits what the {side} sends{more}"
+            note = ". Pulls are as slow: the server probably has another" if slow else ", not pulls"
+        note = f". It limits what the {side} sends{note}"
     return Behind(
         f"a {link.qdisc} qdisc on the {side} shapes {link.name} to {rate}",
         f"limited by a shaper on the {side}",
         f"Raise or remove the {rate} limit of {link.name} on the {side} (see `tc qdisc show dev "
-        f"{link.name}`){more}",
+        f"{link.name}`){note}",
     )
 
 
 def _slowed(side: str, link: InterfaceFacts) -> Behind | None:
-    """A card that runs below what it can; None: it does not, or what it was offered is unknown."""
+    """Returns the explanation by a card below its best rate; None: it is not, or unknown why."""
     rate, able, partner = (
         link.rate_bits_per_second or 0,
         link.able_bits_per_second or 0,
@@ -209,32 +208,32 @@ def _radio(side: str, link: InterfaceFacts) -> Behind:
     )
 
 
-def told(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
-    """What stands behind a link's rate: who claims more, and over what the bytes went."""
-    yield from _claims(given, best, match)
-    for side, link in hardware_limits.interfaces(given.report):
+def remarks(evidence: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
+    """Yields remarks on a link's rate: interfaces that offer more, and kinds of links."""
+    yield from _claims(evidence, best, match)
+    for side, link in hardware_limits.interfaces(evidence.report):
         for each in hardware_limits.tree(link):
-            yield from _of_link(side, each, sends=side == given.sender)
+            yield from _of_link(side, each, sends=side == evidence.sender)
 
 
-def counted(found: Found) -> Iterator[str]:
-    """Pause frames, overruns and damaged frames that were counted while a step ran."""
+def interface_events(step: Found) -> Iterator[str]:
+    """Yields pause frames, overruns and damaged frames that were counted during a step."""
     for side in SIDES:
-        seen: dict[tuple[str, str], float] = {}
-        grown = found.outcome.details.get("interface_counts")
+        growths: dict[tuple[str, str], float] = {}
+        grown = step.outcome.details.get("interface_counts")
         by_name = grown.get(side) if isinstance(grown, dict) else None
         for key in by_name if isinstance(by_name, dict) else ():
             name, _, counter = str(key).partition(" ")
-            about = _about(counter)
+            text = _event_text(counter)
             growth = steps.positive(by_name, key)
-            if about and growth is not None:
-                # One event may be in several counters: they are not added up.
-                seen[name, about] = max(growth, seen.get((name, about), 0))
-        for (name, about), growth in seen.items():
-            yield f"{name} on the {side} {about.format(count_text(growth))} during the copy."
+            if text and growth is not None:
+                # One event may be in several counters, so that these are not added up.
+                growths[name, text] = max(growth, growths.get((name, text), 0))
+        for (name, text), growth in growths.items():
+            yield f"{name} on the {side} {text.format(count_text(growth))} during the copy."
 
 
-def _about(counter: str) -> str | None:
+def _event_text(counter: str) -> str | None:
     if _PAUSE.search(counter):
         if _RECEIVED.search(counter):
             return "received {} pause frames (flow control) from its switch port"
@@ -250,13 +249,12 @@ def _about(counter: str) -> str | None:
     return None
 
 
-def _claims(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
-    """Interfaces that offer far more than the path carries: the slow part lies elsewhere."""
+def _claims(evidence: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
+    """Yields interfaces that offer far more than the path carries: the slow part is elsewhere."""
     if match is None:
         return
-    real = [
-        (side, link) for side, link in hardware_limits.interfaces(given.report) if not link.virtual
-    ]
+    ends = hardware_limits.interfaces(evidence.report)
+    real = [(side, link) for side, link in ends if not link.virtual]
     claiming = {
         side: link.rate_bits_per_second
         for side, link in real
@@ -265,7 +263,7 @@ def _claims(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[s
     hop = link_text(match.bits_per_second)
     if len(claiming) == 2:
         rates = " and ".join(dict.fromkeys(link_text(each or 0) for each in claiming.values()))
-        ways = "both ways" if _same_back(given, match) else "in this direction"
+        ways = "both ways" if _same_back(evidence, match) else "in this direction"
         yield (
             f"TCP moved {rate_text(best.rate.median)} {ways}, although each interface offered "
             f"{rates}. A cable, a switch port or a device on the path runs at {hop}."
@@ -279,12 +277,11 @@ def _claims(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[s
             )
 
 
-def _same_back(given: Evidence, match: LinkMatch) -> bool:
-    """Whether TCP looks like the same link in the other direction too."""
-    back = hardware_limits.believed(given.report, given.receiver)
+def _same_back(evidence: Evidence, match: LinkMatch) -> bool:
+    back = hardware_limits.believed(evidence.report, evidence.receiver)
     rate = max((each.rate.median for each in back), default=0.0)
-    found = model.looks_like(rate, match.mtu_bytes)
-    return found is not None and found.bits_per_second == match.bits_per_second
+    back_match = model.looks_like(rate, match.mtu_bytes)
+    return back_match is not None and back_match.bits_per_second == match.bits_per_second
 
 
 def _of_link(side: str, link: InterfaceFacts, sends: bool) -> Iterator[str]:
@@ -314,17 +311,17 @@ def _of_link(side: str, link: InterfaceFacts, sends: bool) -> Iterator[str]:
     if link.kind in ("bond", "team") and len(link.lower) > 1:
         ports = " and ".join(each.name for each in link.lower)
         one = link.bond_mode in ONE_PORT_A_CONNECTION
-        alone = "; one connection uses only one of them" if one else ""
-        yield f"{whose} was a {link.kind} ({link.bond_mode or 'mode unknown'}) of {ports}{alone}."
+        note = "; one connection uses only one of them" if one else ""
+        yield f"{whose} was a {link.kind} ({link.bond_mode or 'mode unknown'}) of {ports}{note}."
     if sends and link.qdisc_rate_bytes_per_second:
         shaped = link.qdisc_rate_bytes_per_second
         yield f"{whose} was shaped to {bit_rate_text(shaped)} by a {link.qdisc} qdisc on that host."
 
 
 def wifi_text(link: InterfaceFacts) -> str:
-    """A radio link's rate and signal: ` at 433 Mbit/s, -61 dBm`; empty: not told."""
+    """Returns a radio link's rate and signal: ` at 433 Mbit/s, -61 dBm`; empty: not known."""
     rate, signal = steps.positive(link.wifi, "bits_per_second"), link.wifi.get("signal_dbm")
-    known = [link_text(rate)] if rate else []
+    parts = [link_text(rate)] if rate else []
     if isinstance(signal, int) and not isinstance(signal, bool) and -200 < signal < 100:
-        known.append(f"{signal} dBm")
-    return f" at {', '.join(known)}" if known else ""
+        parts.append(f"{signal} dBm")
+    return f" at {', '.join(parts)}" if parts else ""

@@ -1,7 +1,6 @@
-"""Whose end of the path a slow link is, where figures that were told show it.
+"""Finds the end of the path at which a slow link lies, from supplied figures.
 
-A hop that every client meets lies at the server. A link that one end has and the other has not is
-that end's.
+A hop that limits every client lies at the server. A link that only one end has is that end's.
 """
 
 from __future__ import annotations
@@ -18,39 +17,38 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, link_text, range_text, rate_text
 
 NAMELESS = "the card"
-"""Name of a network interface that a person told of."""
+"""Name of a network interface that a person supplied."""
 UNEQUAL_RATIO = 2.0
-"""One end's link over the other's, from which on the slower one is that end's affair."""
+"""One end's link over the other's, from which on the slower one lies at its end."""
 FILLED_LOW_RATIO, FILLED_HIGH_RATIO = 0.88, 1.03
-"""Of a link's payload: what many streams make of it."""
+"""Rate of many streams over the payload of a link that they fill."""
 SAME_RATIO = 1.15
-"""Between several clients' rates that are the same hop's."""
+"""Greatest ratio of several clients' rates that the same hop limits."""
 
 
-def is_told(report: Report) -> bool:
-    """Whether the figures of a report are what a person told, and not what was measured."""
+def is_supplied(report: Report) -> bool:
+    """Whether the figures of a report were supplied by a person, and not measured."""
     return steps.word(report.tool, "observations") is not None
 
 
-def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
-    """All claims of a copy, a link's with the end that it is at, where figures that were told show
-    it.
-    """
+def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Yields all claims of a copy, a link's with its end if supplied figures show that."""
     for each in claims:
-        seen = each.ceiling
+        ceiling = each.ceiling
         end = None
-        if is_told(given.report) and (seen.component, seen.cause) == ("network", "link-rate"):
-            end = _of_every_client(given) or _of_slower(given.report, seen.bytes_per_second)
+        level = ceiling.bytes_per_second
+        if is_supplied(evidence.report) and ceiling.is_link:
+            end = _of_every_client(evidence) or _of_slower(evidence.report, level)
         if end is None:
             yield each
         else:
             yield replace(
                 each,
-                ceiling=replace(seen, side=end.side),
+                ceiling=replace(ceiling, side=end.side),
                 words=f"{each.words}, at the {end.side}'s end ({end.since})",
                 evidence=(*each.evidence, end.why),
                 remedy=(
-                    f"Use a {link_text(model.faster_link(UNEQUAL_RATIO * seen.bytes_per_second))} "
+                    f"Use a {link_text(model.faster_link(UNEQUAL_RATIO * level))} "
                     f"link at the {end.side}'s end (card, cable and switch port)"
                 ),
             )
@@ -58,15 +56,15 @@ def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
 
 @dataclass(frozen=True)
 class SlowLink:
-    """The slowest link that was told."""
+    """The slowest link that was supplied."""
 
     bits_per_second: int
     side: str
-    """client, server; path where both ends have the same, or one alone was told."""
+    """client, server; path: both ends have the same, or only one was supplied."""
 
 
 def slower_link(report: Report) -> SlowLink | None:
-    """The slower of both ends' links, as they are claimed; None: none is known."""
+    """Returns the slower of both ends' links, as claimed; None: none is known."""
     claimed = ((side, link.rate_bits_per_second) for side, link in interfaces(report))
     rates = {side: rate for side, rate in claimed if rate}
     if not rates:
@@ -77,30 +75,30 @@ def slower_link(report: Report) -> SlowLink | None:
 
 
 def claimed_payload(report: Report) -> float:
-    """Payload of the slower link of both ends; 0: none was told."""
+    """Returns the payload of the slower link of both ends; 0: none is known."""
     slow = slower_link(report)
     return 0.0 if slow is None else model.link_payload(slow.bits_per_second)
 
 
 @dataclass(frozen=True)
 class End:
-    """The end that a link is at."""
+    """The end of the path at which a link lies."""
 
     side: str
     since: str
-    """Why, in a few words."""
+    """Reason in a few words."""
     why: str
-    """The same as a sentence with its figures."""
+    """Reason as a sentence with its figures."""
 
 
-def _of_every_client(given: Evidence) -> End | None:
-    """The server's, where each client that was told by name gets the same link's payload."""
-    found = sorted(given.believed, key=lambda each: each.rate.median)
-    by_client = {each.details.client: each.rate.median for each in found if each.details.client}
+def _of_every_client(evidence: Evidence) -> End | None:
+    """Returns the server's end, if each named client gets the same link's payload."""
+    tests = sorted(evidence.believed, key=lambda each: each.rate.median)
+    by_client = {each.details.client: each.rate.median for each in tests if each.details.client}
     rates = list(by_client.values())
     if len(rates) < 2 or factor(min(rates), max(rates)) > SAME_RATIO:
         return None
-    match = given.looks_like(max(rates))
+    match = evidence.looks_like(max(rates))
     if match is None:
         return None
     what = link_text(match.bits_per_second)

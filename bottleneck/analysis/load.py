@@ -8,24 +8,24 @@ from probes.core.records import Usage
 
 SATURATED_RATIO = 0.9
 NEARLY_FULL_RATIO = 0.8
-"""Busy share of a core from which on it may be what limits, whoever uses it: a kernel thread's time
-is in no process's account."""
+"""Busy share of a core from which on it may be the limit, whoever uses it: no process accounts for
+a kernel thread's time."""
 THROTTLED_RATIO = 0.5
 STARVED_RATIO = 0.5
-"""Ready to run and not let, as a share of the window, with idle cores beside: a quota unseen."""
+"""Share of the time ready to run without a core, beside idle cores, that shows a hidden quota."""
 CROWDED_RATIO = 0.3
-"""Share of the cores that other processes must take to be blamed."""
+"""Least share of the cores of other processes that are to blame."""
 WAITING_RATIO = 0.2
-"""Ready to run and not let, from which on a crowd of others matters."""
+"""Share of the time ready to run without a core, from which on other processes matter."""
 FULL_RATIO, HELD_UP_RATIO = 0.95, 0.1
-"""Of all cores; ready to run and not let there, from which on a test may have been slowed down."""
+"""Use of all cores, and time ready to run without one, from which on a test may be slowed down."""
 MOSTLY_OWN_RATIO, LEAST_OWN_RATIO = 2.0, 0.25
-"""The copy's share of full cores over the others', and of the cores, from which on it is the copy
-that fills them: what kernel threads do is in nobody's account."""
+"""Copy's share of full cores over the others', and of all cores, from which on the copy fills them:
+no process accounts for kernel threads."""
 SHORTEST_SECONDS = 1e-6
 LEAST_QUOTA_CORES = 1e-6
 OWN_RATIO = 0.5
-"""Share of full cores that must be the copy's own work where it did not wait for them."""
+"""Least share of full cores that is the copy's own work, if it did not wait for them."""
 IDLE_ENOUGH_RATIO = 0.7
 
 
@@ -44,24 +44,24 @@ class Load:
     copy_ratio: float
     """Share of all cores that the copy's own processes and the interrupts took."""
     waiting_ratio: float | None
-    """Time ready to run and not let, over the window; None: not told."""
+    """Time ready to run without a core, over the window; None: not known."""
     quota_cores: float | None
     quota_used_ratio: float | None
-    """CPU time of the copy over what the quota allows."""
+    """CPU time of the copy over the quota's."""
     throttled_ratio: float | None
     quota_file: str
-    """That sets it; empty: not told."""
+    """File that sets the quota; empty: not known."""
 
     @property
     def throttled(self) -> bool:
-        """Stopped by its quota most of the time, seen or deduced."""
+        """Whether its quota stopped it most of the time, as counted or deduced."""
         if self.throttled_ratio is not None:
             return self.throttled_ratio > THROTTLED_RATIO
         return self.starved
 
     @property
     def starved(self) -> bool:
-        """Kept waiting although cores were idle and nobody else used them."""
+        """Whether it waited for a core although cores were idle and not used by others."""
         return (
             self.throttled_ratio is None
             and self.waiting_ratio is not None
@@ -72,24 +72,25 @@ class Load:
 
     @property
     def crowded(self) -> bool:
-        """Other processes take so much of full cores that the copy had to wait for them."""
+        """Whether the copy had to wait for cores that other processes filled."""
         waited = self.waiting_ratio is None or self.waiting_ratio > WAITING_RATIO
         full = self.all_cores_ratio > SATURATED_RATIO
         return full and self.others_ratio > CROWDED_RATIO and waited
 
     @property
     def taken(self) -> bool:
-        """Whether a quota or other processes kept from the copy what the cores would give it."""
+        """Whether a quota or other processes kept the copy from the cores."""
         return self.throttled or self.crowded
 
     @property
     def full(self) -> bool:
-        """All cores are full, and it matters to the copy: it is most of that, or had to wait."""
+        """Whether all cores are full, mostly with the copy, or it had to wait for them."""
         if self.all_cores_ratio < SATURATED_RATIO:
             return False
         waited = self.waiting_ratio is not None and self.waiting_ratio > WAITING_RATIO
-        own = self.copy_ratio >= max(LEAST_OWN_RATIO, MOSTLY_OWN_RATIO * self.others_ratio)
-        return waited or self.copy_ratio >= OWN_RATIO or own and self.all_cores_ratio >= FULL_RATIO
+        is_own = self.copy_ratio >= max(LEAST_OWN_RATIO, MOSTLY_OWN_RATIO * self.others_ratio)
+        is_filled = is_own and self.all_cores_ratio >= FULL_RATIO
+        return waited or self.copy_ratio >= OWN_RATIO or is_filled
 
     @property
     def bound(self) -> bool:
@@ -108,17 +109,17 @@ class Load:
         return self.all_cores_ratio >= FULL_RATIO and self.others_ratio > CROWDED_RATIO
 
 
-def hindrance(seen: Load | None, side: str) -> str | None:
-    """How a host's CPU may have set the rate of a stage, in words; None: it did not."""
-    if seen is None or not seen.bound:
+def hindrance(cpu: Load | None, side: str) -> str | None:
+    """Returns in words why a host's CPU may have set a stage's rate; None: it did not."""
+    if cpu is None or not cpu.bound:
         return None
-    if seen.throttled:
+    if cpu.throttled:
         return f"the {side}'s CPU quota was used up"
     return f"the {side}'s CPU was fully used"
 
 
 def load(usage: Usage | None) -> Load | None:
-    """The load that a usage tells of; None: nothing was told."""
+    """Computes the load from a usage; None: it has no figures."""
     if usage is None or not usage.core_busy_ratios or usage.wall_seconds < SHORTEST_SECONDS:
         return None
     cores = len(usage.core_busy_ratios)
@@ -142,5 +143,5 @@ def load(usage: Usage | None) -> Load | None:
 
 
 def is_nearly_full(usage: Usage | None) -> bool:
-    """Whether a host's busiest core may be what limits; False as well where it is unknown."""
+    """Whether a host's busiest core may be the limit; False as well if it is unknown."""
     return usage is not None and usage.busiest_core_ratio >= NEARLY_FULL_RATIO

@@ -1,4 +1,4 @@
-"""The arithmetic: what a link carries as payload, how stages compose, what a lift gains."""
+"""Arithmetic of payload rates of links, the composition of stages, and scaled loads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LINK_BITS_PER_SECOND = tuple(
 
 LOOK_TOLERANCE_RATIO = 0.03
 LEAST_TIME_RATIO = 0.05
-"""Of a copy's time that a disk at least takes: no infinitely fast one is asked for."""
+"""Least share of a copy's time that a disk takes, so that a needed rate is finite."""
 SPREAD_FLOOR_RATIO = 0.03
-"""No rate is better known than this, however few runs say so."""
+"""Least error of a rate, as a ratio."""
 
 
 def payload_bytes(mtu_bytes: int, *, ipv6: bool = False, timestamps: bool = True) -> int:
-    """TCP payload of one full packet, bytes."""
+    """Returns the TCP payload of one full packet, bytes."""
     return mtu_bytes - (40 if ipv6 else 20) - 20 - (12 if timestamps else 0)
 
 
@@ -36,7 +36,7 @@ def payload_efficiency(
     timestamps: bool = True,
     vlan_tags: int = 0,
 ) -> float:
-    """Share of an Ethernet link's rate that is TCP payload in full frames.
+    """Returns the share of an Ethernet link's rate that is TCP payload in full frames.
 
     Source: RFC 6349 section 4.1.1 (1538 bytes on the wire for an MTU of 1500).
     """
@@ -50,25 +50,25 @@ def link_payload(bits_per_second: float) -> float:
 
 
 def counted_efficiency(mtu_bytes: int = ETHERNET_MTU_BYTES) -> float:
-    """Share of an interface's byte counter that is TCP payload: it counts the Ethernet header."""
+    """Returns the share of an interface's byte counter, with Ethernet headers, that is payload."""
     return payload_bytes(mtu_bytes) / (mtu_bytes + _HEADER_BYTES)
 
 
 @dataclass(frozen=True)
 class LinkMatch:
-    """A standard link whose payload a rate looks like."""
+    """A standard link whose payload matches a rate."""
 
     bits_per_second: int
     mtu_bytes: int
     payload_bytes_per_second: float
-    """What such a link carries with IPv4 and timestamps."""
+    """Payload with IPv4 and timestamps."""
 
 
 def looks_like(bytes_per_second: float, mtu_bytes: int | None = None) -> LinkMatch | None:
-    """The standard link whose payload is within 3 % of a rate; None: none is.
+    """Returns the standard link whose payload is within 3 % of a rate; None: there is none.
 
-    The tolerance holds IPv6, timestamps off and a VLAN tag too. An MTU that no Ethernet has
-    (loopback's 65536) belongs to no link.
+    The tolerance covers IPv6, no timestamps and a VLAN tag. An MTU that no Ethernet has (loopback's
+    65536) belongs to no link.
     """
     mtu = ETHERNET_MTU_BYTES if mtu_bytes is None else mtu_bytes
     if not 576 <= mtu <= 16_000:
@@ -81,24 +81,24 @@ def looks_like(bytes_per_second: float, mtu_bytes: int | None = None) -> LinkMat
 
 
 def faster_link(bytes_per_second: float) -> int:
-    """The slowest standard link that carries this payload at the usual MTU, bits per second."""
+    """Returns the slowest standard link for a payload at the usual MTU, bits per second."""
     needed = bytes_per_second * 8 / payload_efficiency()
     return next((bits for bits in LINK_BITS_PER_SECOND if bits >= needed), LINK_BITS_PER_SECOND[-1])
 
 
 def overlapped(rates: Sequence[float]) -> float:
-    """Stages that all work at once: the slowest sets the rate."""
+    """Returns the rate of stages that all work at once: that of the slowest."""
     return min(rates)
 
 
 def in_turn(rates: Sequence[float]) -> float:
-    """Stages of which one alone works at a time: their times add up."""
+    """Returns the rate of stages that work one at a time: their times add up."""
     return 1 / sum(1 / rate for rate in rates)
 
 
 @dataclass(frozen=True)
 class Band:
-    """A rate with its doubt, bytes per second: of a stage, of a copy once its cap is lifted."""
+    """A rate with its error, bytes per second: of a stage, or of a copy without its cap."""
 
     low: float
     median: float
@@ -106,47 +106,47 @@ class Band:
 
     @classmethod
     def of(cls, rate: Any, times: float = 1.0) -> Band:
-        """So many times what has a low, a median and a high rate."""
+        """Makes a band of an object with a low, a median and a high rate, times a factor."""
         return cls(times * rate.low, times * rate.median, times * rate.high)
 
     @classmethod
     def over(cls, choose: Callable[[Iterable[float]], float], *bands: Band) -> Band:
-        """The least or the most (min, max) of several, end by end."""
+        """Combines several bands end by end with min or max."""
         levels = ((each.low, each.median, each.high) for each in bands)
         return cls(*map(choose, zip(*levels, strict=True)))
 
-    def widened(self, least: float = SPREAD_FLOOR_RATIO) -> Band:
-        """The same, at least as wide as a rate can be known."""
-        low, high = self.median * (1 - least), self.median * (1 + least)
+    def widened(self, ratio: float = SPREAD_FLOOR_RATIO) -> Band:
+        """Returns the band, at least as wide as the least error of a rate."""
+        low, high = self.median * (1 - ratio), self.median * (1 + ratio)
         return Band(min(self.low, low), self.median, max(self.high, high))
 
 
 def behind(transfer: float, disk: float, late: float) -> float:
-    """Rate of a transfer and a disk that work at once, the disk from some time on.
+    """Returns the rate of a transfer and a disk that work in parallel, the disk from a time on.
 
-    A write-back begins when much has arrived, and a read-ahead gives its first bytes late: a disk
-    that is slower than the transfer ends so much after it, one that is faster catches up.
+    A write-back begins when much data has arrived, and a read-ahead gives its first bytes late: a
+    disk that is slower than the transfer ends after it, a faster one catches up.
 
     Args:
-        transfer: what arrives without the disk, bytes per second.
-        disk: what the disk does alone.
-        late: the part of the transfer's own time that passes before the disk works.
+        transfer: rate without the disk, bytes per second.
+        disk: rate of the disk alone, bytes per second.
+        late: share of the transfer's own time that passes before the disk works.
 
-    Infinite where both are: nothing is known of either.
+    Infinite if both rates are.
     """
     seconds_a_byte = max(1 / transfer, late / transfer + 1 / disk)
     return 1 / seconds_a_byte if seconds_a_byte else math.inf
 
 
 def needed_behind(rate: float, transfer: float, late: float) -> float:
-    """What a disk has to do, so that a transfer and the disk reach a rate that it allows."""
+    """Returns the disk rate that is needed for a rate of transfer and disk, see behind()."""
     return 1 / max(1 / rate - late / transfer, (1 - late) / transfer, LEAST_TIME_RATIO / rate)
 
 
 def scaled_by_load(rate: float, ratio: float, batching: float) -> float:
-    """Rate of a full core, from the share of it that a rate took.
+    """Returns the rate of a full core, from the share of it that a rate took.
 
-    batching: 1 where each byte costs the same at any rate; above it the cost falls as the rate
-    rises, because more packets are handled at each wake-up.
+    batching: 1 if each byte costs the same at any rate; above 1 the cost falls as the rate rises,
+    because more packets are handled at each wake-up.
     """
     return float(rate * ratio**-batching)

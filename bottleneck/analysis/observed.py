@@ -1,7 +1,7 @@
-"""Verdicts on supplied figures: what else these figures say.
+"""Refines verdicts on supplied figures.
 
-A copy without a rate is told what bounds it. A link's side is named where the figures show whose it
-is. A copy that reaches nothing known is told what the others around it rule out.
+A copy without a rate gets its upper limit. A copy below all known limits gets the limits that the
+other figures rule out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bottleneck.analysis.finding import (
     Suspect,
     Verdict,
 )
-from bottleneck.analysis.link_end import claimed_payload, is_told, slower_link
+from bottleneck.analysis.link_end import claimed_payload, is_supplied, slower_link
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.disk.alone import DOES
@@ -36,51 +36,52 @@ from bottleneck.text.safe import safe
 from bottleneck.text.units import count_text, link_text, percent_text, rate_text, size_text
 
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.7, 0.6, 0.5
-"""Of what bounds a copy that was not made: where the next is far, near, as near as the same."""
+"""Confidence in the limit of a copy without a rate: if the next is far, near, or about equal."""
 NEAR_RATIO, CLEAR_RATIO = 1.1, 1.5
 JUMBO_BYTES = 9000
 JUMBO_RATIO = 0.8
-"""Of what the slower link claims, from which on longer frames are worth a word."""
+"""Share of the slower link's rate, from which on jumbo frames are mentioned."""
 ROUND_LOW_RATIO, ROUND_HIGH_RATIO = 0.9, 1.03
-"""Of a link's payload: what a person who rounds calls it."""
+"""Rounded rate over a link's payload that it may stand for."""
 
 
 def refined(
-    report: Report, copies: Sequence[Copy], found: Sequence[CopyDiagnosis]
+    report: Report, copies: Sequence[Copy], diagnosed: Sequence[CopyDiagnosis]
 ) -> list[CopyDiagnosis]:
-    """The diagnoses of a report's copies as figures that were told deserve; others stay."""
-    if not is_told(report):
-        return list(found)
+    """Returns the diagnoses, refined if the report's figures were supplied."""
+    if not is_supplied(report):
+        return list(diagnosed)
     return [
         *(
-            _bounded(report, copy, each) if copy.step is None else _told(report, copies, copy, each)
-            for copy, each in zip(copies, found, strict=False)
+            _bounded(report, copy, each)
+            if copy.step is None
+            else _rated(report, copies, copy, each)
+            for copy, each in zip(copies, diagnosed, strict=False)
         ),
-        *found[len(copies) :],
+        *diagnosed[len(copies) :],
     ]
 
 
 # -- copies without a rate ---------------------------------------------------------------------
 
 
-def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
-    """What bounds a copy whose rate was not told."""
+def _bounded(report: Report, copy: Copy, case: CopyDiagnosis) -> CopyDiagnosis:
     ladder = ladder_of(report, copy)
     claims = ladder.valid
     lowest = likely(claims)
     if lowest is None:
-        text = (
-            f"{found.verdict.sentence[0].upper()}{found.verdict.sentence[1:]}, nor what bounds it."
-        )
-        return replace(found, verdict=replace(found.verdict, sentence=text))
+        text = f"{case.verdict.sentence[0].upper()}{case.verdict.sentence[1:]}, nor what bounds it."
+        return replace(case, verdict=replace(case.verdict, sentence=text))
     ceiling = lowest.claim.ceiling
     level = ceiling.bytes_per_second
     near = "" if lowest.rival is None else f". Equally likely: {lowest.rival.words}"
-    after = None if lowest.following is None else lowest.following.ceiling
-    following = None if after is None else Next(*after.key, after.bytes_per_second)
+    following = None
+    if lowest.following is not None:
+        limit = lowest.following.ceiling
+        following = Next(*limit.key, limit.bytes_per_second)
     subject = sentences.runs(copy, level, f"{_shape(copy)}can run at most at")
     return replace(
-        found,
+        case,
         verdict=Verdict(
             *ceiling.key,
             _bound_trust(copy, ladder, lowest.claim, lowest.ratio),
@@ -106,39 +107,39 @@ def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
 def _bound_trust(copy: Copy, ladder: Ladder, claim: Claim, ratio: float) -> float:
     clear = CLEAR_TRUST if ratio >= CLEAR_RATIO else FAIR_TRUST
     trust = clear if ratio >= NEAR_RATIO else NEAR_TRUST
-    known = not caps.unknown_parts(copy, ladder, claim.ceiling.bytes_per_second)
-    return min(claim.trust, trust if known else min(trust, FAIR_TRUST))
+    is_complete = not caps.unknown_parts(copy, ladder, claim.ceiling.bytes_per_second)
+    return min(claim.trust, trust if is_complete else min(trust, FAIR_TRUST))
 
 
 def _shape(copy: Copy) -> str:
-    """What its figures say of how it is made: `with 120 streams `, `from the inner edge `."""
+    """Returns a copy's settings in words: `with 120 streams `, `from the inner edge `."""
     streams, size = copy.setting.streams, copy.setting.request_bytes
-    told = ""
+    text = ""
     if streams is not None and streams > 1:
-        told += f"with {count_text(streams)} streams "
+        text += f"with {count_text(streams)} streams "
     if size is not None:
-        told += f"in requests of {size_text(size)} "
+        text += f"in requests of {size_text(size)} "
     place = copy.setting.from_place_ratio
     if place is not None:
-        told += f"from {place_text(min(1.0, place))} "
-    return told
+        text += f"from {place_text(min(1.0, place))} "
+    return text
 
 
 # -- copies with a rate ------------------------------------------------------------------------
 
 
-def _told(
-    report: Report, copies: Sequence[Copy], copy: Copy, found: CopyDiagnosis
+def _rated(
+    report: Report, copies: Sequence[Copy], copy: Copy, case: CopyDiagnosis
 ) -> CopyDiagnosis:
-    verdict = found.verdict
+    verdict = case.verdict
     if verdict.component == "unknown":
-        return _unexplained(report, copies, copy, found)
-    more = _jumbo(report, verdict, verdict.ceiling_bytes_per_second)
-    return replace(found, advice=(*found.advice, *more))
+        return _unexplained(report, copies, copy, case)
+    notes = _jumbo(report, verdict, verdict.ceiling_bytes_per_second)
+    return replace(case, advice=(*case.advice, *notes))
 
 
 def _jumbo(report: Report, ceiling: Ceiling | Verdict, level: float | None) -> Iterator[str]:
-    """What longer frames would carry over a link that is full."""
+    """Yields the gain of jumbo frames over a full link."""
     mtu, slow = steps.mtu_bytes(report), slower_link(report)
     if slow is None or mtu is None or not 576 <= mtu <= model.ETHERNET_MTU_BYTES:
         return
@@ -158,31 +159,32 @@ def _jumbo(report: Report, ceiling: Ceiling | Verdict, level: float | None) -> I
 
 
 def _unexplained(
-    report: Report, copies: Sequence[Copy], copy: Copy, found: CopyDiagnosis
+    report: Report, copies: Sequence[Copy], copy: Copy, case: CopyDiagnosis
 ) -> CopyDiagnosis:
-    """A copy that reaches nothing known: what the figures around it rule out, and what next."""
+    """Returns a copy below all known limits with the limits ruled out, and the next tests."""
     assert copy.step is not None
     rate = copy.step.rate.median
-    told = tuple(_ruled_out(report, copies, copy, rate))
-    sentence = found.verdict.sentence
-    if told:
-        sentence = f"{sentences.runs(copy, rate)}. {' '.join(told)}"
-    tests = list(_lacking(report, copy, found.suspects))
+    reasons = tuple(_ruled_out(report, copies, copy, rate))
+    sentence = case.verdict.sentence
+    if reasons:
+        sentence = f"{sentences.runs(copy, rate)}. {' '.join(reasons)}"
+    tests = list(_lacking(report, copy, case.suspects))
     return replace(
-        found,
-        verdict=replace(found.verdict, sentence=sentence),
-        evidence=(*told, *found.evidence),
+        case,
+        verdict=replace(case.verdict, sentence=sentence),
+        evidence=(*reasons, *case.evidence),
         advice=tuple(tests[:MOST_TESTS]) or tuple(_what_would_tell(report, copies, copy)),
     )
 
 
 def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) -> Iterator[str]:
-    alone = max((e.rate.median for e in hardware_limits.believed(report, copy.sender)), default=0.0)
+    tests = hardware_limits.believed(report, copy.sender)
+    tcp_rate = max((each.rate.median for each in tests), default=0.0)
     back = _opposite(copies, copy)
-    if alone >= SINGLE_RATIO * rate:
+    if tcp_rate >= SINGLE_RATIO * rate:
         yield (
-            f"The network is not the bottleneck: TCP by itself moved {rate_text(alone)} from the "
-            f"{copy.sender} to the {copy.receiver}."
+            f"The network is not the bottleneck: TCP by itself moved {rate_text(tcp_rate)} from "
+            f"the {copy.sender} to the {copy.receiver}."
         )
     elif back is not None and back.rate.median >= SINGLE_RATIO * rate:
         yield (
@@ -193,14 +195,14 @@ def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) 
             yield f"The {copy.sender}'s disk is not either: the source was in that host's cache."
     yield from _faster_disks(report, copy, rate)
     slow = _looks_like(rate)
-    most = max(alone, claimed_payload(report))
-    if slow is not None and not most:
+    highest = max(tcp_rate, claimed_payload(report))
+    if slow is not None and not highest:
         yield f"The rate is about that of a {link_text(slow)} link (no link rate was given)."
-    elif slow is not None and most >= SINGLE_RATIO * model.link_payload(slow):
+    elif slow is not None and highest >= SINGLE_RATIO * model.link_payload(slow):
         link = link_text(slow)
         yield (
             f"The rate is about that of a {link} link. Check whether the copy took a slower path "
-            f"than the one of {rate_text(most)} (a {link} port, an access point, another card)."
+            f"than the one of {rate_text(highest)} (a {link} port, an access point, another card)."
         )
 
 
@@ -214,7 +216,7 @@ def _faster_disks(report: Report, copy: Copy, rate: float) -> Iterator[str]:
 
 
 def _looks_like(rate: float) -> int | None:
-    """The standard link that a rate told in round figures may be the payload of."""
+    """Returns the standard link whose payload a rounded rate may be; None: none."""
     for bits in model.LINK_BITS_PER_SECOND:
         if ROUND_LOW_RATIO <= rate / model.link_payload(bits) <= ROUND_HIGH_RATIO:
             return bits
@@ -222,7 +224,6 @@ def _looks_like(rate: float) -> int | None:
 
 
 def _opposite(copies: Sequence[Copy], copy: Copy) -> Found | None:
-    """The fastest copy the other way, of the same kind."""
     kind = (copy.cache, copy.dialect, copy.initiator)
     return steps.fastest(
         each.step
@@ -234,7 +235,7 @@ def _opposite(copies: Sequence[Copy], copy: Copy) -> Found | None:
 
 
 def _what_would_tell(report: Report, copies: Sequence[Copy], copy: Copy) -> Iterator[str]:
-    """Yields what to start elsewhere, where the figures that could be measured are all known."""
+    """Yields further steps for a copy whose measurable figures are all known."""
     started = {each.initiator for each in copies if each.sender == copy.sender}
     if len(started) == 1:
         other = steps.other(copy.initiator)
@@ -248,10 +249,9 @@ DISKSPD = "`diskspd -c4G -b1M -d20 -o8 {} -Sh test.dat`, then delete test.dat"
 
 
 def _lacking(report: Report, copy: Copy, suspects: Sequence[Suspect]) -> Iterator[str]:
-    """Yields the tests whose figures the likeliest suspects lack, the likeliest first."""
     parts = [each.part for each in suspects]
     if not hardware_limits.believed(report, copy.sender):
-        parts.insert(0, NETWORK)  # it tells the path from all else
+        parts.insert(0, NETWORK)  # it separates the path from all others
     for part in dict.fromkeys(parts):
         component, side = part[0], str(part[1])
         match component:
@@ -277,7 +277,6 @@ def _lacking(report: Report, copy: Copy, suspects: Sequence[Suspect]) -> Iterato
 
 
 def _test(report: Report, side: str, verb: str) -> str:
-    """Returns the command that measures a disk on a host's system."""
     facts = host(report, side)
     if facts is not None and "windows" in (facts.system or "").casefold():
         return DISKSPD.format("-w0" if verb == "read" else "-w100")

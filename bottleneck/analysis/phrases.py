@@ -13,9 +13,9 @@ from bottleneck.text.units import percent_text, range_text, size_text
 from probes.core.records import Usage
 
 DOUBT_SIGNS = {"measured": "", "at-least": "> ", "estimated": "~ ", "inferred": "~ "}
-"""Before a ceiling's rate, by its standing."""
+"""Signs before a ceiling's rate, by its standing."""
 LEAST_SHARE = 0.005
-"""Of a copy's time that is worth a word."""
+"""Least share of a copy's time that is mentioned."""
 NAMES = {"cpu": "CPU", "tcp": "TCP", "smb": "SMB"}
 NOT_NAMED = {"inconclusive": "not identified", "not-measured": "not made"}
 SURE_RATIO = 0.9
@@ -23,22 +23,22 @@ MEDIUM_RATIO = 0.7
 T = TypeVar("T")
 
 
-def known(write: Callable[[T], str], value: T | None) -> str | None:
-    """A cell's text; None: what it would tell is not known."""
+def cell_text(write: Callable[[T], str], value: T | None) -> str | None:
+    """Returns a table cell's text; None: the value is not known."""
     return None if value is None else write(value)
 
 
 def spread_text(low: float, high: float, always: bool = False) -> str:
-    """A range with the dash that print has; empty where both ends read alike.
+    """Returns a range with an en dash; empty if both ends read alike.
 
-    always: then the one figure.
+    always: returns the one figure then.
     """
-    told = range_text(low, high)
-    return told if always or "\u2013" in told else ""
+    text = range_text(low, high)
+    return text if always or "\u2013" in text else ""
 
 
 def confidence_text(verdict: Verdict, unknown: str = "none (inconclusive)") -> str:
-    """A confidence in a word and a number: `high (0.97)`; unknown: where nothing is named."""
+    """Returns a confidence as word and number: `high (0.97)`; unknown: text without a cap."""
     if verdict.component == "unknown":
         return unknown
     if verdict.confidence >= SURE_RATIO:
@@ -51,7 +51,7 @@ def confidence_text(verdict: Verdict, unknown: str = "none (inconclusive)") -> s
 
 
 def cap_text(verdict: Words) -> str:
-    """A component, its side and the cause in one phrase: `server disk: read`."""
+    """Returns component, side and cause in one phrase: `server disk: read`."""
     if verdict.component == "unknown":
         return NOT_NAMED[verdict.cause]
     label = BY_WORDS[verdict.component, verdict.cause].label
@@ -59,28 +59,28 @@ def cap_text(verdict: Words) -> str:
 
 
 def first_line(diagnosis: Diagnosis) -> str:
-    """The verdict alone: `Bottleneck: server disk (read), limited by a cgroup`."""
-    chosen = diagnosis.chosen
+    """Returns the verdict in one line: `Bottleneck: server disk (read), limited by a cgroup`."""
+    copy = diagnosis.main_copy
     if diagnosis.healthy:
         return f"No fault found: {diagnosis.healthy}"
-    if chosen is None:
+    if copy is None:
         return (
             "No copy was made" if not diagnosis.comparisons else diagnosis.comparisons[0].sentence
         )
-    verdict = chosen.verdict
+    verdict = copy.verdict
     if verdict.component == "unknown":
-        made = any(each.bytes_per_second for each in diagnosis.copies)
-        return f"Bottleneck: not identified{'' if made else ' (no copy was made)'}"
+        is_measured = any(each.bytes_per_second for each in diagnosis.copies)
+        return f"Bottleneck: not identified{'' if is_measured else ' (no copy was made)'}"
     label = BY_WORDS[verdict.component, verdict.cause].label
-    named = f"{_component(verdict)} ({label})" if label else _component(verdict)
+    name = f"{_component(verdict)} ({label})" if label else _component(verdict)
     apart = " " if verdict.detail.startswith("or ") else ", "
-    return f"Bottleneck: {named}{apart if verdict.detail else ''}{safe(verdict.detail, 60)}"
+    return f"Bottleneck: {name}{apart if verdict.detail else ''}{safe(verdict.detail, 60)}"
 
 
-def time_text(time: Sequence[TimeShare], most: int = 3) -> str:
-    """Where a copy's time went, in one phrase: `71% server disk, 22% network`; empty: not known."""
-    shown = (each for each in time[:most] if each.ratio >= LEAST_SHARE)
-    return ", ".join(f"{percent_text(each.ratio)} {share_name(each)}" for each in shown)
+def time_text(time: Sequence[TimeShare], count: int = 3) -> str:
+    """Returns a copy's time in one phrase: `71% server disk, 22% network`; empty: not known."""
+    shares = (each for each in time[:count] if each.ratio >= LEAST_SHARE)
+    return ", ".join(f"{percent_text(each.ratio)} {share_name(each)}" for each in shares)
 
 
 def _component(words: Words) -> str:
@@ -91,7 +91,7 @@ def _component(words: Words) -> str:
 
 
 def share_name(share: TimeShare | Verdict) -> str:
-    """Whose a part of a copy's time was: "server disk"."""
+    """Returns the component of a part of a copy's time: "server disk"."""
     match share.component:
         case "network":
             return "network"
@@ -104,40 +104,40 @@ def share_name(share: TimeShare | Verdict) -> str:
 
 
 def stage_text(step: Step) -> str:
-    """A step in a few words: `tcp pull 4 connections`, `disk server read uncached`."""
-    given = ((key, word) for key, word in step.setting.items() if word is not None)
-    told = {key: "supplied" if word == "told" else safe(word, 24) for key, word in given}
-    streams = told.get("streams", "1")
+    """Returns a step in a few words: `tcp pull 4 connections`, `disk server read uncached`."""
+    pairs = ((key, word) for key, word in step.setting.items() if word is not None)
+    words = {key: "supplied" if word == "told" else safe(word, 24) for key, word in pairs}
+    streams = words.get("streams", "1")
     many = "" if streams == "1" else f" {streams} connections"
     match step.stage:
         case "smb-copy":
-            where = " mem" if told.get("end") == "memory" else ""
-            by = f" {told['engine']}" if told.get("engine", "own") != "own" else ""
-            return f"{told.get('copy', '')} {told.get('dialect', '')}{where}{by}"
+            where = " mem" if words.get("end") == "memory" else ""
+            by = f" {words['engine']}" if words.get("engine", "own") != "own" else ""
+            return f"{words.get('copy', '')} {words.get('dialect', '')}{where}{by}"
         case "native-copy":
-            return f"{told.get('copy', '')} native"
+            return f"{words.get('copy', '')} native"
         case "smb-tax":
-            return f"smb-tax {told.get('verb', '')} {told.get('security', '')}"
+            return f"smb-tax {words.get('verb', '')} {words.get('security', '')}"
         case "disk":
-            how = told.get("pattern", "sequential").replace("told", "supplied")
+            how = words.get("pattern", "sequential").replace("told", "supplied")
             if how == "sequential":
-                how = told.get("cache", "") if told.get("verb") == "read" else ""
-            return f"disk {told.get('side', '')} {told.get('verb', '')} {how}".rstrip()
+                how = words.get("cache", "") if words.get("verb") == "read" else ""
+            return f"disk {words.get('side', '')} {words.get('verb', '')} {how}".rstrip()
         case "loopback":
             return f"loopback {step.initiator}{many}"
         case "matrix":
-            return f"matrix {told.get('verb', '')}"
+            return f"matrix {words.get('verb', '')}"
         case "sweep":
-            over = told.get("over", "")
-            where = step.initiator if over == "loopback" else told.get("verb", "")
+            over = words.get("over", "")
+            where = step.initiator if over == "loopback" else words.get("verb", "")
             return f"sweep {over} {where}"
         case stage:
             both = " both ways" if step.setting.get("both_ways") is True else ""
-            return f"{safe(stage, 24)} {told.get('verb', '')}{many}".rstrip() + both
+            return f"{safe(stage, 24)} {words.get('verb', '')}{many}".rstrip() + both
 
 
 def dialect_text(dialect: str) -> str:
-    """A dialect as people write it: `SMB 3.1.1`, `SMB1`, `native`, `none`."""
+    """Returns a dialect's usual spelling: `SMB 3.1.1`, `SMB1`, `native`, `none`."""
     if dialect in ("native", "none"):
         return dialect
     if dialect == "unknown":
@@ -146,9 +146,9 @@ def dialect_text(dialect: str) -> str:
 
 
 def busy_text(usage: Usage | None) -> str:
-    """A host's busiest core and its RAM in use: `12% 1.17 GiB`; empty where nothing is known.
+    """Returns a host's busiest core and its RAM in use: `12% 1.17 GiB`; empty: not known.
 
-    A star: a CPU quota stopped it some of the time.
+    A star means that a CPU quota stopped it some of the time.
     """
     if usage is None or not usage.core_busy_ratios:
         return ""

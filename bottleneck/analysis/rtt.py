@@ -12,7 +12,7 @@ from bottleneck.report.report import Report
 LONGEST_SECONDS = 60.0
 SHORTEST_SECONDS = 1e-6
 ECHO_STAGES = ("smb-matrix", "small-files")
-"""Stages that ask SMB ECHOs one at a time while nothing else is under way."""
+"""Stages that send SMB ECHOs one at a time while nothing else is in flight."""
 
 
 @dataclass(frozen=True)
@@ -21,24 +21,24 @@ class Rtt:
 
     seconds: float
     low_seconds: float
-    """The shortest that was seen."""
+    """The shortest that was observed."""
     echoed: bool
-    """Whether SMB ECHOs told it; else it is the time of one TCP connect, a rough figure."""
+    """Whether it is of SMB ECHOs; else it is the time of one TCP connect, a rough figure."""
     steps: tuple[int, ...]
 
 
-def rtt(report: Report, made: Found | None = None) -> Rtt | None:
-    """The round trip of a copy's own session, else of another session, else of the first connect.
+def rtt(report: Report, step: Found | None = None) -> Rtt | None:
+    """Returns the RTT of a copy's own session, else of another one, else of the first connect.
 
-    None: nothing told one. An ECHO holds the server's answering too: about 0.1 ms on a LAN.
+    None: none is known. An ECHO includes the server's own work: about 0.1 ms on a LAN.
     """
-    if made is not None:
-        own = _echoed(made)
-        if own is not None:
-            return own
+    if step is not None:
+        own_rtt = _echoed(step)
+        if own_rtt is not None:
+            return own_rtt
     echoed = [each for each in map(_echoed, _sessions(report)) if each is not None]
     if echoed:
-        # Whatever lies on a path adds to its round trips and takes nothing away.
+        # Other traffic only lengthens round trips.
         return min(echoed, key=lambda each: each.seconds)
     connect = _plausible(steps.target_of(report).connect_seconds)
     return None if connect is None else Rtt(connect, connect, False, ())
@@ -49,12 +49,12 @@ def _sessions(report: Report) -> Iterator[Found]:
         yield from steps.measured(report, stage)
 
 
-def _echoed(found: Found) -> Rtt | None:
-    seconds = _plausible(found.details.rtt_seconds)
+def _echoed(step: Found) -> Rtt | None:
+    seconds = _plausible(step.details.rtt_seconds)
     if seconds is None:
         return None
-    low = _plausible(found.details.rtt_low_seconds) or seconds
-    return Rtt(seconds, min(low, seconds), True, (found.index,))
+    low = _plausible(step.details.rtt_low_seconds) or seconds
+    return Rtt(seconds, min(low, seconds), True, (step.index,))
 
 
 def _plausible(seconds: float | None) -> float | None:

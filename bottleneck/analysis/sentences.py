@@ -1,4 +1,4 @@
-"""The sentences of a diagnosis; every figure in them comes through the units."""
+"""Sentences of a diagnosis; every figure in them is formatted by text/units.py."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bottleneck.analysis.steps import SMBCLIENT, Copy
 from bottleneck.text.units import link_text, range_text, rate_text, times_text
 
 LEAST_GAIN_RATIO = 1.15
-"""The predicted rate over today's, from which on a change is worth its price."""
+"""Predicted rate over today's, from which on a change is worth its price."""
 WIDE_RATIO = 1.5
-"""The highest expected rate over the lowest, from which on the gain is a range too."""
+"""Highest expected rate over the lowest, from which on the gain is a range, too."""
 _FREED = {
     "network": "the same link without other traffic",
     "disk": "the same disk without other I/O",
@@ -26,7 +26,7 @@ _DOES = {"read": "reads", "write": "writes"}
 
 
 def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
-    """The first half of a verdict: which copy, how fast."""
+    """Returns the first half of a verdict: the copy and its rate."""
     if copy.running:
         what = "copy between folders of one host" if copy.on_one_host else copy.verb
         return f"The observed {what} runs at {rate_text(rate)}"
@@ -47,7 +47,7 @@ def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
 
 
 def cold_source(cache: Cache) -> Iterator[str]:
-    """Where the source of a pull was from that nobody proved to be uncached."""
+    """Yields how the source of a pull was read that was not proven to be uncached."""
     if cache.cold_source == "past-cache":
         yield "The test file was read with FILE_NO_INTERMEDIATE_BUFFERING, twice."
     if cache.cold_source and cache.cached_bytes_per_second is not None:
@@ -56,7 +56,7 @@ def cold_source(cache: Cache) -> Iterator[str]:
 
 
 def name(ceiling: Words) -> str:
-    """A component as a person calls it: "the server's disk"."""
+    """Returns a component's noun phrase: "the server's disk"."""
     title = BY_WORDS[ceiling.component, ceiling.cause].title
     if title:
         return f"the {ceiling.side}'s {title}"
@@ -64,7 +64,7 @@ def name(ceiling: Words) -> str:
 
 
 def part_name(part: tuple[str, str | None]) -> str:
-    """The same from a component and its side."""
+    """Returns the noun phrase of a component and its side."""
     match part:
         case ("network", _):
             return "the network"
@@ -83,7 +83,7 @@ def part_name(part: tuple[str, str | None]) -> str:
 
 
 def name_with_verb(ceiling: Words) -> str:
-    """The name, with what a disk does: "the server's disk (write)"."""
+    """Returns the noun phrase, with a disk's verb: "the server's disk (write)"."""
     does = f" ({ceiling.cause})" if ceiling.component == "disk" else ""
     return f"{name(ceiling)}{does}"
 
@@ -96,10 +96,10 @@ def advice(
     link_bits: int | None = None,
     missing: str = "",
 ) -> tuple[str, ...]:
-    """What to do about a cap; then what it will gain, and which limit comes next.
+    """Returns the remedy against a cap, then the expected gain and the next limit.
 
-    link_bits: the standard link that the prediction exchanges a link for.
-    missing: why there is no prediction, as a sentence.
+    link_bits: rate of the standard link that the prediction assumes instead.
+    missing: reason for no prediction, a sentence.
     """
     cap = claim.ceiling
     if cap.component == "instrument":
@@ -113,7 +113,7 @@ def advice(
         gain = f"Removing this bottleneck alone gains less than 15%: expect {expected}."
         return (gain, *_outlook(cap, None, following, rate))
     step = _step(claim, following, rate, link_bits)
-    # A limit that somebody set may be raised to any rate: it is the next standard link's here.
+    # A configured limit may be raised to any rate: the next standard link's is assumed.
     link = link_text(link_bits) if claim.remedy and link_bits else ""
     where = f" if the link then carries {link}" if link else ""
     carried = model.link_payload(link_bits) if link and link_bits else math.inf
@@ -121,26 +121,26 @@ def advice(
 
 
 def gains_little(predicted: Band | None, rate: float) -> bool:
-    """Whether a prediction is there, and not worth its price."""
+    """Whether there is a prediction, and its gain is not worth the price."""
     return predicted is not None and predicted.median < LEAST_GAIN_RATIO * rate
 
 
 def both_at_once(
-    cap: Claim, rival: Claim, after: Next | None, both: Band | None, rate: float, bits: int | None
+    cap: Claim, rival: Claim, then: Next | None, both: Band | None, rate: float, bits: int | None
 ) -> tuple[str, ...]:
-    """What to do about two limits so close that one of them alone is not worth its price."""
-    steps = [_step(each, after, rate, bits) for each in (cap, rival)]
-    gain = () if both is None else (_gain(both, after, rate, " without both"),)
+    """Returns the advice on two limits so close that removing one alone gains little."""
+    steps = [_step(each, then, rate, bits) for each in (cap, rival)]
+    gain = () if both is None else (_gain(both, then, rate, " without both"),)
     first = "Remove both limits, because one alone gains less than 15%."
     return (f"{first} {steps[0]}. {steps[1]}.", *gain)
 
 
 def or_else(
-    rival: Claim, after: Next | None, both: Band | None, rate: float, bits: int | None
+    rival: Claim, following: Next | None, both: Band | None, rate: float, bits: int | None
 ) -> tuple[str, ...]:
-    """What to do about a cap that is as likely; both: the rate without the two of them."""
-    step = _step(rival, after, rate, bits)
-    expected = _outlook(rival.ceiling, both, after, rate, where=" without both")
+    """Returns the advice on an equally likely cap; both: rate without the two of them."""
+    step = _step(rival, following, rate, bits)
+    expected = _outlook(rival.ceiling, both, following, rate, where=" without both")
     return f"Equally likely, if that gains nothing: {step[0].lower()}{step[1:]}.", *expected
 
 
@@ -151,27 +151,27 @@ def _step(claim: Claim, following: Next | None, rate: float, link_bits: int | No
 
 
 def not_predicted(part: Part, least_bytes_per_second: float, how: str = "") -> str:
-    """Why nothing is predicted: a stage is not known, or not beyond what it was seen to carry.
+    """Returns why nothing is predicted: a stage is not known beyond its highest observed rate.
 
-    how: to have it measured.
+    how: means to have it measured.
     """
     if not least_bytes_per_second:
         return f"Not predicted: {part_name(part)} was not measured{how and f' ({how})'}."
-    least = rate_text(least_bytes_per_second)
-    return f"Not predicted: {part_name(part)} was measured only up to {least}."
+    rate = rate_text(least_bytes_per_second)
+    return f"Not predicted: {part_name(part)} was measured only up to {rate}."
 
 
 def _gain(predicted: Band, following: Next | None, rate: float, where: str = "") -> str:
-    # Beyond the next limit lies only the noise of what was measured.
+    # Rates beyond the next limit are only noise.
     is_exact = following is not None and following.component not in ("cpu", "instrument")
     beyond = predicted.high
     if following is not None and is_exact:
         beyond = following.ceiling_bytes_per_second
-    most = min(predicted.high, max(predicted.median, beyond))
+    highest = min(predicted.high, max(predicted.median, beyond))
     gain = times_text(predicted.median / rate)
-    if most >= WIDE_RATIO * predicted.low:
-        gain = f"{times_text(predicted.low / rate)} to {times_text(most / rate)}"
-    return f"Expected{where}: {range_text(predicted.low, most)} ({gain})."
+    if highest >= WIDE_RATIO * predicted.low:
+        gain = f"{times_text(predicted.low / rate)} to {times_text(highest / rate)}"
+    return f"Expected{where}: {range_text(predicted.low, highest)} ({gain})."
 
 
 def _outlook(
@@ -187,20 +187,20 @@ def _outlook(
     if predicted is not None:
         parts.append(_gain(predicted, following, rate, where))
     if following is not None:
-        about = "about " if following.component in ("cpu", "instrument") else ""
-        level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
+        nearly = "about " if following.component in ("cpu", "instrument") else ""
+        level = f"{nearly}{rate_text(following.ceiling_bytes_per_second)}"
         shared = cap.part == following.part and cap.cause == "contention"
-        named = _FREED[cap.component] if shared else name_with_verb(following)
+        limit_name = _FREED[cap.component] if shared else name_with_verb(following)
         beyond = (
             predicted is not None and following.ceiling_bytes_per_second > link_bytes_per_second
         )
         which = "Beyond that link, the next" if beyond else "The next"
-        parts.append(f"{which} {'known ' if missing else ''}limit is {named}, {level}.")
+        parts.append(f"{which} {'known ' if missing else ''}limit is {limit_name}, {level}.")
     return (" ".join(parts),) if parts else ()
 
 
 def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
-    """What has to change where its rule has no step of its own."""
+    """Returns the remedy against a cap whose rule has none."""
     target = rate if following is None else following.ceiling_bytes_per_second
     times = _times(target / rate)
     match cap.component, cap.cause:
@@ -211,7 +211,7 @@ def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
             does = _DOES.get(verb, "serves it at")
             return f"Use a disk on the {cap.side} that {does} {needed} or more"
         case "network", "link-rate":
-            # One step more for the last tenth of what the next component allows is not advice.
+            # A faster link for the last tenth of the next component's limit is not worth it.
             bits = model.faster_link(max(0.9 * target, 1.1 * cap.bytes_per_second))
             return f"Use a {link_text(bits)} link"
         case "cpu", "quota":

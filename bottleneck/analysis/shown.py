@@ -1,7 +1,7 @@
-"""Bytes that a run moved over the path in a direction.
+"""Rates of a run's transfers over the path in a direction.
 
-A figure that no link carries shows nothing: a whole step's by the hosts' hardware, and a short
-cell's by what the stage and TCP by itself carried for longer.
+Impossible figures do not count: a step's by the hosts' hardware, and a short cell's by the rates of
+its stage and of TCP by itself over a longer time.
 """
 
 from __future__ import annotations
@@ -18,110 +18,110 @@ from bottleneck.text.units import rate_text
 from probes.core.records import SIDES
 
 REFUTED_RATIO = 1.1
-"""Bytes that moved this far above a ceiling show that it was none."""
+"""Rate of a transfer over a ceiling, above which it refutes that ceiling."""
 REPEATED_RATIO = 1.5
-"""A stage's best cell is measured once more: one so far above that was a burst."""
+"""Rate of a cell over that of the stage's repeated best cell, above which it was a burst."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """The bytes of a step, or of one of its cells, on their way."""
+    """Transfer of a step, or of one of its cells."""
 
     bytes_per_second: float
-    found: Found
+    step: Found
     window_bytes: float
-    """The most that it might have in flight; 0: unknown."""
+    """Most bytes in flight by its settings; 0: unknown."""
     what: str
-    """As the subject of a sentence: "pull.cached", "smb-matrix pull"."""
+    """Subject of a sentence: "pull.cached", "smb-matrix pull"."""
 
 
-def credible(report: Report, found: Found) -> tuple[Cell, ...]:
-    """The cells of a step whose rates can be true."""
-    most = _most(report, found)
-    return tuple(each for each in found.details.cells if (each.bytes_per_second or 0.0) <= most)
+def credible(report: Report, step: Found) -> tuple[Cell, ...]:
+    """Returns the cells of a step whose rates are possible."""
+    highest = _highest_possible(report, step)
+    return tuple(each for each in step.details.cells if (each.bytes_per_second or 0.0) <= highest)
 
 
-def incredible(report: Report, found: Found) -> Iterator[str]:
-    """What is said of its other cells, if there are any."""
-    most, rates = _most(report, found), [e.bytes_per_second or 0.0 for e in found.details.cells]
-    beyond = [rate for rate in rates if rate > most]
+def incredible(report: Report, step: Found) -> Iterator[str]:
+    """Yields the remark about its other cells, if there are any."""
+    highest = _highest_possible(report, step)
+    rates = [each.bytes_per_second or 0.0 for each in step.details.cells]
+    beyond = [rate for rate in rates if rate > highest]
     if beyond:
         count = "1 result" if len(beyond) == 1 else f"{len(beyond)} results"
         yield (
             f"Not credible: {count} of up to {rate_text(max(beyond))}, because longer tests show "
-            f"that the path carries at most {rate_text(most)}. They are ignored."
+            f"that the path carries at most {rate_text(highest)}. They are ignored."
         )
 
 
-def _most(report: Report, found: Found) -> float:
-    """More than a cell of a step can have moved, bytes per second."""
-    bounds = [REPEATED_RATIO * found.rate.high]
+def _highest_possible(report: Report, step: Found) -> float:
+    bounds = [REPEATED_RATIO * step.rate.high]
     physical = hardware_limits.physical_rate(report)
     if physical is not None:
         bounds.append(physical.bytes_per_second * (1 + hardware_limits.TOLERANCE_RATIO))
-    shaped = hardware_limits.shaped(report, found.sender)
+    shaped = hardware_limits.shaped(report, step.sender)
     if shaped is not None:
         bounds.append(REFUTED_RATIO * shaped.bytes_per_second)
-    best = steps.fastest(hardware_limits.believed(report, found.sender))
+    best = steps.fastest(hardware_limits.believed(report, step.sender))
     if best is not None:
-        carried = best.rate.median + (foreign_rate(report, best, found.sender) or 0.0)
+        carried = best.rate.median + (foreign_rate(report, best, step.sender) or 0.0)
         if model.looks_like(carried, steps.mtu_bytes(report)) is not None:
-            bounds.append(max(REFUTED_RATIO * carried, found.rate.median))
+            bounds.append(max(REFUTED_RATIO * carried, step.rate.median))
     return min(bounds)
 
 
-def moved(report: Report, sender: str) -> Iterator[Moved]:
-    """All that was moved from a side over the path, by TCP alone and over SMB."""
+def transfers_from(report: Report, sender: str) -> Iterator[Moved]:
+    """Yields all transfers from a side over the path, by TCP alone and over SMB."""
     over_smb = (each for side in SIDES for each in smb_steps(report, sender, side))
-    for found in (*transfers(report, sender), *over_smb):
-        setting, stage = found.setting, found.step.stage
+    for step in (*transfers(report, sender), *over_smb):
+        setting, stage = step.setting, step.step.stage
         ends = " without a disk" if setting.end == "memory" else ""
         what = f"{setting.copy}{ends}" if setting.copy else f"{stage} {setting.verb}"
-        # A stage of short cells: its best one may be a burst.
-        short = bool(found.details.cells) and found.rate.median > _most(report, found)
-        if hardware_limits.impossible(report, found) is None and not short:
-            yield Moved(found.rate.median, found, _window(found.details), what)
-        for cell in credible(report, found):
-            yield Moved(cell.bytes_per_second or 0.0, found, _window(cell), what)
+        # The best of a stage's short cells may be a burst.
+        short = bool(step.details.cells) and step.rate.median > _highest_possible(report, step)
+        if hardware_limits.impossible(report, step) is None and not short:
+            yield Moved(step.rate.median, step, _window(step.details), what)
+        for cell in credible(report, step):
+            yield Moved(cell.bytes_per_second or 0.0, step, _window(cell), what)
 
 
 def through_disk(report: Report, copy: Copy, side: str) -> float:
-    """The most that a copy moved through a side's disk on the same way, bytes per second."""
-    same = (e.found for e in moved(report, copy.sender) if _same_disk(copy, e.found, side))
+    """Returns the highest rate of a copy through a side's disk, bytes per second; 0: none."""
+    same = (e.step for e in transfers_from(report, copy.sender) if _same_disk(copy, e.step, side))
     return max((each.rate.median for each in same), default=0.0)
 
 
 def as_secure(copy: Copy, each: Moved) -> bool:
     """Whether a copy's own programs moved it, in its dialect and with its security."""
-    found, made = each.found, copy.step
-    taxed = found.step.stage == "smb-tax"
-    secured = not taxed or (made is not None and steps.security(found) == steps.security(made))
-    return secured and _same_ends(copy, found) and found.setting.dialect == copy.dialect
+    step, other = each.step, copy.step
+    taxed = step.step.stage == "smb-tax"
+    secured = not taxed or (other is not None and steps.security(step) == steps.security(other))
+    return secured and _same_ends(copy, step) and step.setting.dialect == copy.dialect
 
 
 def with_as_few(copy: Copy, each: Moved) -> bool:
     """Whether a copy's own programs moved it in its dialect, with no more in flight."""
-    most = 0.0 if copy.step is None else _window(copy.step.details)
-    return as_secure(copy, each) and 0 < each.window_bytes <= most
+    window = 0.0 if copy.step is None else _window(copy.step.details)
+    return as_secure(copy, each) and 0 < each.window_bytes <= window
 
 
-def _window(told: Details | Cell) -> float:
-    return (told.request_bytes or 0.0) * (told.depth or 0.0)
+def _window(details: Details | Cell) -> float:
+    return (details.request_bytes or 0.0) * (details.depth or 0.0)
 
 
-def _same_ends(copy: Copy, found: Found) -> bool:
-    engine = found.setting.engine or steps.OWN
-    same = (found.step.initiator, engine) == (copy.initiator, copy.engine)
-    return same and found.step.stage != "tcp"
+def _same_ends(copy: Copy, step: Found) -> bool:
+    engine = step.setting.engine or steps.OWN
+    same = (step.step.initiator, engine) == (copy.initiator, copy.engine)
+    return same and step.step.stage != "tcp"
 
 
-def _same_disk(copy: Copy, found: Found, side: str) -> bool:
-    """Whether it was read there past the cache as the copy is, or flushed there."""
-    name, told = found.setting.copy, found.details
-    if found.step.stage != "smb-copy" or found.setting.end != "folder":
+def _same_disk(copy: Copy, step: Found, side: str) -> bool:
+    """Whether a step used a side's disk like a copy: read past the cache, or flushed there."""
+    name, details = step.setting.copy, step.details
+    if step.step.stage != "smb-copy" or step.setting.end != "folder":
         return False
     if name.startswith(steps.OF_FILE) != copy.of_file:
         return False
     if side == copy.sender:
-        return "uncached" in name and told.cache.proven is True
-    return told.flushed is not False
+        return "uncached" in name and details.cache.proven is True
+    return details.flushed is not False

@@ -1,7 +1,7 @@
-"""Which setting keeps a socket's buffer small, and what to set instead.
+"""Finds the setting that keeps a socket's buffer small, and its remedy.
 
 Sources: socket(7) for SO_RCVBUF, SO_SNDBUF and net.core; tcp(7) for tcp_rmem and tcp_wmem, whose
-third value ends the kernel's own tuning; smb.conf(5) for socket options.
+third value limits the kernel's own tuning; smb.conf(5) for socket options.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bottleneck.text.units import size_text
 from probes.core.records import HostFacts
 
 PINNED_RATIO = 0.5
-"""A buffer below this share of what the kernel would let it grow to was fixed by its program."""
+"""Buffer over the kernel's maximum, below which its program fixed it."""
 ROOM_RATIO = 2.0
-"""Buffer over payload in flight: the kernel counts its own overhead in it (tcp_adv_win_scale)."""
+"""Buffer over payload in flight: it includes the kernel's own overhead (tcp_adv_win_scale)."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Kind:
     sysctl: str
 
     def size(self, sockets: Sockets) -> float | None:
-        """How large it was on a connection; None: not told."""
+        """Returns its size on a connection, bytes; None: not known."""
         return sockets.send_buffer_bytes if self is SEND else sockets.receive_buffer_bytes
 
 
 RECEIVE = Kind("receive window", "receive-window", "SO_RCVBUF", "net.ipv4.tcp_rmem")
 SEND = Kind("send buffer", "send-buffer", "SO_SNDBUF", "net.ipv4.tcp_wmem")
 KINDS = {each.cause: each for each in (RECEIVE, SEND)}
-"""By the cause that one is."""
+"""Kinds by their cause."""
 
 
 @dataclass(frozen=True)
@@ -44,80 +44,81 @@ class Fixed:
     """The setting that keeps a buffer small."""
 
     remedy: str
-    """What to do, as one imperative sentence without its full stop."""
+    """One imperative sentence without its full stop."""
     detail: str = ""
-    """Where it is set, as the part of a line; empty: not known."""
+    """Place of the setting, as the part of a line; empty: not known."""
 
 
-def limiting(given: Evidence, cause: str, side: str) -> Fixed | None:
-    """Returns the setting behind a buffer, with its number; None: the cause is no buffer.
+def limiting(evidence: Evidence, cause: str, side: str) -> Fixed | None:
+    """Returns the setting behind a buffer, with its needed value; None: the cause is no buffer.
 
-    A path that needs no more than the buffer holds now gets no number.
+    Without a value if the path needs no more than the present buffer.
     """
-    kind, sockets = KINDS.get(cause), given.details.sockets
+    kind, sockets = KINDS.get(cause), evidence.details.sockets
     if kind is None:
         return None
-    if given.connection is not None and not sockets.sender_seen:
-        sockets = given.connection.sockets
+    if evidence.connection is not None and not sockets.sender_seen:
+        sockets = evidence.connection.sockets
     window = sockets.peer_window_bytes_median or sockets.own_window_bytes_median
     size_now = sockets.send_buffer_bytes if kind is SEND else window
-    trip = sockets.min_rtt_seconds or given.details.rtt_seconds
-    needed = None if trip is None else _needed_bytes(given, trip)
+    trip = sockets.min_rtt_seconds or evidence.details.rtt_seconds
+    needed = None if trip is None else _needed_bytes(evidence, trip)
     if needed is None or (size_now is not None and needed <= size_now):
-        return _where(given, side, kind, sockets, None)
-    found = _where(given, side, kind, sockets, round(ROOM_RATIO * needed))
+        return _where(evidence, side, kind, sockets, None)
+    fixed = _where(evidence, side, kind, sockets, round(ROOM_RATIO * needed))
     needs = f"This path needs a window of {size_text(needed)}, about half of the buffer"
-    return replace(found, remedy=f"{found.remedy}. {needs}")
+    return replace(fixed, remedy=f"{fixed.remedy}. {needs}")
 
 
-def _needed_bytes(given: Evidence, rtt_seconds: float) -> float | None:
-    """In flight where one connection fills the path: its rate times its round trip.
+def _needed_bytes(evidence: Evidence, rtt_seconds: float) -> float | None:
+    """Returns the bytes in flight of one connection that fills the path: rate times RTT.
 
-    None: nobody knows what the path carries.
+    None: the path's rate is not known.
     """
     claimed = [
         host.interface.rate_bits_per_second / 8
-        for host in (given.report.client, given.report.server)
+        for host in (evidence.report.client, evidence.report.server)
         if host is not None
         and host.interface is not None
         and host.interface.rate_bits_per_second
         and not host.interface.virtual
     ]
-    rate = given.path_rate or min(claimed, default=None)
+    rate = evidence.path_rate or min(claimed, default=None)
     return None if rate is None else rate * rtt_seconds
 
 
-def _where(given: Evidence, side: str, kind: Kind, sockets: Sockets, wanted: int | None) -> Fixed:
+def _where(evidence: Evidence, side: str, kind: Kind, sockets: Sockets, goal: int | None) -> Fixed:
     if any(
         each.option == "socket options" and kind.option in each.value.upper()
-        for each in given.smb_conf(side)
+        for each in evidence.smb_conf(side)
     ):
         return Fixed(
             f"Remove {kind.option} from `socket options` in the {side}'s smb.conf",
             "`socket options` in smb.conf",
         )
-    most, size = largest(given, side, kind), kind.size(sockets)
-    if most is not None and size is not None and size < PINNED_RATIO * most:
+    limit, size = largest(evidence, side, kind), kind.size(sockets)
+    if limit is not None and size is not None and size < PINNED_RATIO * limit:
         program = (sockets.process if side == "server" else None) or "the copy program"
         return Fixed(
             f"Remove the option {kind.option} that {program} seems to set on the {side}",
             f"seems set by {program}",
         )
-    if most is not None and wanted is not None and wanted <= most:
+    if limit is not None and goal is not None and goal <= limit:
         return Fixed(
-            f"Find what limits the {kind.name} on the {side}: {kind.sysctl} allows {most} there"
+            f"Find what limits the {kind.name} on the {side}: {kind.sysctl} allows {limit} there"
         )
-    number = "" if wanted is None else f" to {wanted} bytes or more"
-    now, detail = (f" (now {most})", f"limited by {kind.sysctl}") if most is not None else ("", "")
+    number = "" if goal is None else f" to {goal} bytes or more"
+    now = "" if limit is None else f" (now {limit})"
+    detail = "" if limit is None else f"limited by {kind.sysctl}"
     return Fixed(f"Raise the third value of `{kind.sysctl}` on the {side}{number}{now}", detail)
 
 
-def largest(given: Evidence, side: str, kind: Kind) -> int | None:
-    """The most that a host's kernel lets the buffer grow to, bytes; None: not told."""
-    return grows_to(given.host(side), kind)
+def largest(evidence: Evidence, side: str, kind: Kind) -> int | None:
+    """Returns the kernel's largest buffer on a host, bytes; None: not known."""
+    return grows_to(evidence.host(side), kind)
 
 
 def grows_to(host: HostFacts | None, kind: Kind) -> int | None:
-    """Returns the third value of a host's sysctl of a buffer, bytes; None: not told."""
-    told = (host.socket_buffers.get(kind.sysctl, "") if host is not None else "").split()
-    return int(told[2]) if len(told) == 3 and told[2].isdecimal() else None
+    """Returns the third value of a host's sysctl of a buffer, bytes; None: not known."""
+    words = (host.socket_buffers.get(kind.sysctl, "") if host is not None else "").split()
+    return int(words[2]) if len(words) == 3 and words[2].isdecimal() else None

@@ -1,4 +1,4 @@
-"""Finds the steps of a report that speak of a copy; reads their settings and details with care."""
+"""Finds the steps of a report that concern a copy; parses their settings and details."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from probes.core.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usag
 VERBS = ("pull", "push")
 CACHES = ("cached", "uncached")
 NATIVE = "native"
-"""The dialect of copies that the operating system made: what its mount speaks is its own affair."""
+"""Dialect of the operating system's copies, whatever its mount speaks."""
 OWN, SYSTEM, SMBCLIENT, RUNNING = "own", "system", "smbclient", "running"
-"""Who moved the bytes: this tool, the operating system, Samba's client, somebody who was watched.
-"""
+"""Programs that copy: this tool, the operating system, Samba's client, one that is watched."""
 OF_FILE = "file."
-"""Begins the names of copies of the user's own file."""
+"""Prefix of the names of copies of the user's own file."""
 Key = tuple[str, str, str, str]
 """A copy's name, dialect, initiator and engine."""
 OURS = ("impacket",)
 """File servers that this tool itself starts in its own process."""
 KEPT_RATIO = 0.9
-"""Of a source in the page cache, from which on what is missing is no matter."""
+"""Share of a source in the page cache, from which on it counts as cached."""
 T = TypeVar("T")
 
 
@@ -42,27 +41,25 @@ class Found:
 
     @cached_property
     def details(self) -> Details:
-        """What a transfer told."""
         return lenient.record(Details, self.outcome.details)
 
     @cached_property
     def disk(self) -> DiskDetails:
-        """What a step of the disk told."""
+        """Details of a disk step."""
         return lenient.record(DiskDetails, self.outcome.details)
 
     @cached_property
     def setting(self) -> Setting:
-        """What was to be measured."""
         return lenient.record(Setting, self.step.setting)
 
     @property
     def intact(self) -> bool:
-        """Whether nothing shows that the bytes were altered: else their rate means nothing."""
+        """Whether nothing shows that the bytes were altered, which would void their rate."""
         return self.details.hash_ok is not False
 
     @property
     def sender(self) -> str:
-        """The side that the bytes of a step with a verb come from."""
+        """Side that the bytes of a step with a verb come from."""
         return sender(self.setting.verb, self.step.initiator)
 
     @property
@@ -78,14 +75,14 @@ class Found:
         return run[-1].elapsed_seconds - run[0].elapsed_seconds
 
     def usage(self, side: str) -> Usage | None:
-        """What a side's host was busy with meanwhile."""
-        own = self.step.initiator == side
-        return self.outcome.initiator if own else self.outcome.responder
+        """Returns the load of a side's host during the step; None: not measured."""
+        is_initiator = self.step.initiator == side
+        return self.outcome.initiator if is_initiator else self.outcome.responder
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of a report: the step that made it, and its likes that leave one stage out."""
+    """A copy of a report: the step that made it, and similar steps that lack one stage."""
 
     name: str
     dialect: str
@@ -95,13 +92,13 @@ class Copy:
     step: Found | None
     """None: it was skipped, it failed or nothing moved."""
     memory: Found | None
-    """The same without the initiator's disk."""
+    """Same copy without the initiator's disk."""
     twin: Found | None
-    """Of an uncached copy the cached one: the same without the sender's disk."""
+    """Cached copy of an uncached one: without the sender's disk."""
     engine: str = OWN
-    """OWN, SYSTEM, SMBCLIENT, or what the step says."""
+    """OWN, SYSTEM, SMBCLIENT, or the step's own word."""
     beside: Found | None = None
-    """Of the operating system's copy the fastest that this tool made of the same, over SMB."""
+    """This tool's fastest copy of the same source over SMB, for the operating system's copy."""
     setting: Setting = Setting()
 
     @property
@@ -116,12 +113,10 @@ class Copy:
 
     @property
     def sender(self) -> str:
-        """The side that the bytes come from."""
         return sender(self.verb, self.initiator)
 
     @property
     def receiver(self) -> str:
-        """The side that the bytes go to."""
         return other(self.sender)
 
     @property
@@ -152,62 +147,63 @@ class Copy:
 
 
 def target_of(report: Report) -> Target:
-    """What a session told of the share and its server."""
+    """Returns the facts that a session reported of the share and its server."""
     return lenient.record(Target, report.target)
 
 
 def with_agent(report: Report, side: str = "server") -> str:
-    """The option that has the other host measured too, as a shell takes it: `--agent ssh://nas`."""
-    named = re.match(r"//(\[[^]]+\]|[^/:]+)", report.target.get("share") or "")
+    """Returns the option to measure the other host, too, for a shell: `--agent ssh://nas`."""
+    match = re.match(r"//(\[[^]]+\]|[^/:]+)", report.target.get("share") or "")
     peer = str((report.target.get("watched") or {}).get("peer_address") or side.upper())
-    host = named[1] if named and side == "server" else f"[{peer}]" if ":" in peer else peer
+    host = match[1] if match and side == "server" else f"[{peer}]" if ":" in peer else peer
     return f"--agent 'ssh://{host}'" if host.startswith("[") else f"--agent ssh://{host}"
 
 
-def fastest(found: Iterable[Found]) -> Found | None:
-    """The one with the highest rate; None: there is none."""
-    return max(found, key=lambda each: each.rate.median, default=None)
+def fastest(candidates: Iterable[Found]) -> Found | None:
+    """Returns the step with the highest rate; None: there is none."""
+    return max(candidates, key=lambda each: each.rate.median, default=None)
 
 
 def other(side: str) -> str:
-    """The opposite side."""
     return SIDES[1 - SIDES.index(side)]
 
 
 def sender(verb: str, initiator: str) -> str:
-    """The side that sends when the initiator pushes or pulls."""
+    """Returns the side that sends when the initiator pushes or pulls."""
     return initiator if verb == "push" else other(initiator)
 
 
 def measured(report: Report, stage: str) -> Iterator[Found]:
-    """The measured steps of a stage, in the report's order, that speak of the copies' path."""
-    for found in _made(report):
+    """Yields the measured steps of a stage that concern the copies' path, in order."""
+    for step in _measured_steps(report):
         # A peer of --tcp-peer may run on another host than TARGET.
-        asked = found is not None and found.step.stage == stage and undisturbed(found.step)
-        if found is not None and asked and found.details.peer_is_target is not False:
-            yield found
+        is_of_stage = step is not None and step.step.stage == stage and undisturbed(step.step)
+        if step is not None and is_of_stage and step.details.peer_is_target is not False:
+            yield step
 
 
 def undisturbed(step: Step) -> bool:
-    """Whether a transfer had the path for itself, and went as fast as that goes."""
+    """Whether a transfer had the path for itself, without a rate limit of its own."""
     setting = step.setting
     return step.stage != "tcp" or not (setting.get("both_ways") or setting.get("bytes_per_second"))
 
 
 def found_at(report: Report, index: int) -> Found | None:
-    """The step at an index of the report; None: it was not measured, or nothing moved."""
-    return _made(report)[index]
+    """Returns the step at an index of the report; None: not measured, or nothing moved."""
+    return _measured_steps(report)[index]
 
 
-def _made(report: Report) -> tuple[Found | None, ...]:
-    """Each of its steps, once: a report does not change, and every rule asks for them."""
-    kept: dict[str, Any] = vars(report)
-    if "_made" not in kept:
-        kept["_made"] = tuple(_found(i, *entry) for i, entry in enumerate(report.entries))
-    return cast("tuple[Found | None, ...]", kept["_made"])
+def _measured_steps(report: Report) -> tuple[Found | None, ...]:
+    """Returns each of its steps, cached: a report does not change, and every rule needs them."""
+    cache: dict[str, Any] = vars(report)
+    if "_measured_steps" not in cache:
+        cache["_measured_steps"] = tuple(
+            _measured_step(i, *entry) for i, entry in enumerate(report.entries)
+        )
+    return cast("tuple[Found | None, ...]", cache["_measured_steps"])
 
 
-def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
+def _measured_step(index: int, step: Step, outcome: Outcome) -> Found | None:
     if not isinstance(outcome, Measured):
         return None
     try:
@@ -218,39 +214,39 @@ def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
 
 
 def _intact(report: Report, index: int | None) -> Found | None:
-    """What others are measured by; None too where the bytes were altered."""
-    found = None if index is None else _made(report)[index]
-    return found if found is not None and found.intact else None
+    """Returns a step for comparison; None as well if its bytes were altered."""
+    step = None if index is None else _measured_steps(report)[index]
+    return step if step is not None and step.intact else None
 
 
-def far_off(made: Found) -> tuple[float, ...]:
-    """Rates of the runs that its spread leaves out, bytes per second."""
-    runs = (run_rate(run) for run in made.outcome.runs)
-    return tuple(rate for rate in runs if not made.rate.low <= rate <= made.rate.high)
+def far_off(step: Found) -> tuple[float, ...]:
+    """Returns the rates of the runs that its spread leaves out, bytes per second."""
+    runs = (run_rate(run) for run in step.outcome.runs)
+    return tuple(rate for rate in runs if not step.rate.low <= rate <= step.rate.high)
 
 
 def alike_sources(first: Found, second: Found) -> bool:
-    """Whether both copies' sources lay in the cache, or out of it, with the same proof."""
+    """Whether both copies' sources have the same proof of their place in or out of the cache."""
     return first.details.cache.proven == second.details.cache.proven
 
 
-def from_ram(found: Found) -> bool:
-    """Whether a cached copy's source may have lain in RAM: nothing shows that it did not."""
-    told = found.details.cache
-    kept = told.cached_ratio_before
-    return not (told.proven is False and kept is not None and kept < KEPT_RATIO)
+def from_ram(step: Found) -> bool:
+    """Whether a cached copy's source may have come from RAM: nothing shows the contrary."""
+    cache = step.details.cache
+    cached = cache.cached_ratio_before
+    return not (cache.proven is False and cached is not None and cached < KEPT_RATIO)
 
 
-def security(found: Found) -> str | None:
-    """plain, signed or encrypted, as a session really was; None: the step does not tell."""
-    told = found.outcome.details
-    if "signing" not in told or "encryption" not in told:
+def security(step: Found) -> str | None:
+    """Returns a session's actual security: plain, signed or encrypted; None: not reported."""
+    details = step.outcome.details
+    if "signing" not in details or "encryption" not in details:
         return None
-    return "encrypted" if told["encryption"] else "signed" if told["signing"] else "plain"
+    return "encrypted" if details["encryption"] else "signed" if details["signing"] else "plain"
 
 
 def copies(report: Report) -> tuple[Copy, ...]:
-    """Every copy of the report; the operating system's own first, then the newest dialect."""
+    """Returns every copy of the report; the operating system's first, then the newest dialect."""
     memories: dict[Key, int] = {}
     folders: dict[Key, int] = {}
     for index, (step, _) in enumerate(report.entries):
@@ -258,12 +254,12 @@ def copies(report: Report) -> tuple[Copy, ...]:
         if key is not None:
             of = memories if step.setting.get("end") == "memory" else folders
             of.setdefault(key, index)
-    found = [
+    entries = [
         Copy(
             *key[:3],
             outcome=report.entries[index][1],
             index=index,
-            step=_made(report)[index],
+            step=_measured_steps(report)[index],
             memory=_intact(report, memories.get(key)),
             twin=_twin(report, folders, key),
             engine=key[3],
@@ -272,11 +268,11 @@ def copies(report: Report) -> tuple[Copy, ...]:
         )
         for key, index in folders.items()
     ]
-    return tuple(sorted(found, key=lambda copy: -age(copy.dialect)))
+    return tuple(sorted(entries, key=lambda copy: -age(copy.dialect)))
 
 
 def made_copies(report: Report) -> dict[tuple[str, str, str, float], Found]:
-    """The step behind each copy of a diagnosis, by its name, dialect, initiator and rate."""
+    """Returns the step behind each copy, by its name, dialect, initiator and rate."""
     return {
         (each.name, each.dialect, each.initiator, each.step.rate.median): each.step
         for each in copies(report)
@@ -286,20 +282,21 @@ def made_copies(report: Report) -> dict[tuple[str, str, str, float], Found]:
 
 def _twin(report: Report, folders: Mapping[Key, int], key: Key) -> Found | None:
     name = key[0].replace(".uncached", ".cached")
-    found = None if name == key[0] else _intact(report, folders.get((name, *key[1:])))
-    return found if found is not None and from_ram(found) else None
+    step = None if name == key[0] else _intact(report, folders.get((name, *key[1:])))
+    return step if step is not None and from_ram(step) else None
 
 
 def _beside(report: Report, folders: Mapping[Key, int], key: Key) -> Found | None:
     if key[1] != NATIVE:
         return None
-    alike = (key[0], key[2], OWN)
-    made = (_intact(report, at) for each, at in folders.items() if (each[0], *each[2:]) == alike)
-    return fastest(each for each in made if each is not None)
+    same = (key[0], key[2], OWN)
+    indices = (index for each, index in folders.items() if (each[0], *each[2:]) == same)
+    candidates = (_intact(report, index) for index in indices)
+    return fastest(each for each in candidates if each is not None)
 
 
 def verb_and_cache(name: str) -> tuple[str, str]:
-    """What the name of a copy holds: `server.pull.cached` is ("pull", "cached")."""
+    """Parses the name of a copy: `server.pull.cached` gives ("pull", "cached")."""
     verb, _, cache = name.removeprefix("server.").removeprefix(OF_FILE).partition(".")
     return verb, cache
 
@@ -310,7 +307,7 @@ def _copy_key(step: Step) -> Key | None:
     if step.stage == "native-copy":
         dialect, engine = NATIVE, SYSTEM
     elif step.stage == "running-copy":
-        # Whoever watches, it is the client that asked for the copy.
+        # The client asked for the copy, whichever host watches.
         engine, initiator = RUNNING, "client"
     elif step.stage != "smb-copy":
         return None
@@ -318,74 +315,74 @@ def _copy_key(step: Step) -> Key | None:
         return None
     verb, cache = verb_and_cache(name)
     # Whether the source of a running copy is cached may be unknown.
-    known = verb in VERBS and (cache in CACHES or (engine == RUNNING and not cache))
-    return (name, dialect, initiator, engine) if known else None
+    is_known = verb in VERBS and (cache in CACHES or (engine == RUNNING and not cache))
+    return (name, dialect, initiator, engine) if is_known else None
 
 
 def age(dialect: str) -> int:
-    """The place of a dialect in time, the mount's last."""
+    """Returns the rank of a dialect in time, the mount's last."""
     # A user with a mounted share copies through the mount.
     later = len(DIALECTS) + (dialect == NATIVE)
     return DIALECTS.index(dialect) if dialect in DIALECTS else later
 
 
 def dialect_name(dialect: str) -> str:
-    """A dialect as a person calls it: "SMB1", "SMB 3.1.1"."""
+    """Returns a dialect's usual name: "SMB1", "SMB 3.1.1"."""
     return "SMB1" if dialect == "smb1" else f"SMB {dialect}"
 
 
 def amount(details: Any, *path: str) -> float | None:
-    """A finite number, not below zero, at a path in details; None: there is none."""
-    return lenient.amount(_at(details, path))
+    """Returns a finite number >= 0 at a path in details; None: there is none."""
+    return lenient.amount(_value_at(details, path))
 
 
 def positive(details: Any, *path: str) -> float | None:
-    """An amount that may divide; None: there is none, or it is nothing."""
-    return lenient.positive(_at(details, path))
+    """Returns an amount above 0; None: there is none."""
+    return lenient.positive(_value_at(details, path))
 
 
 def items(details: Any, *path: str) -> tuple[dict[str, Any], ...]:
-    """The objects in a list at a path in details; empty: there are none."""
+    """Returns the objects in a list at a path in details; empty: there are none."""
     return _several(dict, details, path)
 
 
 def texts(details: Any, *path: str) -> tuple[str, ...]:
-    """The texts in a list at a path in details; empty: there are none."""
+    """Returns the texts in a list at a path in details; empty: there are none."""
     return _several(str, details, path)
 
 
 def word(details: Any, *path: str) -> str | None:
-    """A text at a path in details; None: there is none."""
-    value = _at(details, path)
+    """Returns the text at a path in details; None: there is none."""
+    value = _value_at(details, path)
     return value if isinstance(value, str) else None
 
 
 def flag(details: Any, *path: str) -> bool | None:
-    """A truth at a path in details; None: there is none."""
-    value = _at(details, path)
+    """Returns the bool at a path in details; None: there is none."""
+    value = _value_at(details, path)
     return value if isinstance(value, bool) else None
 
 
 def _several(kind: type[T], details: Any, path: tuple[str, ...]) -> tuple[T, ...]:
-    value = _at(details, path)
+    value = _value_at(details, path)
     listed = value if isinstance(value, (list, tuple)) else ()
     return tuple(each for each in listed if isinstance(each, kind))
 
 
-def _at(details: Any, path: tuple[str, ...]) -> Any:
+def _value_at(details: Any, path: tuple[str, ...]) -> Any:
     for key in path:
         details = details.get(key) if isinstance(details, dict) else None
     return details
 
 
 def mtu_bytes(report: Report) -> int | None:
-    """The smaller of both interfaces' MTU; None: no host told one."""
-    told = [
+    """Returns the smaller of both interfaces' MTU; None: not known."""
+    sizes = [
         host.interface.mtu_bytes
         for host in (report.client, report.server)
         if host is not None and host.interface is not None and host.interface.mtu_bytes
     ]
-    return min(told, default=None)
+    return min(sizes, default=None)
 
 
 def on_one_host(report: Report) -> bool:

@@ -1,7 +1,7 @@
-"""The limits of a copy by figures that a person supplied, where nothing was measured.
+"""Limits of a copy by figures that a person supplied.
 
-The rules of an estimate, with the figures of both hosts and of the path. Silent in every report
-that this tool measured by itself.
+The rules of an estimate, with the figures of both hosts and of the path. They yield nothing for a
+report that this tool measured by itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bottleneck.analysis.estimate.envelope import Envelope, Window, disk_of
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import Fit
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.link_end import is_told, slower_link
+from bottleneck.analysis.link_end import is_supplied, slower_link
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.disk import zone
 from bottleneck.analysis.rules.disk.alone import DOES
@@ -34,38 +34,37 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text
 
 INSIDE_RATIO = 0.8
-"""Of the outermost rate: a place that gives more is none to speak of."""
+"""Rate of a place over the outermost, above which it is not slow."""
 OUTER_EDGE_RATIO, INNER_EDGE_RATIO = 0.05, 0.95
 _LARGEST_DEPTH = 65_535
 """Most requests in flight: SMB2 counts credits in 16 bits (MS-SMB2 2.2.1)."""
 
 
-def rule(given: Evidence) -> Iterator[Claim]:
-    """Every limit that follows from the figures: link, buffers, requests, losses, disks."""
-    if not is_told(given.report):
+def rule(evidence: Evidence) -> Iterator[Claim]:
+    """Yields every limit that follows from the figures: link, buffers, requests, losses, disks."""
+    if not is_supplied(evidence.report):
         return
-    figures = _envelope(given)
+    figures = _envelope(evidence)
     results = [*loss(figures), *window(figures), *round_trips(figures)]
-    # A transfer of TCP alone that no window held tells what the path carries.
-    limits = [each.details.limits for each in given.believed]
+    # A test of TCP alone that no window limited shows the path's rate.
+    limits = [each.details.limits for each in evidence.believed]
     if not any(each is None or each.by is None for each in limits):
         results += link(figures)
     yield from _claims(results)
-    if given.copy.cache == "uncached":
-        yield from _disk(given, figures, "read")
-    yield from _disk(given, figures, "write")
+    if evidence.copy.cache == "uncached":
+        yield from _disk(evidence, figures, "read")
+    yield from _disk(evidence, figures, "write")
 
 
 def _claims(results: Iterable[Claim | Missing]) -> list[Claim]:
-    """Returns the claims without the formulas that they were computed by."""
     return [replace(e, evidence=(), detail="") for e in results if isinstance(e, Claim)]
 
 
-def _envelope(given: Evidence) -> Envelope:
-    report, copy = given.report, given.copy
+def _envelope(evidence: Evidence) -> Envelope:
+    report, copy = evidence.report, evidence.copy
     trip, slow, lost = rtt(report), slower_link(report), steps.target_of(report).loss_ratio
-    sides = ((given.receiver, RECEIVE), (given.sender, SEND))
-    windows = ((largest(given, side, kind), kind) for side, kind in sides)
+    sides = ((evidence.receiver, RECEIVE), (evidence.sender, SEND))
+    windows = ((largest(evidence, side, kind), kind) for side, kind in sides)
     size, depth = copy.setting.request_bytes, copy.setting.depth or 1.0
     response, fit = _response(report, size) if size else (None, Fit())
     return Envelope(
@@ -88,10 +87,10 @@ def _envelope(given: Evidence) -> Envelope:
 
 
 def _response(report: Report, message_bytes: float) -> tuple[float | None, Fit]:
-    """Returns the seconds of a message of a size and its small response, and the line of all sizes.
+    """Returns the seconds of a message of a size and its small response, and the fitted line.
 
-    As timed where that size was, else by the line; None: not known. Of several latency stages the
-    first counts.
+    Measured if that size was, else by the line; None: not known. Only the first latency stage
+    counts.
     """
     step = next(steps.measured(report, "latency"), None)
     if step is None:
@@ -107,10 +106,10 @@ def _response(report: Report, message_bytes: float) -> tuple[float | None, Fit]:
     return latency + message_bytes / bandwidth, fit
 
 
-def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
-    setting, reads = given.copy.setting, verb == "read"
-    side = given.sender if reads else given.receiver
-    best = steps.fastest(disk_steps(given.report, side, verb, "told"))
+def _disk(evidence: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
+    setting, reads = evidence.copy.setting, verb == "read"
+    side = evidence.sender if reads else evidence.receiver
+    best = steps.fastest(disk_steps(evidence.report, side, verb, "told"))
     if best is None:
         return
     zones = sorted(rates_by_place(best))
@@ -136,7 +135,7 @@ def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
 
 
 def place_text(place: float) -> str:
-    """A location on a disk: `the inner tracks`, `40% of the way to the inner tracks`."""
+    """Returns a disk location: `the inner tracks`, `40% of the way to the inner tracks`."""
     if OUTER_EDGE_RATIO < place < INNER_EDGE_RATIO:
         return f"{percent_text(place)} of the way to the inner tracks"
     return "the inner tracks" if place >= INNER_EDGE_RATIO else "the outer tracks"

@@ -1,4 +1,4 @@
-"""Limits of a copy that have to rise for a wanted rate, and by how much."""
+"""Limits of a copy that have to rise for a target rate, and their needed values."""
 
 from __future__ import annotations
 
@@ -17,60 +17,60 @@ TOOL_SHARE = 2 / 3
 """Share of its own ceiling up to which this tool measures the path."""
 
 
-def target(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Target:
-    """Returns what has to change for a copy to reach a rate, bytes per second; lowest limit first.
+def target(goal: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Target:
+    """Returns the limits that have to rise for a copy to reach a rate, lowest limit first.
 
-    fixes: its cap, and another that is as likely; empty: nothing is named.
+    goal: that rate, bytes per second. fixes: its cap, and a rival as likely; empty: none is named.
     """
     assert copy.rate is not None
-    if copy.rate.median >= wanted:
-        return Target(wanted, True)
-    needs = sorted(_needs(wanted, copy, fixes), key=lambda each: each.from_bytes_per_second)
-    return Target(wanted, False, tuple(needs), tuple(_unknown(wanted, copy, fixes)))
+    if copy.rate.median >= goal:
+        return Target(goal, True)
+    needs = sorted(_needs(goal, copy, fixes), key=lambda each: each.from_bytes_per_second)
+    return Target(goal, False, tuple(needs), tuple(_unknown(goal, copy, fixes)))
 
 
-def _needs(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[Need]:
-    """Yields each limit below what its component has to allow, the cap's in any case."""
+def _needs(goal: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[Need]:
+    """Yields each limit below its component's needed rate, the cap's in any case."""
     assert copy.rate is not None
     if any(each.words[0] == "instrument" for each in fixes):
         return
-    carries, ratio = _transfer(wanted, copy)
+    carries, ratio = _transfer(goal, copy)
     for part in copy.chain:
         cap = next((each for each in fixes[:1] if each.part == part), None)
         band = capability(copy, part, fixes[:1]) if cap is None else None
         level = cap.level if cap is not None else math.inf if band is None else band.median
-        to = _needed(wanted, copy, part, carries, ratio)
+        to = _needed(goal, copy, part, carries, ratio)
         if cap is not None:
-            # It is what holds the copy, however far the copy stays below it.
-            to = max(to, wanted * level / copy.rate.median)
+            # The cap limits the copy, however far the copy stays below it.
+            to = max(to, goal * level / copy.rate.median)
         if to > level:
             words = words_of(copy, part, level) if cap is None else cap.words
             yield Need(*words, level, to, _sentence(words, level, to))
 
 
-def _transfer(wanted: float, copy: CopyFacts) -> tuple[float, float]:
-    """Returns what a copy gets of the path, of the present one or the one needed; its share."""
+def _transfer(goal: float, copy: CopyFacts) -> tuple[float, float]:
+    """Returns a copy's rate and share on the path, on the present link or the one needed."""
     path = capability(copy, NETWORK, ())
-    level = wanted if path is None else path.median
+    level = goal if path is None else path.median
     ratio = share(copy, level)
-    if level * ratio < wanted:
-        # Another link may give another share: what is usual for the one that is needed.
-        ratio = share(copy, wanted / ratio)
-        level = model.link_payload(model.faster_link(wanted / ratio))
-    return max(wanted, level * ratio), ratio
+    if level * ratio < goal:
+        # A faster link may give another share: the usual one for the link that is needed.
+        ratio = share(copy, goal / ratio)
+        level = model.link_payload(model.faster_link(goal / ratio))
+    return max(goal, level * ratio), ratio
 
 
-def _needed(wanted: float, copy: CopyFacts, part: Part, carries: float, ratio: float) -> float:
+def _needed(goal: float, copy: CopyFacts, part: Part, carries: float, ratio: float) -> float:
     if part[0] == "disk":
         late = READ_LATE if part[1] == copy.sender else WRITE_LATE
-        return model.needed_behind(wanted, carries, late.median)
-    return wanted / ratio if part == NETWORK else wanted
+        return model.needed_behind(goal, carries, late.median)
+    return goal / ratio if part == NETWORK else goal
 
 
-def _unknown(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[str]:
-    """Yields what was not measured, and what this tool cannot show."""
+def _unknown(goal: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[str]:
+    """Yields unmeasured components, and rates beyond this tool's own limit."""
     assert copy.rate is not None
-    rate = rate_text(wanted)
+    rate = rate_text(goal)
     if not fixes:
         yield (
             f"The bottleneck at {rate_text(copy.rate.median)} was not identified: these "
@@ -79,12 +79,12 @@ def _unknown(wanted: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[s
     needed = [part for part in copy.chain if part[0] in ("disk", "network")]
     others = [part for part in needed if all(part != each.part for each in fixes)]
     unmeasured = [part for part in others if capability(copy, part, fixes[:1]) is None]
-    if parts := [part for part in unmeasured if demonstrated(copy, part) < wanted]:
+    if parts := [part for part in unmeasured if demonstrated(copy, part) < goal]:
         names = " and ".join(sentences.part_name(part) for part in parts)
         yield f"Not measured: whether {names} would allow {rate}."
     tools = [each.ceiling for _, each in copy.claims if each.ceiling.tool]
     lowest = min(tools, key=lambda each: each.bytes_per_second, default=None)
-    if lowest is not None and wanted > TOOL_SHARE * lowest.bytes_per_second:
+    if lowest is not None and goal > TOOL_SHARE * lowest.bytes_per_second:
         yield (
             f"This tool itself moves at most {rate_text(lowest.bytes_per_second)} on the "
             f"{lowest.side}, too little to measure {rate}."

@@ -1,6 +1,6 @@
-"""The verdicts that name nobody: not made, wrong bytes, unstable, or below all that is known.
+"""Verdicts without a cap: not made, altered bytes, unstable, or below all known limits.
 
-Of a copy that reaches nothing that a person told of: what the figures rule out, and what next.
+It also holds the advice for such copies.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from probes.core.records import Failed, Run, Sample, Skipped
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 FAILED, OUT_OF_TIME = "The copy failed", "out of time"
 SUSPECTS = 2
-"""Likeliest limits that the next test should tell apart."""
+"""Number of likeliest limits between which the next test should decide."""
 WITHOUT_CACHE = (
     "If the server shares the folder over SMB, run again with //host/share as TARGET: those copies "
     "do not use the mount's cache."
 )
 FLUSH_RATIO = 0.1
-"""Of a copy's time, from which on its flush is worth a sentence."""
+"""Share of a copy's time that its flush takes, from which on it is mentioned."""
 
 _ENDS = {"interrupted": "was interrupted", "failed": "failed", "partial": "was incomplete"}
 
@@ -39,7 +39,7 @@ def _inconclusive(sentence: str) -> Verdict:
 
 
 def not_made(copy: Copy) -> Verdict:
-    """The verdict of a copy without a rate: the reason is its sentence."""
+    """Returns the verdict of a copy without a rate, with the reason as its sentence."""
     match copy.outcome:
         case Skipped(reason):
             sentence = reason
@@ -51,7 +51,7 @@ def not_made(copy: Copy) -> Verdict:
 
 
 def _moved_text(samples: Run) -> str:
-    """Returns what a copy moved until it failed, as a sentence's end; empty: nothing."""
+    """Returns the bytes of a copy until it failed, as a sentence's end; empty: none."""
     last = samples[-1] if samples else Sample(0.0, 0)
     if not last.moved_bytes or not last.elapsed_seconds:
         return ""
@@ -60,33 +60,33 @@ def _moved_text(samples: Run) -> str:
 
 
 def missing(status: str) -> Verdict:
-    """The verdict of a copy that the run ended before."""
+    """Returns the verdict of a copy that the run did not reach."""
     sentence = f"The copy was not made because the run {_ENDS.get(status, 'ended')}."
     return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
 
 
-def altered(copy: Copy, made: Found) -> Verdict | None:
-    """The verdict of a copy whose bytes did not arrive as they were sent; None: they did."""
-    if made.intact:
+def altered(copy: Copy, step: Found) -> Verdict | None:
+    """Returns the verdict of a copy whose bytes were altered; None: they were not."""
+    if step.intact:
         return None
     return _inconclusive(
-        f"{ALTERED}. {runs(copy, made.rate.median)}, but this rate means nothing. Find the cause "
+        f"{ALTERED}. {runs(copy, step.rate.median)}, but this rate means nothing. Find the cause "
         "before you trust this path with data."
     )
 
 
-def impossible(report: Report, copy: Copy, made: Found) -> Verdict | None:
-    """The verdict of a copy that ran faster than its interfaces, or TCP, can; None: it did not."""
-    why = hardware_limits.impossible(report, made)
+def impossible(report: Report, copy: Copy, step: Found) -> Verdict | None:
+    """Returns the verdict of a copy faster than its interfaces, or TCP; None: it was not."""
+    why = hardware_limits.impossible(report, step)
     if why is None:
         return None
     wrong = " A host's clock is wrong, or the interface reports a wrong rate."
-    return _inconclusive(f"{runs(copy, made.rate.median)}. {why}{'' if copy.native else wrong}")
+    return _inconclusive(f"{runs(copy, step.rate.median)}. {why}{'' if copy.native else wrong}")
 
 
-def unstable(copy: Copy, made: Found) -> Verdict | None:
-    """The verdict of a copy whose runs lie too far apart; None: they do not."""
-    rate = made.rate
+def unstable(copy: Copy, step: Found) -> Verdict | None:
+    """Returns the verdict of a copy whose runs lie too far apart; None: they do not."""
+    rate = step.rate
     if not scattered(rate):
         return None
     return _inconclusive(
@@ -95,17 +95,17 @@ def unstable(copy: Copy, made: Found) -> Verdict | None:
     )
 
 
-def alone(copy: Copy, made: Found) -> Verdict:
-    """The verdict of a copy beside which nothing was measured."""
+def copy_alone(copy: Copy, step: Found) -> Verdict:
+    """Returns the verdict of a copy beside which nothing was measured."""
     words = "Only the copy was measured: `bottleneck diagnose` finds what limits it."
-    return _inconclusive(f"{runs(copy, made.rate.median)}. {words}")
+    return _inconclusive(f"{runs(copy, step.rate.median)}. {words}")
 
 
-def inconclusive(copy: Copy, made: Found, decision: Decision) -> Verdict:
+def inconclusive(copy: Copy, step: Found, decision: Decision) -> Verdict:
     """Returns the verdict of a copy that may be limited by several components."""
-    rate = made.rate.median
+    rate = step.rate.median
     if copy.running:
-        return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, made)}.")
+        return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, step)}.")
     (first, likely), (second, less) = (
         (_name(decision, *each), percent_text(each[1])) for each in decision.suspects[:2]
     )
@@ -120,7 +120,7 @@ def _name(decision: Decision, part: Part, likelihood: float) -> str:
 
 
 def left_out(copies: Iterable[Copy]) -> str:
-    """What to do about copies that the time did not reach; empty: it reached all."""
+    """Returns advice about copies that were skipped for lack of time; empty: none were."""
     names = [
         each.name
         for each in copies
@@ -133,14 +133,14 @@ def left_out(copies: Iterable[Copy]) -> str:
 
 
 def next_steps(report: Report, decision: Decision, waiting: str) -> tuple[str, ...]:
-    """Returns what tells the likeliest limits of a copy apart: the facts that these lack.
+    """Returns the tests that decide between the likeliest limits of a copy, by missing facts.
 
-    waiting: what left_out() says.
+    waiting: text of left_out().
     """
     if report.status == "interrupted":
         return ("Run again: the run was interrupted before the tests that decide.",)
-    named = [part for part, _ in decision.suspects if part != UNKNOWN][:SUSPECTS]
-    lacking = tuple(filter(None, (_lacks(decision.copy, part) for part in named)))
+    parts = [part for part, _ in decision.suspects if part != UNKNOWN][:SUSPECTS]
+    lacking = tuple(filter(None, (_lacks(decision.copy, part) for part in parts)))
     if lacking:
         how = "a larger --budget" if report.server else steps.with_agent(report)
         test = f"Run again with {how}. It measures {' and '.join(lacking)}."
@@ -150,7 +150,6 @@ def next_steps(report: Report, decision: Decision, waiting: str) -> tuple[str, .
 
 
 def _lacks(copy: CopyFacts, part: Part) -> str:
-    """Returns what was not measured of a component, as a test; empty: nothing that there is."""
     if part[0] == "cpu":
         return "" if copy.of(part, BUSY) else f"the load of {part_name(part)}"
     if part[0] in ("disk", "network") and not copy.of(part, ALONE):
@@ -158,19 +157,19 @@ def _lacks(copy: CopyFacts, part: Part) -> str:
     return ""
 
 
-def through_fuse(made: Found) -> str:
-    """A sentence with the FUSE program that serves the mount; empty: the kernel does it alone."""
-    kind, _, program = made.details.mount.filesystem.partition(".")
+def through_fuse(step: Found) -> str:
+    """Returns a sentence about the FUSE program of the mount; empty: it is the kernel's."""
+    kind, _, program = step.details.mount.filesystem.partition(".")
     text = (
         f"The mount is a FUSE file system ({program}): each byte is copied between the kernel and "
     )
     return f"{text}this program, which uses the client's CPU." if program and kind == "fuse" else ""
 
 
-def flushed_late(copy: Copy, made: Found) -> str:
-    """That much of a copy's time went into its flush; empty: it did not."""
-    flush, acknowledged = made.details.flush_seconds, made.details.acknowledged_bytes_per_second
-    elapsed = made.outcome.initiator.wall_seconds
+def flushed_late(copy: Copy, step: Found) -> str:
+    """Returns a sentence about the flush if it took long; empty: it did not."""
+    flush, acknowledged = step.details.flush_seconds, step.details.acknowledged_bytes_per_second
+    elapsed = step.outcome.initiator.wall_seconds
     if not (flush and acknowledged and elapsed and flush > FLUSH_RATIO * elapsed):
         return ""
     did = "acknowledged" if copy.receiver == "server" else "received"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from bottleneck.analysis import phrases, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
 from bottleneck.analysis.interface_facts import ALSO_BACK
-from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.link_end import is_supplied
 from bottleneck.documents import copies, stages
 from bottleneck.documents.document import Block, Column, Mark, Table, Text
 from bottleneck.report.report import Report

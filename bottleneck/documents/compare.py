@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bottleneck.analysis.changes import Change, CopyChange, FactChange
 from bottleneck.analysis.noise import factor
-from bottleneck.analysis.phrases import LEAST_SHARE, known, share_name, stage_text
+from bottleneck.analysis.phrases import LEAST_SHARE, cell_text, share_name, stage_text
 from bottleneck.documents.document import Bar, Block, Cell, Column, Table, Text, columns, points
 from bottleneck.documents.terminal import show
 from bottleneck.report.report import Step

@@ -114,9 +114,9 @@ def _comparisons_of(diagnosis: Diagnosis, verbose: bool, *kinds: str) -> Iterato
 
 def _limits(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
     for copy in diagnosis.copies:
-        if verbose or copy is diagnosis.chosen:
+        if verbose or copy is diagnosis.main_copy:
             yield from (*copies.ceilings(copy), *copies.ladder(copy))
-        if verbose and copy is not diagnosis.chosen:
+        if verbose and copy is not diagnosis.main_copy:
             yield from copies.target(copy)
 
 

@@ -67,7 +67,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
         table.add(
             safe(copy.copy, 40),
             phrases.dialect_text(copy.dialect),
-            phrases.known(rate_text, copy.bytes_per_second),
+            phrases.cell_text(rate_text, copy.bytes_per_second),
             phrases.cap_text(copy.verdict),
             phrases.confidence_text(copy.verdict, unknown="-"),
             *load,
@@ -77,7 +77,7 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
                 lambda spread: phrases.spread_text(spread.low, spread.high, always=True), prediction
             ),
             *(copy.initiator for _ in by_server),
-            mark="chosen" if copy is diagnosis.chosen else "",
+            mark="chosen" if copy is diagnosis.main_copy else "",
         )
     yield table
 

@@ -134,7 +134,7 @@ def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
     others = by_disk(zone_sets)
     for each in zone_sets:
         other = other_way(others, each)
-        if other is None or each.found.setting.verb != "write":
+        if other is None or each.step.setting.verb != "write":
             marks = tuple(_marks(report, each))[:MOST_FILES]
             yield document.ZoneCurve(_curve_title(each, other), each, marks, other)
 
@@ -155,7 +155,7 @@ def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
         place, name = disk_zones.place_of(test), FILES.get(disk_zones.pattern(test))
         side = steps.word(test.step.setting, "side")
         spans = () if place is None else place.spans_on(zones.device)
-        if name is None or not spans or side != steps.word(zones.found.step.setting, "side"):
+        if name is None or not spans or side != steps.word(zones.step.step.setting, "side"):
             continue
         # A cached read has the same file as the uncached one.
         if test.setting.cache == "uncached" and test.setting.verb == zones.found.setting.verb:

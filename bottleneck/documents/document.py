@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Comparison
-from bottleneck.analysis.phrases import known
+from bottleneck.analysis.phrases import cell_text
 from bottleneck.text.safe import safe
 from bottleneck.text.units import megabytes_unit
 

@@ -309,7 +309,7 @@ def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
     if altered:
         yield Points("", tuple(safe(each) for each in altered))
     yield from points("Notes", report.notes)
-    rate = diagnosis.chosen.bytes_per_second if diagnosis.chosen else None
+    rate = diagnosis.main_copy.bytes_per_second if diagnosis.main_copy else None
     if rate:
         yield Text(explorer_note(rate), "quiet")
 

@@ -9,7 +9,7 @@ from typing import Literal
 from bottleneck.analysis import steps
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.model import ETHERNET_MTU_BYTES, looks_like, payload_efficiency
-from bottleneck.analysis.phrases import busy_text, known, spread_text, stage_text
+from bottleneck.analysis.phrases import busy_text, cell_text, spread_text, stage_text
 from bottleneck.documents.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
 from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.text import units
@@ -317,11 +317,11 @@ def _end_cells(step: Step, end: str, process: Details) -> tuple[str | None, ...]
     user, system, calls, per_call, granted = (steps.amount(process, name) for name in names)
     return (
         f"{side} {end}",
-        known(units.seconds_text, user),
-        known(units.seconds_text, system),
-        known(units.count_text, calls),
-        known(units.seconds_text, per_call),
-        known(units.size_text, granted),
+        cell_text(units.seconds_text, user),
+        cell_text(units.seconds_text, system),
+        cell_text(units.count_text, calls),
+        cell_text(units.seconds_text, per_call),
+        cell_text(units.size_text, granted),
     )
 
 

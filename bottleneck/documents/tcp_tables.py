@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bottleneck.analysis.finding import Comparison
-from bottleneck.analysis.phrases import known
+from bottleneck.analysis.phrases import cell_text
 from bottleneck.documents import document
 from bottleneck.text import units
 from bottleneck.text.safe import safe
@@ -38,7 +38,7 @@ def windows_heat(comparison: Comparison) -> document.Heat:
                 row=row["window_bytes"],
                 column=row["streams"],
                 bytes_per_second=row["bytes_per_second"],
-                second=known(units.seconds_text, row["rtt_loaded_seconds"]) or "",
+                second=cell_text(units.seconds_text, row["rtt_loaded_seconds"]) or "",
                 framed=row["standing"] == "knee",
             )
             for row in comparison.rows

@@ -197,7 +197,7 @@ Readings = Mapping[str, Reading]
 
 
 def _copies(first: Diagnosis, then: Readings, now: Readings) -> Iterator[Compared]:
-    usual = None if first.chosen is None else first.chosen.dialect
+    usual = None if first.main_copy is None else first.main_copy.dialect
     missing = []
     for full in dict.fromkeys(f"{each.copy}@{each.dialect}" for each in first.copies):
         name, _, dialect = full.partition("@")

@@ -15,8 +15,8 @@ def test_the_headline_is_the_slowest_copy_that_a_user_would_make(world):
     world.copy("push.cached", 108, memory=116)
     found = diagnose(world.report())
     assert found.headline == "push.uncached"
-    assert found.chosen is not None
-    assert found.summary == found.chosen.verdict.sentence
+    assert found.main_copy is not None
+    assert found.summary == found.main_copy.verdict.sentence
 
 
 def test_the_newest_dialect_leads_and_smb1_only_where_it_is_alone(world):
@@ -24,13 +24,13 @@ def test_the_newest_dialect_leads_and_smb1_only_where_it_is_alone(world):
     world.copy("pull.cached", 112, memory=116)
     found = diagnose(world.report())
     assert [copy.dialect for copy in found.copies] == ["3.1.1", "smb1"]
-    assert found.chosen is not None
-    assert found.chosen.dialect == "3.1.1"
+    assert found.main_copy is not None
+    assert found.main_copy.dialect == "3.1.1"
     world.entries.pop()
     world.entries.pop()
     alone = diagnose(world.report())
-    assert alone.chosen is not None
-    assert alone.chosen.dialect == "smb1"
+    assert alone.main_copy is not None
+    assert alone.main_copy.dialect == "smb1"
     assert "over SMB1" in alone.summary
 
 
@@ -69,8 +69,8 @@ def test_altered_bytes_of_any_stage_come_first(world):
     assert found.summary.startswith(
         "DATA CORRUPTED: the received bytes differ from the sent bytes (smb-"
     )
-    assert found.chosen is not None
-    assert found.summary.endswith(found.chosen.verdict.sentence)
+    assert found.main_copy is not None
+    assert found.summary.endswith(found.main_copy.verdict.sentence)
 
 
 def test_copies_that_the_server_started_do_not_lead(world):

@@ -49,4 +49,4 @@ def test_a_caps_words_are_as_they_are_asked_for():
 
 
 def test_a_diagnosis_without_copies_has_no_chosen_one():
-    assert Diagnosis(None, (), "").chosen is None
+    assert Diagnosis(None, (), "").main_copy is None

@@ -46,4 +46,4 @@ def test_no_fault_is_found_where_a_usual_link_is_full_and_nowhere_else(empty_wor
     found = filled(empty_world(), **changes)
     assert found.healthy == words
     if words:
-        assert found.chosen.verdict.words == "network/path/link-rate"
+        assert found.main_copy.verdict.words == "network/path/link-rate"

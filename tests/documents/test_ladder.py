@@ -23,7 +23,7 @@ def loaded(name):
 
 def chosen(name, rate=None):
     report = replace(loaded(name), target_rate_bytes_per_second=rate)
-    found = diagnose(report).chosen
+    found = diagnose(report).main_copy
     assert found is not None
     return found
 

@@ -68,10 +68,10 @@ def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed):
     diagnosis = diagnose(timed)
     page = html.document(timed, diagnosis)
     assert "pull.uncached over SMB 3.1.1, 24.0 MB/s (seen from both hosts)" in page
-    assert f">{time_text(diagnosis.chosen.time, 4)}</span></summary>" in page
+    assert f">{time_text(diagnosis.main_copy.time, 4)}</span></summary>" in page
     told = ticket.document(timed, diagnosis)
     assert (
-        f"- Time of pull.uncached (seen from both hosts): {time_text(diagnosis.chosen.time)}."
+        f"- Time of pull.uncached (seen from both hosts): {time_text(diagnosis.main_copy.time)}."
         in told
     )
     assert "trace" not in told and "looks" not in told
@@ -79,7 +79,7 @@ def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed):
 
 def test_monitoring_has_a_line_and_a_figure_for_each_component(timed):
     judgement = judge(timed, diagnose(timed))
-    chosen = judgement.diagnosis.chosen
+    chosen = judgement.diagnosis.main_copy
     assert f"\ntime of pull.uncached: {time_text(chosen.time)}\n" in nagios_text(judgement)
     named = re.findall(r"copy_time_ratio{(.*)} ([0-9.e-]+)", openmetrics_text(judgement))
     told = {each: float(ratio) for each, ratio in named}

@@ -136,7 +136,6 @@ class Instants:
         return self.sender.min_rtt_seconds >= sockets.FAR_SECONDS
 
     def _flushed(self, seconds: float) -> bool:
-        """Whether the last flush was under way at that moment."""
         return seconds >= self.copy.seconds - self.copy.flush_seconds
 
     def _part_of(self, blocker: str | None) -> Part:

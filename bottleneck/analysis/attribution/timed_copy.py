@@ -63,12 +63,10 @@ class TimedCopy:
 
     @property
     def sender(self) -> str:
-        """Side that the bytes come from."""
         return self.serving if self.pull else self.asking
 
     @property
     def receiver(self) -> str:
-        """Side that the bytes go to."""
         return self.asking if self.pull else self.serving
 
     def moved_in(self, usage: Usage) -> float:

@@ -72,7 +72,6 @@ class Group:
 
     @property
     def slow(self) -> Cell:
-        """The slower end."""
         return min(self.ends, key=rate_of)
 
     @property

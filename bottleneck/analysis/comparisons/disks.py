@@ -43,8 +43,7 @@ def _side(result: Found) -> str:
 
 
 def _disk(zones: Zones) -> str:
-    """Returns the disk as a sentence begins: `The server's disk sda`."""
-    return f"The {_side(zones.found)}'s disk {zones.device}".rstrip()
+    return f"The {_side(zones.step)}'s disk {zones.device}".rstrip()
 
 
 SEEK = "A seek takes {seek_seconds}."
@@ -68,7 +67,7 @@ Others = Mapping[tuple[str, str, bool], Zones]
 def by_disk(disks: Iterable[Zones]) -> Others:
     """Returns the zones of each disk, without those at one place only."""
     return {
-        (_side(each.found), each.device, each.found.setting.verb == "write"): each
+        (_side(each.step), each.device, each.step.setting.verb == "write"): each
         for each in disks
         if _one_place(each) is None
     }
@@ -76,12 +75,11 @@ def by_disk(disks: Iterable[Zones]) -> Others:
 
 def other_way(others: Others, zones: Zones) -> Zones | None:
     """Returns the written zones of a disk for its read ones, or the reverse."""
-    is_write = zones.found.setting.verb == "write"
-    return others.get((_side(zones.found), zones.device, not is_write))
+    is_write = zones.step.setting.verb == "write"
+    return others.get((_side(zones.step), zones.device, not is_write))
 
 
 def both_ways(zone: Zone, verb: str | None, other: Zones | None) -> Row:
-    """Returns the read and the write rate of a zone's place."""
     rate = other.rate_at(zone) if other is not None else None
     read, write = (rate, zone.bytes_per_second)[:: 1 if verb == "write" else -1]
     return {
@@ -95,11 +93,11 @@ def _zones(report: Report) -> Iterator[Cell]:
     disks = tuple(all_zones(report))
     others = by_disk(disks)
     for each in disks:
-        curve, verb, other = each.curve, each.found.setting.verb or None, other_way(others, each)
-        for index, (zone, details) in enumerate(zip(each.zones, each.told, strict=True)):
+        curve, verb, other = each.curve, each.step.setting.verb or None, other_way(others, each)
+        for index, (zone, details) in enumerate(zip(each.zones, each.rows, strict=True)):
             weak = curve is not None and index in curve.weak
             row = {
-                "side": _side(each.found),
+                "side": _side(each.step),
                 "verb": verb,
                 "device": each.device or None,
                 "zone": index + 1,
@@ -110,7 +108,7 @@ def _zones(report: Report) -> Iterator[Cell]:
                 "latency_median_seconds": steps.amount(details, "latency_seconds", "median"),
                 "latency_p99_seconds": steps.amount(details, "latency_seconds", "p99"),
             }
-            yield table.cell(each.found, row, each)
+            yield table.cell(each.step, row, each)
 
 
 def _by_curve(ends: Cells) -> tuple[float | None, bool]:
@@ -124,7 +122,7 @@ def _zone_figures(group: Group, _: Groups) -> Row:
     zones, weak = group.cells[0].source, [e.row for e in group.cells if e.row["standing"]]
     text = "zone {zone} ({bytes_per_second}, expected {curve_bytes_per_second})"
     healthy = [each.rate for each in group.cells if not each.row["standing"]]
-    curve, shape, writes = zones.curve, "no_curve", zones.found.setting.verb == "write"
+    curve, shape, writes = zones.curve, "no_curve", zones.step.setting.verb == "write"
     if curve is not None:
         shape = "flat" if curve.flat else "falls" if curve.falls else "odd"
     ratios = [e.row["write_to_read_ratio"] for e in group.cells if writes]
@@ -133,7 +131,7 @@ def _zone_figures(group: Group, _: Groups) -> Row:
     return {
         shape: True,
         "disk": _disk(zones),
-        "does": DOES.get(zones.found.setting.verb or "read", "moves"),
+        "does": DOES.get(zones.step.setting.verb or "read", "moves"),
         "weak": ", ".join(table.write(text, row) for row in weak) or None,
         "seek_seconds": zones.seek_seconds,
         "range": range_text(min(healthy), max(healthy)),
@@ -152,11 +150,10 @@ def _zone_figures(group: Group, _: Groups) -> Row:
 
 
 def _one_place(zones: Zones) -> str | None:
-    return steps.word(zones.found.outcome.details, "one_place")
+    return steps.word(zones.step.outcome.details, "one_place")
 
 
 def _no_curve(zones: Zones, healthy: int) -> str:
-    """Returns why some zones have no disc's curve."""
     why = _one_place(zones)
     if why:
         return ONE_PLACE.get(why, UNTOLD)
@@ -187,7 +184,6 @@ ZONES = Axis(
 
 
 def _places(report: Report) -> Iterator[Cell]:
-    """Yields each file that was read past the cache and whose location is known."""
     for result in steps.measured(report, "disk"):
         place, pattern = disk_zones.place_of(result), disk_zones.pattern(result)
         uncached = (result.setting.verb, result.setting.cache) == ("read", "uncached")
@@ -203,15 +199,15 @@ def _places(report: Report) -> Iterator[Cell]:
             "file": FILES[pattern],
             "device": place.device if zones is None else zones.device,
             "bytes": place.size_bytes,
-            "unwritten_bytes": place.told.unwritten_bytes,
-            "fragments": place.told.fragments,
+            "unwritten_bytes": place.details.unwritten_bytes,
+            "fragments": place.details.fragments,
             "from_ratio": min(span.from_ratio for span in spans),
             "to_ratio": max(span.to_ratio for span in spans),
             "centre_ratio": sum(span.weight * span.centre_ratio for span in spans) / weight,
             "bytes_per_second": result.rate.median,
             **_allowed(place, zones),
         }
-        yield table.cell(result, row, spans, *(() if zones is None else (zones.found,)))
+        yield table.cell(result, row, spans, *(() if zones is None else (zones.step,)))
 
 
 def _allowed(place: Place, zones: Zones | None) -> Row:
@@ -221,7 +217,7 @@ def _allowed(place: Place, zones: Zones | None) -> Row:
         contiguous, first = zones.rate_of(place.spans_on(zones.device)), zones.zones[0]
         edge = zones.curve.outer_bytes_per_second if zones.curve else first.bytes_per_second
         if contiguous is not None:
-            if zones.seek_seconds and place.told.fragments is not None:
+            if zones.seek_seconds and place.details.fragments is not None:
                 seeks = place.seeks_seconds(zones.seek_seconds, contiguous)
             due = place.size_bytes / (place.size_bytes / contiguous + (seeks or 0.0))
     return {
@@ -233,7 +229,6 @@ def _allowed(place: Place, zones: Zones | None) -> Row:
 
 
 def _place_and_edge(cells: Cells) -> Cells:
-    """Returns the rates of the file's location and of the outer tracks, as cells."""
     names = ("place_bytes_per_second", "edge_bytes_per_second")
     due, edge = (cells[0].row[name] for name in names)
     return (
@@ -286,14 +281,14 @@ PLACE = Axis(
 
 def _random_reads(report: Report) -> Iterator[Cell]:
     for each in all_zones(report):
-        details = each.found.outcome.details.get("random")
+        details = each.step.outcome.details.get("random")
         size = steps.positive(details, "bytes")
         for depth in (1, 32):
             rate = steps.positive(details, f"depth_{depth}_per_second")
             names = ("median_seconds", "p99_seconds")
             if size is not None and rate is not None:
                 row = {
-                    "side": _side(each.found),
+                    "side": _side(each.step),
                     "device": each.device or None,
                     "depth": depth,
                     "read_bytes": size,
@@ -301,7 +296,7 @@ def _random_reads(report: Report) -> Iterator[Cell]:
                     "bytes_per_second": rate * size,
                     **{e: steps.amount(details, e) if depth == 1 else None for e in names},
                 }
-                yield Cell(each.found, row, table.single(rate), each)
+                yield Cell(each.step, row, table.single(rate), each)
 
 
 def _random_figures(group: Group, _: Groups) -> Row:
@@ -324,7 +319,6 @@ RANDOM = Axis(
 
 
 def _writes(report: Report) -> Iterator[Cell]:
-    """Yields each way to write to a side's disk with its rate."""
     for side in SIDES:
         sustained, synced, durable = (
             steps.fastest(disk_zones.disk_steps(report, side, "write", pattern))

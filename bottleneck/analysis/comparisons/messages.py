@@ -46,7 +46,6 @@ def _messages(report: Report) -> Iterator[Cell]:
 
 
 def _message_rows(result: Found) -> Iterator[Row]:
-    """Yields a row for each size, with the time of each measured column."""
     by_size: dict[float, Row] = {}
     for each in steps.items(result.outcome.details, "table"):
         size, seconds = (steps.positive(each, name) for name in ("message_bytes", "seconds"))
@@ -147,7 +146,6 @@ def _nagle(ends: Cells) -> tuple[float | None, bool]:
 
 
 def _small_files(report: Report) -> Iterator[Found]:
-    """Yields the steps that counted a small file's round trips."""
     for result in steps.measured(report, "small-files"):
         if steps.positive(result.outcome.details, "round_trips_per_file") and result.intact:
             yield result

@@ -51,7 +51,6 @@ def compared(report: Report, limits: Limits) -> Iterator[Comparison]:
 
 
 def _impossible(report: Report, comparison: Comparison) -> str:
-    """Returns why the rate of one of its steps is impossible; empty: all are possible."""
     measured = (steps.found_at(report, index) for index in comparison.steps)
     doubts = (hardware_limits.impossible(report, each) for each in measured if each is not None)
     return next(filter(None, doubts), "")

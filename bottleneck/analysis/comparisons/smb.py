@@ -97,7 +97,6 @@ def _request_rows(group: Group) -> Iterator[Row]:
 
 
 def _own_shape(group: Group) -> tuple[int, int]:
-    """Returns request size and depth of this tool's own copies in that direction."""
     setting = group.cells[0].result.setting
     path = (setting.verb, "client", setting.dialect)
     for copy in steps.copies(group.report):
@@ -143,7 +142,6 @@ REQUESTS = Axis(
 
 
 def _channels(report: Report) -> Iterator[Cell]:
-    """Yields the cells of one connection and of several, if both were measured."""
     cells: dict[int, dict[float, Cell]] = {}
     columns = "verb= channels! bytes_per_second! one_connection_ratio="
     for each in table.list_cells(report, "smb-multichannel", "cells", columns):
@@ -185,7 +183,6 @@ CHANNELS = Axis(
 
 
 def _taxes(report: Report) -> Iterator[Cell]:
-    """Yields the cells of each direction, the least security first."""
     steps_of = {
         (each.setting.verb, each.setting.security): each
         for each in steps.measured(report, "smb-tax")

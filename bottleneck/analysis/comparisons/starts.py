@@ -17,7 +17,7 @@ from bottleneck.analysis.comparisons.axis import (
 )
 from bottleneck.analysis.comparisons.table import Cell, Cells, Row
 from bottleneck.analysis.finding import Comparison
-from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.noise import REPEATED_RATIO
 from bottleneck.analysis.steps import CACHES, OURS, OWN
 from bottleneck.report.report import Report, median_run
@@ -28,7 +28,6 @@ LONGEST_WORDS = 120
 
 
 def _started(report: Report) -> list[Cell]:
-    """Returns the server's copies, and the client's by this tool, in the order of directions."""
     cells = [
         each
         for each in table.copies(report)
@@ -114,7 +113,7 @@ def _gain(group: Group) -> str:
 
 def _reported(report: Report) -> Iterator[Comparison]:
     """Yields a comparison for each direction that a person reported without figures."""
-    for each in steps.items(report.target, "starts") if is_told(report) else ():
+    for each in steps.items(report.target, "starts") if is_supplied(report) else ():
         sender, better = (steps.word(each, name) for name in ("sender", "better"))
         if sender in SIDES and better in INITIATOR.names:
             host = sender if better == "sender" else steps.other(sender)

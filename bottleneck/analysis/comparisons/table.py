@@ -110,7 +110,6 @@ class Cell:
 
     @property
     def rate(self) -> float:
-        """Median rate, bytes per second."""
         return self.spread.median
 
 

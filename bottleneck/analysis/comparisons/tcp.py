@@ -42,7 +42,6 @@ def _knee(cells: Cells) -> Cell:
 
 
 def _best_and_small(cells: Cells) -> Cells:
-    """Returns the best buffer, and the usual one if it is not enough, else the smallest."""
     usual = table.find(cells, buffer_bytes=USUAL_BYTES)
     if usual is None or _knee(cells).row["buffer_bytes"] <= USUAL_BYTES:
         usual = min(cells, key=lambda each: each.row["buffer_bytes"])
@@ -117,7 +116,6 @@ def _window_knee(cells: Cells) -> Cell:
 
 
 def _tuned(cells: Cells) -> Cell | None:
-    """Returns the cell of the system's own tuning, with one connection."""
     return table.find(cells, window_bytes=0, streams=1)
 
 
@@ -186,7 +184,6 @@ def _window_limited(cells: Cells) -> Cell | None:
 
 
 def _clipped(cells: Cells) -> float | None:
-    """Returns the smallest window that the system did not grant."""
     grants = {each.row["window_bytes"]: each.row["granted_bytes"] for each in cells}
     pairs = sorted((window, grant) for window, grant in grants.items() if window and grant)
     clipped = (

@@ -119,7 +119,6 @@ def demonstrated(copy: CopyFacts, part: Part) -> float:
 
 
 def _use(copy: CopyFacts, part: Part) -> Level | None:
-    """Returns the share of the time in which a component had work; None: not observed."""
     if part in copy.unseen or not copy.is_watched:
         return None
     # A view of both hosts sees each component that has work.
@@ -246,7 +245,6 @@ def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
 
 
 def _window(copy: CopyFacts, part: Part) -> Band:
-    """Returns the rates that TCP's windows and buffers, or the requests in flight, allow."""
     floor = demonstrated(copy, part)
     levels = [Band.of(each.level) for each in copy.of(part, ALLOWS)]
     if part[0] == "tcp" and not copy.supplied and not is_too_small(copy, part):

@@ -143,7 +143,6 @@ def words_of(copy: CopyFacts, part: Part, level: float, fixes: Sequence[Fix] = (
 
 
 def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> int | None:
-    """Returns the standard link that a link is exchanged for, bits per second; None: none is."""
     link = next((each for each in fixes if each.is_link), None)
     if link is None:
         return None
@@ -182,7 +181,6 @@ class Reference:
 
 
 def _reference(copy: CopyFacts, fixes: Sequence[Fix]) -> Reference | None:
-    """Returns a measurement without the one removed limit; None: there is none."""
     for each in copy.without if len(fixes) == 1 else ():
         component, side, cause = fixes[0].words
         if each.cause in (component, cause) and each.side in (None, side):

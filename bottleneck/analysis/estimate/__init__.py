@@ -126,7 +126,6 @@ def estimate(setup: Envelope) -> Estimate:
 
 
 def _stages(claims: Sequence[Claim]) -> list[float]:
-    """Returns the lowest rate of each stage."""
     rates: dict[tuple[str, str | None], float] = {}
     for each in claims:
         if each.ceiling.component in STAGES:

@@ -111,12 +111,10 @@ class Envelope:
 
     @property
     def sender(self) -> str:
-        """The side that the bytes come from."""
         return steps.sender(self.verb, self.initiator)
 
     @property
     def receiver(self) -> str:
-        """The side that the bytes go to."""
         return steps.other(self.sender)
 
     @property

@@ -95,7 +95,6 @@ class Evidence:
 
     @property
     def rate(self) -> Spread:
-        """Rate of the copy, bytes per second."""
         return self.step.rate
 
     @property
@@ -105,12 +104,10 @@ class Evidence:
 
     @property
     def sender(self) -> str:
-        """The side that the bytes come from."""
         return self.copy.sender
 
     @property
     def receiver(self) -> str:
-        """The side that the bytes go to."""
         return self.copy.receiver
 
     @property

@@ -118,7 +118,7 @@ def _one_end(
     """Returns the facts of a view of one end alone, and the components that it cannot see."""
     hidden = timed.serving
     parts: list[Part] = [("disk", hidden), ("cpu", hidden), ("smb", steps.other(copy.initiator))]
-    # Where the other host was too busy for looks, its counters still show its CPU's use.
+    # If the other host was too busy for looks, its counters still show its CPU's use.
     other = () if copy.step is None else cpu_counted(report, copy.step, hidden)
     unseen = frozenset(parts) - {each.part for each in other}
     facts = (*facts, *other)

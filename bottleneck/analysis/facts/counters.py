@@ -100,7 +100,7 @@ def _flush(copy: Copy, step: Found) -> Iterator[Fact]:
     """Yields the receiver's disk by the last flush: earlier ones wait for the path as well."""
     flush = step.details.flush_seconds or 0.0
     came, rate = step.details.acknowledged_bytes_per_second, step.rate.median
-    # Where the bytes had not arrived, the last flush waited for the path as well.
+    # If the bytes had not arrived, the last flush waited for the path as well.
     has_arrived = (
         came is None or came >= ARRIVED_RATIO * rate or flush < LONG_FLUSH_RATIO * step.seconds
     )

@@ -24,7 +24,7 @@ from bottleneck.analysis.facts.supplied_signs import supplied_facts
 from bottleneck.analysis.facts.transfers import transfer_facts
 from bottleneck.analysis.facts.without import without
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
@@ -75,7 +75,7 @@ def gather(
         rtt_seconds=trip,
         trust=1.0 if copy.step is None else bounded(copy, copy.step, 1.0),
         is_scattered=rate is not None and scattered(rate),
-        supplied=is_told(report),
+        supplied=is_supplied(report),
     )
 
 
@@ -94,7 +94,6 @@ def _standing(
 
 
 def _chain(copy: Copy) -> Iterator[Part]:
-    """Yields the components that every byte of a copy passes, in its order."""
     if copy.on_one_host:
         yield from (("disk", copy.initiator), ("cpu", copy.initiator))
         return
@@ -110,7 +109,6 @@ def _chain(copy: Copy) -> Iterator[Part]:
 
 
 def _rtt(report: Report, copy: Copy, timed: TimedCopy | None) -> float | None:
-    """Returns the shortest round trip between the hosts, seconds; None: not known."""
     connection = timed.connection(timed.sender) if timed is not None else None
     if connection is not None and connection.min_rtt_seconds > 0:
         return connection.min_rtt_seconds

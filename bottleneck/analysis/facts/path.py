@@ -21,7 +21,7 @@ from bottleneck.analysis.facts.record import (
     each_part,
 )
 from bottleneck.analysis.facts.windows import ENDS, supplied_windows, window_facts
-from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.socket_buffers import RECEIVE, grows_to
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
@@ -50,7 +50,7 @@ def path_facts(
     yield from _tests(report, copy, rtt, is_path_held)
     yield from window_facts(report, copy, time.timed, rtt)
     yield from _link(report, copy, time.view not in ("counters", ""))
-    if is_told(report) and rtt:
+    if is_supplied(report) and rtt:
         tests = (e for e in steps.measured(report, "tcp") if e.sender == copy.sender)
         client_tests = (each for each in tests if is_of_client(report, each))
         yield from supplied_windows(report, copy, rtt, client_tests)
@@ -60,7 +60,6 @@ def path_facts(
 
 
 def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) -> Iterator[Fact]:
-    """Yields tests of TCP in the copy's direction: of the path, and of one connection's ends."""
     tests = hardware_limits.believed(report, copy.sender)
     client_tests = [each for each in tests if is_of_client(report, each)]
     highest = max((each.rate.median for each in client_tests), default=0.0)
@@ -81,7 +80,7 @@ def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) ->
             is_less = highest > APART_RATIO * level.median or by_window
             kind: Kind = ALONE if is_less else SHOWN
             # A file server may fix its own buffers, which TCP by itself does not use.
-            if (rtt or 0.0) >= FAR_SECONDS if is_less else is_told(report):
+            if (rtt or 0.0) >= FAR_SECONDS if is_less else is_supplied(report):
                 yield from each_part(ENDS, kind, level, words, each.index)
     for each in tests:
         if not is_of_client(report, each) and (each.setting.streams or 1) == 1:
@@ -112,7 +111,7 @@ def _is_held_by_window(report: Report, copy: Copy, test: Found, rtt: float | Non
     if limits is not None and limits.by in ("receive-window", "send-buffer"):
         return True
     window: float | None = steps.positive(test.outcome.details, "window_bytes")
-    if window is None and is_told(report):
+    if window is None and is_supplied(report):
         window = grows_to(host(report, copy.receiver), RECEIVE)
     if not window or not rtt:
         return False
@@ -134,7 +133,7 @@ def _link(report: Report, copy: Copy, is_watched: bool) -> Iterator[Fact]:
     """Yields the rates of the slower end's link, and of a standard link that the rate matches."""
     if steps.on_one_host(report):
         return
-    supplied, mtu = is_told(report), steps.mtu_bytes(report)
+    supplied, mtu = is_supplied(report), steps.mtu_bytes(report)
     links = [
         link.rate_bits_per_second
         for _, link in hardware_limits.interfaces(report)
@@ -159,7 +158,6 @@ def _link(report: Report, copy: Copy, is_watched: bool) -> Iterator[Fact]:
 
 
 def _carried(report: Report, copy: Copy) -> float:
-    """Returns the highest rate of any transfer in the copy's direction; 0: none was made."""
     transfers = [
         *smb_steps(report, copy.sender, copy.initiator),
         *hardware_limits.believed(report, copy.sender),
@@ -179,7 +177,7 @@ def request_facts(
     if not flying and copy.step is not None:
         flying = copy.step.details.in_flight_bytes or 0.0
     size, depth = copy.setting.request_bytes, copy.setting.depth or 1.0
-    size = size if is_told(report) else None
+    size = size if is_supplied(report) else None
     if size:
         flying = size * depth
         for each in steps.measured(report, "latency"):

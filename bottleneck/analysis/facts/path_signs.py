@@ -11,7 +11,7 @@ from bottleneck.analysis.attribution.trace import Connection
 from bottleneck.analysis.evidence.copies import BACKLOG_SEGMENTS, LOSS_BASED, smb_steps
 from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.facts.windows import MOSTLY_RATIO
-from bottleneck.analysis.link_end import is_told, slower_link
+from bottleneck.analysis.link_end import is_supplied, slower_link
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.rules.network.wrong_path import faster
 from bottleneck.analysis.steps import Copy, Found
@@ -141,9 +141,8 @@ def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
 
 
 def _slower_end(report: Report, copy: Copy, tested: float) -> Iterator[Sign]:
-    """Yields the end whose supplied link is the slower one, where the path carries that."""
     slow = slower_link(report)
-    if slow is None or slow.side == "path" or not is_told(report):
+    if slow is None or slow.side == "path" or not is_supplied(report):
         return
     level = max(tested, copy.step.rate.median if copy.step is not None else 0.0)
     mtu_bytes = steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES

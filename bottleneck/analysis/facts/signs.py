@@ -14,7 +14,7 @@ from bottleneck.analysis.facts.path_signs import connection_signs, link_signs
 from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.facts.supplied_signs import supplied_signs
 from bottleneck.analysis.facts.windows import window_signs
-from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.load import is_nearly_full
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.rules.smb.server_software import software_signs
@@ -131,7 +131,7 @@ def server_signs(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator[S
 
 def signs(report: Report, copy: Copy, timed: TimedCopy | None) -> Iterator[Sign]:
     """Yields the signs observed in a copy, or supplied by a person."""
-    step, supplied = copy.step, is_told(report)
+    step, supplied = copy.step, is_supplied(report)
     if step is not None and not supplied:
         yield from traffic_signs(report, copy, step, timed)
         yield from host_signs(report, step, timed)

@@ -66,7 +66,6 @@ def _of_host(report: Report, side: str) -> Iterator[Sign]:
 
 
 def _zones(report: Report, copy: Copy) -> Iterator[Sign]:
-    """Yields a file that lies where its disk is much slower than elsewhere."""
     for side, place in (
         (copy.sender, copy.setting.from_place_ratio),
         (copy.receiver, copy.setting.to_place_ratio),
@@ -82,7 +81,6 @@ def _zones(report: Report, copy: Copy) -> Iterator[Sign]:
 
 
 def _other_copies(report: Report, copy: Copy) -> Iterator[Sign]:
-    """Yields a faster copy of the same kind by another program, or over another dialect."""
     for each in steps.copies(report) if copy.step is not None else ():
         same = (each.name, each.initiator) == (copy.name, copy.initiator)
         if each.step is None or copy.step is None or not same:
@@ -98,7 +96,6 @@ def _other_copies(report: Report, copy: Copy) -> Iterator[Sign]:
 
 
 def _paths(report: Report, copy: Copy) -> Iterator[Sign]:
-    """Yields TCP far below its supplied link, and far below what it carries the other way."""
     ahead, back = (
         max((each.rate.median for each in hardware_limits.believed(report, side)), default=0.0)
         for side in (copy.sender, copy.receiver)
@@ -116,7 +113,6 @@ def _paths(report: Report, copy: Copy) -> Iterator[Sign]:
 
 
 def _clients(report: Report, copy: Copy) -> Iterator[Sign]:
-    """Yields several clients of one server that get different rates, or the same."""
     rates: dict[str, float] = {}
     for each in hardware_limits.believed(report, copy.sender):
         if each.details.client:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.evidence.copies import smb_steps
 from bottleneck.analysis.facts.record import NETWORK, SHOWN, Fact, Level, Part, each_part
-from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report.report import Report
 
@@ -44,7 +44,7 @@ def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
 
 def _is_twin(report: Report, copy: Copy, step: Found) -> bool:
     """Whether a transfer differs from a copy in nothing but the parts that it lacks."""
-    if step.step.stage != "smb-copy" or is_told(report):
+    if step.step.stage != "smb-copy" or is_supplied(report):
         return step.step.stage == "smb-copy"
     is_second = step.setting.end == "memory" and "uncached" in step.setting.copy
     if is_second and not step.details.cache.proven:
@@ -85,7 +85,7 @@ def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
 
     Another program or dialect has its own way to use SMB, which is not shared.
     """
-    supplied, is_copy = is_told(report), step.step.stage == "smb-copy"
+    supplied, is_copy = is_supplied(report), step.step.stage == "smb-copy"
     by_this_tool = (step.setting.engine in (None, steps.OWN)) == (copy.engine == steps.OWN)
     yield NETWORK
     # Signing and encryption take more of a CPU.

@@ -77,7 +77,6 @@ def window_facts(
 
 
 def _sizes(copy: Copy, step: Found, timed: TimedCopy | None) -> tuple[float, float]:
-    """Returns receive window and send buffer of a copy's connection, bytes; 0: not known."""
     if timed is not None:
         sender, receiver = timed.connection(copy.sender), timed.connection(copy.receiver)
         windows = sender.values_of("peer_window_bytes") if sender else []
@@ -147,7 +146,7 @@ class Bursts:
 def _bursts(evidence: Evidence) -> Bursts | None:
     """Returns the bursts of a buffer that is smaller than the kernel's tuning makes it."""
     connection = evidence.connection
-    # Where the server's credits run out, the buffer holds what they allow, and has room for more.
+    # If the server's credits run out, the buffer holds what they allow, and has room for more.
     if connection is None or starved(evidence):
         return None
     sockets, path, rate = connection.sockets, evidence.path_rate, connection.step.rate.median

@@ -47,7 +47,6 @@ def _level(step: Found) -> Level:
 
 
 def _is_alike(copy: Copy, other: Copy) -> bool:
-    """Whether another copy differs in nothing but its dialect."""
     keys = ((each.name, each.initiator, each.engine) for each in (copy, other))
     return len(set(keys)) == 1 and not other.native
 

@@ -101,7 +101,7 @@ def test_what_was_found_comes_first_and_nothing_is_kept_back(stored, page_of, tr
     known = stored_reports.load(stored)
     diagnosis = diagnose(known)
     words = flat(tree(page_of(stored)).words)
-    chosen = diagnosis.chosen
+    chosen = diagnosis.main_copy
     assert chosen is not None
     assert words.index(flat(first_line(diagnosis))) < words.index(flat(diagnosis.summary)[:900])
     assert flat(f"Confidence {confidence_text(chosen.verdict)}") in words

@@ -134,7 +134,7 @@ def test_who_had_work_fills_each_period_and_is_as_large_as_its_share(drawn, time
 
 
 def test_a_bar_has_a_part_for_each_component(timed):
-    chosen = diagnose(timed).chosen
+    chosen = diagnose(timed).main_copy
     shares = tuple(TimeShare(*each) for each in (("disk", "server", 0.7), ("unknown", None, 0.3)))
     told = stack(replace(chosen, time=shares))
     assert re.findall(r'width="([0-9.]+)"', told) == ["69.7", "29.7"]

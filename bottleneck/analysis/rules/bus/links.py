@@ -260,7 +260,6 @@ def _carried_more(test: DiskTest, link: Link) -> bool:
 
 
 def _of_disk(test: DiskTest) -> Iterator[Link]:
-    """Yields the links of the one disk below a side's folder; none if there are several disks."""
     facts = host(test.report, test.side)
     if facts is None or facts.folder is None or not hardware_limits.real(facts):
         return

@@ -142,7 +142,6 @@ def _taken(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
 
 
 def _filled(cpu: Load) -> bool:
-    """Whether others' work fills the cores."""
     return cpu.others_ratio > 0.5 and cpu.all_cores_ratio > SATURATED_RATIO
 
 

@@ -147,7 +147,6 @@ def _by_radio(report: Report) -> bool:
 
 
 def _candidates(report: Report, step: Found) -> Iterator[Found]:
-    """Yields the copy itself, then the others of the report."""
     others = [each for each in steps.measured(report, "smb-copy") if each.index != step.index]
     return (each for each in (step, *others) if stopped(report, each))
 

@@ -54,7 +54,6 @@ class DiskTest:
 
     @property
     def rate(self) -> float:
-        """Median rate of its runs, bytes per second."""
         return self.best.rate.median
 
     @property
@@ -165,7 +164,6 @@ def _disk(
 
 
 def _itself(test: DiskTest, group: str | None, limited: str | None) -> Claim:
-    """Returns the claim of the disk itself, with a control group or a setting behind it."""
     evidence, side, verb = test.evidence, test.side, test.verb
     highest = shown.through_disk(evidence.report, evidence.copy, side)
     level = highest if group and test.rate < highest <= BURST_RATIO * test.rate else test.rate

@@ -112,7 +112,6 @@ def _seconds(test: DiskTest) -> float:
 
 
 def _words(test: DiskTest, others: Others | None, earlier: float | None) -> str:
-    """Returns other processes' I/O as the start of a sentence."""
     parts = []
     if others is not None:
         total = others.read_bytes + others.written_bytes

@@ -37,12 +37,12 @@ def _in_one_piece(test: DiskTest, place: Place) -> tuple[float, int] | None:
     zones = test.zones
     if zones is not None:
         rate = zones.rate_of(place.spans_on(zones.device))
-        return None if rate is None else (rate, zones.found.index)
+        return None if rate is None else (rate, zones.step.index)
     if pattern(test.best) != "file":
         return None
     for each in disk_steps(test.report, test.side, test.verb, "sequential"):
         other = place_of(each)
-        few = other is not None and (other.told.fragments or 0) <= FEW_FRAGMENTS
+        few = other is not None and (other.details.fragments or 0) <= FEW_FRAGMENTS
         if other is not None and few and other.device == place.device:
             return each.rate.median, each.index
     return None
@@ -51,7 +51,7 @@ def _in_one_piece(test: DiskTest, place: Place) -> tuple[float, int] | None:
 def claims(test: DiskTest) -> Iterator[Claim]:
     """Yields the rate of a file in fragments, if its seeks explain it."""
     place, seek = test.place, _seek_seconds(test)
-    if test.verb != "read" or place is None or (place.told.fragments or 0) < 2 or seek is None:
+    if test.verb != "read" or place is None or (place.details.fragments or 0) < 2 or seek is None:
         return
     one_piece = _in_one_piece(test, place)
     if one_piece is None:
@@ -65,7 +65,7 @@ def claims(test: DiskTest) -> Iterator[Claim]:
     lost_seconds = place.size_bytes / test.rate - place.size_bytes / rate
     if not AGREES_LOW <= lost_seconds / seeks_seconds <= AGREES_HIGH:
         return
-    count = count_text(place.told.fragments or 0)
+    count = count_text(place.details.fragments or 0)
     yield claim(
         CAUSE,
         test.side,

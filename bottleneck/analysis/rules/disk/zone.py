@@ -70,7 +70,7 @@ def _inside(
         ),
         detail="file on slow tracks",
     )
-    yield test.without("on its outer tracks", edge, zones.found.index)
+    yield test.without("on its outer tracks", edge, zones.step.index)
 
 
 def _weak(test: DiskTest, zones: Zones, healthy: float, spans: tuple[Span, ...]) -> Iterator[Claim]:
@@ -93,9 +93,9 @@ def _weak(test: DiskTest, zones: Zones, healthy: float, spans: tuple[Span, ...])
         ),
         detail="file in a weak zone",
     )
-    yield test.without("outside its weak zones", healthy, zones.found.index)
+    yield test.without("outside its weak zones", healthy, zones.step.index)
 
 
 def _measured(test: DiskTest, zones: Zones) -> str:
-    how = "wrote" if zones.found.setting.verb == "write" else "read"
+    how = "wrote" if zones.step.setting.verb == "write" else "read"
     return f"By zone, {test.disk} {how}"

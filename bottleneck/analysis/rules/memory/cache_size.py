@@ -111,7 +111,6 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
 
 
 def _disk(evidence: Evidence) -> Found | None:
-    """Returns the best step of the sender's disk; None: not measured, or not the copy's disk."""
     if evidence.sender == "client" and evidence.details.on_folder_disk is False:
         return None
     pattern = "file" if evidence.copy.of_file else "sequential"

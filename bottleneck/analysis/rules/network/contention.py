@@ -80,7 +80,6 @@ def remedy(evidence: Evidence, foreign: float) -> str:
 
 
 def _capacity(evidence: Evidence, total: float) -> float | None:
-    """Returns the payload of all traffic that the link carries in the copy's direction."""
     carried = [
         each.rate.median + (foreign_rate(evidence.report, each, evidence.sender) or 0.0)
         for each in transfers(evidence.report, evidence.sender)

@@ -59,7 +59,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
     yield from hardware_limits.doubted(evidence.report, evidence.sender)
     if evidence.copy.step is not None:
         yield from filter(None, [hardware_limits.impossible(evidence.report, evidence.step)])
-        yield from interface_facts.counted(evidence.step)
+        yield from interface_facts.interface_events(evidence.step)
     tests = evidence.believed
     if tests:
         yield from _from_tcp(evidence, _best(tests))
@@ -89,7 +89,7 @@ def _best(tests: list[Found]) -> Found:
 
 def _foreign(evidence: Evidence, best: Found) -> float:
     """Returns others' bytes per second beside the best step, up to a full card or shaper."""
-    # Where several streams leave others little room, a test with one stream shows the sum.
+    # If several streams leave others little room, a test with one stream shows the sum.
     total = max(
         each.rate.median + (foreign_rate(evidence.report, each, evidence.sender) or 0.0)
         for each in evidence.believed
@@ -106,9 +106,10 @@ def _foreign(evidence: Evidence, best: Found) -> float:
 
 def _from_tcp(evidence: Evidence, best: Found) -> Iterator[Claim | str]:
     foreign = _foreign(evidence, best)
-    capacity, moves = best.rate.median + foreign, shown.moved(evidence.report, evidence.sender)
+    capacity = best.rate.median + foreign
+    moves = shown.transfers_from(evidence.report, evidence.sender)
     # A short cell may have been a burst: only rates within a step's range count.
-    lasting = (each for each in moves if each.bytes_per_second <= each.found.rate.high)
+    lasting = (each for each in moves if each.bytes_per_second <= each.step.rate.high)
     fastest = max(lasting, key=lambda each: each.bytes_per_second)
     within = fastest.bytes_per_second <= SINGLE_RATIO * capacity
     if within and fastest.bytes_per_second > CLOSE_RATIO * capacity:
@@ -138,14 +139,13 @@ def _from_tcp(evidence: Evidence, best: Found) -> Iterator[Claim | str]:
         low=best.rate.low + foreign,
         high=best.rate.high + foreign,
         standing="at-least" if why else "measured",
-        evidence=(f"{result}.", *interface_facts.told(evidence, best, match)),
+        evidence=(f"{result}.", *interface_facts.remarks(evidence, best, match)),
         remedy=behind.remedy,
         detail=behind.detail,
     )
 
 
 def _as_set(evidence: Evidence, best: Found) -> Iterator[Claim]:
-    """Yields the rate of the sender's shaper or both hosts' cards, if a CPU kept TCP below it."""
     bound = hardware_limits.sent_rate(evidence.report, evidence.sender)
     if bound is not None and bound.bytes_per_second > best.rate.median:
         rate = rate_text(bound.bytes_per_second)
@@ -196,7 +196,6 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
 
 
 def _inferred(evidence: Evidence) -> Iterator[Claim]:
-    """Yields the link's payload rate, inferred from this client's SMB transfers."""
     report = evidence.report
     transfers = smb_steps(report, evidence.sender)
     possible = [each for each in transfers if hardware_limits.impossible(report, each) is None]
@@ -211,7 +210,7 @@ def _inferred(evidence: Evidence) -> Iterator[Claim]:
         behind = interface_facts.behind(evidence, rate, match)
         words = f"the network carries at most {rate_text(rate)}{likeness(match, behind)}"
         words = f"{words}, inferred: TCP was not measured"
-        notes = tuple(interface_facts.told(evidence, best, match))
+        notes = tuple(interface_facts.remarks(evidence, best, match))
         yield claim(
             CAUSE,
             "path",

@@ -113,7 +113,6 @@ def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
 
 
 def _of_used(ceiling: Ceiling, paths: Faster, sender: str) -> bool:
-    """Whether a ceiling is that of the path in use."""
     highest = SAME_RATIO * paths.used.carried(sender)
     return ceiling.component == "network" and ceiling.bytes_per_second <= highest
 

@@ -102,7 +102,7 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
         # Only the maximum in flight is reported; the usual value follows from Little's law.
         in_flight = min(in_flight, rate * took)
         # Rates of transfers with as few requests at other times are possible, too.
-        moves = shown.moved(evidence.report, evidence.sender)
+        moves = shown.transfers_from(evidence.report, evidence.sender)
         rates = (e.bytes_per_second for e in moves if shown.with_as_few(evidence.copy, e))
         level = max(rate, in_flight / idle.seconds, *rates)
         in_flight = max(in_flight, level * idle.seconds)

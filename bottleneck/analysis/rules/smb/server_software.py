@@ -137,7 +137,6 @@ def _waits_for_server(copy: Copy, step: Found) -> bool:
 
 
 def _settings(evidence: Evidence, side: str) -> Iterator[ServerSetting]:
-    """Yields the settings of the server's smb.conf that make such a copy wait."""
     purposes = ("all", "read" if evidence.copy.verb == "pull" else "write")
     for each in evidence.smb_conf(side):
         if each.option in _OPTIONS and each.matters_for in purposes and each.why and each.remedy:

@@ -111,12 +111,10 @@ def _crypto(evidence: Evidence, side: str, claim: Claim, cost: CryptoCost, share
 
 
 def _set(evidence: Evidence, side: str, kind: str) -> list[ServerSetting]:
-    """Returns the server's settings that require signing or encryption."""
     return [each for each in evidence.smb_conf(side) if each.option in _OPTIONS[kind]]
 
 
 def _rest(claim: Claim, side: str, kind: str, times: float) -> Claim:
-    """Returns the claim of the same CPU without cryptography."""
     ceiling = claim.ceiling
     level = ceiling.bytes_per_second * times
     return replace(

@@ -13,9 +13,9 @@ def test_a_native_copy_is_a_copy_and_leads(world):
     world.native("pull.cached", (109, 110, 111))
     found = diagnose(world.report())
     assert [each.dialect for each in found.copies] == ["native", "3.1.1"]
-    assert found.chosen is not None
-    assert found.chosen.dialect == "native"
-    assert found.chosen.verdict.key == ("network", "path", "link-rate")
+    assert found.main_copy is not None
+    assert found.main_copy.dialect == "native"
+    assert found.main_copy.verdict.key == ("network", "path", "link-rate")
     assert found.summary.startswith(
         "Pulling a file that is in the server's cache with the operating system's copy runs at 110 "
     )
