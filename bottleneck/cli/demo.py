@@ -131,7 +131,7 @@ def _comparison(plant: Plant, last: contextlib.ExitStack) -> Callable[[Diagnosis
     """
 
     def compare(diagnosis: Diagnosis) -> int:
-        verdict = None if diagnosis.chosen is None else diagnosis.chosen.verdict
+        verdict = None if diagnosis.main_copy is None else diagnosis.main_copy.verdict
         answer, end = "nothing", FAILED
         if verdict is not None:
             answer = f"{_cause_text(verdict)}, confidence {verdict.confidence:.2f}"

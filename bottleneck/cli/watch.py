@@ -89,7 +89,7 @@ def watch(
         return exits.INTERRUPTED
     if broken:
         return exits.INTERNAL
-    copy = diagnosis.chosen
+    copy = diagnosis.main_copy
     sure = copy is not None and copy.verdict.component != "unknown"
     return exits.DONE if sure and done and final.status == "complete" else exits.INCOMPLETE
 

@@ -41,7 +41,7 @@ def answer(
     is_recorded: whether `explain` finds this report without its file's name. has_sections:
     whether all sections come below it.
     """
-    main_copy = diagnosis.chosen
+    main_copy = diagnosis.main_copy
     yield from verdict(report, diagnosis)
     if main_copy is not None and _has_result(main_copy):
         yield from _steps(diagnosis, main_copy)
@@ -71,7 +71,7 @@ def _share_notes(report: Report) -> Iterator[Text]:
 
 def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     """Yields the first line, its reason and its confidence: what --quiet shows."""
-    main_copy = diagnosis.chosen
+    main_copy = diagnosis.main_copy
     if diagnosis.altered:
         names = ", ".join(diagnosis.altered)
         yield Text(
@@ -131,7 +131,7 @@ def _has_result(copy: CopyDiagnosis) -> bool:
 
 
 def _verdict_sentences(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
-    main_copy = diagnosis.chosen
+    main_copy = diagnosis.main_copy
     sentence = diagnosis.summary if main_copy is None else main_copy.verdict.sentence
     yield sentence
     stopped = main_copy is not None and _has_result(main_copy) and _count(report, Failed)
@@ -193,7 +193,7 @@ def _copies(report: Report, diagnosis: Diagnosis, main_copy: CopyDiagnosis) -> T
     columns = (*begin, *stages.LOADS, limit, confidence)
     table = Table(title, columns, inset=True, note=INSET + stages.LOAD, narrower=below)
     for copy, load in zip(rows, loads, strict=True):
-        name = safe(copy.copy, 40), phrases.known(rate_text, copy.bytes_per_second) or "-"
+        name = safe(copy.copy, 40), phrases.cell_text(rate_text, copy.bytes_per_second) or "-"
         cap = phrases.cap_text(copy.verdict), phrases.confidence_text(copy.verdict, unknown="-")
         mark: Mark = "chosen" if copy is main_copy else ""
         table.add(*name, *(each or "-" for each in load), *cap, mark=mark)
@@ -212,7 +212,7 @@ def _place(copy: CopyDiagnosis) -> int:
 
 def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     """Yields what is missing and how to get it, a folder of the user's, and settings to review."""
-    main_copy = diagnosis.chosen
+    main_copy = diagnosis.main_copy
     lines = [
         f"{each.sentence.partition('. ')[0]}."
         for each in diagnosis.comparisons
@@ -285,7 +285,7 @@ def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]
 
 def _reason(report: Report, component: str, side: str | None, access: str) -> str | None:
     """Returns why no step measured a part, with a remedy; empty: unknown; None: one did."""
-    if report.server is None and side != "client" and not is_told(report):
+    if report.server is None and side != "client" and not is_supplied(report):
         return f"no agent; use {steps.with_agent(report)}"
     stage, by = ("tcp", "client") if component == "network" else (component, side)
     text = ""

@@ -118,7 +118,7 @@ def _copies(copies: tuple[CopyChange, ...], verbose: bool) -> Table:
         table.add(
             safe(f"{each.copy}{dialect}", 40),
             *_rates(each.before_bytes_per_second, each.after_bytes_per_second, each.significant),
-            known(lambda spread: range_text(spread.low, spread.high), band),
+            cell_text(lambda spread: range_text(spread.low, spread.high), band),
         )
     return table
 
@@ -147,7 +147,7 @@ def _rates(was: Spread | None, now: Spread | None, significant: bool) -> tuple[C
         word = "faster" if now.median > was.median else "slower"
         ratio = times_text(factor(was.median, now.median))
         change = f"{ratio} {word}" if significant else NO_DIFFERENCE
-    return known(_rate, was), known(_rate, now), change
+    return cell_text(_rate, was), cell_text(_rate, now), change
 
 
 def _rate(rate: Spread) -> str:

@@ -68,8 +68,8 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
             yield from copies.copies(report, diagnosis)
             yield from (*copies.work(report), *copies.cache_growth(report))
             yield from tables_of(*OF_COPIES)
-            if diagnosis.chosen is not None and diagnosis.chosen.bytes_per_second:
-                yield Text(explorer_note(diagnosis.chosen.bytes_per_second), "quiet", apart=True)
+            if diagnosis.main_copy is not None and diagnosis.main_copy.bytes_per_second:
+                yield Text(explorer_note(diagnosis.main_copy.bytes_per_second), "quiet", apart=True)
         case "time":
             yield from _time(diagnosis, verbose)
         case "limits":
@@ -124,5 +124,5 @@ def _evidence(diagnosis: Diagnosis) -> Iterator[Block]:
     for copy in diagnosis.copies:
         name = f" ({safe(copy.copy, 40)}, {dialect_text(copy.dialect)})"
         yield from points(f"Evidence{name}", copy.evidence)
-        if copy is not diagnosis.chosen:
+        if copy is not diagnosis.main_copy:
             yield from points(f"Advice{name}", copy.advice)

@@ -71,9 +71,9 @@ def copies(report: Report, diagnosis: Diagnosis) -> Iterator[document.Block]:
             phrases.cap_text(copy.verdict),
             phrases.confidence_text(copy.verdict, unknown="-"),
             *load,
-            phrases.known(rate_text, copy.verdict.ceiling_bytes_per_second),
-            phrases.known(phrases.cap_text, copy.next),
-            phrases.known(
+            phrases.cell_text(rate_text, copy.verdict.ceiling_bytes_per_second),
+            phrases.cell_text(phrases.cap_text, copy.next),
+            phrases.cell_text(
                 lambda spread: phrases.spread_text(spread.low, spread.high, always=True), prediction
             ),
             *(copy.initiator for _ in by_server),
@@ -120,12 +120,12 @@ def _work_of(outcome: Measured) -> Iterator[str | None]:
     share = "yes" if checked is None else percent_text(min(1.0, checked / max(1, moved_bytes)))
     yield {True: share, False: "ALTERED", None: None}[intact]
     for name in ("user_seconds", "system_seconds"):
-        yield phrases.known(seconds_text, steps.amount(details, name))
+        yield phrases.cell_text(seconds_text, steps.amount(details, name))
     for name in ("requests", "pending_replies"):
-        yield phrases.known(count_text, steps.amount(details, name))
-    yield phrases.known(count_text, steps.amount(details, "sockets", "retransmitted_segments"))
+        yield phrases.cell_text(count_text, steps.amount(details, name))
+    yield phrases.cell_text(count_text, steps.amount(details, "sockets", "retransmitted_segments"))
     window = steps.positive(details, "sockets", "congestion_window_bytes_median")
-    yield phrases.known(size_text, window)
+    yield phrases.cell_text(size_text, window)
     is_known = outcome.initiator or outcome.responder
     yield percent_text(stolen_ratio(outcome)) if is_known else None
 
@@ -236,7 +236,7 @@ def ladder(copy: CopyDiagnosis) -> Iterator[document.Block]:
         table.add(
             phrases.cap_text(rung),
             phrases.DOUBT_SIGNS[next(doubt, "measured")] + rate_text(rung.ceiling_bytes_per_second),
-            phrases.known(lambda spread: rate_text(spread.median), spread),
+            phrases.cell_text(lambda spread: rate_text(spread.median), spread),
             "" if spread is None else phrases.spread_text(spread.low, spread.high, always=True),
             _rung_remark(index, rung),
             mark="chosen" if index == 0 else "",

@@ -141,8 +141,8 @@ def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
 
 def _curve_title(zones: Zones, other: Zones | None) -> str:
     """Returns the side, disk and direction of a curve in one line; safe to print."""
-    setting = zones.found.step.setting
-    side = safe(steps.word(setting, "side") or zones.found.step.initiator, 16)
+    setting = zones.step.step.setting
+    side = safe(steps.word(setting, "side") or zones.step.step.initiator, 16)
     does = "write" if steps.word(setting, "verb") == "write" else "read"
     does = f"{does} and write" if other is not None else does
     device = f" {safe(zones.device, 32)}" if zones.device else ""
@@ -158,7 +158,7 @@ def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
         if name is None or not spans or side != steps.word(zones.step.step.setting, "side"):
             continue
         # A cached read has the same file as the uncached one.
-        if test.setting.cache == "uncached" and test.setting.verb == zones.found.setting.verb:
+        if test.setting.cache == "uncached" and test.setting.verb == zones.step.setting.verb:
             yield document.FileMark(name, tuple((span.from_ratio, span.to_ratio) for span in spans))
 
 

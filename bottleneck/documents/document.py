@@ -244,9 +244,9 @@ def first(count: int) -> Callable[[tuple[RawRow, ...]], tuple[RawRow, ...]]:
 
 def figure(name: str, write: Callable[[float], str], key: str, instead: str = "") -> Field:
     """Returns a column of a row's figure; a dash where unknown. instead: its key in other rows."""
-    return Field(name, lambda row: known(write, row[key] or row[instead or key]), right=True)
+    return Field(name, lambda row: cell_text(write, row[key] or row[instead or key]), right=True)
 
 
 def word(name: str, key: str, longest: int = 24) -> Field:
     """Returns a column of a row's word."""
-    return Field(name, lambda row: known(lambda text: safe(text, longest), row[key] or None))
+    return Field(name, lambda row: cell_text(lambda text: safe(text, longest), row[key] or None))

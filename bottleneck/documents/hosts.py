@@ -70,7 +70,7 @@ def _folder(folder: FolderFacts) -> Iterator[str]:
 
 
 def _word(target: dict[str, Any], key: str) -> str | None:
-    return known(_name, steps.word(target, key) or None)
+    return cell_text(_name, steps.word(target, key) or None)
 
 
 def _security(target: dict[str, Any], key: str) -> str | None:
@@ -78,11 +78,11 @@ def _security(target: dict[str, Any], key: str) -> str | None:
 
 
 def _amount(write: Callable[[float], str]) -> Callable[[dict[str, Any], str], str | None]:
-    return lambda target, key: known(write, steps.amount(target, key))
+    return lambda target, key: cell_text(write, steps.amount(target, key))
 
 
 def _names(target: dict[str, Any], key: str) -> str | None:
-    return known(_name, ", ".join(steps.texts(target, key)) or None)
+    return cell_text(_name, ", ".join(steps.texts(target, key)) or None)
 
 
 def _interfaces(target: dict[str, Any], key: str) -> str | None:

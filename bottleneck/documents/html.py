@@ -176,7 +176,7 @@ def policy(style: str) -> str:
 
 def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
     """Returns the values at the top of the page: result, confidence and first advice."""
-    copy = diagnosis.chosen
+    copy = diagnosis.main_copy
     headline, rest = first_line(diagnosis), safe(diagnosis.summary, SUMMARY_CHARACTERS)
     share = safe(steps.word(report.target, "share") or "", TITLE_CHARACTERS)
     subject = share or "a file copy"
@@ -217,7 +217,7 @@ def _moment(started: str) -> str:
 
 
 def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
-    main_copy = diagnosis.chosen
+    main_copy = diagnosis.main_copy
     yield Group("Where the time went", tuple(_times(report, diagnosis)), "times")
     yield Group("Copies", tuple(copies.copies(report, diagnosis)), "copies")
     if main_copy is not None:
@@ -286,7 +286,7 @@ def _compared(diagnosis: Diagnosis) -> Iterator[Group]:
 
 def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:
     """Yields each copy in a part that opens; the main one first, open, without its verdict."""
-    main_copy = diagnosis.chosen
+    main_copy = diagnosis.main_copy
     ordered = sorted(diagnosis.copies, key=lambda copy: copy is not main_copy)
     for copy in ordered[:MOST_COPIES]:
         title = f"{copies.name_text(copy)}: {_rate_of(copy)}, {cap_text(copy.verdict)}"

@@ -98,7 +98,7 @@ def _details(judgement: Judgement) -> Iterator[str]:
         yield f"[{each.state.upper()}] {_plain(text, LONGEST_TEXT)}"
     if len(ordered) > MOST_LINES:
         yield f"and {len(ordered) - MOST_LINES} more"
-    copy = judgement.diagnosis.chosen if judgement.diagnosis else None
+    copy = judgement.diagnosis.main_copy if judgement.diagnosis else None
     if copy is not None and copy.time:
         yield _plain(f"time of {copy.copy}: {time_text(copy.time)}", LONGEST_TEXT)
     if judgement.report is not None:

@@ -72,7 +72,7 @@ def _buffer(row: document.RawRow) -> str:
 
 def _receiver_cost(row: document.RawRow) -> str | None:
     on_loopback = row["over"] == "loopback"
-    return None if on_loopback else known(units.cost_text, row["receiver_cpu_seconds_per_byte"])
+    return None if on_loopback else cell_text(units.cost_text, row["receiver_cpu_seconds_per_byte"])
 
 
 TABLES = {

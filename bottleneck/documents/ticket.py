@@ -54,7 +54,7 @@ def document(report: Report, diagnosis: Diagnosis) -> str:
 
 def _lines(report: Report, diagnosis: Diagnosis, limit: int) -> list[str]:
     """Returns all of it; limit: lines of a point, and points of what is missing."""
-    copy = diagnosis.chosen
+    copy = diagnosis.main_copy
     summary = f"{diagnosis.summary}{_confidence(copy)}"
     return [
         f"# {inline(first_line(diagnosis).replace('`', ''))}",
@@ -93,7 +93,7 @@ def _advice(diagnosis: Diagnosis, copy: CopyDiagnosis | None) -> Iterator[Block]
 
 
 def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
-    main_copy = diagnosis.chosen
+    main_copy = diagnosis.main_copy
     ordered = sorted(diagnosis.copies, key=lambda each: each is not main_copy)
     titles = ("copy", "SMB", "rate", "range (runs)", "limited by", "confidence")
     table = Table("", columns(*titles))

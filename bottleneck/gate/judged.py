@@ -99,8 +99,8 @@ def to_json(judgement: Judgement) -> str:
     if report is not None:
         run = {"started": report.started, "status": report.status}
         document["report"] = {**run, "share": report.target.get("share")}
-    if diagnosis is not None and diagnosis.chosen is not None:
-        headline = diagnosis.chosen
+    if diagnosis is not None and diagnosis.main_copy is not None:
+        headline = diagnosis.main_copy
         document["headline"] = {
             "copy": headline.copy,
             "dialect": headline.dialect,
@@ -141,7 +141,7 @@ def verdict_of(judgement: Judgement, judged: Judged) -> Verdict | None:
     """Returns the verdict on the copy of an expectation; None: it is about no copy."""
     if judgement.diagnosis is None:
         return None
-    headline = judgement.diagnosis.chosen
+    headline = judgement.diagnosis.main_copy
     copies = [] if headline is None else [headline]
     copies += judgement.diagnosis.copies
     name, _, dialect = judged.metric.removeprefix("cap.").partition("@")

@@ -132,7 +132,7 @@ def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
     for copy in diagnosis.copies:
         counts[copy.copy] = counts.get(copy.copy, 0) + 1
         metric = copy.copy if counts[copy.copy] == 1 else f"{copy.copy}@{copy.dialect}"
-        yield _copy(copy, _ascii(metric), copy is diagnosis.chosen)
+        yield _copy(copy, _ascii(metric), copy is diagnosis.main_copy)
     for index, (step, outcome) in enumerate(report.entries):
         if isinstance(outcome, (Skipped, Failed)) and step.stage not in COPY_STAGES:
             metric = _ascii(metrics.stage_metric(step) or f"{step.stage}.{index}")

@@ -120,7 +120,7 @@ def reading(by_name: Mapping[str, Reading], metric: str) -> Reading:
 
 
 def _copies(report: Report, diagnosis: Diagnosis, verified: bool = False) -> Iterator[Reading]:
-    copy_steps, headline = steps.made_copies(report), diagnosis.chosen
+    copy_steps, headline = steps.made_copies(report), diagnosis.main_copy
     for copy in sorted(diagnosis.copies, key=lambda each: each is not headline):
         rate = copy.bytes_per_second
         step = copy_steps.get((copy.copy, copy.dialect, copy.initiator, rate or 0.0))

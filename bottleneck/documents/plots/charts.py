@@ -100,7 +100,7 @@ def drawn_note(part: Sequence[object], total: Sequence[object], noun: str) -> st
 
 def headline(report: Report, diagnosis: Diagnosis) -> Copy | None:
     """Returns the copy that the diagnosis' summary is about; None: there is none."""
-    main_copy = diagnosis.chosen
+    main_copy = diagnosis.main_copy
     if main_copy is None:
         return None
     identity = (main_copy.copy, main_copy.dialect, main_copy.initiator)

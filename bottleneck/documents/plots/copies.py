@@ -99,7 +99,7 @@ def stack(copy: CopyDiagnosis) -> str:
 def over_time(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[CopyDiagnosis, charts.Plot]]:
     """Yields a drawing of each copy that was made, the main one first; at most MOST_COPIES."""
     by_key = {(e.name, e.dialect, e.initiator): e for e in reversed(list(steps.copies(report)))}
-    ordered = sorted(diagnosis.copies, key=lambda each: each is not diagnosis.chosen)
+    ordered = sorted(diagnosis.copies, key=lambda each: each is not diagnosis.main_copy)
     pairs = ((each, by_key.get((each.copy, each.dialect, each.initiator))) for each in ordered)
     drawn = ((each, copy) for each, copy in pairs if copy is not None and copy.step is not None)
     for index, (each, copy) in zip(range(MOST_COPIES), drawn, strict=False):

@@ -32,7 +32,7 @@ def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     texts = {each.steps: each.sentence for each in diagnosis.comparisons if each.about == "zones"}
     for number, curve, rest in charts.numbered(list(zone_curves(report)), MOST_DISKS):
         each = curve.zones
-        sentence = shapes.opening(texts.get((each.found.index,), "The rate of each zone.")) + rest
+        sentence = shapes.opening(texts.get((each.step.index,), "The rate of each zone.")) + rest
         sentence += charts.drawn_note(each.zones[:MOST_ZONES], each.zones, "zones")
         writes = () if curve.writes is None else _rows(curve.writes, each)
         rows = (*_rows(each, curve.writes), *writes, *map(_file_row, curve.files))
@@ -66,7 +66,7 @@ def zone_curves_svg(report: Report) -> str | None:
 
 def _rows(each: Zones, other: Zones | None) -> Iterator[tuple[str, ...]]:
     for index, zone in enumerate(each.zones[:MOST_ZONES]):
-        both = both_ways(zone, each.found.setting.verb, other)
+        both = both_ways(zone, each.step.setting.verb, other)
         *rates, ratio = both.values()
         yield (
             f"{percent_text(zone.from_ratio)} to {percent_text(zone.to_ratio)}",
