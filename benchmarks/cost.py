@@ -1,4 +1,4 @@
-"""What the tool itself takes while 1 GiB is copied: resident memory, and seconds that move no byte.
+"""Measures the tool's own cost while 1 GiB is copied: resident memory, and idle seconds.
 
     .venv/bin/python benchmarks/cost.py [--json F] [--report REPORT]
 
@@ -26,7 +26,7 @@ ALLOWED = {"coordinator": 150 * MIB, "agent client": 100 * MIB, "agent server": 
 
 
 def role(process: psutil.Process, main: psutil.Process) -> str | None:
-    """What a process of the run is; None: none of ours (smbd, fio)."""
+    """Returns the role of a process of the run; None: not ours (smbd, fio)."""
     if process == main:
         return "coordinator"
     line = process.cmdline()
@@ -39,9 +39,9 @@ def role(process: psutil.Process, main: psutil.Process) -> str | None:
 
 
 def watch(run: subprocess.Popen[str]) -> dict[str, int]:
-    """Highest resident bytes of each role until the run ends."""
+    """Returns the highest resident bytes of each role until the run ends."""
     main = psutil.Process(run.pid)
-    most: dict[str, int] = {}
+    highest: dict[str, int] = {}
     while run.poll() is None:
         for process in [main, *main.children(recursive=True)]:
             try:
@@ -49,9 +49,9 @@ def watch(run: subprocess.Popen[str]) -> dict[str, int]:
             except psutil.Error:
                 continue
             if name is not None:
-                most[name] = max(resident, most.get(name, 0))
+                highest[name] = max(resident, highest.get(name, 0))
         time.sleep(0.1)
-    return most
+    return highest
 
 
 class Step(NamedTuple):
@@ -59,16 +59,16 @@ class Step(NamedTuple):
 
     name: str
     begins: float
-    """Since the program's start."""
+    """Start, since the program's start."""
     moving: float
-    """From the first byte to the last, all of its runs together."""
+    """Seconds from the first byte to the last, summed over its runs."""
     idle: float
-    """From the beginning to that of the next step, without those."""
+    """Remaining seconds until the next step begins."""
 
 
 def steps(report: dict[str, Any]) -> list[Step]:
-    """Every step that was made, the time before the first one as a step of its own."""
-    made = []
+    """Returns every executed step, preceded by the time before the first one."""
+    spans = []
     for each in report["steps"]:
         outcome = each["outcome"]
         begins = outcome.get("details", {}).get("opened_after_seconds")
@@ -78,53 +78,53 @@ def steps(report: dict[str, Any]) -> list[Step]:
         moving = sum(run[-1][0] - run[0][0] for run in runs if run[-1][1] > 0)
         setting = each["setting"]
         words = (each["stage"], setting.get("copy") or setting.get("verb"), setting.get("dialect"))
-        made.append((" ".join((*filter(None, words), each["initiator"])), begins, moving))
-    made.sort(key=lambda each: each[1])
-    ends = [begins for _, begins, _ in made[1:]] + [report["elapsed_seconds"]]
+        spans.append((" ".join((*filter(None, words), each["initiator"])), begins, moving))
+    spans.sort(key=lambda each: each[1])
+    ends = [begins for _, begins, _ in spans[1:]] + [report["elapsed_seconds"]]
     rows = [
         Step(name, begins, moving, end - begins - moving)
-        for (name, begins, moving), end in zip(made, ends, strict=True)
+        for (name, begins, moving), end in zip(spans, ends, strict=True)
     ]
     return [Step("(before the first)", 0.0, 0.0, rows[0].begins), *rows] if rows else []
 
 
 def show_steps(report: dict[str, Any]) -> list[Step]:
-    """Prints a row a step, and how much of the run moved no byte."""
+    """Prints a row for each step, and the idle seconds of the run."""
     rows = steps(report)
     print(f"{'step':36}{'begins':>8}{'moving':>8}{'idle':>8}  seconds")
     for each in rows:
         print(f"{each.name:36}{each.begins:8.2f}{each.moving:8.2f}{each.idle:8.2f}")
-    idle, whole = sum(each.idle for each in rows), report["elapsed_seconds"]
-    print(f"{'all':36}{whole:8.2f}{whole - idle:8.2f}{idle:8.2f}")
+    idle, elapsed = sum(each.idle for each in rows), report["elapsed_seconds"]
+    print(f"{'all':36}{elapsed:8.2f}{elapsed - idle:8.2f}{idle:8.2f}")
     return rows
 
 
 def main() -> int:
-    """Prints a row a role and a row a step; 1 where a process takes more than it may."""
+    """Prints a row for each role and step; returns 1 if a process exceeds its allowance."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--report", type=Path)
-    told = parser.parse_args()
-    if told.report:
-        show_steps(json.loads(told.report.read_text()))
+    options = parser.parse_args()
+    if options.report:
+        show_steps(json.loads(options.report.read_text()))
         return 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
         command = [sys.executable, "-m", "bottleneck", "demo", "--size", "1GiB", "--budget", "120"]
         command += ["--dialects", "3.1.1", "--quiet", "--json", str(path)]
         run = subprocess.Popen(command, text=True, stdout=subprocess.PIPE)
-        most = watch(run)
+        highest = watch(run)
         print(run.stdout.read() if run.stdout else "", end="")
         rows = show_steps(json.loads(path.read_text()))
     over = False
-    for name, resident in sorted(most.items()):
+    for name, resident in sorted(highest.items()):
         allowed = ALLOWED.get(name)
         over = over or allowed is not None and resident > allowed
         limit = f" of {allowed / MIB:.0f} allowed" if allowed else ""
         print(f"{name:14} {resident / MIB:7.1f} MiB{limit}")
-    if told.json:
-        figures = {"resident_bytes": most, "steps": [each._asdict() for each in rows]}
-        told.json.write_text(json.dumps(figures))
+    if options.json:
+        figures = {"resident_bytes": highest, "steps": [each._asdict() for each in rows]}
+        options.json.write_text(json.dumps(figures))
     return 1 if over or run.returncode not in {0, 3} else 0
 
 

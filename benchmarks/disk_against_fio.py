@@ -1,4 +1,4 @@
-"""What the disk stage says against fio run by hand: the same file, the same disk, in turns.
+"""Compares the disk stage with fio run by hand: the same file, the same disk, in turns.
 
     benchmarks/disk [--json F] [--folder DIR] [--pairs N] [--seconds S] [--only NAME] [--quick]
 
@@ -45,7 +45,7 @@ from probes.stages import disk
 MIB, GIB = 1 << 20, 1 << 30
 FILE_BYTES = GIB
 PLANTED = Disc(outer_bytes_per_second=120e6, inner_bytes_per_second=60e6, size_bytes=4 * GIB)
-"""Large enough for a file beside the 2 GiB that stay free."""
+"""Disc that holds a file beside the 2 GiB that stay free."""
 PLANTED_FILE_BYTES = 256 * MIB
 BAR_RATIO = 0.03
 CELLS = ("folder.read", "folder.write", "planted.read", "planted.write")
@@ -61,18 +61,18 @@ class Cell:
 
     @property
     def ratio(self) -> float:
-        """The median of the pairs' ratios."""
+        """Median of the pairs' ratios."""
         return statistics.median(
-            own / other for own, other in zip(self.ours, self.peer, strict=True)
+            rate / other for rate, other in zip(self.ours, self.peer, strict=True)
         )
 
     @property
     def met(self) -> bool:
-        """Whether both say the same."""
+        """Whether both rates agree within the bar."""
         return abs(self.ratio - 1) <= BAR_RATIO
 
     def document(self) -> dict[str, Any]:
-        """As CONTRACT's cell, and more."""
+        """Returns the cell as CONTRACT defines it, with `met`."""
         return {
             "name": self.name,
             "ours": self.ours,
@@ -83,12 +83,11 @@ class Cell:
 
 
 def ours(verb: str, folder: Path, file: Path, size_bytes: int, seconds: float) -> float:
-    """One run of the disk stage."""
+    """Runs the disk stage once; returns bytes per second."""
     pattern = "file" if verb == "read" else "sequential"
+    place, path = str(folder), str(file)
     setting = disk.Setting(
-        *(verb, "uncached", str(folder), "client", size_bytes, seconds),
-        path=str(file),
-        pattern=pattern,
+        verb, "uncached", place, "client", size_bytes, seconds, path=path, pattern=pattern
     )
     elapsed_seconds, moved_bytes = 0.0, 0
     for sample in disk.initiate(setting, Endpoint()):
@@ -97,36 +96,34 @@ def ours(verb: str, folder: Path, file: Path, size_bytes: int, seconds: float) -
 
 
 def by_hand(verb: str, folder: Path, file: Path, size_bytes: int, seconds: float) -> float:
-    """One run of fio as its manual has it."""
-    own = folder / f"fio-{secrets.token_hex(4)}"
+    """Runs fio once as its manual recommends; returns bytes per second."""
+    path = folder / f"fio-{secrets.token_hex(4)}"
     with tempfile.NamedTemporaryFile() as report:
-        command = [
-            *("fio", "--name=by-hand", f"--rw={verb}", "--bs=1m", "--direct=1"),
-            *("--ioengine=libaio", "--iodepth=4", f"--size={size_bytes}"),
-            *(f"--runtime={seconds}s", "--output-format=json", f"--output={report.name}"),
-        ]
+        words = f"fio --name=by-hand --rw={verb} --bs=1m --direct=1 --ioengine=libaio --iodepth=4"
+        command = [*words.split(), f"--size={size_bytes}", f"--runtime={seconds}s"]
+        command += ["--output-format=json", f"--output={report.name}"]
         if verb == "read":
             command += [f"--filename={file}", "--readonly"]
         else:
             # random content, and no blocks that were only reserved
             command += [
-                f"--filename={own}",
+                f"--filename={path}",
                 "--refill_buffers",
                 "--fallocate=none",
                 "--end_fsync=1",
             ]
-            with own.open("xb") as made:
-                made.truncate(size_bytes)
+            with path.open("xb") as file_object:
+                file_object.truncate(size_bytes)
         try:
             subprocess.run(command, check=True, capture_output=True)
         finally:
-            own.unlink(missing_ok=True)
-        told = json.loads(Path(report.name).read_text())["jobs"][0][verb]
-    return float(told["io_bytes"]) / (told["runtime"] / 1000)
+            path.unlink(missing_ok=True)
+        job = json.loads(Path(report.name).read_text())["jobs"][0][verb]
+    return float(job["io_bytes"]) / (job["runtime"] / 1000)
 
 
 def fill(cell: Cell, folder: Path, file: Path, pairs: int, seconds: float) -> None:
-    """All pairs of a cell."""
+    """Measures all pairs of a cell."""
     verb = cell.name.rpartition(".")[2]
     size_bytes = file.stat().st_size
     for number in range(pairs):
@@ -137,7 +134,7 @@ def fill(cell: Cell, folder: Path, file: Path, pairs: int, seconds: float) -> No
 
 @contextmanager
 def file_in(folder: Path, size_bytes: int) -> Iterator[Path]:
-    """A file of payload on the disk, and nothing of it in the page cache."""
+    """Yields a file of payload on the disk that is not in the page cache."""
     path = folder / f"bottleneck-benchmark-{secrets.token_hex(4)}"
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -151,7 +148,7 @@ def file_in(folder: Path, size_bytes: int) -> Iterator[Path]:
 
 @contextmanager
 def planted() -> Iterator[tuple[Path, Path]]:
-    """A folder on the planted disc, with a file in it that cost no planted time."""
+    """Yields a folder on the planted disc and a file in it, which was written at full speed."""
     with tempfile.TemporaryDirectory(prefix="bottleneck-benchmark-", dir="/var/tmp") as scratch:
         content, point = Path(scratch, "content"), Path(scratch, "disc")
         content.mkdir()
@@ -159,7 +156,7 @@ def planted() -> Iterator[tuple[Path, Path]]:
         with file_in(content, PLANTED_FILE_BYTES) as source:
             (content / "file").hardlink_to(source)
 
-        def prepare(image: Path) -> None:
+        def prepare(image: Path, _: Path) -> None:
             options = ["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-d", str(content)]
             layout = "lazy_itable_init=0,nodiscard"
             subprocess.run(["mke2fs", *options, "-E", layout, image], check=True)
@@ -174,14 +171,14 @@ def planted() -> Iterator[tuple[Path, Path]]:
 
 @contextmanager
 def under(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """The folder, with a file in it."""
+    """Yields the folder and a file in it."""
     with file_in(folder, FILE_BYTES) as file:
         yield folder, file
 
 
-def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str, Any]:
-    """All wanted cells; returns the document."""
-    cells = [Cell(name) for name in CELLS if wanted.only in name]
+def measure(options: argparse.Namespace, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Measures the selected cells; returns the document."""
+    cells = [Cell(name) for name in CELLS if options.only in name]
     if lacks := missing():
         tell(f"without the planted disc: {'; '.join(lacks)}")
         cells = [each for each in cells if each.name.startswith("folder.")]
@@ -189,18 +186,18 @@ def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str
         some = [each for each in cells if each.name.startswith(place)]
         if not some:
             continue
-        with planted() if place == "planted" else under(wanted.folder) as (folder, file):
+        with planted() if place == "planted" else under(options.folder) as (folder, file):
             for cell in some:
-                fill(cell, folder, file, wanted.pairs, wanted.seconds)
+                fill(cell, folder, file, options.pairs, options.seconds)
                 tell(row(cell))
     return {"cells": [each.document() for each in cells], "machine": machine()}
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
-    found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    """Returns the hardware and the programs of this host."""
+    model = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return {
-        "processor": found[1] if found else platform.machine(),
+        "processor": model[1] if model else platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
@@ -209,8 +206,8 @@ def machine() -> dict[str, Any]:
 
 
 def row(cell: Cell) -> str:
-    """A line of the table."""
-    pairs = [own / other for own, other in zip(cell.ours, cell.peer, strict=True)]
+    """Returns a cell's line of the table."""
+    pairs = [rate / other for rate, other in zip(cell.ours, cell.peer, strict=True)]
     medians = [units.rate_text(statistics.median(each)) for each in (cell.ours, cell.peer)]
     return (
         f"{cell.name:15} {medians[0]:>11} {medians[1]:>11} {cell.ratio:7.3f} "
@@ -219,7 +216,7 @@ def row(cell: Cell) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     first_line = (__doc__ or "").partition("\n")[0]
     parser = argparse.ArgumentParser(prog="benchmarks/disk", description=first_line)
     parser.add_argument("--json", metavar="F", help="also write the figures there; -: to stdout")
@@ -228,26 +225,26 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=2, metavar="S", help="of a run; default 2")
     parser.add_argument("--only", default="", metavar="NAME", help="cells with this in their name")
     parser.add_argument("--quick", action="store_true", help="one pair a cell: does it work?")
-    told = parser.parse_args()
-    told.pairs = told.pairs or (1 if told.quick else 7)
-    if told.pairs < 1 or told.seconds < 1:
+    options = parser.parse_args()
+    options.pairs = options.pairs or (1 if options.quick else 7)
+    if options.pairs < 1 or options.seconds < 1:
         parser.error("at least one pair of one second")
-    if not any(told.only in name for name in CELLS):
-        parser.error(f"no such cell: {told.only}; there are {' '.join(CELLS)}")
-    return told
+    if not any(options.only in name for name in CELLS):
+        parser.error(f"no such cell: {options.only}; there are {' '.join(CELLS)}")
+    return options
 
 
 def main() -> int:
-    """Prints the table; 0: the bar is met or --quick, 1: not, 69: something is missing."""
-    wanted = arguments()
+    """Prints the table; returns 0 if the bar is met or --quick, 1 if not, 69 without fio."""
+    options = arguments()
     if shutil.which("fio") is None:
         print("benchmarks/disk: fio is not installed", file=sys.stderr)
         return 69
-    tell = output.teller(wanted.json)
+    tell = output.teller(options.json)
     tell(f"{'cell':15} {'ours':>11} {'fio':>11} {'ratio':>7} {'pairs':>11}")
-    document = measure(wanted, tell)
-    output.write(document, wanted.json)
-    return 0 if wanted.quick or all(cell["met"] for cell in document["cells"]) else 1
+    document = measure(options, tell)
+    output.write(document, options.json)
+    return 0 if options.quick or all(cell["met"] for cell in document["cells"]) else 1
 
 
 if __name__ == "__main__":

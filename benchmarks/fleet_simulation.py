@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often `bottleneck fleet` names the right culprits, in simulated fleets with known faults.
+"""Counts how often `bottleneck fleet` names the right culprits in simulated fleets.
 
 Usage: python benchmarks/fleet_simulation.py [--fleets 400] [--noise 0.1] [--missing 0.05]
                                              [--seed 7] [--rate-unknown] [--scale]
@@ -58,18 +58,18 @@ class World:
     """A fleet with its true rates."""
 
     fleet: Fleet
-    own: dict[Node, float]
-    """Of each node, bytes per second."""
+    rates: dict[Node, float]
+    """Bytes per second of each node."""
     faults: set[Node]
 
     def rate(self, pair: Pair, *, without: Node | None = None) -> float:
-        return min(self.own[each] for each in self.fleet.nodes(pair) if each != without)
+        return min(self.rates[each] for each in self.fleet.nodes(pair) if each != without)
 
     def pairs(self) -> list[Pair]:
         return [Pair(each, other) for each in self.fleet.clients for other in self.fleet.servers]
 
     def decidable(self) -> set[Node]:
-        """The faults that show: of each, whether some pair would be faster without it."""
+        """Returns the faults without which some pair would be faster."""
         shows = {
             fault
             for fault in self.faults
@@ -82,103 +82,106 @@ class World:
             for fault in shows
             if not any(
                 set(adaptive.passing(self.fleet, other)) == passed[fault]
-                for other in self.own.keys() - self.faults
+                for other in self.rates.keys() - self.faults
             )
         }
 
 
 def world(chance: Random, clients: int, servers: int, sites: int, kinds: Kinds) -> World:
-    """A fleet of that size, with a fault of each kind."""
-    names = tuple(f"pc{at}" for at in range(clients))
-    stores = tuple(f"nas{at}" for at in range(servers))
+    """Returns a fleet of that size with a fault of each kind."""
+    names = tuple(f"pc{number}" for number in range(clients))
+    stores = tuple(f"nas{number}" for number in range(servers))
     segments = tuple(
-        Segment(Node("uplink", f"site{at}"), frozenset(names[at::sites])) for at in range(sites)
+        Segment(Node("uplink", f"site{number}"), frozenset(names[number::sites]))
+        for number in range(sites)
     )
     fleet = Fleet(names, stores, segments)
-    own = {Node("client", each): USUAL * chance.choice((1, 1, 1, 2.5)) for each in names}
-    own |= {Node("server", each): USUAL * chance.choice((1, 1, 2.5, 10)) for each in stores}
-    own |= {each.node: USUAL * 10 for each in segments}
+    rates = {Node("client", each): USUAL * chance.choice((1, 1, 1, 2.5)) for each in names}
+    rates |= {Node("server", each): USUAL * chance.choice((1, 1, 2.5, 10)) for each in stores}
+    rates |= {each.node: USUAL * 10 for each in segments}
     faults: set[Node] = set()
     for kind in kinds:
-        fault = chance.choice([each for each in own if each.kind == kind and each not in faults])
-        own[fault] = USUAL * 0.6 * chance.uniform(0.6, 1)
+        fault = chance.choice([each for each in rates if each.kind == kind and each not in faults])
+        rates[fault] = USUAL * 0.6 * chance.uniform(0.6, 1)
         faults.add(fault)
-    return World(fleet, own, faults)
+    return World(fleet, rates, faults)
 
 
 def measured(
-    of: World, chance: Random, noise: float, missing: float, usual: float | None = USUAL
+    truth: World, chance: Random, noise: float, missing: float, usual: float | None = USUAL
 ) -> tuple[Found, int]:
-    """What is found, and how many tests it took."""
-    made: Counter[Pair] = Counter()
-    seen: list[Seen] = []
-    pairs = timetable.first_pairs(of.fleet, chance)
+    """Returns the finding and the number of tests that it took."""
+    tests: Counter[Pair] = Counter()
+    rates: list[Seen] = []
+    pairs = timetable.first_pairs(truth.fleet, chance)
     while pairs:
-        made.update(pairs)
+        tests.update(pairs)
         for pair in pairs:
             if chance.random() >= missing:
-                rate = of.rate(pair) * max(0.05, chance.gauss(1, noise))
-                seen.append(Seen(pair, rate))
-        found = culprit.judge(of.fleet, "pull.cached", seen, usual)
-        left = of.fleet.most_tests - made.total()
-        dead = adaptive.dead_hosts(made, (each.pair for each in seen))
-        pairs = adaptive.next_pairs(of.fleet, [found], made, left, dead)
-    return found, made.total()
+                rate = truth.rate(pair) * max(0.05, chance.gauss(1, noise))
+                rates.append(Seen(pair, rate))
+        finding = culprit.judge(truth.fleet, "pull.cached", rates, usual)
+        free = truth.fleet.most_tests - tests.total()
+        dead = adaptive.dead_hosts(tests, (each.pair for each in rates))
+        pairs = adaptive.next_pairs(truth.fleet, [finding], tests, free, dead)
+    return finding, tests.total()
 
 
 def row(
-    clients: int, servers: int, sites: int, kinds: Kinds, asked: argparse.Namespace
+    clients: int, servers: int, sites: int, kinds: Kinds, options: argparse.Namespace
 ) -> dict[str, float]:
-    """Shares of the fleets, and the mean number of tests."""
-    chance = Random(f"{asked.seed} {clients} {kinds}")
-    usual = None if asked.rate_unknown else USUAL
-    right = wrong = told = decidable = tests = most = 0
-    for _ in range(asked.fleets):
-        one = world(chance, clients, servers, sites, kinds)
-        found, made = measured(one, chance, asked.noise, asked.missing, usual)
-        named = {each.node for each in found.culprits}
-        doubted = {node for e in found.undecided for node in (e.node, *e.alternatives)}
-        shows = one.decidable()
-        decidable += shows == one.faults
-        right += shows == one.faults == named
-        wrong += bool(named - one.faults)
-        told += shows == one.faults != named and one.faults <= named | doubted
-        tests += made
-        most = max(most, made)
+    """Returns shares of the fleets in percent, and the mean number of tests."""
+    chance = Random(f"{options.seed} {clients} {kinds}")
+    usual = None if options.rate_unknown else USUAL
+    right = wrong = open_cases = decidable = tests = highest = 0
+    for _ in range(options.fleets):
+        fleet = world(chance, clients, servers, sites, kinds)
+        finding, count = measured(fleet, chance, options.noise, options.missing, usual)
+        culprits = {each.node for each in finding.culprits}
+        doubted = {node for e in finding.undecided for node in (e.node, *e.alternatives)}
+        shows = fleet.decidable()
+        decidable += shows == fleet.faults
+        right += shows == fleet.faults == culprits
+        wrong += bool(culprits - fleet.faults)
+        open_cases += shows == fleet.faults != culprits and fleet.faults <= culprits | doubted
+        tests += count
+        highest = max(highest, count)
     share = 100 / max(1, decidable)
     return {
         "decidable": decidable,
         "right": right * share,
-        "told": told * share,
-        "wrong": 100 * wrong / asked.fleets,
-        "tests": tests / asked.fleets,
-        "most": most,
+        "told": open_cases * share,
+        "wrong": 100 * wrong / options.fleets,
+        "tests": tests / options.fleets,
+        "most": highest,
     }
 
 
 def scale(clients: int = 1000, servers: int = 50, sites: int = 40) -> None:
-    """Seconds and memory of the largest fleet that the documentation promises."""
+    """Prints seconds and memory of the largest fleet that the documentation promises."""
     chance = Random(1)
-    one = world(chance, clients, servers, sites, ("server", "uplink", "client", "client"))
+    fleet = world(chance, clients, servers, sites, ("server", "uplink", "client", "client"))
     began = time.perf_counter()
-    rounds = timetable.rounds(one.fleet, timetable.all_pairs(one.fleet, chance))
+    rounds = timetable.rounds(fleet.fleet, timetable.all_pairs(fleet.fleet, chance))
     seconds = time.perf_counter() - began
     print(f"{clients} x {servers}, all pairs: {len(rounds)} rounds, {seconds:.1f} s")
-    for what, pairs in (
+    for choice, pairs in (
         ("at most 2 (N + M) tests", None),
-        ("all pairs", one.pairs()),
+        ("all pairs", fleet.pairs()),
     ):
         began = time.perf_counter()
         if pairs is None:
-            found, made = measured(one, chance, 0.1, 0.05)
+            finding, count = measured(fleet, chance, 0.1, 0.05)
         else:
-            seen = [Seen(each, one.rate(each) * max(0.05, chance.gauss(1, 0.1))) for each in pairs]
-            found, made = culprit.judge(one.fleet, "pull.cached", seen, USUAL), len(pairs)
-        named = {each.node for each in found.culprits}
+            rates = [
+                Seen(each, fleet.rate(each) * max(0.05, chance.gauss(1, 0.1))) for each in pairs
+            ]
+            finding, count = culprit.judge(fleet.fleet, "pull.cached", rates, USUAL), len(pairs)
+        culprits = {each.node for each in finding.culprits}
         print(
-            f"{clients} x {servers}, {what}: {made} tests, {time.perf_counter() - began:.1f} s, "
-            f"named {len(named & one.faults)} of {len(one.decidable())} decidable, "
-            f"{len(named - one.faults)} wrong"
+            f"{clients} x {servers}, {choice}: {count} tests, {time.perf_counter() - began:.1f} s, "
+            f"named {len(culprits & fleet.faults)} of {len(fleet.decidable())} decidable, "
+            f"{len(culprits - fleet.faults)} wrong"
         )
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"memory: {kilobytes / 1024:.0f} MiB")
@@ -193,18 +196,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--rate-unknown", action="store_true")
     parser.add_argument("--scale", action="store_true")
-    asked = parser.parse_args()
-    if asked.scale:
+    options = parser.parse_args()
+    if options.scale:
         scale()
         return
     print("| fleet | faults | tests, mean (most) | decidable | right | undecided | wrong |")
     print("|---|---|---|---|---|---|---|")
     for clients, servers, sites, kinds in ROWS:
-        found = row(clients, servers, sites, kinds, asked)
+        figures = row(clients, servers, sites, kinds, options)
         print(
             f"| {clients} x {servers} | {' + '.join(kinds) or 'none'} "
-            f"| {found['tests']:.0f} ({found['most']:.0f}) | {found['decidable']:.0f} "
-            f"| {found['right']:.1f}% | {found['told']:.1f}% | {found['wrong']:.2f}% |",
+            f"| {figures['tests']:.0f} ({figures['most']:.0f}) | {figures['decidable']:.0f} "
+            f"| {figures['right']:.1f}% | {figures['told']:.1f}% | {figures['wrong']:.2f}% |",
             flush=True,
         )
 

@@ -1,4 +1,4 @@
-"""Planted round trip and rate against what the latency stage's fit makes of them.
+"""Compares the latency stage's fit with a planted round trip and rate.
 
     .venv/bin/python benchmarks/latency_fit.py [--json F] [--quick]
 
@@ -33,7 +33,7 @@ from probes.core.records import Details, Endpoint
 from probes.stages import latency
 
 HEADER_BYTES = 52
-"""Of IP and of TCP with its timestamps."""
+"""Headers of IP and of TCP with its timestamps."""
 LATENCY_BAR, BANDWIDTH_BAR = 0.10, 0.02
 HANDSHAKES = 41
 
@@ -49,7 +49,7 @@ class Case:
 
     @property
     def payload_bytes_per_second(self) -> float:
-        """What of the planted rate is payload."""
+        """Payload at the planted rate, without headers."""
         share = (self.mtu_bytes - HEADER_BYTES) / (self.mtu_bytes + delay.HEADER_BYTES)
         return share * self.bytes_per_second
 
@@ -66,24 +66,24 @@ QUICK = (Case(0.010, 12.5e6, 1500, 3.0),)
 
 
 def measure(case: Case) -> Details:
-    """One path: the stage's details and the path's own round trip."""
+    """Returns the stage's details of one path, with the path's own round trip."""
     with delay.delayed(
         case.rtt_seconds / 2, case.bytes_per_second, mtu_bytes=case.mtu_bytes
     ) as path:
         setting = latency.Setting(case.seconds, path.server.address)
         with responding(path.server, setting) as peer, path.client.entered():
-            own = handshake_seconds(peer)
+            rtt = handshake_seconds(peer)
             running = latency.initiate(setting, peer)
             while True:
                 try:
                     next(running)
                 except StopIteration as end:
-                    return {**end.value, "path_rtt_seconds": own}
+                    return {**end.value, "path_rtt_seconds": rtt}
 
 
 @contextmanager
 def responding(end: delay.End, setting: latency.Setting) -> Iterator[Endpoint]:
-    """The stage's far end, in a process of its own."""
+    """Runs the stage's far end in a process of its own."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(
         target=respond, args=(end, setting, there), daemon=True
@@ -96,16 +96,16 @@ def responding(end: delay.End, setting: latency.Setting) -> Iterator[Endpoint]:
         process.join()
 
 
-def respond(end: delay.End, setting: latency.Setting, told: Connection) -> None:
-    """Tells where it waits, until it is killed."""
+def respond(end: delay.End, setting: latency.Setting, pipe: Connection) -> None:
+    """Sends the endpoint where it listens, then waits to be killed."""
     with end.entered(), latency.respond(setting) as peer:
-        told.send(peer)
+        pipe.send(peer)
         while True:
             time.sleep(60)
 
 
 def handshake_seconds(peer: Endpoint) -> float:
-    """What connecting takes, with the kernel alone at the other end; undisturbed."""
+    """Returns the lower octile of the times to connect: only the kernel answers."""
     times = []
     for _ in range(HANDSHAKES):
         with socket.socket() as connection:
@@ -115,14 +115,14 @@ def handshake_seconds(peer: Endpoint) -> float:
     return sorted(times)[len(times) // 8]
 
 
-def row(case: Case, told: Details) -> dict[str, Any]:
+def row(case: Case, details: Details) -> dict[str, Any]:
     """Prints a case's line and returns its part of the document."""
-    planted, own = case.payload_bytes_per_second, told["path_rtt_seconds"]
-    fitted, cold = told["fit"], told.get("cold_fit")
-    head = f"{seconds_text(case.rtt_seconds):>6} {seconds_text(own):>8} {rate_text(planted):>10}"
-    found: dict[str, Any] = {
+    planted, rtt = case.payload_bytes_per_second, details["path_rtt_seconds"]
+    fitted, cold = details["fit"], details.get("cold_fit")
+    head = f"{seconds_text(case.rtt_seconds):>6} {seconds_text(rtt):>8} {rate_text(planted):>10}"
+    cell: dict[str, Any] = {
         "planted_rtt_seconds": case.rtt_seconds,
-        "path_rtt_seconds": own,
+        "path_rtt_seconds": rtt,
         "planted_bytes_per_second": planted,
         "fit": fitted,
         "cold_fit": cold,
@@ -130,8 +130,8 @@ def row(case: Case, told: Details) -> dict[str, Any]:
     }
     if "refused" in fitted:
         print(f"{head}   refused: {fitted['refused']}", flush=True)
-        return found
-    late = fitted["latency_seconds"] / own - 1
+        return cell
+    late = fitted["latency_seconds"] / rtt - 1
     wide = fitted["bandwidth_bytes_per_second"] / planted - 1
     biased = "not timed"
     if cold is not None:
@@ -139,18 +139,18 @@ def row(case: Case, told: Details) -> dict[str, Any]:
             f"{seconds_text(cold['latency_seconds']):>8} "
             f"{rate_text(cold['bandwidth_bytes_per_second']):>10}"
         )
-    found["met"] = abs(late) <= LATENCY_BAR and abs(wide) <= BANDWIDTH_BAR
+    cell["met"] = abs(late) <= LATENCY_BAR and abs(wide) <= BANDWIDTH_BAR
     print(
         f"{head} {seconds_text(fitted['latency_seconds']):>8} {late:+7.1%} "
         f"{rate_text(fitted['bandwidth_bytes_per_second']):>10} {wide:+7.1%} "
         f"{fitted['worst_residual_ratio']:6.1%}  {biased}",
         flush=True,
     )
-    return {**found, "latency_off_ratio": late, "bandwidth_off_ratio": wide}
+    return {**cell, "latency_off_ratio": late, "bandwidth_off_ratio": wide}
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", metavar="F", type=Path)
     parser.add_argument("--quick", action="store_true", help="one short path")
@@ -158,8 +158,8 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Prints the table; 0: the bars are met, 1: not, 69: no such path can be made here."""
-    wanted = arguments()
+    """Prints the table; returns 0 if the bars are met, 1 if not, 69 without such a path."""
+    options = arguments()
     if lacks := delay.missing():
         print(f"latency_fit: {'; '.join(lacks)}", file=sys.stderr)
         return 69
@@ -167,9 +167,9 @@ def main() -> int:
         f"{'RTT':>6} {'path':>8} {'planted':>10} {'latency':>8} {'':>7} {'bandwidth':>10} {'':>7} "
         f"{'worst':>6}  cold, not used"
     )
-    rows = [row(case, measure(case)) for case in (QUICK if wanted.quick else CASES)]
-    if wanted.json:
-        wanted.json.write_text(json.dumps({"cells": rows}, indent=1) + "\n")
+    rows = [row(case, measure(case)) for case in (QUICK if options.quick else CASES)]
+    if options.json:
+        options.json.write_text(json.dumps({"cells": rows}, indent=1) + "\n")
     return 0 if all(each["met"] for each in rows) else 1
 
 

@@ -1,4 +1,4 @@
-"""Where a benchmark's table and its figures go: --json F, and - for stdout alone."""
+"""Output of a benchmark's table and figures: --json F writes a file, - only to stdout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def teller(wanted_json: str | None) -> Callable[[str], None]:
-    """Prints a line of the table; on stderr where stdout holds the document."""
+    """Returns the printer of table lines: to stderr if stdout holds the document."""
     table = sys.stderr if wanted_json == "-" else sys.stdout
 
     def tell(line: str) -> None:
@@ -20,7 +20,7 @@ def teller(wanted_json: str | None) -> Callable[[str], None]:
 
 
 def write(document: dict[str, Any], wanted_json: str | None) -> None:
-    """The document to where --json says; nowhere without it."""
+    """Writes the document where --json says; nowhere without it."""
     text = json.dumps(document, indent=1) + "\n"
     if wanted_json == "-":
         sys.stdout.write(text)

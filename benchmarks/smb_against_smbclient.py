@@ -1,4 +1,4 @@
-"""Our SMB data path against Samba's smbclient: the same file, server and run, in turns.
+"""Compares our SMB data path with Samba's smbclient: the same file and server, in turns.
 
     benchmarks/smb [--json F] [--pairs N] [--size 1GiB] [--cells a,b] [--end folder|memory]
 
@@ -52,13 +52,13 @@ from probes.system.child import spawn
 
 MEMORY = "/dev/shm"
 PREFIX = "bottleneck-bench-"
-"""Of the folder there; it goes however this ends, kill -9 included."""
+"""Prefix of the folder in MEMORY, which is removed however this ends, kill -9 included."""
 SECONDS = 120.0
-"""No single copy takes longer."""
+"""Longest duration of a single copy."""
 GIGABYTE = 1e9
 DIRTY_KIB, SETTLE_SECONDS = 1024, 60.0
 FILES_AT_ONCE = 4
-"""The sources here and there, the copy, and pages that are not free again yet."""
+"""Files in memory at once: both sources, the copy, and pages that are not free again yet."""
 BAR, MEAN_BAR, TCP_AIM = 1.0, 1.3, 0.7
 SERVERS: dict[str, tuple[str, ...]] = {
     "plain": ("server signing = disabled",),
@@ -92,12 +92,12 @@ class Cell:
     @property
     def ratio(self) -> float:
         return statistics.median(
-            own / other for own, other in zip(self.ours, self.peer, strict=True)
+            rate / other for rate, other in zip(self.ours, self.peer, strict=True)
         )
 
     def document(self) -> dict[str, Any]:
-        """As CONTRACT's cell, and more."""
-        told = ("signing", "encryption", "request_bytes", "depth", "in_flight_bytes")
+        """Returns the cell as CONTRACT defines it, with details."""
+        names = ("signing", "encryption", "request_bytes", "depth", "in_flight_bytes")
         return {
             "name": self.name,
             "ours": self.ours,
@@ -105,7 +105,7 @@ class Cell:
             "ratio": self.ratio,
             "ours_cpu_seconds_per_gigabyte": statistics.median(self.ours_cpu),
             "peer_cpu_seconds_per_gigabyte": statistics.median(self.peer_cpu),
-            "details": {name: self.details.get(name) for name in told},
+            "details": {name: self.details.get(name) for name in names},
         }
 
 
@@ -120,13 +120,13 @@ CELLS = tuple(
 
 @dataclass(frozen=True)
 class Bench:
-    """One server, and the same file there and here."""
+    """Server and client with the same file on both."""
 
     server: Samba
     served: Path
     peer: Endpoint
     local: Path
-    """The client's folder, in memory."""
+    """Folder of the client, in memory."""
     auth: Path
     size_bytes: int
     seed: str
@@ -137,28 +137,22 @@ class Bench:
         return self.local / "source"
 
     def smbclient(self, cell: Cell, command: str) -> tuple[str, float]:
-        """One run of smbclient: what it printed, and its CPU seconds."""
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            [
-                *("smbclient", f"//{self.server.host}/{self.server.share}"),
-                *("-p", str(self.server.port), "-A", str(self.auth), "-s", "/dev/null"),
-                *("-m", SMBCLIENT_DIALECTS[cell.dialect], "--option=client min protocol=NT1"),
-                *(f"--client-protection={CLIENT_PROTECTION[cell.security]}", "-c", command),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        """Runs smbclient once; returns its output and its CPU seconds."""
+        start = resource.getrusage(resource.RUSAGE_CHILDREN)
+        words = ["smbclient", f"//{self.server.host}/{self.server.share}", "-s", "/dev/null"]
+        words += ["-p", str(self.server.port), "-A", str(self.auth)]
+        words += ["-m", SMBCLIENT_DIALECTS[cell.dialect], "--option=client min protocol=NT1"]
+        words += [f"--client-protection={CLIENT_PROTECTION[cell.security]}", "-c", command]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
         text = done.stdout + done.stderr
         if done.returncode:
             raise RuntimeError(f"{cell.name}: smbclient: {text.strip()}")
-        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        used = end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
         return text, used
 
     def copy_by_peer(self, cell: Cell, idle_cpu_seconds: float, compare: bool) -> None:
-        """smbclient's get or put, by its own clock."""
+        """Runs smbclient's get or put, timed by its own clock."""
         pushed = f"{self.peer.folder}\\peer"
         pulled = Path("/dev/null") if self.end == "memory" else self.local / "peer"
         folder = self.peer.folder
@@ -173,14 +167,14 @@ class Bench:
         finally:
             if arrived.is_file():
                 arrived.unlink()
-        found = PRINTED_RATE.search(text)
-        if found is None:
+        match = PRINTED_RATE.search(text)
+        if match is None:
             raise RuntimeError(f"{cell.name}: smbclient printed no rate: {text.strip()}")
-        cell.peer.append(float(found[1] or found[2]) * 1024)
+        cell.peer.append(float(match[1] or match[2]) * 1024)
         cell.peer_cpu.append(max(0.0, cpu - idle_cpu_seconds) / self.size_bytes * GIGABYTE)
 
     def copy_by_us(self, cell: Cell) -> None:
-        """The product's copy, into the cell."""
+        """Runs the product's copy and appends its figures to the cell."""
         samples, details, cpu = self.our_copy(cell, self.end)
         cell.details = details
         cell.ours.append(float(details["acknowledged_bytes_per_second"]))
@@ -188,7 +182,7 @@ class Bench:
         assert samples[-1].moved_bytes == self.size_bytes
 
     def our_copy(self, cell: Cell, end: str) -> tuple[tuple[Sample, ...], dict[str, Any], float]:
-        """The product's copy: samples, details, and CPU seconds of its window."""
+        """Runs the product's copy; returns samples, details, and CPU seconds of its window."""
         setting = smb_copy.Setting(
             copy="pull.cached" if cell.verb == "read" else "push.cached",
             dialect=DIALECTS[cell.dialect],
@@ -210,7 +204,7 @@ class Bench:
 
 
 def in_child(start: Callable[[], Running]) -> tuple[tuple[Sample, ...], dict[str, Any], float]:
-    """Runs a stage as the agent does: samples, details, and CPU seconds of its window."""
+    """Runs a stage as the agent does; returns samples, details, and CPU seconds of its window."""
 
     def work(tell: Callable[[dict[str, Any]], None], control_fd: int) -> None:
         running, samples, used = start(), [], 0.0
@@ -229,15 +223,15 @@ def in_child(start: Callable[[], Running]) -> tuple[tuple[Sample, ...], dict[str
     child = spawn(work)
     try:
         with os.fdopen(child.events_fd, encoding="utf-8") as events:
-            told = json.loads(events.readline() or "{}")
+            event = json.loads(events.readline() or "{}")
     finally:
         child.kill()
         os.waitpid(child.pid, 0)
         os.close(child.control_fd)
-    if "samples" not in told:
-        raise RuntimeError(f"our copy: {told or 'its process ended without a word'}")
-    samples = tuple(Sample(*each) for each in told["samples"])
-    return samples, told["details"], told["cpu"]
+    if "samples" not in event:
+        raise RuntimeError(f"our copy: {event or 'its process ended without a word'}")
+    samples = tuple(Sample(*each) for each in event["samples"])
+    return samples, event["details"], event["cpu"]
 
 
 def _own_cpu_seconds() -> float:
@@ -249,7 +243,7 @@ def _own_cpu_seconds() -> float:
 def benches(
     folder: Path, security: str, size_bytes: int, end: str, address: str = "127.0.0.1"
 ) -> Iterator[Bench]:
-    """A server of one protection with the run's file on it, and the same file beside it."""
+    """Yields a server of one protection with the run's file on it, and the file beside it."""
     served, local = folder / f"served-{security}", folder / "local"
     served.mkdir()
     local.mkdir(exist_ok=True)
@@ -280,10 +274,9 @@ def benches(
 
 
 def touch_memory(folder: Path, size_bytes: int) -> None:
-    """Has this machine's host provide the memory that the files will lie in.
+    """Touches the memory of all files once, so that the first copy does not pay for it.
 
-    A virtual machine's page costs several times its copy when it is touched for the first time;
-    whoever of the two came first would pay.
+    A page that a virtual machine touches for the first time costs several times its copy.
     """
     with tempfile.TemporaryFile(dir=folder) as file:
         block = bytes(1 << 20)
@@ -292,7 +285,7 @@ def touch_memory(folder: Path, size_bytes: int) -> None:
 
 
 def settle() -> None:
-    """Waits until this machine writes nothing back to a disk: each copy begins in one state."""
+    """Waits until this host writes nothing back to a disk, so that all copies start alike."""
     until = time.monotonic() + SETTLE_SECONDS
     os.sync()
     while time.monotonic() < until:
@@ -304,7 +297,7 @@ def settle() -> None:
 
 
 def tcp_rate(seconds: float) -> float:
-    """TCP over loopback by our own stage, bytes per second: one stream, pulled."""
+    """Returns bytes per second of our TCP stage over loopback: one stream, pulled."""
     setting = tcp.OneWay(verb="pull", streams=1, seconds=seconds, address="127.0.0.1")
 
     def hold(tell: Callable[[dict[str, Any]], None], control_fd: int) -> None:
@@ -325,23 +318,23 @@ def tcp_rate(seconds: float) -> float:
     return run_rate(samples)
 
 
-def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str, Any]:
-    """All cells, one server after the other; returns the document."""
-    cells = [Cell(*each) for each in CELLS if ".".join(each) in wanted.cells]
+def measure(options: argparse.Namespace, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Measures all cells, one server after the other; returns the document."""
+    cells = [Cell(*each) for each in CELLS if ".".join(each) in options.cells]
     raw: list[float] = []
     read_to_memory: list[float] = []
     smb_copy.preload()
     started = datetime.now(UTC).isoformat(timespec="seconds")
     with vanishing_folder(PREFIX, MEMORY) as (folder, _):
-        touch_memory(folder, wanted.size)
+        touch_memory(folder, options.size)
         for security in SERVERS:
-            chosen = [cell for cell in cells if cell.security == security]
-            if not chosen:
+            rows = [cell for cell in cells if cell.security == security]
+            if not rows:
                 continue
-            with benches(folder, security, wanted.size, wanted.end) as bench:
-                for cell in chosen:
+            with benches(folder, security, options.size, options.end) as bench:
+                for cell in rows:
                     _, idle = bench.smbclient(cell, "exit")
-                    for number in range(wanted.pairs):
+                    for number in range(options.pairs):
                         turns = [
                             lambda: bench.copy_by_us(cell),  # noqa: B023
                             lambda: bench.copy_by_peer(cell, idle, not number),  # noqa: B023
@@ -350,7 +343,7 @@ def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str
                             settle()
                             turn()
                         if cell.name == "3.1.1.plain.read":
-                            raw.append(tcp_rate(0.5 if wanted.quick else 2.0))
+                            raw.append(tcp_rate(0.5 if options.quick else 2.0))
                             details = bench.our_copy(cell, "memory")[1]
                             read_to_memory.append(details["acknowledged_bytes_per_second"])
                     tell(row(cell))
@@ -358,13 +351,13 @@ def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str
         "cells": [cell.document() for cell in cells],
         "geometric_mean": math.exp(statistics.fmean(math.log(cell.ratio) for cell in cells)),
         "started": started,
-        "size_bytes": wanted.size,
-        "pairs": wanted.pairs,
-        "end": wanted.end,
+        "size_bytes": options.size,
+        "pairs": options.pairs,
+        "end": options.end,
         "machine": machine(),
     }
     if raw:
-        shares = [own / each for own, each in zip(read_to_memory, raw, strict=True)]
+        shares = [rate / each for rate, each in zip(read_to_memory, raw, strict=True)]
         document["tcp"] = {
             "bytes_per_second": raw,
             "read_to_memory_bytes_per_second": read_to_memory,
@@ -374,26 +367,26 @@ def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
+    """Returns the hardware and the programs of this host."""
     model = "unknown"
     with contextlib.suppress(OSError):
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
-        model = found[1] if found else platform.machine()
-    told = subprocess.run(["smbd", "--version"], capture_output=True, text=True)
+        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+        model = match[1] if match else platform.machine()
+    version = subprocess.run(["smbd", "--version"], capture_output=True, text=True)
     return {
         "processor": model,
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "samba": told.stdout.strip(),
+        "samba": version.stdout.strip(),
     }
 
 
 def row(cell: Cell) -> str:
-    """A line of the table."""
+    """Returns a cell's line of the table."""
     ours, peer = (statistics.median(rates) for rates in (cell.ours, cell.peer))
     cpu = [statistics.median(each) for each in (cell.ours_cpu, cell.peer_cpu)]
-    pairs = [own / other for own, other in zip(cell.ours, cell.peer, strict=True)]
+    pairs = [rate / other for rate, other in zip(cell.ours, cell.peer, strict=True)]
     return (
         f"{cell.name:22} {units.rate_text(ours):>10} {units.rate_text(peer):>10} "
         f"{cell.ratio:6.2f} {min(pairs):6.2f}-{max(pairs):.2f} {cpu[0]:7.2f} {cpu[1]:6.2f}"
@@ -401,7 +394,7 @@ def row(cell: Cell) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     first_line = (__doc__ or "").partition("\n")[0]
     parser = argparse.ArgumentParser(prog="benchmarks/smb", description=first_line)
     parser.add_argument("--json", metavar="F", help="also write the figures there")
@@ -410,52 +403,52 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cells", metavar="A,B", help="those whose name has a part of these")
     parser.add_argument("--end", choices=smb_copy.ENDS, default="folder", help="the client's end")
     parser.add_argument("--quick", action="store_true", help="one pair of 32 MiB: does it work?")
-    told = parser.parse_args()
-    told.pairs = told.pairs or (1 if told.quick else 7)
+    options = parser.parse_args()
+    options.pairs = options.pairs or (1 if options.quick else 7)
     try:
-        told.size = units.parse_size(told.size or ("32MiB" if told.quick else "1GiB"))
+        options.size = units.parse_size(options.size or ("32MiB" if options.quick else "1GiB"))
     except units.UnitError as error:
         parser.error(f"--size: {error}")
     names = [".".join(each) for each in CELLS]
-    parts = told.cells.split(",") if told.cells else [""]
+    parts = options.cells.split(",") if options.cells else [""]
     unknown = [part for part in parts if not any(part in name for name in names)]
-    if unknown or told.pairs < 1 or told.size < 1:
+    if unknown or options.pairs < 1 or options.size < 1:
         parser.error(f"no such cell: {', '.join(unknown)}; there are {' '.join(names)}")
-    told.cells = [name for name in names if any(part in name for part in parts)]
-    return told
+    options.cells = [name for name in names if any(part in name for part in parts)]
+    return options
 
 
 def summary(document: dict[str, Any]) -> str:
-    """The lines below the table."""
+    """Returns the lines below the table."""
     text = f"geometric mean {document['geometric_mean']:.2f}"
     if "tcp" in document:
-        told = document["tcp"]
+        figures = document["tcp"]
         raw, read = (
-            units.rate_text(statistics.median(told[name]))
+            units.rate_text(statistics.median(figures[name]))
             for name in ("bytes_per_second", "read_to_memory_bytes_per_second")
         )
         text += (
             f"\nTCP over loopback, memory to memory: {raw}; 3.1.1.plain.read to memory: {read}, "
-            f"{told['share_of_tcp']:.2f} of it (aim {TCP_AIM})"
+            f"{figures['share_of_tcp']:.2f} of it (aim {TCP_AIM})"
         )
     return text
 
 
 def main() -> int:
-    """Prints the table; 0: the bar is met or --quick, 1: not, 69: something is missing."""
-    wanted = arguments()
-    tell = output.teller(wanted.json)
+    """Prints the table; returns 0 if the bar is met or --quick, 1 if not, 69 if unavailable."""
+    options = arguments()
+    tell = output.teller(options.json)
     tell(f"{'cell':22} {'ours':>10} {'smbclient':>10} {'ratio':>6} {'pairs':>11} {'CPU s/GB':>14}")
     try:
-        document = measure(wanted, tell)
+        document = measure(options, tell)
     except Unavailable as error:
         print(f"benchmarks/smb: {error}", file=sys.stderr)
         return 69
     tell(summary(document))
-    output.write(document, wanted.json)
+    output.write(document, options.json)
     mean = document["geometric_mean"]
     met = mean >= MEAN_BAR and all(cell["ratio"] >= BAR for cell in document["cells"])
-    return 0 if met or wanted.quick else 1
+    return 0 if met or options.quick else 1
 
 
 if __name__ == "__main__":

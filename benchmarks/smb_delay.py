@@ -29,50 +29,50 @@ from probes.programs.samba import vanishing_folder
 from probes.stages import smb_copy
 
 PAYLOAD_RATIO = 1 - 52 / delay.MTU_BYTES
-"""Of a packet: the rest is the headers of IP and TCP with its timestamps."""
+"""Payload's share of a packet; the rest is headers of IP and of TCP with its timestamps."""
 BAR = 0.9
 TIE_RATIO = 0.99
-"""Two copies that both fill the link differ by how they start."""
+"""Least ratio to smbclient: two copies that both fill the link differ by how they start."""
 
 
-def measure(wanted: argparse.Namespace) -> dict[str, Any]:
-    """Both verbs; prints a row each and returns the document."""
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Measures both verbs; prints a row for each and returns the document."""
     cells = [pairs.Cell("3.1.1", "plain", verb) for verb in ("read", "write")]
     rows = []
     smb_copy.preload()
     with ExitStack() as stack:
         folder, _ = stack.enter_context(vanishing_folder(pairs.PREFIX, pairs.MEMORY))
-        pairs.touch_memory(folder, wanted.size)
-        path = stack.enter_context(delay.delayed(wanted.rtt / 2, wanted.link))
+        pairs.touch_memory(folder, options.size)
+        path = stack.enter_context(delay.delayed(options.rtt / 2, options.link))
         with path.server.entered():
             bench = stack.enter_context(
-                pairs.benches(folder, "plain", wanted.size, wanted.end, path.server.address)
+                pairs.benches(folder, "plain", options.size, options.end, path.server.address)
             )
         stack.enter_context(path.client.entered())
         for cell in cells:
-            for number in range(wanted.pairs):
+            for number in range(options.pairs):
                 turns = [
                     lambda: bench.copy_by_us(cell),  # noqa: B023
                     lambda: bench.copy_by_peer(cell, 0.0, not number),  # noqa: B023
                 ]
                 for turn in turns if number % 2 else turns[::-1]:
                     turn()
-            rows.append(row(cell, wanted))
+            rows.append(row(cell, options))
     return {
         "cells": rows,
-        "rtt_seconds": wanted.rtt,
-        "link_bytes_per_second": wanted.link,
-        "size_bytes": wanted.size,
+        "rtt_seconds": options.rtt,
+        "link_bytes_per_second": options.link,
+        "size_bytes": options.size,
         "machine": pairs.machine(),
     }
 
 
-def row(cell: pairs.Cell, wanted: argparse.Namespace) -> dict[str, Any]:
+def row(cell: pairs.Cell, options: argparse.Namespace) -> dict[str, Any]:
     """Prints a cell's line and returns its part of the document."""
     ours, peer = statistics.median(cell.ours), statistics.median(cell.peer)
-    bound = cell.details["in_flight_bytes"] / wanted.rtt
-    if wanted.link:
-        bound = min(bound, PAYLOAD_RATIO * wanted.link)
+    bound = cell.details["in_flight_bytes"] / options.rtt
+    if options.link:
+        bound = min(bound, PAYLOAD_RATIO * options.link)
     depth = f"{cell.details['request_bytes'] / 2**20:g} MiB x {cell.details['depth']}"
     print(
         f"{cell.name:18} {units.rate_text(ours):>10} {units.rate_text(peer):>10} "
@@ -88,7 +88,7 @@ def row(cell: pairs.Cell, wanted: argparse.Namespace) -> dict[str, Any]:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", metavar="F", type=Path)
     parser.add_argument("--rtt", type=float, default=0.01, metavar="SECONDS")
@@ -96,28 +96,28 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=5, metavar="N")
     parser.add_argument("--size", default="512MiB", metavar="BYTES")
     parser.add_argument("--end", choices=smb_copy.ENDS, default="folder")
-    told = parser.parse_args()
+    options = parser.parse_args()
     try:
-        told.size = units.parse_size(told.size)
-        told.link = None if told.link == "0" else units.parse_rate(told.link)
+        options.size = units.parse_size(options.size)
+        options.link = None if options.link == "0" else units.parse_rate(options.link)
     except units.UnitError as error:
         parser.error(str(error))
-    return told
+    return options
 
 
 def main() -> int:
-    """Prints the table; 0: the bar is met, 1: not, 69: no such path can be made here."""
+    """Prints the table; returns 0 if the bar is met, 1 if not, 69 without such a path."""
     if lacks := delay.missing():
         print(f"smb_delay: {'; '.join(lacks)}", file=sys.stderr)
         return 69
-    wanted = arguments()
+    options = arguments()
     print(
         f"{'cell':18} {'ours':>10} {'smbclient':>10} {'ratio':>6} {'in flight':>12} "
         f"{'bound':>10} {'share':>6}"
     )
-    document = measure(wanted)
-    if wanted.json:
-        wanted.json.write_text(json.dumps(document, indent=1) + "\n")
+    document = measure(options)
+    if options.json:
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
     met = all(
         cell["share_of_bound"] >= BAR and cell["ratio"] >= TIE_RATIO for cell in document["cells"]
     )

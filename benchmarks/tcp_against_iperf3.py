@@ -1,4 +1,4 @@
-"""Our TCP data path against the system's iperf3 and iperf 2: path, streams and buffers alike.
+"""Compares our TCP data path with iperf3 and iperf 2: the same path, streams and buffers.
 
     benchmarks/tcp [--json F] [--pairs N] [--seconds S] [--only NAME] [--quick]
 
@@ -48,10 +48,10 @@ from probes.net.transfer import Shape
 
 USUAL_BUFFER_BYTES = 128 << 10
 BUFFERS = (64 << 10, 128 << 10, 256 << 10, 1 << 20)
-"""1 MiB is the most that iperf3 takes."""
+"""Buffers of one call; iperf3 takes at most 1 MiB."""
 STREAMS = (1, 4)
 RATES = (10, 100, 1000)
-"""Of the shaped links, Mbit/s."""
+"""Rates of the shaped links, Mbit/s."""
 BUCKET_SECONDS, QUEUE_SECONDS = 0.001, 0.02
 LEAST_BUCKET_BYTES = 16_384
 SHAPED_SECONDS = 2
@@ -68,11 +68,11 @@ class Cell:
     zero_copy: bool
     best: bool
     bits_per_second: int = 0
-    """Of a shaped link; 0: nothing limits it."""
+    """Rate of a shaped link; 0: nothing limits it."""
     ours: list[float] = field(default_factory=list)
     peers: dict[str, list[float]] = field(default_factory=dict)
     buffers: dict[str, int] = field(default_factory=dict)
-    """By program, where each has its best one."""
+    """Best buffer of each program, for the cells with `best`."""
 
     @property
     def name(self) -> str:
@@ -83,7 +83,7 @@ class Cell:
 
     @property
     def faster(self) -> str:
-        """The peer that counts."""
+        """Name of the peer with the higher median."""
         return max(self.peers, key=lambda name: statistics.median(self.peers[name]))
 
     @property
@@ -93,7 +93,7 @@ class Cell:
     @property
     def ratio(self) -> float:
         return statistics.median(
-            own / other for own, other in zip(self.ours, self.peer, strict=True)
+            rate / other for rate, other in zip(self.ours, self.peer, strict=True)
         )
 
     @property
@@ -111,8 +111,8 @@ class Cell:
         return abs(share - 1) <= NEAR_RATIO and abs(self.ratio - 1) <= NEAR_RATIO
 
     def document(self) -> dict[str, Any]:
-        """As CONTRACT's cell, and more."""
-        told: dict[str, Any] = {
+        """Returns the cell as CONTRACT defines it, with peers and buffers."""
+        cell: dict[str, Any] = {
             "name": self.name,
             "ours": self.ours,
             "peer": self.peer,
@@ -122,9 +122,9 @@ class Cell:
             "buffer_bytes": self.buffers or {"all": USUAL_BUFFER_BYTES},
         }
         if self.link_bytes_per_second is not None:
-            told["link_bytes_per_second"] = self.link_bytes_per_second
-            told["share_of_link"] = statistics.median(self.ours) / self.link_bytes_per_second
-        return told
+            cell["link_bytes_per_second"] = self.link_bytes_per_second
+            cell["share_of_link"] = statistics.median(self.ours) / self.link_bytes_per_second
+        return cell
 
 
 CELLS = tuple(
@@ -137,29 +137,29 @@ CELLS = tuple(
 
 
 def cells() -> list[Cell]:
-    """All rows, in order."""
+    """Returns all rows of the table, in order."""
     shaped = [Cell("shaped", 1, False, False, rate * 1_000_000) for rate in RATES]
     return [*(Cell(*each) for each in CELLS), *shaped]
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A path; the server is its far end."""
+    """Path between two ends; the server is the far one."""
 
     client: Place
     server: Place
     seconds: float
     trials: int
-    """Runs of each buffer that choose the best."""
+    """Runs of each buffer before the best is chosen."""
 
     def ours(self, cell: Cell, buffer_bytes: int) -> float:
-        """One transfer of ours."""
+        """Runs one transfer of ours; returns bytes per second."""
         way = {"zero_copy": cell.zero_copy, "copies": cell.zero_copy and cell.streams == 1}
         shape = Shape("pull", cell.streams, buffer_bytes, self.seconds, **way)
-        return run_rate(tcp_ends.moved(shape, self.client, self.server).samples)
+        return run_rate(tcp_ends.run_transfer(shape, self.client, self.server).samples)
 
     def iperf3(self, cell: Cell, buffer_bytes: int) -> float:
-        """One transfer of iperf3."""
+        """Runs one transfer of iperf3; returns bytes per second."""
         with tcp_iperf3.serving(self.server) as port:
             return tcp_iperf3.rate(
                 self.client,
@@ -173,7 +173,7 @@ class Bench:
             )
 
     def iperf2(self, cell: Cell, buffer_bytes: int) -> float:
-        """One transfer of iperf 2, which copies what it sends."""
+        """Runs one transfer of iperf 2, which sends with a copy; returns bytes per second."""
         return tcp_iperf2.rate(
             self.client,
             self.server,
@@ -188,7 +188,7 @@ class Bench:
         return min(transfer.MAX_WARM_UP_SECONDS, transfer.WARM_UP_RATIO * self.seconds)
 
     def best(self, cell: Cell, way: Callable[[Cell, int], float]) -> int:
-        """The buffer of the highest median: one run each would choose by chance."""
+        """Returns the buffer of the highest median: one run each would choose by chance."""
         tried: dict[int, list[float]] = {size: [] for size in BUFFERS}
         for _ in range(self.trials):
             for size, rates in tried.items():
@@ -196,7 +196,7 @@ class Bench:
         return max(BUFFERS, key=lambda size: statistics.median(tried[size]))
 
     def fill(self, cell: Cell, pairs: int) -> None:
-        """All pairs of a cell."""
+        """Measures all pairs of a cell."""
         ways = {"ours": self.ours, "iperf3": self.iperf3}
         if shutil.which("iperf"):
             ways["iperf2"] = self.iperf2
@@ -209,14 +209,14 @@ class Bench:
                 rates.append(rate)
 
 
-def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str, Any]:
-    """All wanted cells; returns the document."""
-    chosen = [each for each in cells() if wanted.only in each.name]
+def measure(options: argparse.Namespace, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Measures the selected cells; returns the document."""
+    rows = [each for each in cells() if options.only in each.name]
     if lacks := veth.missing():
         tell(f"loopback alone: {'; '.join(lacks)}")
-        chosen = [each for each in chosen if each.path == "loopback"]
+        rows = [each for each in rows if each.path == "loopback"]
     for path in ("loopback", "veth", "shaped"):
-        some = [each for each in chosen if each.path == path]
+        some = [each for each in rows if each.path == path]
         if not some:
             continue
         with ExitStack() as stack:
@@ -225,35 +225,35 @@ def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str
                 pair = stack.enter_context(veth.joined())
                 ends = pair.client, pair.server
             for cell in some:
-                seconds = wanted.seconds
+                seconds = options.seconds
                 if cell.bits_per_second:
                     seconds = max(seconds, SHAPED_SECONDS)
                     rate = cell.bits_per_second / 8
                     bucket = max(LEAST_BUCKET_BYTES, round(rate * BUCKET_SECONDS))
                     pair.shape(cell.bits_per_second, bucket, round(rate * QUEUE_SECONDS))
-                Bench(*ends, seconds, min(TRIALS, wanted.pairs)).fill(cell, wanted.pairs)
+                Bench(*ends, seconds, min(TRIALS, options.pairs)).fill(cell, options.pairs)
                 tell(row(cell))
-    return {"cells": [each.document() for each in chosen], "machine": machine()}
+    return {"cells": [each.document() for each in rows], "machine": machine()}
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
-    found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
-    told = subprocess.run(["iperf3", "--version"], capture_output=True, text=True)
+    """Returns the hardware and the programs of this host."""
+    match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+    version = subprocess.run(["iperf3", "--version"], capture_output=True, text=True)
     return {
-        "processor": found[1] if found else platform.machine(),
+        "processor": match[1] if match else platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "iperf3": told.stdout.partition("\n")[0],
+        "iperf3": version.stdout.partition("\n")[0],
         "iperf2": shutil.which("iperf") is not None,
         "congestion_control": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
     }
 
 
 def row(cell: Cell) -> str:
-    """A line of the table."""
-    pairs = [own / other for own, other in zip(cell.ours, cell.peer, strict=True)]
+    """Returns a cell's line of the table."""
+    pairs = [rate / other for rate, other in zip(cell.ours, cell.peer, strict=True)]
     medians = [units.rate_text(statistics.median(each)) for each in (cell.ours, cell.peer)]
     text = (
         f"{cell.name:26} {medians[0]:>10} {medians[1]:>10} {cell.faster:>7} {cell.ratio:7.3f} "
@@ -267,7 +267,7 @@ def row(cell: Cell) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options of the command line."""
     first_line = (__doc__ or "").partition("\n")[0]
     parser = argparse.ArgumentParser(prog="benchmarks/tcp", description=first_line)
     parser.add_argument("--json", metavar="F", help="also write the figures there; -: to stdout")
@@ -275,27 +275,27 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=1, metavar="S", help="of a run; default 1")
     parser.add_argument("--only", default="", metavar="NAME", help="cells with this in their name")
     parser.add_argument("--quick", action="store_true", help="one pair a cell: does it work?")
-    told = parser.parse_args()
-    told.pairs = told.pairs or (1 if told.quick else 7)
-    if told.pairs < 1 or told.seconds < 1:
+    options = parser.parse_args()
+    options.pairs = options.pairs or (1 if options.quick else 7)
+    if options.pairs < 1 or options.seconds < 1:
         parser.error("at least one pair of one second")
     names = [each.name for each in cells()]
-    if not any(told.only in name for name in names):
-        parser.error(f"no such cell: {told.only}; there are {' '.join(names)}")
-    return told
+    if not any(options.only in name for name in names):
+        parser.error(f"no such cell: {options.only}; there are {' '.join(names)}")
+    return options
 
 
 def main() -> int:
-    """Prints the table; 0: the bar is met or --quick, 1: not, 69: something is missing."""
-    wanted = arguments()
+    """Prints the table; returns 0 if the bar is met or --quick, 1 if not, 69 without iperf3."""
+    options = arguments()
     if shutil.which("iperf3") is None:
         print("benchmarks/tcp: iperf3 is not installed", file=sys.stderr)
         return 69
-    tell = output.teller(wanted.json)
+    tell = output.teller(options.json)
     tell(f"{'cell':26} {'ours':>10} {'faster':>10} {'peer':>7} {'ratio':>7} {'pairs':>11}")
-    document = measure(wanted, tell)
-    output.write(document, wanted.json)
-    return 0 if wanted.quick or all(cell["met"] for cell in document["cells"]) else 1
+    document = measure(options, tell)
+    output.write(document, options.json)
+    return 0 if options.quick or all(cell["met"] for cell in document["cells"]) else 1
 
 
 if __name__ == "__main__":

@@ -20,18 +20,18 @@ Tell = Callable[[dict[str, Any]], None]
 
 
 class Place(Protocol):
-    """Where an end of a transfer runs."""
+    """Host or network namespace in which an end of a transfer runs."""
 
     @property
     def address(self) -> str:
         """Its IP address."""
 
     def entered(self) -> AbstractContextManager[None]:
-        """What is started in the block runs there."""
+        """Starts the block's processes there."""
 
 
-def moved(shape: Shape, client: Place, server: Place) -> Transfer:
-    """A transfer that the client initiates; RuntimeError where it broke."""
+def run_transfer(shape: Shape, client: Place, server: Place) -> Transfer:
+    """Runs a transfer that the client initiates; RuntimeError if an end broke off."""
 
     def hold(tell: Tell, control_fd: int) -> None:
         with transfer.respond(server.address, shape.seconds, shape.window_bytes) as endpoint:
@@ -41,10 +41,10 @@ def moved(shape: Shape, client: Place, server: Place) -> Transfer:
     with server.entered():
         responder = spawn(hold)
     try:
-        told = _line(responder)
-        if "endpoint" not in told:
-            raise RuntimeError(f"the responder: {told or 'no word'}")
-        peer = replace(protocol.from_plain(Endpoint, told["endpoint"]), host=server.address)
+        event = _line(responder)
+        if "endpoint" not in event:
+            raise RuntimeError(f"the responder: {event or 'no word'}")
+        peer = replace(protocol.from_plain(Endpoint, event["endpoint"]), host=server.address)
 
         def run(tell: Tell, control_fd: int) -> None:
             running = transfer.initiate(shape, peer)
@@ -58,20 +58,20 @@ def moved(shape: Shape, client: Place, server: Place) -> Transfer:
         with client.entered():
             initiator = spawn(run)
         try:
-            told = _line(initiator)
+            event = _line(initiator)
         finally:
             _end(initiator)
     finally:
         _end(responder)
-    if "moved" not in told:
-        raise RuntimeError(f"the initiator: {told or 'no word'}")
-    return protocol.from_plain(Transfer, told["moved"])
+    if "moved" not in event:
+        raise RuntimeError(f"the initiator: {event or 'no word'}")
+    return protocol.from_plain(Transfer, event["moved"])
 
 
 def _line(child: Child) -> dict[str, Any]:
     with os.fdopen(os.dup(child.events_fd), encoding="utf-8") as events:
-        told: dict[str, Any] = json.loads(events.readline() or "{}")
-    return told
+        event: dict[str, Any] = json.loads(events.readline() or "{}")
+    return event
 
 
 def _end(child: Child) -> None:

@@ -20,7 +20,7 @@ def rate(
     seconds: float,
     warm_up_seconds: float,
 ) -> float:
-    """Bytes per second that arrived at the server after the warm-up.
+    """Returns bytes per second that arrived at the server after the warm-up.
 
     The client sends: it is the server's intervals that are the receiver's. The first one is as long
     as the warm-up and left out, and so is the line of the whole.
@@ -52,7 +52,7 @@ def rate(
         sink.kill()
         sink.wait(5)
     rows = [tuple(map(float, each)) for each in _SUM.findall(words)]
-    counted = [(end - start, moved) for start, end, moved in rows if start > 0]
+    counted = [(end - start, size) for start, end, size in rows if start > 0]
     if not counted:
         raise RuntimeError(f"iperf: {words.strip().splitlines()[-1:]}")
-    return sum(moved for _, moved in counted) / sum(passed for passed, _ in counted)
+    return sum(size for _, size in counted) / sum(passed for passed, _ in counted)

@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 20.0
 
 @contextmanager
 def serving(place: Place) -> Iterator[int]:
-    """A server of one run there, until the block ends; its port."""
+    """Yields the port of a server that serves one run there, until the block ends."""
     with place.entered():
         with socket.create_server((place.address, 0)) as free:
             port: int = free.getsockname()[1]
@@ -33,7 +33,7 @@ def serving(place: Place) -> Iterator[int]:
                 break
         else:
             raise RuntimeError("iperf3's server does not listen")
-        # Nobody reads its words, and a full pipe would stop it.
+        # A full pipe would stop the server.
         reader = subprocess.Popen(["cat"], stdin=server.stdout, stdout=subprocess.DEVNULL)
         server.stdout.close()
         try:
@@ -57,7 +57,7 @@ def rate(
     warm_up_seconds: float,
     zero_copy: bool,
 ) -> float:
-    """Bytes per second that arrived at the client after the warm-up.
+    """Returns bytes per second that arrived at the client after the warm-up.
 
     The server sends (-R): the client's intervals are then the receiver's. The first one is as long
     as the warm-up and left out.
@@ -67,8 +67,8 @@ def rate(
     command += ["-i", str(warm_up_seconds), *(["-Z"] if zero_copy else [])]
     with client.entered():
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
-    told = json.loads(done.stdout)
-    if done.returncode or "error" in told:
-        raise RuntimeError(f"iperf3: {told.get('error', done.stderr)}")
-    counted = [each["sum"] for each in told["intervals"][1:]]
+    report = json.loads(done.stdout)
+    if done.returncode or "error" in report:
+        raise RuntimeError(f"iperf3: {report.get('error', done.stderr)}")
+    counted = [each["sum"] for each in report["intervals"][1:]]
     return sum(each["bytes"] for each in counted) / sum(each["seconds"] for each in counted)

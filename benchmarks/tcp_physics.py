@@ -38,25 +38,25 @@ from probes.net.transfer import Shape, Transfer
 SPAN_SECONDS = transfer.INTERVAL_SECONDS
 MOST_FAILED_RATIO = 0.01
 CLOCK_RATIO = 0.002
-"""What the bucket's clock and ours may differ by, and the rounding of its rate."""
+"""Tolerance for the bucket's clock against ours, and for the rounding of its rate."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A token bucket before a link."""
+    """Link behind a token bucket."""
 
     bits_per_second: int
     burst_bytes: int
     queue_bytes: int
 
     def most_bytes(self, seconds: float) -> float:
-        """Payload that can come out of it in so many seconds."""
+        """Returns the payload that can come out of it in so many seconds."""
         frames = self.bits_per_second / 8 * seconds * (1 + CLOCK_RATIO) + self.burst_bytes
         return (frames + veth.FRAME_BYTES) * veth.PAYLOAD_RATIO
 
 
 def drawn(chance: random.Random) -> tuple[Link, Shape]:
-    """The next run."""
+    """Returns the link and the transfer of the next run."""
     bits = int(5e6 * 200 ** chance.random())
     burst = max(2 * veth.FRAME_BYTES, int(bits / 8 * chance.uniform(0.001, 0.005)))
     queue = max(10 * veth.FRAME_BYTES, int(bits / 8 * chance.uniform(0.005, 0.05)))
@@ -71,20 +71,20 @@ def drawn(chance: random.Random) -> tuple[Link, Shape]:
     return Link(bits, burst, queue), shape
 
 
-def beyond(link: Link, moved: Transfer, shape: Shape) -> Iterator[str]:
-    """What in a run cannot be."""
-    samples = moved.samples
+def impossible(link: Link, transfer_end: Transfer, shape: Shape) -> Iterator[str]:
+    """Yields the figures of a run that break a rule of physics."""
+    samples = transfer_end.samples
     for one, other in zip(samples, samples[1:], strict=False):
         if other.elapsed_seconds <= one.elapsed_seconds or other.moved_bytes < one.moved_bytes:
             yield f"backwards from {one} to {other}"
     for index, one in enumerate(samples):
         for other in samples[index + 1 :]:
-            whole = (one, other) == (samples[0], samples[-1])
-            if whole or other.elapsed_seconds - one.elapsed_seconds >= SPAN_SECONDS:
+            is_first_to_last = (one, other) == (samples[0], samples[-1])
+            if is_first_to_last or other.elapsed_seconds - one.elapsed_seconds >= SPAN_SECONDS:
                 yield from _too_fast(link, one, other)
-    for name, end in (("sender", moved.sender), ("receiver", moved.receiver)):
+    for name, end in (("sender", transfer_end.sender), ("receiver", transfer_end.receiver)):
         yield from (f"{name}: {each}" for each in _impossible(end, shape))
-    for name, value in moved.limits.items():
+    for name, value in transfer_end.limits.items():
         if name.endswith("_ratio") and not 0 <= value <= 1:
             yield f"{name} is {value}"
         if isinstance(value, (int, float)) and value < 0:
@@ -93,11 +93,11 @@ def beyond(link: Link, moved: Transfer, shape: Shape) -> Iterator[str]:
 
 def _too_fast(link: Link, one: Sample, other: Sample) -> Iterator[str]:
     seconds = other.elapsed_seconds - one.elapsed_seconds
-    most, came = link.most_bytes(seconds), other.moved_bytes - one.moved_bytes
-    if came > most:
+    limit, size = link.most_bytes(seconds), other.moved_bytes - one.moved_bytes
+    if size > limit:
         yield (
-            f"{came} bytes in {seconds:.4f} s from {one.elapsed_seconds:.4f}: "
-            f"{came / most:.3f} of what the link carries"
+            f"{size} bytes in {seconds:.4f} s from {one.elapsed_seconds:.4f}: "
+            f"{size / limit:.3f} of what the link carries"
         )
 
 
@@ -110,60 +110,60 @@ def _impossible(end: dict[str, Any], shape: Shape) -> Iterator[str]:
         yield f"negative: {end}"
 
 
-def measure(wanted: argparse.Namespace) -> dict[str, Any]:
-    """All runs; prints what cannot be and returns the document."""
-    chance = random.Random(wanted.seed)
-    told: list[dict[str, Any]] = []
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Measures all runs; prints the broken rules and returns the document."""
+    chance = random.Random(options.seed)
+    runs: list[dict[str, Any]] = []
     broken = 0
     began = time.monotonic()
     with veth.joined() as pair:
-        for number in range(wanted.runs):
+        for number in range(options.runs):
             link, shape = drawn(chance)
             pair.shape(link.bits_per_second, link.burst_bytes, link.queue_bytes)
             try:
-                moved = tcp_ends.moved(shape, pair.client, pair.server)
+                outcome = tcp_ends.run_transfer(shape, pair.client, pair.server)
             except RuntimeError as error:
                 print(f"run {number}: {error}: {link} {shape}", flush=True)
                 broken += 1
                 continue
-            last = moved.samples[-1]
+            last = outcome.samples[-1]
             share = last.moved_bytes / link.most_bytes(last.elapsed_seconds)
-            wrong = list(beyond(link, moved, shape))
+            wrong = list(impossible(link, outcome, shape))
             for each in wrong:
                 print(f"run {number}: {each}: {link} {shape}", flush=True)
-            told.append(
+            runs.append(
                 {"link": asdict(link), "shape": asdict(shape), "share": share, "beyond": wrong}
             )
     return {
-        "seed": wanted.seed,
-        "runs": told,
+        "seed": options.seed,
+        "runs": runs,
         "failed_runs": broken,
         "elapsed_seconds": time.monotonic() - began,
     }
 
 
 def main() -> int:
-    """0: nothing beyond physics; 1: something; 69: no such link can be made here."""
+    """Returns 0 if nothing is beyond physics, 1 if something is, 69 without such a link."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=1000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--json", type=Path, metavar="F")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     if lacks := veth.missing():
         print(f"tcp_physics: {'; '.join(lacks)}", file=sys.stderr)
         return 69
-    document = measure(wanted)
-    if wanted.json:
-        wanted.json.write_text(json.dumps(document, indent=1) + "\n")
+    document = measure(options)
+    if options.json:
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
     shares = sorted(run["share"] for run in document["runs"])
     wrong = sum(bool(run["beyond"]) for run in document["runs"])
     print(
-        f"{len(shares)} runs in {document['elapsed_seconds']:.0f} s, seed {wanted.seed}: "
+        f"{len(shares)} runs in {document['elapsed_seconds']:.0f} s, seed {options.seed}: "
         f"{wrong} beyond physics, {document['failed_runs']} without a figure; "
         f"share of what the link carries: median {shares[len(shares) // 2]:.3f}, "
         f"highest {shares[-1]:.3f}"
     )
-    failed = document["failed_runs"] > max(1, MOST_FAILED_RATIO * wanted.runs)
+    failed = document["failed_runs"] > max(1, MOST_FAILED_RATIO * options.runs)
     return 1 if wrong or failed else 0
 
 

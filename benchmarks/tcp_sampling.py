@@ -1,4 +1,4 @@
-"""What it costs to look at the sockets 50 times a second: our own transfer with and without.
+"""Measures the cost of 50 looks at the sockets a second: our transfer with and without.
 
     .venv/bin/python benchmarks/tcp_sampling.py [--rounds N] [--seconds S] [--json F]
 
@@ -34,11 +34,11 @@ RATES = (0, USUAL, MANY)
 
 
 def rate(seconds: float, looks: int) -> float:
-    """One transfer; the ends are forked from here and know what is patched."""
+    """Runs one transfer, whose forked ends inherit the patch; returns bytes per second."""
     spacing = 1 / looks if looks else 2 * seconds
-    with mock.patch.object(transfer, "spacing_seconds", lambda whole: spacing):
+    with mock.patch.object(transfer, "spacing_seconds", lambda seconds_wanted: spacing):
         shape = Shape("pull", 1, 128 << 10, seconds)
-        return run_rate(tcp_ends.moved(shape, veth.Here(), veth.Here()).samples)
+        return run_rate(tcp_ends.run_transfer(shape, veth.Here(), veth.Here()).samples)
 
 
 def main() -> int:
@@ -47,27 +47,27 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=21, metavar="N")
     parser.add_argument("--seconds", type=float, default=1.0, metavar="S")
     parser.add_argument("--json", type=Path, metavar="F")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     rates: dict[int, list[float]] = {looks: [] for looks in RATES}
-    for number in range(wanted.rounds):
+    for number in range(options.rounds):
         turn = number % len(RATES)
         for looks in RATES[turn:] + RATES[:turn]:
-            rates[looks].append(rate(wanted.seconds, looks))
+            rates[looks].append(rate(options.seconds, looks))
     medians = {looks: statistics.median(each) for looks, each in rates.items()}
     direct = 1 - medians[USUAL] / medians[0]
     by_many = (1 - medians[MANY] / medians[0]) * USUAL / MANY
-    told = ", ".join(f"{looks}: {units.rate_text(each)}" for looks, each in medians.items())
+    texts = ", ".join(f"{looks}: {units.rate_text(each)}" for looks, each in medians.items())
     print(
-        f"looks a second {told}; {USUAL} cost {direct:.2%}, by those of {MANY} {by_many:.2%} "
-        f"({wanted.rounds} rounds)"
+        f"looks a second {texts}; {USUAL} cost {direct:.2%}, by those of {MANY} {by_many:.2%} "
+        f"({options.rounds} rounds)"
     )
-    if wanted.json:
+    if options.json:
         document = {
             "bytes_per_second": {str(looks): each for looks, each in rates.items()},
             "cost_ratio": direct,
             "cost_by_many_ratio": by_many,
         }
-        wanted.json.write_text(json.dumps(document, indent=1) + "\n")
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
     return 0 if min(direct, by_many) <= MOST_COST_RATIO else 1
 
 

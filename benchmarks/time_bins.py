@@ -1,4 +1,4 @@
-"""What it costs the moving thread to book its own time: on and off in turn within one copy.
+"""Measures what it costs the moving thread to add up its times: on and off within one copy.
 
     .venv/bin/python benchmarks/time_bins.py [--seconds S] [--request-size BYTES]
 
@@ -34,16 +34,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--request-size", type=int, default=1 << 20)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(dir="/dev/shm") as folder,
         private_samba(folder, password=PASSWORD) as server,
     ):
         access = Access(server.username, PASSWORD)
         peer = Endpoint(host=server.host, port=server.port, share=server.share, access=access)
-        with run_folder.hold(run_folder.Setting(run=secrets.token_hex(8)), peer) as held:
+        with run_folder.hold(run_folder.Setting(run=secrets.token_hex(8)), peer) as folder_end:
             for verb in ("push", "pull"):
-                _compare(held, verb, asked.request_size, asked.seconds)
+                _compare(folder_end, verb, options.request_size, options.seconds)
 
 
 def _compare(peer: Endpoint, verb: str, request_bytes: int, seconds: float) -> None:
@@ -66,12 +66,12 @@ def _compare(peer: Endpoint, verb: str, request_bytes: int, seconds: float) -> N
 
 
 def _pushed(pipe: Pipe, flight: Flight, memory: MemorySource, until: float) -> Iterator[int]:
-    """The file over and over."""
-    before = 0
+    """Pushes the file repeatedly."""
+    start = 0
     while time.monotonic() < until:
-        for moved in transfer.push(pipe, FILE_BYTES, *flight.shape, memory.give):
-            yield before + moved
-        before += FILE_BYTES
+        for size in transfer.push(pipe, FILE_BYTES, *flight.shape, memory.give):
+            yield start + size
+        start += FILE_BYTES
 
 
 def _over(until: float) -> Iterator[tuple[int, int]]:
@@ -80,27 +80,27 @@ def _over(until: float) -> Iterator[tuple[int, int]]:
 
 
 def _stretches(pipe: Pipe, times: TimeBins, moves: Iterator[int]) -> dict[bool, list[float]]:
-    """Seconds of the thread's CPU a byte, of each stretch with the times added up and without."""
-    found: dict[bool, list[float]] = {True: [], False: []}
-    counted, before = True, (time.thread_time(), 0)
+    """Returns CPU seconds a byte of the thread, of the stretches with the times and without."""
+    costs: dict[bool, list[float]] = {True: [], False: []}
+    counted, start = True, (time.thread_time(), 0)
     switch = time.monotonic() + SWITCH_SECONDS
-    for moved in moves:
+    for size in moves:
         if time.monotonic() < switch:
             continue
-        now = (time.thread_time(), moved)
-        found[counted].append((now[0] - before[0]) / max(1, now[1] - before[1]))
-        counted, before = not counted, now
+        now = (time.thread_time(), size)
+        costs[counted].append((now[0] - start[0]) / max(1, now[1] - start[1]))
+        counted, start = not counted, now
         pipe._times = pipe._wire.times = times if counted else None
         switch = time.monotonic() + SWITCH_SECONDS
-    return found
+    return costs
 
 
-def _tell(verb: str, found: dict[bool, list[float]]) -> None:
-    """The middle half of each kind: what else the host did for a moment is left out."""
+def _tell(verb: str, costs: dict[bool, list[float]]) -> None:
+    """Prints the mean of the middle half of each kind, which leaves out outliers."""
     middles = {}
-    for counted, costs in found.items():
-        costs.sort()
-        middles[counted] = costs[len(costs) // 4 : len(costs) - len(costs) // 4]
+    for counted, stretch in costs.items():
+        stretch.sort()
+        middles[counted] = stretch[len(stretch) // 4 : len(stretch) - len(stretch) // 4]
     on, off = (1e9 * statistics.fmean(middles[each]) for each in (True, False))
     error = 1e9 * sum(statistics.stdev(each) / math.sqrt(len(each)) for each in middles.values())
     print(

@@ -25,31 +25,31 @@ __all__ = ["PAYLOAD_RATIO", "End", "Here", "Pair", "joined", "missing"]
 ADDRESSES = "10.91.9.1", "10.91.9.2"
 DEVICE = "eth0"
 FRAME_BYTES = 1514
-"""What tbf counts of a full frame at MTU 1500."""
+"""Bytes that tbf counts for a full frame at MTU 1500."""
 
 
 @dataclass(frozen=True)
 class Here:
-    """An end that is this host itself."""
+    """End that is this host itself."""
 
     address: str = "127.0.0.1"
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """As End.entered."""
+        """Runs the block here, as End.entered does in its namespace."""
         yield
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Both ends of a link that is up."""
+    """Ends of a link that is up."""
 
     client: End
     server: End
 
     def shape(self, bits_per_second: int, burst_bytes: int, queue_bytes: int) -> None:
         """Limits what each end sends, by a token bucket (tc-tbf(8))."""
-        # Made anew: what a smaller bucket finds in the queue of a larger one may never leave it.
+        # Created anew: packets in the queue of a larger bucket may never leave a smaller one.
         commands = (
             f"qdisc del dev {DEVICE} root\n"
             f"qdisc add dev {DEVICE} root tbf rate {bits_per_second}bit burst {burst_bytes} "
@@ -57,21 +57,21 @@ class Pair:
         )
         for end in (self.client, self.server):
             with end.entered():
-                told = subprocess.run(
+                reply = subprocess.run(
                     ["tc", "-force", "-batch", "-"], input=commands, capture_output=True, text=True
                 )
-            if "tbf" not in told.stdout:
-                raise RuntimeError(f"no token bucket could be made: {told.stderr.strip()}")
+            if "tbf" not in reply.stdout:
+                raise RuntimeError(f"no token bucket could be made: {reply.stderr.strip()}")
 
 
 def missing() -> list[str]:
-    """What this machine lacks for it, a line each."""
+    """Returns what this host lacks for it, a line each."""
     return [] if os.geteuid() == 0 else ["needs root (network namespaces, veth, tc)"]
 
 
 @contextmanager
 def joined() -> Iterator[Pair]:
-    """A link that nothing limits, until the block ends."""
+    """Yields a link that nothing limits, until the block ends."""
     with ExitStack() as stack:
         holders = [stack.enter_context(_namespace()) for _ in ADDRESSES]
         _call(
@@ -96,7 +96,7 @@ def joined() -> Iterator[Pair]:
 
 @contextmanager
 def _namespace() -> Iterator[int]:
-    """The process that holds a network namespace; it ends when its input does."""
+    """Yields the process that holds a network namespace; it ends when its input does."""
     holder = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)
     try:
         until = time.monotonic() + 5

@@ -31,10 +31,10 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ("tests/data/report-v1*.json", "examples/*.json", "examples/*.toml")
 PACKED = ("tests/data/lab/*/*.json.gz", "tests/data/traces/*.json.gz")
 UNPACKED = Path(tempfile.gettempdir()) / "bottleneck-freeze"
-"""The same in each run: answers may name the file that they are of."""
-COMMANDS = (
-    *("diagnose", "demo", "probe", "watch", "explain", "check", "compare", "estimate"),
-    *("agent", "schema", "config", "doctor", "cleanup"),
+"""One fixed folder for every run: an answer may name its file."""
+COMMANDS = tuple(
+    "diagnose demo probe watch explain check compare estimate agent schema config doctor "
+    "cleanup".split()
 )
 DOCUMENTS = ("text", "html", "ticket", "json", "junit", "svg")
 GATE = ("text", "nagios", "junit", "openmetrics", "github", "json")
@@ -60,7 +60,7 @@ WIDTH = 100
 
 
 def cases(tree: Path) -> Iterator[tuple[str, list[str]]]:
-    """The name of each kept file, and the arguments that make it."""
+    """Yields the name of each kept file and the arguments of the call that writes it."""
     yield "help/bottleneck", ["--help"]
     for command in COMMANDS:
         yield f"help/{command}", [command, "--help"]
@@ -80,14 +80,14 @@ def cases(tree: Path) -> Iterator[tuple[str, list[str]]]:
             limits = ["--crit", "pull.cached < 20MB/s", "--warn", "push.cached < 1GB/s"]
             judged = ["check", "--report", str(path), *limits, "--format", form]
             yield f"check/{path.stem}.{form}", judged
-    for before, after in zip(stored, stored[1:], strict=False):
+    for earlier, later in zip(stored, stored[1:], strict=False):
         for form in ("text", "json"):
-            name = f"compare/{before.stem} {after.stem}.{form}"
-            yield name, ["compare", str(before), str(after), "--format", form]
+            name = f"compare/{earlier.stem} {later.stem}.{form}"
+            yield name, ["compare", str(earlier), str(later), "--format", form]
 
 
 def packed_cases(tree: Path) -> Iterator[tuple[str, list[str]]]:
-    """The same of reports that are kept gzipped, each unpacked into UNPACKED before."""
+    """Yields the cases of the gzipped reports, each unpacked into UNPACKED first."""
     for path in (path for each in PACKED for path in sorted(tree.glob(each))):
         report = UNPACKED / f"{path.parent.name}-{path.stem}"
         report.write_bytes(gzip.decompress(path.read_bytes()))
@@ -95,8 +95,8 @@ def packed_cases(tree: Path) -> Iterator[tuple[str, list[str]]]:
             yield f"kept/{report.stem}.{form}", ["explain", str(report), "--format", form]
 
 
-def said(arguments: list[str]) -> str:
-    """Exit code, stdout and stderr of one call, in a process that has loaded the program before."""
+def output_of(arguments: list[str]) -> str:
+    """Returns exit code, stdout and stderr of one call, in a fork that has the program loaded."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if not child:
@@ -133,7 +133,7 @@ def _call(arguments: list[str], out: int, err: int) -> NoReturn:
 
 
 def freeze(tree: Path, folder: Path) -> int:
-    """Writes one file a case, as a user without settings sees it; how many."""
+    """Writes one file a case, as a user without settings sees it, and returns their number."""
     folder.mkdir(parents=True)
     folder = folder.resolve()
     os.chdir(tree)
@@ -151,17 +151,19 @@ def freeze(tree: Path, folder: Path) -> int:
         for name, arguments in todo:
             path = folder / f"{name}.txt"
             path.parent.mkdir(exist_ok=True)
-            path.write_text(said(arguments), encoding="utf-8")
+            path.write_text(output_of(arguments), encoding="utf-8")
     finally:
         shutil.rmtree(UNPACKED)
     return len(todo)
 
 
-def differences(before: Path, after: Path) -> Iterator[str]:
-    """A unified diff of all that differs."""
-    names = {path.relative_to(at) for at in (before, after) for path in at.rglob("*.txt")}
+def differences(first: Path, second: Path) -> Iterator[str]:
+    """Yields the lines of a unified diff of both folders."""
+    names = {
+        path.relative_to(folder) for folder in (first, second) for path in folder.rglob("*.txt")
+    }
     for name in sorted(names):
-        sides = [at / name for at in (before, after)]
+        sides = [folder / name for folder in (first, second)]
         one, other = (
             path.read_text("utf-8").splitlines() if path.exists() else [] for path in sides
         )
@@ -169,16 +171,16 @@ def differences(before: Path, after: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Freezes or compares; the exit code."""
+    """Freezes or compares, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tree", type=Path, default=ROOT)
     parser.add_argument("--compare", action="store_true")
     parser.add_argument("folders", type=Path, nargs="+")
-    told = parser.parse_args()
-    if not told.compare:
-        print(f"{freeze(told.tree.resolve(), told.folders[0])} files in {told.folders[0]}")
+    options = parser.parse_args()
+    if not options.compare:
+        print(f"{freeze(options.tree.resolve(), options.folders[0])} files in {options.folders[0]}")
         return 0
-    lines = list(differences(*told.folders))
+    lines = list(differences(*options.folders))
     print("\n".join(lines) or "nothing differs")
     return 1 if lines else 0
 

@@ -37,7 +37,7 @@ _ESCAPES = {
     ord("^"): "\\(ha",
     ord("~"): "\\(ti",
 }
-"""As groff_char(7) has them: otherwise a terminal would show typographic ones."""
+"""Escapes of groff_char(7): without them a terminal shows typographic characters."""
 
 TARGET = r"""A share, as //host[:port]/share[/folder], \\host\share[\folder] or
 smb://[user@]host[:port]/share[/folder]; or a folder, where a share is mounted."""
@@ -120,71 +120,73 @@ CHECK_STATUS = (
 
 
 def page() -> str:
-    """The whole page as roff for the man macros; ends in a line feed."""
-    known = command_line.commands_of(tree())
+    """Returns the whole page as roff for the man macros; it ends in a line feed."""
+    commands = command_line.commands_of(tree())
     parts = [
         ['.\\" Made by scripts/manpage.py from the commands: change those, and run it again.'],
         [f'.TH BOTTLENECK 1 "" "copy\\-bottleneck {roff(__version__)}" "User Commands"'],
         # Neither a broken option nor a stretched line: they are copied into shells.
         [".nh", ".ad l"],
         [".SH NAME", "bottleneck \\- find out why an SMB file copy is slow"],
-        [".SH SYNOPSIS", *_synopsis(known)],
+        [".SH SYNOPSIS", *_synopsis(commands)],
         [".SH DESCRIPTION", *paragraphs(str(tree().help))],
         [".SH TARGET", *paragraphs(TARGET)],
         [".SH COMMANDS"],
-        *(list(_command(*each, known[LIKE])) for each in known.items()),
+        *(list(_command(*each, commands[LIKE])) for each in commands.items()),
         [".SH OTHER OPTIONS", *_options(command_line.options_of(tree()))],
         _tagged("--help", "Show the help of a command and exit."),
         [".SH EXIT STATUS", *_all_tagged(EXIT_STATUS)],
-        [".PP", *text(CHECK_STATUS)] if "check" in known else [],
+        [".PP", *text(CHECK_STATUS)] if "check" in commands else [],
         [".SH ENVIRONMENT", *_all_tagged(ENVIRONMENT)],
         [".SH CONFIGURATION", *paragraphs(CONFIGURATION), *example(CONFIGURATION_EXAMPLE)],
-        _untouched(known),
+        _untouched(commands),
         [".SH FILES", *_all_tagged(FILES)],
-        [".SH EXAMPLES", *(line for each in EXAMPLES for line in _shown(*each))],
+        [".SH EXAMPLES", *(line for each in EXAMPLES for line in _example(*each))],
         [".SH SEE ALSO", *_see_also()],
     ]
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def roff(words: str) -> str:
-    """Text with everything escaped that roff would take for a request or set otherwise."""
+    """Returns text with everything escaped that roff takes for a request or sets otherwise."""
     escaped = words.translate(_ESCAPES)
     plain = "".join(each if each < "\x7f" else f"\\[u{ord(each):04X}]" for each in escaped)
     return f"\\&{plain}" if plain.startswith(".") else plain
 
 
 def text(words: str) -> list[str]:
-    """A paragraph in lines, none of which roff takes for a request."""
+    """Returns a paragraph in lines, none of which roff takes for a request."""
     lines = textwrap.wrap(" ".join(words.split()), WIDTH, break_on_hyphens=False)
     return [roff(line) for line in lines]
 
 
 def paragraphs(words: str) -> list[str]:
-    """Paragraphs that blank lines part."""
+    """Returns the lines of a text whose paragraphs are separated by blank lines."""
     blocks = [text(each) for each in words.split("\n\n")]
-    return [line for at, block in enumerate(blocks) for line in ([".PP"] if at else []) + block]
+    return [
+        line for index, block in enumerate(blocks) for line in ([".PP"] if index else []) + block
+    ]
 
 
 def example(words: str) -> list[str]:
-    """Lines as they are, indented."""
+    """Returns lines unchanged, indented."""
     return [".PP", ".RS 4", ".EX", *(roff(line) for line in words.splitlines()), ".EE", ".RE"]
 
 
-def _shown(words: str, command: str) -> Iterator[str]:
+def _example(words: str, command: str) -> Iterator[str]:
     yield ".PP"
     yield from text(words)
     yield from example(command)
 
 
 def _arguments(command: TyperCommand) -> list[TyperArgument]:
-    """What a command takes by its place."""
+    """Returns the positional arguments of a command."""
     return [each for each in command.params if isinstance(each, TyperArgument)]
 
 
-def _synopsis(known: dict[str, TyperCommand]) -> Iterator[str]:
-    for at, (name, command) in enumerate(known.items()):
-        if at:
+def _synopsis(commands: dict[str, TyperCommand]) -> Iterator[str]:
+    for index, (name, command) in enumerate(commands.items()):
+        if index:
             yield ".br"
         yield f".B bottleneck {roff(name)}"
         words = [each.metavar or "" for each in _arguments(command)]
@@ -196,8 +198,8 @@ def _synopsis(known: dict[str, TyperCommand]) -> Iterator[str]:
 
 def _command(name: str, command: TyperCommand, like: TyperCommand) -> Iterator[str]:
     arguments = _arguments(command)
-    named = " ".join((name, *(each.metavar or "" for each in arguments)))
-    yield f'.SS "bottleneck {roff(named)}"'
+    usage = " ".join((name, *(each.metavar or "" for each in arguments)))
+    yield f'.SS "bottleneck {roff(usage)}"'
     yield from paragraphs(command.help or "")
     for argument in arguments:
         yield from _tagged((argument.metavar or "").strip("[]"), argument.help or "")
@@ -226,16 +228,16 @@ def _all_tagged(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield from _tagged(*pair)
 
 
-def _untouched(known: Iterable[str]) -> list[str]:
-    names = ", ".join(each for each in known if each in configuration.UNTOUCHED)
+def _untouched(commands: Iterable[str]) -> list[str]:
+    names = ", ".join(each for each in commands if each in configuration.UNTOUCHED)
     return [".PP", *text(f"These commands have no settings: {names}.")]
 
 
 def _see_also() -> Iterator[str]:
     pages = ("fio(1)", "iperf3(1)", "smbclient(1)", "ssh(1)", "mount.cifs(8)")
-    for at, each in enumerate(pages):
+    for index, each in enumerate(pages):
         name, _, section = each.partition("(")
-        yield f".BR {roff(name)} ({section}{',' if at < len(pages) - 1 else ''}"
+        yield f".BR {roff(name)} ({section}{',' if index < len(pages) - 1 else ''}"
 
 
 def main() -> None:

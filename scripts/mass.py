@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much there is of this project: lines, modules, largest pieces, and how they hang together.
+"""Counts this project's lines, modules, largest pieces and import chains.
 
 Usage: python scripts/mass.py [FOLDER]
 
@@ -26,9 +26,9 @@ _NOT_CODE |= {tokenize.INDENT, tokenize.DEDENT}
 
 
 def sources(root: Path, *folders: str) -> dict[str, str]:
-    """The text of every module, by its path below the root."""
-    found = (file for folder in folders for file in sorted((root / folder).rglob("*.py")))
-    return {str(file.relative_to(root)): file.read_text("utf-8") for file in found}
+    """Returns the text of every module, by its path below the root."""
+    files = (file for folder in folders for file in sorted((root / folder).rglob("*.py")))
+    return {str(file.relative_to(root)): file.read_text("utf-8") for file in files}
 
 
 @cache
@@ -37,7 +37,7 @@ def _nodes(text: str) -> tuple[ast.AST, ...]:
 
 
 def code_lines(text: str) -> int:
-    """Lines with anything of a token on them that is no docstring and no comment."""
+    """Returns the number of lines with a token that is no docstring and no comment."""
     skipped: set[int] = set()
     for node in _nodes(text):
         value = node.value if isinstance(node, ast.Expr) else None
@@ -51,7 +51,7 @@ def code_lines(text: str) -> int:
 
 
 def functions(path: str, text: str) -> Iterator[tuple[int, str]]:
-    """Lines and place of each function, what is inside of it included."""
+    """Yields the lines and the place of each function, its inner functions included."""
     for node in _nodes(text):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -59,7 +59,7 @@ def functions(path: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def imports(path: str, text: str) -> Iterator[str]:
-    """Full names of all that a file imports, anywhere in it; of `from a import b` a and a.b."""
+    """Yields the full names of a file's imports at any depth; of `from a import b` a and a.b."""
     for node in _nodes(text):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -70,7 +70,7 @@ def imports(path: str, text: str) -> Iterator[str]:
 
 
 def graph(texts: Mapping[str, str]) -> dict[str, set[str]]:
-    """Each file with those that it imports."""
+    """Returns each file with the files that it imports."""
     names = {
         ".".join(Path(path).with_suffix("").parts).removesuffix(".__init__"): path for path in texts
     }
@@ -80,29 +80,29 @@ def graph(texts: Mapping[str, str]) -> dict[str, set[str]]:
     }
 
 
-def of_packages(files: Graph) -> dict[str, set[str]]:
-    """The same of the packages right below the two of the product, each with all that is in it.
+def package_graph(files: Graph) -> dict[str, set[str]]:
+    """Returns the imports between the packages directly below `bottleneck` and `probes`.
 
-    A file that lies beside them is a room of its own: the ground floor does, and so does the door.
+    A file directly below them counts as a package of its own.
     """
-    found: dict[str, set[str]] = {}
+    edges: dict[str, set[str]] = {}
     for path, others in files.items():
-        own = package(path)
-        found.setdefault(own, set()).update({package(each) for each in others} - {own})
-    return found
+        room = package(path)
+        edges.setdefault(room, set()).update({package(each) for each in others} - {room})
+    return edges
 
 
 def package(path: str) -> str:
-    """`bottleneck/analysis` of all in it, and a file of the top itself."""
+    """Returns the first two parts of a path: `bottleneck/analysis` for every file in it."""
     return str(Path(*Path(path).parts[:2]))
 
 
 def knots(edges: Graph) -> list[list[str]]:
-    """Sets of nodes that all lead to each other, most of them single; the led to come first."""
+    """Returns the strongly connected sets of nodes (Tarjan), imported sets first."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    sets: list[list[str]] = []
 
     def visit(node: str) -> None:
         order[node] = low[node] = len(order)
@@ -113,23 +113,23 @@ def knots(edges: Graph) -> list[list[str]]:
             if other in stack:
                 low[node] = min(low[node], low[other])
         if low[node] == order[node]:
-            at = stack.index(node)
-            found.append(stack[at:])
-            del stack[at:]
+            start = stack.index(node)
+            sets.append(stack[start:])
+            del stack[start:]
 
     for node in edges:
         if node not in order:
             visit(node)
-    return found
+    return sets
 
 
 def circles(edges: Graph) -> int:
-    """How many sets of nodes lead back to themselves."""
+    """Returns the number of sets of nodes that import each other in a circle."""
     return sum(len(each) > 1 for each in knots(edges))
 
 
 def longest_chain(edges: Graph) -> int:
-    """Nodes on the longest way; a circle on it is one."""
+    """Returns the number of nodes on the longest path; a circle on it counts as one."""
     reach: dict[str, int] = {}
     for knot in knots(edges):
         beyond = [reach[other] for node in knot for other in edges[node] if other not in knot]
@@ -138,7 +138,7 @@ def longest_chain(edges: Graph) -> int:
 
 
 def measured(root: Path) -> dict[str, tuple[int, str]]:
-    """Every figure, and where it is from if it is of one place."""
+    """Returns every figure, with its place if it belongs to one."""
     product, tests = sources(root, *PRODUCT), sources(root, "tests")
     files = graph(product)
     line_counts = [(len(text.splitlines()), path) for path, text in product.items()]
@@ -151,7 +151,7 @@ def measured(root: Path) -> dict[str, tuple[int, str]]:
         "largest function": max(each for item in product.items() for each in functions(*item)),
         "longest import chain": (longest_chain(files), ""),
         "circles of files": (circles(files), ""),
-        "circles of packages": (circles(of_packages(files)), ""),
+        "circles of packages": (circles(package_graph(files)), ""),
     }
 
 

@@ -31,9 +31,9 @@ PICTURES = ROOT / "docs/pictures"
 EXAMPLE = ROOT / "examples/server-disk-read.json"
 TIMED, TIMED_COPY = ROOT / "tests/data/traces/sync-60.json.gz", "push.uncached"
 COLUMNS, LINES = 100, 40
-"""Of the terminal that is shown."""
+"""Size of the terminal in the picture."""
 WIDTH, HEIGHT = 1280, 1040
-"""Of the page's part that is shown, in CSS pixels."""
+"""Size of the page's visible part, in CSS pixels."""
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 FRAME = """\
 <svg viewBox="0 0 {terminal_width} {terminal_height}" xmlns="http://www.w3.org/2000/svg">
@@ -57,35 +57,35 @@ font-size: {char_height}px; line-height: {line_height}px; }}
 </g>
 </svg>
 """
-"""rich's own names a font at an address outside, which a picture must not ask for."""
+"""Replaces rich's frame, which loads a font from the internet."""
 
 
 def terminal_svg(path: Path) -> str:
-    """The first lines that `bottleneck explain` prints for a report, as a drawing."""
+    """Returns the first lines that `bottleneck explain` prints for a report, as SVG."""
     from rich.text import Text
 
-    known = report.load(path)
-    whole = Console(width=COLUMNS, file=io.StringIO(), force_terminal=True, highlight=False)
-    print_report(known, diagnose(known), whole)
-    shown = Console(width=COLUMNS, file=io.StringIO(), force_terminal=True, record=True)
-    printed = whole.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    # Whole sections alone: as many as there is room for.
-    ends = [at for at, line in enumerate(printed[:LINES]) if not line.strip()]
+    stored = report.load(path)
+    console = Console(width=COLUMNS, file=io.StringIO(), force_terminal=True, highlight=False)
+    print_report(stored, diagnose(stored), console)
+    recorder = Console(width=COLUMNS, file=io.StringIO(), force_terminal=True, record=True)
+    printed = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    # Only whole sections, as many as fit.
+    ends = [index for index, line in enumerate(printed[:LINES]) if not line.strip()]
     for line in (f"$ bottleneck explain {path.name}", *printed[: ends[-1]]):
-        shown.print(Text.from_ansi(line), no_wrap=True, crop=False)
-    drawn = shown.export_svg(title="", code_format=FRAME, unique_id="terminal")
+        recorder.print(Text.from_ansi(line), no_wrap=True, crop=False)
+    drawn = recorder.export_svg(title="", code_format=FRAME, unique_id="terminal")
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', drawn)[0])
     room = f'viewBox="-12 -10 {width + 24} {height + 20}"'
     return re.sub(r'viewBox="[^"]+"', room, drawn, count=1)
 
 
 def time_svg() -> str:
-    """The course of a copy, as the page draws it, in a file of its own."""
-    known = report.loads(gzip.decompress(TIMED.read_bytes()))
-    drawn = over_time(known, diagnose(known))
+    """Returns the page's drawing of a copy over time as an SVG document."""
+    stored = report.loads(gzip.decompress(TIMED.read_bytes()))
+    drawn = over_time(stored, diagnose(stored))
     svg = next(plot.svg for copy, plot in drawn if copy.copy == TIMED_COPY)
-    alone = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"'
-    head, _, rest = svg.replace("<svg", alone, 1).partition(">")
+    root = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"'
+    head, _, rest = svg.replace("<svg", root, 1).partition(">")
     return f"{head}>\n<style>{sheet('colours', 'plots')}</style>{rest}\n"
 
 
@@ -96,10 +96,10 @@ def page_png(path: Path, picture: Path) -> bool:
         return False
     from playwright.sync_api import sync_playwright
 
-    known = report.load(path)
+    stored = report.load(path)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page_file = Path(folder) / "report.html"
-        page_file.write_text(html_text(known, diagnose(known)), encoding="utf-8")
+        page_file.write_text(html_text(stored, diagnose(stored)), encoding="utf-8")
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(page_file.as_uri())

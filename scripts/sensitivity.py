@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each constant of the decision changes: one at a time, two thirds of it and one and a half.
+"""Counts the verdicts that each constant of the decision changes, at 2/3 and 3/2 of its value.
 
 Usage: python scripts/sensitivity.py [NAME ...]
 
@@ -20,6 +20,8 @@ from types import ModuleType
 from typing import Any
 
 from bottleneck.analysis import steps
+from bottleneck.analysis.attribution.attribution import timed_copy
+from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.decision.limit import ladder_of
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy
@@ -32,7 +34,7 @@ ROOMS = {
 }
 TIMES = 2 / 3, 1.5
 MOST_CHANGED = 0.04
-Case = tuple[Report, Copy, tuple[Claim, ...], frozenset[str]]
+Case = tuple[Report, Copy, tuple[Claim, ...], TimedCopy | None, frozenset[str]]
 
 
 def cases() -> Iterator[Case]:
@@ -54,19 +56,22 @@ def cases() -> Iterator[Case]:
                         step["outcome"].get("details", {}).pop(kind, None)
                 reports[key] = loads(json.dumps(document).encode())
             for copy in steps.copies(reports[key]):
-                if (copy.name, copy.dialect) == (name, dialect) and copy.made is not None:
-                    claims = ladder_of(reports[key], copy).claims
-                    yield reports[key], copy, claims, frozenset(true.split(" | "))
+                if (copy.name, copy.dialect) == (name, dialect) and copy.step is not None:
+                    claims, timed = (
+                        ladder_of(reports[key], copy).claims,
+                        timed_copy(reports[key], copy),
+                    )
+                    yield reports[key], copy, claims, timed, frozenset(true.split(" | "))
 
 
-def right(known: list[Case]) -> int:
+def right(judged: list[Case]) -> int:
     """Returns how many of the cases are decided rightly."""
     gather = import_module("bottleneck.analysis.facts.gather").gather
     decide = import_module("bottleneck.analysis.decision.verdict").decide
     count = 0
-    for report, copy, claims, true in known:
-        named = decide(gather(report, copy, claims)).named
-        count += "/".join(map(str, named)) in true
+    for report, copy, claims, timed, true in judged:
+        key = decide(gather(report, copy, claims, timed)).key
+        count += "/".join(map(str, key)) in true
     return count
 
 
@@ -91,27 +96,27 @@ def scaled(value: Any, times: float) -> Any:
 
 
 def main() -> int:
-    known = list(cases())
-    whole, most = right(known), MOST_CHANGED * len(known)
-    print(f"{whole} of {len(known)} right")
-    code, seen = 0, set[str]()
+    judged = list(cases())
+    base, limit = right(judged), MOST_CHANGED * len(judged)
+    print(f"{base} of {len(judged)} right")
+    code, names = 0, set[str]()
     for module in modules():
         for name, value in list(vars(module).items()):
-            asked = not sys.argv[1:] or name in sys.argv[1:]
-            if not name.isupper() or name in seen or scaled(value, 1.0) is None or not asked:
+            is_wanted = not sys.argv[1:] or name in sys.argv[1:]
+            if not name.isupper() or name in names or scaled(value, 1.0) is None or not is_wanted:
                 continue
-            seen.add(name)
+            names.add(name)
             counts = []
             for times in TIMES:
                 users = [each for each in modules() if vars(each).get(name) is value]
                 for each in users:
                     setattr(each, name, scaled(value, times))
-                counts.append(right(known))
+                counts.append(right(judged))
                 for each in users:
                     setattr(each, name, value)
-            changed = max(abs(each - whole) for each in counts)
-            code |= changed > most
-            note = "  MORE THAN 4 %" if changed > most else "" if changed else "  changes nothing"
+            changed = max(abs(each - base) for each in counts)
+            code |= changed > limit
+            note = "  MORE THAN 4 %" if changed > limit else "" if changed else "  changes nothing"
             print(f"{module.__name__.rpartition('.')[2]:12} {name:24} {counts}{note}", flush=True)
     return code
 

@@ -24,12 +24,12 @@ from xml.etree import ElementTree
 BUSY = ("sh", "-c", "while :; do :; done")
 WRITES = "while dd if=/dev/zero of=written bs=1M count=64 conv=fsync 2>&-; do rm written; done"
 PASSED = ("skipped", "properties", "system-out", "system-err")
-"""What a test's record in JUnit's format may hold although it did not fail."""
+"""Elements that the JUnit record of a test that did not fail may hold."""
 
 
 @contextmanager
 def load(folder: str) -> Iterator[None]:
-    """Two busy loops and a writer in that folder; ended with their children."""
+    """Runs two busy loops and a writer in that folder; ends them with their children."""
     with ExitStack() as stack:
         for command in (BUSY, BUSY, ("sh", "-c", WRITES)):
             process = subprocess.Popen(command, cwd=folder, process_group=0)
@@ -38,16 +38,16 @@ def load(folder: str) -> Iterator[None]:
         yield
 
 
-def round_of(tests: list[str], seed: int, told: Path) -> set[str] | None:
-    """Tests that did not pass in an order that a seed sets; None: none ran, or pytest broke."""
+def round_of(tests: list[str], seed: int, record: Path) -> set[str] | None:
+    """Returns the tests that failed in a seed's order; None: none ran, or pytest broke."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "3", "--dist", "loadfile"]
     command += ["-m", "not long and not lab", "-p", "randomly", f"--randomly-seed={seed}"]
-    done = subprocess.run([*command, f"--junitxml={told}", *tests], check=False)
-    if done.returncode not in (0, 1) or not told.exists():
+    done = subprocess.run([*command, f"--junitxml={record}", *tests], check=False)
+    if done.returncode not in (0, 1) or not record.exists():
         return None
     return {
         f"{each.get('classname')}::{each.get('name')}"
-        for each in ElementTree.parse(told).iter("testcase")
+        for each in ElementTree.parse(record).iter("testcase")
         if any(part.tag not in PASSED for part in each)
     }
 

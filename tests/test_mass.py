@@ -79,5 +79,5 @@ def test_chains_and_circles_are_counted_through_packages_and_late_imports(mass):
     assert files["p/a/one.py"] == {"p/a/__init__.py", "p/a/two.py", "p/b/three.py"}
     assert files["p/a/two.py"] == {"p/b/three.py"}
     assert (mass.longest_chain(files), mass.circles(files)) == (4, 0)
-    assert mass.circles(mass.of_packages(files)) == 1
+    assert mass.circles(mass.package_graph(files)) == 1
     assert mass.longest_chain({"x": {"y"}, "y": {"x"}, "z": {"x"}}) == 2

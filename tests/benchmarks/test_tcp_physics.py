@@ -46,7 +46,7 @@ MOVED = Transfer(SAMPLES, END, {**END, "cpu_seconds": 0.5}, {"loss_ratio": 0.5},
 
 def found(moved: Transfer) -> list[str]:
     shape = tcp_physics.Shape("push", 1, 100_000, 1.5)
-    return list(tcp_physics.beyond(LINK, moved, shape))
+    return list(tcp_physics.impossible(LINK, moved, shape))
 
 
 def test_what_a_link_carries_is_not_beyond_physics() -> None:

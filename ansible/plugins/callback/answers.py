@@ -37,25 +37,25 @@ LONGEST_REASON = 300
 
 
 class CallbackModule(CallbackBase):
-    """One file for each host and round, written when its measurement has ended."""
+    """Writes one file for each host and round when its measurement has ended."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
     CALLBACK_NAME = "copy_bottleneck.smb.answers"
     CALLBACK_NEEDS_ENABLED = True
 
-    def _keep(self, told, **more):
-        if told._task.action != ACTION:
+    def _keep(self, event, **options):
+        if event._task.action != ACTION:
             return
-        found = told._result
-        words = str(found.get("msg") or "no report").strip().split("\n", 1)[0]
+        outcome = event._result
+        words = str(outcome.get("msg") or "no report").strip().split("\n", 1)[0]
         answer = {
-            "report": found.get("report") or {},
+            "report": outcome.get("report") or {},
             "reason": words[:LONGEST_REASON],
-            "exit_code": found.get("exit_code"),
+            "exit_code": outcome.get("exit_code"),
             "answered_seconds": time.monotonic(),
         }
-        path = os.path.join(self.get_option("folder"), told._host.get_name() + ".json")
+        path = os.path.join(self.get_option("folder"), event._host.get_name() + ".json")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(path, flags, 0o600), "w") as file:
             json.dump(answer, file)

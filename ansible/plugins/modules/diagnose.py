@@ -133,28 +133,28 @@ from ansible.module_utils.basic import AnsibleModule
 
 DONE = (0, 3)
 MORE_SECONDS = 60
-"""That a run may take longer than its budget: connecting and removing its files."""
+"""Seconds on top of the budget, for connecting and removing the run's files."""
 MOST_BYTES = 16 << 20
-"""More than any report of the program has."""
+"""Upper limit of a report's size; no real report reaches it."""
 INTERRUPTED, KILLED = 124, 137
 """Exit codes of timeout(1), for a program that did not end."""
 LAST_SECONDS = 5
 """For what is still in the pipes of an ended program."""
 
 
-def command_of(wanted):
+def command_of(parameters):
     """The words to run, without the password."""
-    stage = wanted["stage"]
-    words = list(wanted["command"])
+    stage = parameters["stage"]
+    words = list(parameters["command"])
     words += ["probe", stage] if stage else ["diagnose"]
-    words += [wanted["share"], "--json", "-", "--yes", "--quiet"]
-    words += ["--budget", "{0:g}".format(wanted["budget"]), "--folder", wanted["folder"]]
+    words += [parameters["share"], "--json", "-", "--yes", "--quiet"]
+    words += ["--budget", "{0:g}".format(parameters["budget"]), "--folder", parameters["folder"]]
     for key in ("user", "domain", "agent", "size", "copy"):
-        if wanted[key]:
-            words += ["--" + key, wanted[key]]
-    if wanted["seconds"]:
-        words += ["--seconds", "{0:g}".format(wanted["seconds"])]
-    if wanted["allow_guest"]:
+        if parameters[key]:
+            words += ["--" + key, parameters[key]]
+    if parameters["seconds"]:
+        words += ["--seconds", "{0:g}".format(parameters["seconds"])]
+    if parameters["allow_guest"]:
         words.append("--allow-guest")
     return words
 
@@ -248,14 +248,14 @@ def main():
         required_by=dict(copy="stage", seconds="stage"),
         supports_check_mode=True,
     )
-    wanted = module.params
+    parameters = module.params
     if module.check_mode:
         module.exit_json(changed=False, report={})
-    seconds = int(wanted["budget"]) + MORE_SECONDS
+    seconds = int(parameters["budget"]) + MORE_SECONDS
     limit = ["timeout", "--signal=INT", "--kill-after=20", str(seconds)]
     environment = {"BOTTLENECK_CONFIG": "", "PYTHONSAFEPATH": "1"}
     try:
-        code, out, err = run(limit + command_of(wanted), environment, wanted["password"])
+        code, out, err = run(limit + command_of(parameters), environment, parameters["password"])
     except OSError as error:
         module.fail_json(msg="timeout: {0}".format(error.strerror), report={})
     try:
