@@ -17,8 +17,8 @@ def loop_device(image: str | Path, *options: str) -> Iterator[Path]:
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
         pytest.skip("NOT RUN: a loop device needs root")
     command = ["losetup", "--find", "--show", *options, image]
-    made = subprocess.run(command, check=True, capture_output=True, text=True)
-    device = Path(made.stdout.strip())
+    outcome = subprocess.run(command, check=True, capture_output=True, text=True)
+    device = Path(outcome.stdout.strip())
     try:
         yield device
     finally:

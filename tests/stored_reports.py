@@ -29,7 +29,7 @@ def _diagnosed(identity: int, style: str) -> Diagnosis:
     return diagnosis.diagnose(_LOADED[identity])
 
 
-def diagnose(known: Report) -> Diagnosis:
+def diagnose(report: Report) -> Diagnosis:
     """What a report means; of one that `load` gave, found once."""
     style = rate_text(1e6)
-    return _diagnosed(id(known), style) if id(known) in _LOADED else diagnosis.diagnose(known)
+    return _diagnosed(id(report), style) if id(report) in _LOADED else diagnosis.diagnose(report)

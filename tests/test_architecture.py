@@ -122,7 +122,7 @@ def test_contributing_prints_every_room_once_and_nothing_is_loose() -> None:
 
 
 def test_a_room_imports_only_rooms_below_its_own_and_says_which() -> None:
-    level_of = {name: at for at, level in enumerate(levels()) for name in level}
+    level_of = {name: index for index, level in enumerate(levels()) for name in level}
     for path in MODULES:
         here = room(path)
         if here not in level_of:

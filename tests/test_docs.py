@@ -114,13 +114,13 @@ def plain() -> str:
 
 
 def test_the_page_is_the_one_that_the_commands_make():
-    made = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, str(ROOT / "scripts/manpage.py"), "-"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert PAGE.read_text() == made.stdout, MAN_REMEDY
+    assert PAGE.read_text() == outcome.stdout, MAN_REMEDY
 
 
 def test_roff_warns_of_nothing():
@@ -175,16 +175,16 @@ def test_the_terminals_picture_is_what_the_program_prints():
 def test_the_course_of_a_copy_is_what_the_page_draws():
     drawing = (PICTURES / "time.svg").read_text()
     assert drawing == script().time_svg(), f"docs/pictures/time.svg is {PICTURE_REMEDY}"
-    shown = " ".join(ElementTree.fromstring(drawing).itertext())
-    assert "who had work" in shown and "server disk" in shown
+    text = " ".join(ElementTree.fromstring(drawing).itertext())
+    assert "who had work" in text and "server disk" in text
     assert "url(" not in drawing and "@font-face" not in drawing and "href" not in drawing
 
 
 def test_the_terminals_picture_asks_for_nothing_outside_and_ends_with_a_whole_section():
     drawing = (PICTURES / "terminal.svg").read_text()
     assert "url(http" not in drawing and "@font-face" not in drawing and "href" not in drawing
-    shown = "".join(ElementTree.fromstring(drawing).itertext())
-    assert "the\u00a0server's\u00a0disk\u00a0reads" in shown
+    text = "".join(ElementTree.fromstring(drawing).itertext())
+    assert "the\u00a0server's\u00a0disk\u00a0reads" in text
 
 
 def test_the_pages_picture_is_one_of_the_size_that_the_script_makes():

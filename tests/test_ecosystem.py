@@ -40,8 +40,8 @@ def yaml(name):
     return YAML(typ="safe", pure=True).load(read(name))
 
 
-def ran(*command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+def ran(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -104,8 +104,8 @@ def of_nagios():
     line = re.search(r"command_line\s+(.*)", text)[1]
     name, *given = re.search(r"check_command\s+(.*)", text)[1].strip().split("!")
     assert f"command_name  {name}\n" in text
-    for at, value in enumerate(given, 1):
-        line = line.replace(f"$ARG{at}$", value)
+    for index, value in enumerate(given, 1):
+        line = line.replace(f"$ARG{index}$", value)
     words = shlex.split(line)
     assert words[0] == PROGRAM and "$" not in line
     # NRPE refuses arguments with any of these.
@@ -145,8 +145,8 @@ def icinga():
     arguments = dict(re.findall(r'"(--[\w-]+)" = \{([^}]*)\}', text))
     given = {}
     for name, value in re.findall(r"vars\.(\w+) = (.*)", text):
-        told = re.findall(r'"([^"]*)"', value)
-        given[name] = told if value.startswith("[") else told[0]
+        matches = re.findall(r'"([^"]*)"', value)
+        given[name] = matches if value.startswith("[") else matches[0]
     return command, arguments, given
 
 
@@ -351,8 +351,8 @@ def test_alerts_ask_for_metrics_that_there_are_and_name_labels_that_those_have()
     for rule in rules():
         labels = checked(rule["expr"])
         assert rule["labels"]["severity"] in ("critical", "warning", "info")
-        told = " ".join(rule["annotations"].values())
-        assert set(re.findall(r"\$labels\.(\w+)", told)) <= labels, rule["alert"]
+        text = " ".join(rule["annotations"].values())
+        assert set(re.findall(r"\$labels\.(\w+)", text)) <= labels, rule["alert"]
 
 
 def test_alerts_fire_when_a_disk_slows_down_and_not_before():
@@ -366,9 +366,9 @@ def test_the_dashboard_asks_for_metrics_that_there_are():
         assert panel["targets"] and panel["description"], panel["title"]
         for target in panel["targets"]:
             labels = checked(target["expr"])
-            shown = re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat", ""))
-            kept = re.search(r"\bby \(([^)]*)\)", target["expr"])
-            assert set(shown) <= (set(kept[1].split(", ")) if kept else labels), target
+            matches = re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat", ""))
+            match = re.search(r"\bby \(([^)]*)\)", target["expr"])
+            assert set(matches) <= (set(match[1].split(", ")) if match else labels), target
     for variable in board["templating"]["list"]:
         if variable["type"] == "query":
             checked(variable["definition"])
@@ -392,6 +392,6 @@ def test_what_powershell_writes_is_read():
     assert [step.stage for step, _ in told.entries] == ["smb-copy"]
     script = text.split("```powershell\n")[1].split("```")[0]
     keys = r"^(\w+) ?=|^\[+(\w+)\]+"
-    wanted = re.findall(keys, shown, re.MULTILINE)
+    matches = re.findall(keys, shown, re.MULTILINE)
     written = script.split('@"\n')[1].split('\n"@')[0]
-    assert re.findall(keys, written, re.MULTILINE) == wanted
+    assert re.findall(keys, written, re.MULTILINE) == matches

@@ -157,8 +157,8 @@ def ours(line: Line, world: World, folder: Path) -> list[float]:
     words = [sys.executable, "-m", "bottleneck", *shlex.split(told)[1:]]
     json_out = [] if "--format json" in line.ours else ["--json", str(report)]
     printed = world.run([*words, *json_out])
-    known = json.loads(report.read_text() if json_out else printed)
-    return [rate for step in known["steps"] if figure(step) == line.figure for rate in rates(step)]
+    tree = json.loads(report.read_text() if json_out else printed)
+    return [rate for step in tree["steps"] if figure(step) == line.figure for rate in rates(step)]
 
 
 def figure(step: dict[str, Any]) -> str:
@@ -184,9 +184,9 @@ def of_iperf3(line: Line, world: World) -> list[float]:
 def of_hyperfine(line: Line, world: World) -> list[float]:
     """The payload of iperf3 -n over hyperfine's times."""
     words = shlex.split(placed(line.theirs))
-    shown = json.loads(world.run([*words, "--export-json", "/dev/stdout", "--style", "none"]))
+    tree = json.loads(world.run([*words, "--export-json", "/dev/stdout", "--style", "none"]))
     moved = 1e6 * float(re.search(r"-n (\d+)M", line.theirs)[1])  # type: ignore[index]
-    return [moved / each for each in shown["results"][0]["times"]]
+    return [moved / each for each in tree["results"][0]["times"]]
 
 
 def of_iperf(line: Line, world: World) -> list[float]:

@@ -140,9 +140,9 @@ def of_hyperfine(made: Any, line: str) -> dict[str, float]:
     """The file over the middle of its times."""
     line = line.replace("hyperfine", "hyperfine --export-json /dev/stdout --style none", 1)
     printed = on_client(made, line)
-    shown = json.loads(printed[printed.index('{\n  "results"') :].partition("\n}\n")[0] + "\n}")
+    document = json.loads(printed[printed.index('{\n  "results"') :].partition("\n}\n")[0] + "\n}")
     size_bytes = int(on_client(made, "stat -c %s testfile"))
-    return {"push": size_bytes / shown["results"][0]["median"]}
+    return {"push": size_bytes / document["results"][0]["median"]}
 
 
 @pytest.mark.lab

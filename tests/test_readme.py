@@ -102,8 +102,8 @@ def test_the_demo_shows_a_verdict_and_ends_with_0(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Expected: " in done.stderr or "loopback" in done.stderr
     assert "Copies" in done.stdout
-    found = json.loads((tmp_path / "report.json").read_text())
-    assert found["diagnosis"]["headline"] in {c["copy"] for c in found["diagnosis"]["copies"]}
+    document = json.loads((tmp_path / "report.json").read_text())
+    assert document["diagnosis"]["headline"] in {c["copy"] for c in document["diagnosis"]["copies"]}
 
 
 def test_the_first_screen_has_the_answer_the_trial_and_the_uses():

@@ -271,14 +271,14 @@ def test_after_a_hold_that_hands_out_nothing_no_path_is_handed_out():
 
 
 def test_leftovers_elsewhere_are_neither_told_nor_removed(tmp_path):
-    found = Session(AllowedPaths((str(tmp_path),)))
+    session = Session(AllowedPaths((str(tmp_path),)))
     paths = [
         str(tmp_path / "bottleneck-0123456789abcdef"),
         "/srv/other/bottleneck-0123456789abcdef",
     ]
     event = {"answer": [{"path": each} for each in paths]}
-    found.hand_out(1, "ask", "leftovers", event)
-    assert event["answer"] == [{"path": paths[0]}] and found.leftovers == {paths[0]}
+    session.hand_out(1, "ask", "leftovers", event)
+    assert event["answer"] == [{"path": paths[0]}] and session.leftovers == {paths[0]}
     free = Session()
     free.hand_out(1, "ask", "leftovers", {"answer": [{"path": each} for each in paths]})
     assert free.leftovers == set(paths)

@@ -66,7 +66,7 @@ def begin():
     """Starts the program with arguments; killed when the test ends."""
     started = []
 
-    def go(*arguments, environment=None, prefix=(), code=None, **more):
+    def go(*arguments, environment=None, prefix=(), code=None, **options):
         program = ["-c", code] if code else ["-m", "bottleneck"]
         known = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
         process = subprocess.Popen(
@@ -76,7 +76,7 @@ def begin():
             stderr=subprocess.PIPE,
             text=True,
             env=known,
-            **more,
+            **options,
         )
         started.append(process)
         return process

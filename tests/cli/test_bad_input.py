@@ -18,8 +18,8 @@ DATA = Path(__file__).parent.parent / "data"
 BEFORE, AFTER = DATA / "report-v1-lab-no-agent.json", DATA / "report-v1-lab-with-agent.json"
 
 
-def args(target, folder, auth, *more):
-    return ("diagnose", target, "--folder", folder, "--auth-file", auth, "--yes", "--quiet", *more)
+def args(target, folder, auth, *extra):
+    return ("diagnose", target, "--folder", folder, "--auth-file", auth, "--yes", "--quiet", *extra)
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def test_of_a_read_only_share_a_file_is_pulled(bottleneck, tmp_path):
         asked = ("--user", server.username, "--folder", folder, "--yes", "--quick")
         asked = (target_of(server), *asked, "--file", "film", "--json", tmp_path / "report.json")
         ended = bottleneck("diagnose", *asked, password=PASSWORD)
-    known = loads((tmp_path / "report.json").read_bytes())
-    assert [each.name for each in steps.copies(known)] == ["file.pull.uncached"], ended.err
-    assert [each.copy for each in diagnose(known).copies] == ["file.pull.uncached"]
+    report = loads((tmp_path / "report.json").read_bytes())
+    assert [each.name for each in steps.copies(report)] == ["file.pull.uncached"], ended.err
+    assert [each.copy for each in diagnose(report).copies] == ["file.pull.uncached"]
     assert [each.name for each in shared.iterdir()] == ["film"] and not [*folder.iterdir()]
 
 

@@ -212,10 +212,10 @@ def test_a_github_runner_gets_its_summary(capsys, stored, tmp_path, monkeypatch)
     code, _, err = run(capsys, "--report", stored(), "--format", "github")
     assert code == 3 and "GITHUB_STEP_SUMMARY" in err
     (tmp_path / "link.md").symlink_to(summary)
-    before = summary.read_text()
+    text = summary.read_text()
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "link.md"))
     code, _, err = run(capsys, "--report", stored(), "--format", "github")
-    assert code == 3 and "link.md" in err and summary.read_text() == before
+    assert code == 3 and "link.md" in err and summary.read_text() == text
 
 
 @pytest.mark.long
@@ -261,8 +261,8 @@ def test_an_interrupted_check_is_unknown(begin, watched, tmp_path):
         process.send_signal(signal.SIGTERM)
         out, complaints = watched.finish(process)
     assert process.returncode == 3
-    found = json.loads(out)
-    assert found["state"] == "unknown" and "the run was interrupted" in found["sentence"]
+    document = json.loads(out)
+    assert document["state"] == "unknown" and "the run was interrupted" in document["sentence"]
     assert complaints
 
 
@@ -322,9 +322,9 @@ def test_a_share_is_measured_and_judged_as_a_timer_would(bottleneck, target, aut
     assert json.loads(baseline.read_text())["status"] == "partial"
     asked = ("--crit", "pull.cached < 1kB/s", "--warn", "push.cached < 900GB/s")
     ended = bottleneck("check", target, *common, "--baseline", baseline, *asked, "--format", "json")
-    found = json.loads(ended.out)
-    assert found["exit_code"] == ended.code and ended.code != 0 and ended.err
-    states = {each["name"]: each["state"] for each in found["judged"]}
+    document = json.loads(ended.out)
+    assert document["exit_code"] == ended.code and ended.code != 0 and ended.err
+    states = {each["name"]: each["state"] for each in document["judged"]}
     assert states["pull.cached >= 1kB/s"] == "ok"
     assert states["push.cached >= 900GB/s"] == "warning"
     assert {"pull.cached as in the baseline", "push.uncached as in the baseline"} <= set(states)

@@ -138,13 +138,13 @@ def test_ctrl_c_in_a_later_run_ends_the_check(measure, baseline):
     ],
 )
 def test_the_budget_is_that_of_all_runs(budget, quick, thorough, repeat, total, each, most):
-    found = check_runs.plan(Time(budget, quick, thorough), repeat, expecting())
-    assert (found.total_seconds, found.each_seconds, found.most_runs) == (total, each, most)
+    plan = check_runs.plan(Time(budget, quick, thorough), repeat, expecting())
+    assert (plan.total_seconds, plan.each_seconds, plan.most_runs) == (total, each, most)
 
 
 def test_with_a_baseline_there_is_time_for_three_runs(baseline):
-    found = check_runs.plan(Time(), 1, expecting(baseline=baseline))
-    assert (found.total_seconds, found.each_seconds, found.most_runs) == (60, 20, 3)
+    plan = check_runs.plan(Time(), 1, expecting(baseline=baseline))
+    assert (plan.total_seconds, plan.each_seconds, plan.most_runs) == (60, 20, 3)
 
 
 @pytest.mark.parametrize("repeat", [0, -1, 1000])

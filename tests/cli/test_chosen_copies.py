@@ -49,9 +49,9 @@ def test_the_copies_of_a_probe_are_as_they_were_chosen(bottleneck, samba, tmp_pa
         password=PASSWORD,
     )
     assert ended.code == exits.INCOMPLETE, "pull.uncached needs an agent"
-    found = json.loads(ended.out)
-    assert found["target"]["encryption"] == "aes-128-ccm"
-    measured = [each for each in found["steps"] if each["outcome"]["kind"] == "measured"]
+    document = json.loads(ended.out)
+    assert document["target"]["encryption"] == "aes-128-ccm"
+    measured = [each for each in document["steps"] if each["outcome"]["kind"] == "measured"]
     assert len(measured) >= 4
     for each in measured:
         made = each["outcome"]["details"]
@@ -73,12 +73,12 @@ def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy,
         password=PASSWORD,
     )
     assert ended.code == exits.DONE
-    told = json.loads(ended.out)
-    assert [each["setting"]["copy"] for each in told["steps"]] == made
-    last = told["steps"][-1]["outcome"]
+    document = json.loads(ended.out)
+    assert [each["setting"]["copy"] for each in document["steps"]] == made
+    last = document["steps"][-1]["outcome"]
     assert last["bytes_per_second"]["runs"] == 1
     began, seconds = last["details"]["opened_after_seconds"], last["samples"][-1][0]
-    assert 0 < began < began + seconds < told["elapsed_seconds"]
+    assert 0 < began < began + seconds < document["elapsed_seconds"]
     assert not [*shared.glob("bottleneck-*"), *tmp_path.iterdir()]
 
 

@@ -31,12 +31,12 @@ def cleanup(bottleneck, tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
-    def run(*arguments, environment=None, **more):
+    def run(*arguments, environment=None, **options):
         if {"--older-than", "0", "--yes"} <= set(arguments) and some_are_hidden():
             pytest.skip("NOT RUN: what is young only goes where root sees every process")
         folder = () if "--folder" in arguments else ("--folder", own)
         environment = {**(environment or {}), "XDG_STATE_HOME": str(scratch)}
-        return bottleneck("cleanup", *arguments, *folder, environment=environment, **more)
+        return bottleneck("cleanup", *arguments, *folder, environment=environment, **options)
 
     run.own, run.scratch = own, scratch
     return run
@@ -92,8 +92,8 @@ def test_names_are_made_safe(cleanup):
     assert "not from a run" in done.out
 
 
-def on_share(cleanup, target, auth_file, *more):
-    return cleanup(target, "--auth-file", auth_file, "--older-than", "0", *more)
+def on_share(cleanup, target, auth_file, *extra):
+    return cleanup(target, "--auth-file", auth_file, "--older-than", "0", *extra)
 
 
 def test_on_a_share_only_a_runs_folder_goes(cleanup, samba, target, auth_file):

@@ -18,14 +18,14 @@ from probes.core.records import DIALECTS
 ROOT = Path(__file__).parents[2]
 
 
-def candidates(bottleneck, line, **more):
+def candidates(bottleneck, line, **options):
     words = line.split(" ")
     asked = {
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(words) - 1),
         "_BOTTLENECK_COMPLETE": "complete_bash",
     }
-    done = bottleneck(environment={**asked, **more})
+    done = bottleneck(environment={**asked, **options})
     assert done.code == 0
     assert done.err == ""
     return done.out.split()
@@ -114,10 +114,10 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 @pytest.mark.long
 def test_a_bash_that_sources_the_script_completes(tmp_path):
-    told = bash(
+    outcome = bash(
         f"source <(bottleneck --show-completion bash)\ncomplete -p bottleneck{ASK}", tmp_path
     )
-    assert told.splitlines() == [
+    assert outcome.splitlines() == [
         "complete -o default -F _bottleneck_completion bottleneck",
         "--units",
     ]
@@ -155,11 +155,11 @@ def test_a_file_that_is_not_its_own_is_not_replaced(bottleneck, tmp_path, plant)
     path.parent.mkdir(parents=True)
     theirs.write_text("" if plant == "link" else "complete -F _theirs bottleneck")
     path.symlink_to(theirs) if plant == "link" else theirs.rename(path)
-    before = path.read_text()
+    text = path.read_text()
     done = bottleneck("--install-completion", "bash", environment={"HOME": str(tmp_path)})
     assert done.code == 77
     assert f"{path}: " in done.complaint and "use --show-completion" in done.complaint
-    assert path.read_text() == before and path.is_symlink() == (plant == "link")
+    assert path.read_text() == text and path.is_symlink() == (plant == "link")
 
 
 @pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])

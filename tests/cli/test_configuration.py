@@ -33,8 +33,8 @@ class Files:
         path.chmod(0o600)
         return path
 
-    def values(self, *given: str, command: str = "diagnose", **more: str) -> dict[str, object]:
-        found = settings(command, COMMANDS, {**self.environment, **more}, given)
+    def values(self, *arguments: str, command: str = "diagnose", **words: str) -> dict[str, object]:
+        found = settings(command, COMMANDS, {**self.environment, **words}, arguments)
         return {key: setting.value for key, setting in found.items()}
 
 
@@ -241,8 +241,8 @@ def configuration(tmp_path):
 
 
 def test_every_kind_of_option_is_taken_by_the_parser(bottleneck, configuration):
-    told = configuration("[diagnose]\nzones = 1\n")
-    done = bottleneck("diagnose", NOWHERE, "--allow-guest", "--yes", environment=told)
+    table = configuration("[diagnose]\nzones = 1\n")
+    done = bottleneck("diagnose", NOWHERE, "--allow-guest", "--yes", environment=table)
     assert (done.code, "--zones" in done.complaint) == (64, True)
     variables = {"BOTTLENECK_CONFIG": "", "BOTTLENECK_BUDGET": "1", "BOTTLENECK_YES": "1"}
     done = bottleneck("diagnose", NOWHERE, "--allow-guest", environment=variables)
@@ -250,8 +250,8 @@ def test_every_kind_of_option_is_taken_by_the_parser(bottleneck, configuration):
 
 
 def test_a_mistake_is_a_usage_error_and_the_report_is_still_one_document(bottleneck, configuration):
-    told = configuration("[defaults]\nfoldr = 1\n")
-    done = bottleneck("diagnose", NOWHERE, "--json", "-", environment=told)
+    table = configuration("[defaults]\nfoldr = 1\n")
+    done = bottleneck("diagnose", NOWHERE, "--json", "-", environment=table)
     assert done.code == 64
     assert "line 2: 'foldr' not an option of any command; similar: folder" in done.complaint
     assert json.loads(done.out)["status"] == "failed"
@@ -267,17 +267,17 @@ def test_what_reads_no_settings_does_not_mind_a_broken_file(bottleneck, configur
 
 
 def test_config_shows_each_value_with_its_origin(bottleneck, configuration):
-    told = configuration('[defaults]\nagent = "ssh://nas"\n[diagnose]\nquick = true\n')
-    done = bottleneck("config", environment={**told, "BOTTLENECK_UNITS": "iec"})
+    table = configuration('[defaults]\nagent = "ssh://nas"\n[diagnose]\nquick = true\n')
+    done = bottleneck("config", environment={**table, "BOTTLENECK_UNITS": "iec"})
     assert done.code == 0
-    path = told["BOTTLENECK_CONFIG"]
+    path = table["BOTTLENECK_CONFIG"]
     lines = done.out.splitlines()
     assert lines[0] == f"# {path}: read"
     section = lines[lines.index("[diagnose]") :]
     assert f'agent = "ssh://nas"  # {path}, line 2' in section
     assert f"quick = true  # {path}, line 4" in section
     assert 'units = "iec"  # BOTTLENECK_UNITS' in section
-    one = bottleneck("config", "diagnose", environment=told)
+    one = bottleneck("config", "diagnose", environment=table)
     assert "zones = 9  # built in" in one.out
     assert "# user is not set" in one.out
 
@@ -289,8 +289,8 @@ def test_config_names_the_commands_that_take_settings(bottleneck):
 
 
 def test_config_moves_no_cursor(bottleneck, configuration):
-    told = configuration('[defaults]\nagent = "\\u001b[2J\\u202e"\n')
-    done = bottleneck("config", environment=told)
+    table = configuration('[defaults]\nagent = "\\u001b[2J\\u202e"\n')
+    done = bottleneck("config", environment=table)
     assert done.code == 0
     assert "\x1b" not in done.out
     assert "\u202e" not in done.out

@@ -64,12 +64,12 @@ def test_a_demo_measures_over_its_own_link_and_compares(namespaces, tmp_path):
     assert said[-1].startswith("Expected: network (link speed). Found: ")
     assert said[-1].endswith("The demo worked.") == (done.returncode == exits.DONE)
     assert done.returncode in (exits.DONE, exits.INCOMPLETE)
-    found = json.loads(path.read_text())
-    interfaces = [found["hosts"][side]["interface"] for side in ("client", "server")]
+    document = json.loads(path.read_text())
+    interfaces = [document["hosts"][side]["interface"] for side in ("client", "server")]
     assert [each["name"] for each in interfaces] == [network.LINK, network.LINK]
     rates = [
         step["outcome"]["bytes_per_second"]["median"]
-        for step in found["steps"]
+        for step in document["steps"]
         if step["stage"] == "tcp" and step["outcome"]["kind"] == "measured"
     ]
     assert rates and max(rates) < 1e9 / 8

@@ -25,9 +25,9 @@ EXAMPLE = ROOT / "examples/server-disk-read.json"
 
 
 def is_json(text):
-    found = json.loads(text)
-    jsonschema.validate(found, report_schema.schema())
-    return found["status"]
+    document = json.loads(text)
+    jsonschema.validate(document, report_schema.schema())
+    return document["status"]
 
 
 def is_html(text):
@@ -50,8 +50,8 @@ def is_csv(text):
 IS = {"json": is_json, "html": is_html, "ticket": is_ticket, "junit": is_junit, "csv": is_csv}
 
 
-def explained(*more, capsys):
-    code = app.run(["explain", str(EXAMPLE), *map(str, more)])
+def explained(*extra, capsys):
+    code = app.run(["explain", str(EXAMPLE), *map(str, extra)])
     return code, *capsys.readouterr()
 
 

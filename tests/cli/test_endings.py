@@ -26,10 +26,10 @@ ROOT = Path(__file__).parents[2]
 
 def one_document(text):
     """The report in a text, which holds nothing else and keeps the schema."""
-    found = json.loads(text)
-    jsonschema.validate(found, report_schema.schema())
+    document = json.loads(text)
+    jsonschema.validate(document, report_schema.schema())
     report.loads(text.encode())
-    return found
+    return document
 
 
 EARLY = [
@@ -54,10 +54,10 @@ def test_a_refusal_with_json_on_stdout_is_one_failed_report(
     monkeypatch.setenv("BOTTLENECK_PASSWORD", "p")
     assert app.run(["diagnose", target, *more, "--json", "-"]) == code
     out, err = capsys.readouterr()
-    found = one_document(out)
-    assert found["status"] == "failed" and found["steps"] == []
-    assert found["target"]["share"] == (target if target.startswith("//") else None)
-    assert err.splitlines() == [f"bottleneck: {found['notes'][0]}"]
+    document = one_document(out)
+    assert document["status"] == "failed" and document["steps"] == []
+    assert document["target"]["share"] == (target if target.startswith("//") else None)
+    assert err.splitlines() == [f"bottleneck: {document['notes'][0]}"]
     assert "cret" not in out + err and "bob" not in out + err
 
 
@@ -83,7 +83,7 @@ def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
     """A demonstration's server and folder are closed around the run itself."""
     from bottleneck.cli import running
 
-    def closing(*arguments, **more):
+    def closing(*arguments, **options):
         try:
             raise KeyboardInterrupt
         finally:
@@ -114,13 +114,13 @@ def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, caps
     monkeypatch.setattr(running.Session, "measure", broken)
     path = tmp_path / "report.json"
     code = app.run(["probe", "loopback", "--json", str(path)])
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1 and told[0].endswith("7th coil burnt through; files may remain")
+    output = capsys.readouterr().err.splitlines()
+    assert len(output) == 1 and output[0].endswith("7th coil burnt through; files may remain")
     assert code == (exits.INTERNAL if error == "Odd" else exits.UNREACHABLE)
-    assert ("internal error" in told[0]) == (error == "Odd")
-    found = one_document(path.read_text())
-    assert found["status"] == "failed"
-    assert found["notes"][0] == "so far" and "7th coil" in found["notes"][1]
+    assert ("internal error" in output[0]) == (error == "Odd")
+    document = one_document(path.read_text())
+    assert document["status"] == "failed"
+    assert document["notes"][0] == "so far" and "7th coil" in document["notes"][1]
 
 
 def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
@@ -143,8 +143,8 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
     path = tmp_path / "report.json"
     assert app.run(["probe", "loopback", "--json", str(path)]) == exits.INTERNAL
     assert len(capsys.readouterr().err.splitlines()) == 1
-    found = one_document(path.read_text())
-    assert found["status"] == "failed" and len(found["steps"]) == 1
+    document = one_document(path.read_text())
+    assert document["status"] == "failed" and len(document["steps"]) == 1
 
 
 MEETING = """
@@ -314,8 +314,8 @@ def test_what_knows_no_end_is_stopped_and_is_a_document(
     )
     out, complaints = watched.finish(process)
     assert process.returncode == code
-    found = json.loads(out)
-    assert state in (found.get("status"), found.get("state"))
+    document = json.loads(out)
+    assert state in (document.get("status"), document.get("state"))
     (complaint,) = complaints
     assert "no answer" in complaint and "cleanup" in complaint
     assert "the run exceeded its limit of 5 s" in complaint

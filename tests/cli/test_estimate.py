@@ -45,13 +45,13 @@ def test_an_estimate_as_json_is_one_document_in_bytes_and_seconds(bottleneck):
         *("--loss", "0.1%", "--format", "json"),
     )
     assert ended.code == 0
-    found = json.loads(ended.out)
-    assert found["schema"] == "copy-bottleneck/estimate/1"
-    assert found["given"]["rtt_seconds"] == 0.149 and found["given"]["loss_ratio"] == 0.001
-    assert found["verdict"]["cause"] == "loss"
-    rates = [each["bytes_per_second"] for each in found["ceilings"]]
+    document = json.loads(ended.out)
+    assert document["schema"] == "copy-bottleneck/estimate/1"
+    assert document["given"]["rtt_seconds"] == 0.149 and document["given"]["loss_ratio"] == 0.001
+    assert document["verdict"]["cause"] == "loss"
+    rates = [each["bytes_per_second"] for each in document["ceilings"]]
     assert rates == sorted(rates)
-    assert {"component": "disk", "side": "server", "needs": "--disk-write"} in found["unknown"]
+    assert {"component": "disk", "side": "server", "needs": "--disk-write"} in document["unknown"]
 
 
 @pytest.mark.parametrize("loss", ["0", "0%", "1e-12", "99.9%"])
@@ -68,7 +68,7 @@ def test_observations_are_explained_as_a_report_is(bottleneck):
     assert ended.code == 0 and ended.err == ""
     assert "because the server's disk" in " ".join(ended.out.split())
     ended = bottleneck("explain", EXAMPLES / "ticket.toml", "--format", "json")
-    found = json.loads(ended.out)
+    document = json.loads(ended.out)
     assert report.loads(ended.out.encode()).tool["observations"] == SCHEMA
-    assert found["schema"] == "copy-bottleneck/report/1"
-    assert found["diagnosis"]["copies"][0]["verdict"]["cause"] == "inconclusive"
+    assert document["schema"] == "copy-bottleneck/report/1"
+    assert document["diagnosis"]["copies"][0]["verdict"]["cause"] == "inconclusive"

@@ -32,8 +32,8 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path, begin, watc
         _, complaints = watched.finish(process)
         assert process.returncode == 130
         assert len(complaints) == 1 and "interrupted" in complaints[0]
-        found = json.loads(report.read_text())
-        assert found["status"] == "interrupted"
-        assert any(step["outcome"]["kind"] == "measured" for step in found["steps"])
+        document = json.loads(report.read_text())
+        assert document["status"] == "interrupted"
+        assert any(step["outcome"]["kind"] == "measured" for step in document["steps"])
         assert watched.gone(*folders)
         assert watched.all_end(family)

@@ -38,8 +38,8 @@ def test_a_folder_of_this_host_is_no_target(bottleneck, folders, command):
     client, target = folders
     ended = bottleneck(command, target, *(["--folder", client, "--yes"] * (command == "diagnose")))
     assert ended.code == 64
-    told = " ".join((ended.out + ended.err).split())
-    assert f"{target}: a local folder (" in told and "mount the share first" in told
+    text = " ".join((ended.out + ended.err).split())
+    assert f"{target}: a local folder (" in text and "mount the share first" in text
     assert list(target.iterdir()) == []
 
 
@@ -65,10 +65,10 @@ def test_a_name_alone_is_a_folder_where_one_is_there(bottleneck, smb_mount, fold
         cwd=target.parent,
     )
     assert ended.code in {0, 3}, ended
-    found = one_document(ended.out)
-    assert {step["stage"] for step in found["steps"]} == {"native-copy"}
-    assert found["target"]["share"] == found["target"]["mount"]["path"] == str(target)
-    assert native_steps(found)["push.cached"]["setting"]["target_folder"] == str(target)
+    document = one_document(ended.out)
+    assert {step["stage"] for step in document["steps"]} == {"native-copy"}
+    assert document["target"]["share"] == document["target"]["mount"]["path"] == str(target)
+    assert native_steps(document)["push.cached"]["setting"]["target_folder"] == str(target)
 
 
 @pytest.mark.long
@@ -81,19 +81,19 @@ def test_with_an_agent_the_servers_cache_is_proven_and_its_disk_measured(
         *("--agent", "exec:", "--budget", "60", "--size", "2MiB"),
     )
     assert ended.code in {0, 3}
-    found = one_document(ended.out)
-    steps = native_steps(found)
+    document = one_document(ended.out)
+    steps = native_steps(document)
     assert set(steps) == COPIES
     for copy in ("pull.uncached", "pull.cached"):
         cache = steps[copy]["outcome"]["details"]["cache"]
         assert cache["side"] == "server" and cache["requested"] == copy.partition(".")[2]
     assert steps["pull.cached"]["outcome"]["details"]["cache"]["proven"] is True
     assert steps["pull.cached"]["outcome"]["usage"]["server"] is not None
-    sides = {step["setting"]["side"] for step in found["steps"] if step["stage"] == "disk"}
+    sides = {step["setting"]["side"] for step in document["steps"] if step["stage"] == "disk"}
     assert sides == {"client", "server"}
-    assert found["target"]["mount"]["filesystem"] == "fuse.smbnetfs"
+    assert document["target"]["mount"]["filesystem"] == "fuse.smbnetfs"
     # This mount does not tell where its server is.
-    assert any("does not show its server's address" in note for note in found["notes"])
+    assert any("does not show its server's address" in note for note in document["notes"])
     assert list(client.iterdir()) == list(smb_mount.shared.iterdir()) == []
 
 
@@ -128,9 +128,9 @@ def test_a_mount_that_does_not_answer_is_one_line_and_69(
     os.kill(troubled_mount.daemon, signal.SIGSTOP)
     arguments = ["diagnose", str(troubled_mount.folder), "--folder", str(folders[0])]
     assert app.run([*arguments, "--yes", "--quiet"]) == 69
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1
-    assert str(troubled_mount.folder) in told[0] and "does not answer" in told[0]
+    output = capsys.readouterr().err.splitlines()
+    assert len(output) == 1
+    assert str(troubled_mount.folder) in output[0] and "does not answer" in output[0]
 
 
 @pytest.mark.long
@@ -180,17 +180,17 @@ def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
             + ["--yes", "--quiet", "--json", str(path), "--budget", "40", "--size", "2MiB"]
         )
     assert code in {0, 3}, capsys.readouterr().err
-    found = one_document(path.read_text())
-    assert found["target"]["share"] == "//127.0.0.1/share"
-    assert found["target"]["mount"]["dialect"] == "3.0"
-    assert found["target"]["dialect"] == "3.1.1"
+    document = one_document(path.read_text())
+    assert document["target"]["share"] == "//127.0.0.1/share"
+    assert document["target"]["mount"]["dialect"] == "3.0"
+    assert document["target"]["dialect"] == "3.1.1"
     ours = [
         step["outcome"]["kind"]
-        for step in found["steps"]
+        for step in document["steps"]
         if step["stage"] == "smb-copy" and step["setting"]["copy"] == "push.cached"
     ]
     assert "measured" in ours
-    assert native_steps(found)["push.cached"]["outcome"]["kind"] == "measured"
+    assert native_steps(document)["push.cached"]["outcome"]["kind"] == "measured"
     assert list(client.iterdir()) == list(target.iterdir()) == []
 
 

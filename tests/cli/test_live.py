@@ -31,10 +31,10 @@ LINES = [
 ]
 
 
-def screen(lines=LINES, width=80, **chosen):
+def screen(lines=LINES, width=80, **keywords):
     """What a terminal of so many columns shows."""
     feed = Feed(None, used=deque([(0.0, 1.0), (10.0, 1.09)]))
-    view = View(**chosen)
+    view = View(**keywords)
     file = io.StringIO()
     console = Console(file=file, width=width, height=24, highlight=False)
     show(console, live._blocks(feed, view, view.ordered(lines)))
@@ -118,13 +118,13 @@ def on_terminal(do, *arguments):
         code = process.wait(60)
     finally:
         process.kill()
-    after = termios.tcgetattr(side)
+    attributes = termios.tcgetattr(side)
     ended.set()
     os.write(side, b"end")
     thread.join(10)
     os.close(side)
     os.close(main)
-    return "".join(written), code, before, after
+    return "".join(written), code, before, attributes
 
 
 def interrupt(written, process, main):

@@ -29,9 +29,9 @@ def usage():
     return next(outcome.initiator for _, outcome in report.entries if isinstance(outcome, Measured))
 
 
-def ended(usage=None, **more):
+def ended(usage=None, **options):
     known = {"outcome": "measured", "bytes_per_second": 118e6, "client": usage, "server": usage}
-    return Event("tcp push", 3.2, 20.0, **{**known, **more})
+    return Event("tcp push", 3.2, 20.0, **{**known, **options})
 
 
 def told(capsys, *events, style: units.Style = "si"):
@@ -156,9 +156,9 @@ def test_a_reason_is_told_whole_and_hangs_below_itself(usage):
 def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
     refused = ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None)
     plain = shown(refused, Event(HOSTILE, 1.0, 20.0), width=120)
-    own = re.sub(r"\x1b\[(?:[0-9;]*m|\?25[hl]|2K|1A|1B|J)", "", plain)
-    assert "\x1b" not in own and "\u202e" not in own
-    assert "nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in own
+    text = re.sub(r"\x1b\[(?:[0-9;]*m|\?25[hl]|2K|1A|1B|J)", "", plain)
+    assert "\x1b" not in text and "\u202e" not in text
+    assert "nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in text
 
 
 def test_a_rate_is_of_its_own_step_alone():

@@ -143,9 +143,9 @@ def test_what_is_otherwise_is_told_with_its_remedy(golden):
 
 
 def test_without_a_target_this_host_alone_is_judged():
-    alone = judged(Findings(Request("/home/anna"), PROGRAM, READY))
-    assert {each.where for each in alone} == {"client"}
-    assert all(each.state == OK for each in alone)
+    finding = judged(Findings(Request("/home/anna"), PROGRAM, READY))
+    assert {each.where for each in finding} == {"client"}
+    assert all(each.state == OK for each in finding)
 
 
 @pytest.mark.parametrize(

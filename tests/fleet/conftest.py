@@ -37,11 +37,11 @@ def reports(report_of, tmp_path):
     def made(slower=lambda client, server: 1.0, named=False):
         folder = tmp_path / "reports"
         folder.mkdir()
-        for client in (f"pc{at}" for at in range(6)):
-            for server in (f"nas{at}" for at in range(3)):
+        for client in (f"pc{index}" for index in range(6)):
+            for server in (f"nas{index}" for index in range(3)):
                 name = f"{client}@{server}.json" if named else f"{client}-{server}.json"
-                found = report_of(client, server, slower(client, server))
-                (folder / name).write_text(json.dumps(found))
+                report = report_of(client, server, slower(client, server))
+                (folder / name).write_text(json.dumps(report))
         return folder
 
     return made

@@ -43,7 +43,7 @@ class Plan:
     @property
     def addresses(self) -> dict[str, int]:
         """The last byte of each host's."""
-        return {host: at for at, host in enumerate((*self.clients, *self.servers), 1)}
+        return {host: index for index, host in enumerate((*self.clients, *self.servers), 1)}
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class Lab:
     def sent_bytes(self, host: str) -> tuple[int, int]:
         """What the host's link received and sent so far."""
         path = "/sys/class/net/eth0/statistics"
-        told = call(*self.within(self.spaces[host]), "cat", f"{path}/rx_bytes", f"{path}/tx_bytes")
-        received, sent = map(int, told.split())
+        text = call(*self.within(self.spaces[host]), "cat", f"{path}/rx_bytes", f"{path}/tx_bytes")
+        received, sent = map(int, text.split())
         return received, sent
 
     def inventory(self, folder: Path, size: str, **by_client: Mapping[str, object]) -> Path:
@@ -253,17 +253,17 @@ def _key(work: Path) -> Path:
 
 
 @contextmanager
-def _reached(made: Lab, host: str, work: Path) -> Iterator[None]:
+def _reached(lab: Lab, host: str, work: Path) -> Iterator[None]:
     """A real sshd of the host; its logins have the host's own home."""
-    address = f"{SSH_NET}{made.plan.addresses[host]}"
+    address = f"{SSH_NET}{lab.plan.addresses[host]}"
     configuration = work / f"{host}.sshd"
     configuration.write_text(
-        f"ListenAddress {address}:{SSH_PORT}\nHostKey {made.key}\nPidFile none\n"
-        f"AuthorizedKeysFile {made.key}.pub\nStrictModes no\nUsePAM no\n"
-        f"PermitRootLogin yes\nSetEnv HOME={made.folders[host]}\n"
+        f"ListenAddress {address}:{SSH_PORT}\nHostKey {lab.key}\nPidFile none\n"
+        f"AuthorizedKeysFile {lab.key}.pub\nStrictModes no\nUsePAM no\n"
+        f"PermitRootLogin yes\nSetEnv HOME={lab.folders[host]}\n"
     )
     Path("/run/sshd").mkdir(exist_ok=True)
-    command = [*made.within(made.spaces[host]), "/usr/sbin/sshd", "-D", "-f", configuration]
+    command = [*lab.within(lab.spaces[host]), "/usr/sbin/sshd", "-D", "-f", configuration]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         yield
@@ -304,10 +304,10 @@ def _disk(folder: Path, rate: int) -> Iterator[str]:
 
 
 @contextmanager
-def _served(made: Lab, host: str) -> Iterator[subprocess.Popen[str]]:
-    command = [*made.within(made.spaces[host]), sys.executable, __file__]
+def _served(lab: Lab, host: str) -> Iterator[subprocess.Popen[str]]:
+    command = [*lab.within(lab.spaces[host]), sys.executable, __file__]
     process = subprocess.Popen(
-        [*command, made.address(host), str(made.folders[host])],
+        [*command, lab.address(host), str(lab.folders[host])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -56,7 +56,7 @@ def ansible(tmp_path_factory):
 def module(ansible, tmp_path):
     """Runs the module on this host with a program in the place of bottleneck."""
 
-    def run(arguments, answer="{}", code=0, *more, script=""):
+    def run(arguments, answer="{}", code=0, *extra, script=""):
         program = tmp_path / "program"
         usual = PROGRAM.format(folder=tmp_path, answer=answer, code=code)
         program.write_text(f"#!/bin/sh\n{script}\n" if script else usual)
@@ -65,7 +65,7 @@ def module(ansible, tmp_path):
         name = "copy_bottleneck.smb.diagnose"
         variables = ("-e", f"ansible_python_interpreter={sys.executable}")
         done = ansible(
-            "ansible", "localhost", "-m", name, "-a", told, *variables, *more, check=False
+            "ansible", "localhost", "-m", name, "-a", told, *variables, *extra, check=False
         )
         told = done.stdout[done.stdout.rindex("=> {") + 3 :]
         found, _ = json.JSONDecoder().raw_decode(told)
@@ -194,5 +194,5 @@ def test_a_built_collection_has_no_strange_files(ansible):
 
 def test_the_example_inventory_has_the_groups_that_it_is_made_for(ansible):
     path = str(ROOT / "examples/ansible/inventory.yml")
-    told = json.loads(ansible("ansible-inventory", "-i", path, "--list").stdout)
-    assert set(told["clients"]["children"]) == {"office", "branch"}
+    document = json.loads(ansible("ansible-inventory", "-i", path, "--list").stdout)
+    assert set(document["clients"]["children"]) == {"office", "branch"}

@@ -30,13 +30,13 @@ def seen(slow, fleet=FLEET, left_out=(), verdict=None, spread=0.03, healthy=Fals
                 yield Seen(pair, rate * chance.gauss(1, spread), words, sure, healthy)
 
 
-def judged(slow, **more):
-    fleet = more.get("fleet", FLEET)
-    return judge(fleet, "pull.cached", list(seen(slow, **more)))
+def judged(slow, **options):
+    fleet = options.get("fleet", FLEET)
+    return judge(fleet, "pull.cached", list(seen(slow, **options)))
 
 
-def named(slow, **more):
-    return {each.node for each in judged(slow, **more).culprits}
+def named(slow, **options):
+    return {each.node for each in judged(slow, **options).culprits}
 
 
 NAS2, PC9, PC1 = Node("server", "nas2"), Node("client", "pc9"), Node("client", "pc1")
@@ -76,9 +76,9 @@ def test_a_client_behind_a_slower_uplink_is_not_named():
 def test_two_that_have_the_same_pairs_are_undecided_and_no_pair_decides():
     site = Segment(Node("uplink", "attic"), frozenset(("pc9",)))
     fleet = Fleet(FLEET.clients, FLEET.servers, (site,))
-    found = judged({PC9: 20e6}, fleet=fleet)
-    assert found.culprits == ()
-    (told,) = found.undecided
+    finding = judged({PC9: 20e6}, fleet=fleet)
+    assert finding.culprits == ()
+    (told,) = finding.undecided
     assert {told.node, *told.alternatives} == {PC9, site.node}
     assert told.measure is None and told.confidence <= 0.5
 
@@ -86,8 +86,8 @@ def test_two_that_have_the_same_pairs_are_undecided_and_no_pair_decides():
 def test_the_pair_that_would_decide_is_told():
     """All that was measured of the site is one client of it."""
     left_out = [Pair(f"pc{at}", each) for at in (0, 2, 3) for each in FLEET.servers]
-    found = judged({PC1: 20e6}, left_out=left_out)
-    (told,) = found.undecided
+    finding = judged({PC1: 20e6}, left_out=left_out)
+    (told,) = finding.undecided
     assert {told.node, *told.alternatives} == {PC1, SITE.node}
     assert told.measure is not None and told.measure.client in {"pc0", "pc2", "pc3"}
 
@@ -102,9 +102,9 @@ def test_one_slow_pair_is_told_and_no_host_is_named():
     pairs = [
         Seen(each.pair, 20e6) if each.pair == Pair("pc5", "nas1") else each for each in seen({})
     ]
-    found = judge(FLEET, "pull.cached", pairs)
-    assert found.culprits == () and found.unexplained == (Pair("pc5", "nas1"),)
-    assert found.slow == found.unexplained and found.measured == 48
+    finding = judge(FLEET, "pull.cached", pairs)
+    assert finding.culprits == () and finding.unexplained == (Pair("pc5", "nas1"),)
+    assert finding.slow == finding.unexplained and finding.measured == 48
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,12 @@ def test_one_slow_pair_is_told_and_no_host_is_named():
 )
 def test_repeats_of_one_slow_pair_blame_nobody(runs, known):
     """c0 with nas0 is slow in each run; with nas1 it is fast, or nothing else is known of it."""
-    others = [Seen(Pair(f"c{at}", f"nas{to}"), USUAL) for at in range(1, 6) for to in range(3)]
-    own = [Seen(Pair("c0", each), USUAL) for each in known[1:]]
-    pairs = [*others, *own, *[Seen(Pair("c0", "nas0"), 20e6)] * runs]
-    fleet = Fleet(tuple(f"c{at}" for at in range(6)), ("nas0", "nas1", "nas2"))
-    found = judge(fleet, "pull.cached", pairs)
-    assert found.culprits == () and found.unexplained == (Pair("c0", "nas0"),)
+    others = [Seen(Pair(f"c{pc}", f"nas{nas}"), USUAL) for pc in range(1, 6) for nas in range(3)]
+    rates = [Seen(Pair("c0", each), USUAL) for each in known[1:]]
+    pairs = [*others, *rates, *[Seen(Pair("c0", "nas0"), 20e6)] * runs]
+    fleet = Fleet(tuple(f"c{index}" for index in range(6)), ("nas0", "nas1", "nas2"))
+    finding = judge(fleet, "pull.cached", pairs)
+    assert finding.culprits == () and finding.unexplained == (Pair("c0", "nas0"),)
 
 
 def test_one_slow_pair_is_too_little_whatever_it_names_itself():
@@ -131,14 +131,14 @@ def test_two_slow_pairs_of_a_client_are_enough_in_a_small_fleet():
 
 def test_one_slow_run_of_many_is_no_slow_pair():
     pairs = [*seen({}), *seen({}), *[Seen(Pair("pc1", each), 9e6) for each in FLEET.servers]]
-    found = judge(FLEET, "pull.cached", pairs)
-    assert found.slow == () and found.measured == 48
+    finding = judge(FLEET, "pull.cached", pairs)
+    assert finding.slow == () and finding.measured == 48
 
 
 def test_a_pair_whose_own_diagnosis_finds_no_fault_is_not_slow():
     """Clients with a slower link than most are none, where they use all of it."""
-    found = judged({Node("client", f"pc{at}"): 40e6 for at in range(5)}, healthy=True)
-    assert found.slow == () == found.culprits
+    finding = judged({Node("client", f"pc{index}"): 40e6 for index in range(5)}, healthy=True)
+    assert finding.slow == () == finding.culprits
 
 
 def test_what_a_healthy_pair_has_can_be_given():
@@ -146,8 +146,8 @@ def test_what_a_healthy_pair_has_can_be_given():
     fleet = Fleet(FLEET.clients, ("nas0",))
     everybody = list(seen({Node("server", "nas0"): 11e6}, fleet=fleet))
     assert judge(fleet, "pull.cached", everybody).slow == ()
-    found = judge(fleet, "pull.cached", everybody, USUAL)
-    assert [each.node for each in found.culprits] == [Node("server", "nas0")]
+    finding = judge(fleet, "pull.cached", everybody, USUAL)
+    assert [each.node for each in finding.culprits] == [Node("server", "nas0")]
 
 
 def test_one_old_fast_report_does_not_clear_a_server():

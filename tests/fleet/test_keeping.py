@@ -64,10 +64,10 @@ def test_ansible_starts_beside_the_inventory_and_shows_no_secret(measured, monke
     config.touch()
     monkeypatch.setenv("ANSIBLE_CONFIG", str(config))
     measured()
-    told = json.loads((tmp_path / "seen.json").read_text())
-    assert told["blocking"], "Ansible refuses others"
-    assert told["cwd"] == str(tmp_path)
-    environment = told["environment"]
+    document = json.loads((tmp_path / "seen.json").read_text())
+    assert document["blocking"], "Ansible refuses others"
+    assert document["cwd"] == str(tmp_path)
+    environment = document["environment"]
     assert environment["ANSIBLE_CONFIG"] == str(config)
     ours, _, theirs = environment["ANSIBLE_COLLECTIONS_PATH"].partition(":")
     assert theirs == "/srv/mine" and not Path(ours).exists(), "it is gone when the run is"
@@ -189,9 +189,9 @@ def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
     ids=["told", "long", "no report", "strange", "no JSON", "no answer"],
 )
 def test_whatever_a_failed_client_says_costs_its_own_pair(measured, told, reason):
-    found = measured(told)
-    assert reason in found.missing[PAIR]
-    assert list(found.missing) == [PAIR] and not found.reported()
+    report = measured(told)
+    assert reason in report.missing[PAIR]
+    assert list(report.missing) == [PAIR] and not report.reported()
 
 
 def test_what_a_client_answered_before_an_interrupt_is_kept(measured, report_of, tmp_path):
@@ -209,17 +209,17 @@ def test_a_refused_login_is_tried_once(measured, report_of, monkeypatch, tmp_pat
     rounds = []
     kept = run._round
     monkeypatch.setattr(run, "_round", lambda *told: rounds.append(told) or kept(*told))
-    found = measured(answered(reason="wrong password", code=77), resume=True)
-    assert len(rounds) == 1 and found.refused == {PAIR}
+    report = measured(answered(reason="wrong password", code=77), resume=True)
+    assert len(rounds) == 1 and report.refused == {PAIR}
 
 
 def test_a_report_that_cannot_be_kept_leaves_its_pair_missing(measured, report_of, monkeypatch):
-    def full(*told):
+    def full(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run.document_file, "write", full)
-    found = measured(answered(report_of(*PAIR)))
-    assert found.missing[PAIR].endswith("kept: No space left on device")
+    report = measured(answered(report_of(*PAIR)))
+    assert report.missing[PAIR].endswith("kept: No space left on device")
 
 
 def test_no_earlier_report_counts_as_a_new_one_or_is_written_over(measured, report_of, tmp_path):

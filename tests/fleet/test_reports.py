@@ -41,12 +41,12 @@ def test_all_formats_hold_it(fleet, reports, tmp_path):
     folder = reports(slow_nas2)
     for _ in range(2):  # an earlier document of its own is replaced
         assert fleet("--reports", folder, *asked).code == 0
-    told = json.loads(files["json"].read_text())
-    assert told["schema"] == "copy-bottleneck/fleet/1" and told["status"] == "complete"
-    (culprit,) = told["culprits"]
+    tree = json.loads(files["json"].read_text())
+    assert tree["schema"] == "copy-bottleneck/fleet/1" and tree["status"] == "complete"
+    (culprit,) = tree["culprits"]
     assert (culprit["kind"], culprit["name"], culprit["slow_pairs"]) == ("server", "nas2", 6)
     assert culprit["verdict"]["component"] == "disk"
-    explained = [each for each in told["pairs"] if each["explained_by"]]
+    explained = [each for each in tree["pairs"] if each["explained_by"]]
     assert {each["server"] for each in explained} == {"nas2"} and len(explained) == 6
     page = files["html"].read_text()
     assert 'class="heat"' in page and "heat-4" in page and "<script" not in page
@@ -65,9 +65,9 @@ def test_nagios_has_its_line_and_its_code(fleet, reports):
 
 def test_a_healthy_fleet_names_no_host_and_what_all_pairs_say(fleet, reports):
     ended = fleet("--reports", reports(), "--json", "-")
-    told = json.loads(ended.out)
-    assert ended.code == 0 and told["culprits"] == [] == told["undecided"]
-    assert told["sentence"] == "Bottleneck: server disk: read, the same for 18 of 18 pairs"
+    tree = json.loads(ended.out)
+    assert ended.code == 0 and tree["culprits"] == [] == tree["undecided"]
+    assert tree["sentence"] == "Bottleneck: server disk: read, the same for 18 of 18 pairs"
 
 
 def test_a_rate_that_is_expected_shows_what_all_share(fleet, reports):
@@ -75,8 +75,8 @@ def test_a_rate_that_is_expected_shows_what_all_share(fleet, reports):
     for file in folder.iterdir():
         if "nas2" not in file.name:
             file.unlink()
-    told = json.loads(fleet("--reports", folder, "--target-rate", "24MB/s", "--json", "-").out)
-    assert [each["name"] for each in told["culprits"]] == ["nas2"]
+    tree = json.loads(fleet("--reports", folder, "--target-rate", "24MB/s", "--json", "-").out)
+    assert [each["name"] for each in tree["culprits"]] == ["nas2"]
 
 
 def test_files_that_are_no_report_are_told_in_a_line_and_skipped(fleet, reports, tmp_path):
@@ -120,9 +120,9 @@ def test_a_report_without_a_copy_is_a_pair_that_is_missing(fleet, reports, repor
     found["steps"], found["notes"], found["status"] = [], ["cannot log in"], "failed"
     (folder / "lost.json").write_text(json.dumps(found))
     ended = fleet("--reports", folder, "--json", "-")
-    told = json.loads(ended.out)
+    tree = json.loads(ended.out)
     assert ended.code == 3
-    assert told["missing"] == [{"client": "pc6", "server": "nas0", "reason": "cannot log in"}]
+    assert tree["missing"] == [{"client": "pc6", "server": "nas0", "reason": "cannot log in"}]
 
 
 @pytest.mark.parametrize("name", ["pc5@nas0.json", "pc5-nas0.json"])
@@ -212,12 +212,12 @@ def hosts(tmp_path):
 def test_the_plan_is_a_timetable_in_which_no_two_tests_meet(fleet, hosts):
     shares = ["--share", "//nas1/media", "--share", "//nas2/media"]
     ended = fleet(hosts, *shares, "--uplink", "attic", "--plan", "--json", "-")
-    told = json.loads(ended.out)
-    assert ended.code == 0 and told["status"] == "planned"
-    assert told["clients"] == [f"pc{at}.example.org" for at in range(1, 7)]
-    assert told["servers"] == ["nas1", "nas2"]
-    assert told["tests"] == 12 <= told["most_tests"] == 16
-    for each in told["rounds"]:
+    tree = json.loads(ended.out)
+    assert ended.code == 0 and tree["status"] == "planned"
+    assert tree["clients"] == [f"pc{index}.example.org" for index in range(1, 7)]
+    assert tree["servers"] == ["nas1", "nas2"]
+    assert tree["tests"] == 12 <= tree["most_tests"] == 16
+    for each in tree["rounds"]:
         ends = [host for pair in each for host in (pair["client"], pair["server"])]
         assert len(ends) == len(set(ends))
     shown = fleet(hosts, *shares, "--plan")
@@ -228,14 +228,14 @@ def test_the_plan_is_a_timetable_in_which_no_two_tests_meet(fleet, hosts):
 @pytest.mark.long
 def test_a_plan_hides_names_and_takes_a_group_that_is_named_twice_once(fleet, hosts):
     words = (hosts, "--share", "//nas1/media", *("--uplink", "attic") * 2, "--plan")
-    told = json.loads(fleet(*words, "--json", "-").out)
+    tree = json.loads(fleet(*words, "--json", "-").out)
     ended = fleet(*words, "--json", "-", "--redact")
     hidden = json.loads(ended.out)
     for text in (ended.out, ended.err, fleet(*words, "--redact").out):
         assert not re.search("example|nas1|attic", text)
-    assert len(hidden["segments"]) == len(told["segments"]) == 1
-    names = {name: f"client-{at}" for at, name in enumerate(told["clients"], 1)}
-    rounds = [[names[pair["client"]] for pair in each] for each in told["rounds"]]
+    assert len(hidden["segments"]) == len(tree["segments"]) == 1
+    names = {name: f"client-{index}" for index, name in enumerate(tree["clients"], 1)}
+    rounds = [[names[pair["client"]] for pair in each] for each in tree["rounds"]]
     assert rounds == [[pair["client"] for pair in each] for each in hidden["rounds"]]
 
 
@@ -278,11 +278,11 @@ def test_a_client_whose_name_is_a_template_or_a_path_is_refused(name):
 def test_a_pair_that_had_time_for_a_copy_to_memory_alone_is_slow(fleet, reports):
     folder = reports(slow_nas2)
     for file in folder.glob("*nas2*"):
-        told = json.loads(file.read_text())
-        for step in told["steps"]:
+        tree = json.loads(file.read_text())
+        for step in tree["steps"]:
             if step["stage"] == "smb-copy" and step["setting"].get("end") != "memory":
                 step["outcome"] = {"kind": "skipped", "reason": "out of time"}
-        file.write_text(json.dumps(told))
-    told = json.loads(fleet("--reports", folder, "--json", "-").out)
-    assert [each["name"] for each in told["culprits"]] == ["nas2"], told
-    assert told["missing"] == [] and any("6 slow pairs had" in each for each in told["evidence"])
+        file.write_text(json.dumps(tree))
+    tree = json.loads(fleet("--reports", folder, "--json", "-").out)
+    assert [each["name"] for each in tree["culprits"]] == ["nas2"], tree
+    assert tree["missing"] == [] and any("6 slow pairs had" in each for each in tree["evidence"])

@@ -18,9 +18,9 @@ PAIRS = [Pair(f"pc{at}", f"nas{to}") for at in range(6) for to in range(3)]
 COPY = "pull.cached"
 
 
-def result(rates, **more):
+def result(rates, **words):
     """All pairs; rates: of those that have another than the usual one."""
-    return of_pairs({COPY: [Seen(each, rates.get(each, USUAL), **more) for each in PAIRS]})
+    return of_pairs({COPY: [Seen(each, rates.get(each, USUAL), **words) for each in PAIRS]})
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ DISK, CORE, LINK = (
 
 def of_pc0(*verdicts):
     """Pc0 is slow with as many servers; what each of those pairs names itself."""
-    seen = [
-        Seen(Pair(f"pc{at}", f"nas{to}"), USUAL if at else 20e6, *(() if at else (words, 0.9)))
-        for at in range(6)
+    rates = [
+        Seen(Pair(f"pc{pc}", f"nas{to}"), USUAL if pc else 20e6, *(() if pc else (words, 0.9)))
+        for pc in range(6)
         for to, words in enumerate(verdicts)
     ]
-    return of_pairs({COPY: seen})
+    return of_pairs({COPY: rates})
 
 
 @pytest.mark.parametrize("verdicts", [[DISK] * 6, [DISK] * 3 + [None] * 3], ids=["all", "half"])
@@ -104,27 +104,27 @@ def test_documents_are_made_where_no_pair_has_a_rate(rate):
 def test_a_pair_without_time_for_a_whole_copy_is_slow_by_the_upper_limit_of_its_rate():
     """One without a disk in between is as slow: then no copy is faster."""
     slow = {pair: 20e6 for pair in PAIRS if pair.server == "nas2"}
-    seen = [Seen(each, slow.get(each, USUAL), at_most=each in slow) for each in PAIRS]
-    found = of_pairs({COPY: seen}, missing=dict.fromkeys(slow, "out of time"))
-    assert [each.node for each in found.culprits] == [Node("server", "nas2")]
-    assert found.missing == {} and found.limited == slow.keys()
+    rates = [Seen(each, slow.get(each, USUAL), at_most=each in slow) for each in PAIRS]
+    case = of_pairs({COPY: rates}, missing=dict.fromkeys(slow, "out of time"))
+    assert [each.node for each in case.culprits] == [Node("server", "nas2")]
+    assert case.missing == {} and case.limited == slow.keys()
     assert any(
-        "6 slow pairs had no time for a whole copy" in each for each in shown.sentences(found)
+        "6 slow pairs had no time for a whole copy" in each for each in shown.sentences(case)
     )
-    assert [each["at_most"] for each in json.loads(rows.to_json(found))["pairs"]].count(True) == 6
+    assert [each["at_most"] for each in json.loads(rows.to_json(case))["pairs"]].count(True) == 6
 
 
 def test_an_upper_limit_shows_no_fast_pair_and_none_of_a_pair_that_has_a_rate():
     fast, slow = PAIRS[4], PAIRS[5]
-    seen = [Seen(each, USUAL) for each in PAIRS if each not in (fast, slow)]
+    rates = [Seen(each, USUAL) for each in PAIRS if each not in (fast, slow)]
     limits = [Seen(fast, USUAL, at_most=True), Seen(slow, 20e6, at_most=True)]
     other = [Seen(slow, USUAL)]
-    found = of_pairs({COPY: seen + limits, "push.cached": other}, missing={fast: "out of time"})
+    found = of_pairs({COPY: rates + limits, "push.cached": other}, missing={fast: "out of time"})
     assert found.missing == {fast: "out of time"} and fast not in found.rates[COPY]
     assert found.findings[0].slow == () and not found.limited
     assert shown.headline(found).endswith("(1 pair not measured)")
-    alone = of_pairs({COPY: [Seen(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
-    assert alone.missing == {slow: "out of time"} and not alone.findings
+    case = of_pairs({COPY: [Seen(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
+    assert case.missing == {slow: "out of time"} and not case.findings
 
 
 def test_a_file_that_cannot_be_read_leaves_a_fleet_without_fault_undecided():
@@ -136,8 +136,8 @@ def test_a_file_that_cannot_be_read_leaves_a_fleet_without_fault_undecided():
 
 def test_a_fleet_of_which_most_was_not_measured_is_not_called_healthy():
     missing = dict.fromkeys(PAIRS[1:], "no login")
-    found = of_pairs({COPY: [Seen(PAIRS[0], USUAL)]}, missing=missing)
-    assert f"only 1 of {len(PAIRS)} pairs could be measured" in shown.headline(found)
-    (told,) = [e.text for e in shown.details(found) if isinstance(e, Text) and "mend" in e.text]
+    case = of_pairs({COPY: [Seen(PAIRS[0], USUAL)]}, missing=missing)
+    assert f"only 1 of {len(PAIRS)} pairs could be measured" in shown.headline(case)
+    (told,) = [e.text for e in shown.details(case) if isinstance(e, Text) and "mend" in e.text]
     first = min(missing)
     assert f"//{first.server}/SHARE --json FILE` on {first.client}" in told and "--resume" in told

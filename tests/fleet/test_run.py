@@ -30,13 +30,13 @@ def fleet(lab, tmp_path):
     """Starts the program in the switch of the lab; a function that gives its ending."""
     running = []
 
-    def start(*more, password=hosts.PASSWORD, **by_client):
+    def start(*extra, password=hosts.PASSWORD, **by_client):
         path = lab.inventory(tmp_path, "2MiB", **by_client)
         environment = {**os.environ, "TMPDIR": str(tmp_path)}
         shares = [word for share in lab.shares.values() for word in ("--share", share)]
         words = ["--user", hosts.USER, "--yes", "--budget", "12", "--keep", tmp_path / "kept"]
         process = subprocess.Popen(
-            [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *shares, *words, *more],
+            [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *shares, *words, *extra],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -74,9 +74,9 @@ def wait_for_a_test(lab, name="diagnose"):
 
 @pytest.mark.long
 def test_the_slow_server_is_named_and_nothing_is_left(lab, fleet, tmp_path):
-    code, told, err = ended(fleet("--json", "-"))
-    assert [each["name"] for each in told["culprits"]] == [lab.address("nas1")], (told, err)
-    assert code == 0 and told["status"] == "complete" and told["missing"] == []
+    code, output, err = ended(fleet("--json", "-"))
+    assert [each["name"] for each in output["culprits"]] == [lab.address("nas1")], (output, err)
+    assert code == 0 and output["status"] == "complete" and output["missing"] == []
     kept = list((tmp_path / "kept").glob("*@*.json"))
     assert len(kept) <= 2 * (3 + 2)
     password = hosts.PASSWORD.encode()
@@ -87,10 +87,10 @@ def test_the_slow_server_is_named_and_nothing_is_left(lab, fleet, tmp_path):
 @pytest.mark.long
 def test_a_dead_client_costs_its_own_pairs(lab, fleet, tmp_path):
     before = lab.sent_bytes("pc2")
-    code, told, err = ended(fleet("--json", "-", pc2=DEAD))
-    assert code == 3 and told["status"] == "partial", err
-    assert [each["name"] for each in told["culprits"]] == [lab.address("nas1")]
-    assert {each["client"] for each in told["missing"]} == {"pc2"}
+    code, output, err = ended(fleet("--json", "-", pc2=DEAD))
+    assert code == 3 and output["status"] == "partial", err
+    assert [each["name"] for each in output["culprits"]] == [lab.address("nas1")]
+    assert {each["client"] for each in output["missing"]} == {"pc2"}
     # ARP of the others alone.
     assert sum(lab.sent_bytes("pc2")) - sum(before) < 100_000
     wait_until_clean(lab, tmp_path)
@@ -102,14 +102,14 @@ def test_after_an_interrupt_there_is_one_document_and_the_run_goes_on(lab, fleet
     assert any("round 2 of" in line for line in process.stderr)
     wait_for_a_test(lab)
     process.send_signal(signal.SIGINT)
-    code, told, err = ended(process)
-    assert code == 130 and told["status"] == "interrupted"
+    code, output, err = ended(process)
+    assert code == 130 and output["status"] == "interrupted"
     assert err.splitlines()[-1] == "bottleneck: interrupted; continue with --resume"
     wait_until_clean(lab, tmp_path)
-    code, told, err = ended(fleet())
+    code, output, err = ended(fleet())
     assert code == 64 and "use --resume" in err
-    code, told, err = ended(fleet("--json", "-", "--resume"))
-    assert len(told["culprits"]) == 1 and told["status"] == "complete", err
+    code, output, err = ended(fleet("--json", "-", "--resume"))
+    assert len(output["culprits"]) == 1 and output["status"] == "complete", err
 
 
 @pytest.mark.long
@@ -119,16 +119,16 @@ def test_a_killed_coordinator_leaves_nothing_on_any_host(lab, fleet, tmp_path):
     process.kill()
     process.communicate()
     wait_until_clean(lab, tmp_path)
-    code, told, _ = ended(fleet("--json", "-", "--resume"))
-    assert code == 0 and told["status"] == "complete"
+    code, output, _ = ended(fleet("--json", "-", "--resume"))
+    assert code == 0 and output["status"] == "complete"
 
 
 @pytest.mark.long
 def test_a_wrong_password_is_refused_once_by_each_server(lab, fleet, tmp_path):
-    code, told, err = ended(fleet("--json", "-", password="wrong"))
-    assert code == 77 and told["status"] == "failed" and told["culprits"] == []
+    code, output, err = ended(fleet("--json", "-", password="wrong"))
+    assert code == 77 and output["status"] == "failed" and output["culprits"] == []
     # No more than the first round: accounts are locked after a few.
-    servers = [each["server"] for each in told["missing"]]
+    servers = [each["server"] for each in output["missing"]]
     assert servers and len(servers) == len(set(servers))
     assert "no pair was measured" in err.splitlines()[-1]
     wait_until_clean(lab, tmp_path)
@@ -139,8 +139,8 @@ def test_a_full_disk_of_a_client_costs_its_own_pairs(lab, fleet, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
     with lab.full_disk("pc1", full) as seen:
-        code, told, err = ended(fleet("--json", "-", pc1={"bottleneck_folder": str(full)}))
+        code, output, err = ended(fleet("--json", "-", pc1={"bottleneck_folder": str(full)}))
         assert [each.name for each in seen.iterdir()] == ["filler"]
-    assert code == 3 and told["status"] == "partial", err
-    assert {each["client"] for each in told["missing"]} == {"pc1"}
+    assert code == 3 and output["status"] == "partial", err
+    assert {each["client"] for each in output["missing"]} == {"pc1"}
     wait_until_clean(lab, tmp_path)

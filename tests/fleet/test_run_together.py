@@ -21,7 +21,7 @@ def started(tmp_path):
     """Starts a run of all clients at once: a function of the links that gives lab and process."""
     with contextlib.ExitStack() as stack:
 
-        def start(clients, server, *more, count=3, budget=12, prepare=None, **by_client):
+        def start(clients, server, *extra, count=3, budget=12, prepare=None, **by_client):
             place = tmp_path / "hosts"
             place.mkdir()
             plan = hosts.Plan(dict.fromkeys(CLIENTS[:count], clients), {"nas0": server})
@@ -39,7 +39,7 @@ def started(tmp_path):
                 str(count),
             ]
             process = subprocess.Popen(
-                [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *words, *more],
+                [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *words, *extra],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -74,9 +74,9 @@ def link_limits(lab, told, count):
 def test_the_link_of_the_server_limits_two_clients_at_once(started, tmp_path):
     # So short a test has no time for pulls.
     lab, process = started(FAST, USUAL, "--direction", "push", count=2, budget=10)
-    code, told, err = ended(process)
-    assert code == 0 and told["status"] == "complete", (told["together"], err)
-    assert link_limits(lab, told, 2)
+    code, output, err = ended(process)
+    assert code == 0 and output["status"] == "complete", (output["together"], err)
+    assert link_limits(lab, output, 2)
     kept = sorted(each.name for each in (tmp_path / "kept").glob("*.together.json"))
     assert kept == [f"{each}@{lab.address('nas0')}.together.json" for each in CLIENTS[:2]]
     wait_until_clean(lab, tmp_path)
@@ -85,20 +85,20 @@ def test_the_link_of_the_server_limits_two_clients_at_once(started, tmp_path):
 @pytest.mark.long
 def test_the_link_of_the_server_limits_three_pulls_at_once(started, tmp_path):
     lab, process = started(FAST, USUAL)
-    code, told, err = ended(process)
-    assert code == 0 and told["together"]["copy"] == "pull.cached", (told["together"], err)
-    assert link_limits(lab, told, 3)
+    code, output, err = ended(process)
+    assert code == 0 and output["together"]["copy"] == "pull.cached", (output["together"], err)
+    assert link_limits(lab, output, 3)
     wait_until_clean(lab, tmp_path)
 
 
 @pytest.mark.long
 def test_clients_with_slow_links_of_their_own_reach_no_shared_limit(started, tmp_path):
     lab, process = started(SLOW, FAST, "--direction", "push")
-    code, told, err = ended(process)
-    found = told["together"]
+    code, output, err = ended(process)
+    found = output["together"]
     assert code == 0 and (found["kind"], found["suspects"]) == ("none", []), (found, err)
     assert found["sum_bytes_per_second"] == pytest.approx(3 * 4.75e6, rel=0.1)
-    assert told["sentence"].startswith("No fault found: no shared limit up to ")
+    assert output["sentence"].startswith("No fault found: no shared limit up to ")
     assert not any(each["starved"] for each in found["taken"])
     wait_until_clean(lab, tmp_path)
 
@@ -107,10 +107,10 @@ def least_of_the_link_is_for_pc2(lab):
     """The server lets out little to one client while others want it, which share evenly."""
     lines = ["qdisc replace dev eth0 root handle 1: htb"]
     lines += ["class add dev eth0 parent 1: classid 1:1 htb rate 100mbit burst 64k"]
-    for at, (client, least) in enumerate({"pc0": 48, "pc1": 48, "pc2": 4}.items(), 10):
+    for index, (client, least) in enumerate({"pc0": 48, "pc1": 48, "pc2": 4}.items(), 10):
         rates = f"rate {least}mbit ceil 100mbit prio {'7' if least < 10 else '0'}"
-        lines += [f"class add dev eth0 parent 1:1 classid 1:{at} htb {rates}"]
-        match = f"u32 match ip dst {lab.address(client)} flowid 1:{at}"
+        lines += [f"class add dev eth0 parent 1:1 classid 1:{index} htb {rates}"]
+        match = f"u32 match ip dst {lab.address(client)} flowid 1:{index}"
         lines += [f"filter add dev eth0 parent 1: protocol ip {match}"]
     for line in lines:
         hosts.call("tc", "-n", lab.spaces["nas0"], *line.split())
@@ -119,22 +119,22 @@ def least_of_the_link_is_for_pc2(lab):
 @pytest.mark.long
 def test_a_client_that_the_server_leaves_little_is_starved(started, tmp_path):
     lab, process = started(FAST, USUAL, prepare=least_of_the_link_is_for_pc2)
-    code, told, err = ended(process)
-    starved = {each["client"]: each["starved"] for each in told["together"]["taken"]}
-    assert starved == {"pc0": False, "pc1": False, "pc2": True}, (told["together"], err)
-    assert told["together"]["kind"] == "shared" and code == 0
+    code, output, err = ended(process)
+    starved = {each["client"]: each["starved"] for each in output["together"]["taken"]}
+    assert starved == {"pc0": False, "pc1": False, "pc2": True}, (output["together"], err)
+    assert output["together"]["kind"] == "shared" and code == 0
     wait_until_clean(lab, tmp_path)
 
 
 @pytest.mark.lab
 def test_a_dead_client_costs_itself(started, tmp_path):
     lab, process = started(FAST, USUAL, pc2=DEAD)
-    code, told, err = ended(process)
-    assert code == 3 and told["status"] == "partial", err
-    assert [each["client"] for each in told["together"]["taken"]] == ["pc0", "pc1"]
-    assert told["together"]["kind"] == "shared"
-    assert [each["client"] for each in told["missing"]] == ["pc2"]
-    assert told["evidence"][0].startswith("2 of 3 clients at once pull ")
+    code, output, err = ended(process)
+    assert code == 3 and output["status"] == "partial", err
+    assert [each["client"] for each in output["together"]["taken"]] == ["pc0", "pc1"]
+    assert output["together"]["kind"] == "shared"
+    assert [each["client"] for each in output["missing"]] == ["pc2"]
+    assert output["evidence"][0].startswith("2 of 3 clients at once pull ")
     wait_until_clean(lab, tmp_path)
 
 
@@ -144,8 +144,8 @@ def test_an_interrupt_while_all_copy_leaves_one_document_and_no_file(started, tm
     assert any("2 clients at once" in line for line in process.stderr)
     wait_for_a_test(lab, "smb-copy")
     process.send_signal(signal.SIGINT)
-    code, told, _ = ended(process)
-    assert code == 130 and told["status"] == "interrupted"
-    assert told["together"]["kind"] == "undecided" and told["pairs"]
-    assert json.dumps(told["together"]["taken"]) == "[]"
+    code, output, _ = ended(process)
+    assert code == 130 and output["status"] == "interrupted"
+    assert output["together"]["kind"] == "undecided" and output["pairs"]
+    assert json.dumps(output["together"]["taken"]) == "[]"
     wait_until_clean(lab, tmp_path)

@@ -11,10 +11,11 @@ from bottleneck.fleet.records import FIRST_TESTS, Culprit, Fleet, Found, Node, P
 
 
 def fleet(clients, servers, sites=0):
-    names = tuple(f"pc{at}" for at in range(clients))
-    stores = tuple(f"nas{at}" for at in range(servers))
+    names = tuple(f"pc{index}" for index in range(clients))
+    stores = tuple(f"nas{index}" for index in range(servers))
     segments = (
-        Segment(Node("uplink", f"site{at}"), frozenset(names[at::sites])) for at in range(sites)
+        Segment(Node("uplink", f"site{index}"), frozenset(names[index::sites]))
+        for index in range(sites)
     )
     return Fleet(names, stores, tuple(segments))
 
@@ -83,29 +84,29 @@ def test_what_decides_passes_one_of_two_suspects():
 
 def test_a_suspect_is_measured_with_what_is_new_and_not_suspected_itself():
     of = fleet(4, 4)
-    made = Counter([Pair("pc0", "nas0"), Pair("pc0", "nas1")])
+    counts = Counter([Pair("pc0", "nas0"), Pair("pc0", "nas1")])
     asked = found(doubt(Node("client", "pc0")), doubt(Node("server", "nas3")))
-    pairs = adaptive.next_pairs(of, [asked], made, 10)
+    pairs = adaptive.next_pairs(of, [asked], counts, 10)
     assert pairs[0] == Pair("pc0", "nas2")
     assert Pair("pc0", "nas3") not in pairs
 
 
 def test_a_host_without_a_report_is_tried_no_more():
     of = fleet(3, 2)
-    made = Counter({Pair("pc0", "nas0"): 2, Pair("pc0", "nas1"): 1, Pair("pc1", "nas0"): 1})
-    dead = adaptive.dead_hosts(made, [Pair("pc1", "nas0")])
+    counts = Counter({Pair("pc0", "nas0"): 2, Pair("pc0", "nas1"): 1, Pair("pc1", "nas0"): 1})
+    dead = adaptive.dead_hosts(counts, [Pair("pc1", "nas0")])
     assert dead == {"pc0"}
     untested = (Node("client", "pc0"), Node("client", "pc2"))
-    pairs = adaptive.next_pairs(of, [found(untested=untested)], made, 10, dead)
+    pairs = adaptive.next_pairs(of, [found(untested=untested)], counts, 10, dead)
     assert [pair.client for pair in pairs] == ["pc2"]
 
 
 def test_a_fast_pair_is_not_measured_again():
     of = fleet(3, 1)
-    made = Counter(timetable.all_pairs(of, Random(1)))
-    assert adaptive.next_pairs(of, [found(untested=of.hosts)], made, 10) == []
+    counts = Counter(timetable.all_pairs(of, Random(1)))
+    assert adaptive.next_pairs(of, [found(untested=of.hosts)], counts, 10) == []
     slow = replace(found(untested=of.hosts), unexplained=(Pair("pc1", "nas0"),))
-    assert Pair("pc1", "nas0") in adaptive.next_pairs(of, [slow], made, 10)
+    assert Pair("pc1", "nas0") in adaptive.next_pairs(of, [slow], counts, 10)
 
 
 def test_several_copies_doubts_of_a_host_are_one_and_none_of_a_host_that_one_of_them_names():

@@ -30,14 +30,14 @@ FLEET = Fleet(CLIENTS, ("nas1",))
 def steady(rate, opened=0.0, closed=10.0):
     """A copy of that rate between two moments."""
     count = round((closed - opened) * 10)
-    moments = tuple(opened + at / 10 for at in range(count + 1))
-    return Track(moments, tuple(round(rate * at / 10) for at in range(count + 1)))
+    moments = tuple(opened + index / 10 for index in range(count + 1))
+    return Track(moments, tuple(round(rate * index / 10) for index in range(count + 1)))
 
 
 def together(alone, at_once, verdict=None, fleet=FLEET, later=None, votes=(), copy="pull.cached"):
     """The judgement of clients whose rates are told in MB/s, each by itself and at once."""
     verdicts = verdict if isinstance(verdict, list) else [verdict] * 3
-    seen = [
+    rates = [
         Seen(Pair(client, "nas1"), rate * MB, words, 0.95 if words else 0.0)
         for client, rate, words in zip(fleet.clients, alone, verdicts, strict=False)
     ]
@@ -46,7 +46,7 @@ def together(alone, at_once, verdict=None, fleet=FLEET, later=None, votes=(), co
         for client, rate in zip(fleet.clients, at_once, strict=False)
     }
     voted = [Seen(Pair("pc1", "nas1"), MB, words, 0.9) for words in votes]
-    return judge(fleet, copy, seen, tracks, voted)
+    return judge(fleet, copy, rates, tracks, voted)
 
 
 def names(told):
@@ -54,104 +54,106 @@ def names(told):
 
 
 def test_the_link_that_one_alone_fills_limits_the_sum():
-    told = together([11.8] * 3, [3.9] * 3, LINK_RATE)
-    assert told.kind == "shared" and names(told) == [("nas1", LINK)] and told.is_decided
-    assert told.confidence > 0.9 and told.link_bits_per_second == 100_000_000
-    first, second, *_ = fleet_together.sentences(told)
+    group = together([11.8] * 3, [3.9] * 3, LINK_RATE)
+    assert group.kind == "shared" and names(group) == [("nas1", LINK)] and group.is_decided
+    assert group.confidence > 0.9 and group.link_bits_per_second == 100_000_000
+    first, second, *_ = fleet_together.sentences(group)
     assert first == (
         "3 clients at once pull 11.7 MB/s in all, 3.90 MB/s each, because the link of server nas1 "
         "(100 Mbit/s) limits the sum."
     )
     assert second.startswith("One by itself gets 11.8 MB/s.")
-    assert fleet_together.headline(told).startswith("Bottleneck: server nas1 (server network: link")
+    assert fleet_together.headline(group).startswith(
+        "Bottleneck: server nas1 (server network: link"
+    )
 
 
 def test_what_one_of_several_names_is_sure_only_if_the_sum_looks_like_it():
-    told = together([11.8] * 3, [3.9] * 3, [LINK_RATE, None, LINK_RATE])
-    assert names(told) == [("nas1", LINK)] and told.confidence > 0.8
+    group = together([11.8] * 3, [3.9] * 3, [LINK_RATE, None, LINK_RATE])
+    assert names(group) == [("nas1", LINK)] and group.confidence > 0.8
     assert names(together([11.8] * 3, [3.9] * 3)) == [("nas1", LINK)]
     assert len(together([11.8] * 3, [3.9] * 3, OWN).suspects) == 3
-    told = together([30] * 3, [10] * 3, [DISK, None, None])
-    assert len(told.suspects) == 3 and told.suspects[0].verdict == DISK and not told.is_decided
+    group = together([30] * 3, [10] * 3, [DISK, None, None])
+    assert len(group.suspects) == 3 and group.suspects[0].verdict == DISK and not group.is_decided
 
 
 @pytest.mark.parametrize("words", [DISK, CPU])
 def test_what_the_server_has_once_is_named_by_those_that_reach_the_sum(words):
-    told = together([50, 52, 20], [16, 17, 16], [words, words, OWN])
-    assert (told.kind, names(told)) == ("shared", [("nas1", words)])
+    group = together([50, 52, 20], [16, 17, 16], [words, words, OWN])
+    assert (group.kind, names(group)) == ("shared", [("nas1", words)])
 
 
 def test_clients_that_get_what_they_get_by_themselves_reach_no_shared_limit():
-    told = together([5, 5, 2], [5, 4.9, 2], [OWN, OWN, OWN])
-    assert told.kind == "none" and told.suspects == () and told.is_decided
-    assert fleet_together.headline(told) == "No fault found: no shared limit up to 11.9 MB/s"
+    group = together([5, 5, 2], [5, 4.9, 2], [OWN, OWN, OWN])
+    assert group.kind == "none" and group.suspects == () and group.is_decided
+    assert fleet_together.headline(group) == "No fault found: no shared limit up to 11.9 MB/s"
 
 
 def test_a_limit_that_none_reaches_by_itself_is_the_sum():
-    told = together([60, 60, 60], [39.2, 39.2, 39.2], OWN, votes=(None, None, None))
-    assert told.kind == "shared" and told.link_bits_per_second == 1_000_000_000
-    assert names(told) == [("nas1", LINK)] and told.confidence == pytest.approx(0.8)
+    group = together([60, 60, 60], [39.2, 39.2, 39.2], OWN, votes=(None, None, None))
+    assert group.kind == "shared" and group.link_bits_per_second == 1_000_000_000
+    assert names(group) == [("nas1", LINK)] and group.confidence == pytest.approx(0.8)
     of_agents = together([60, 60, 60], [39.2, 39.2, 39.2], OWN, votes=(CPU, CPU, None))
     assert names(of_agents) == [("nas1", CPU)], "a verdict says more than what the sum looks like"
 
 
 def test_without_any_verdict_all_that_clients_share_is_told_and_nothing_named():
-    told = together([30, 30, 30], [14, 14, 14])
-    assert told.kind == "shared" and not told.is_decided and told.confidence == 0
-    assert {each.verdict.component for each in told.suspects} == {"network", "disk", "cpu"}
-    assert fleet_together.headline(told).startswith("Bottleneck: not identified, server nas1 (")
+    group = together([30, 30, 30], [14, 14, 14])
+    assert group.kind == "shared" and not group.is_decided and group.confidence == 0
+    assert {each.verdict.component for each in group.suspects} == {"network", "disk", "cpu"}
+    assert fleet_together.headline(group).startswith("Bottleneck: not identified, server nas1 (")
     pushed = together([30, 30, 30], [14, 14, 14], copy="push.cached")
     assert Words("disk", "server", "write") in {each.verdict for each in pushed.suspects}
 
 
 @pytest.mark.parametrize("words", [WINDOW, Words("network", "path", "loss"), OWN])
 def test_what_limits_each_connection_is_not_what_they_share(words):
-    told = together([30, 30, 30], [10, 10, 10], words)
-    assert words not in {each.verdict for each in told.suspects} and not told.is_decided
+    group = together([30, 30, 30], [10, 10, 10], words)
+    assert words not in {each.verdict for each in group.suspects} and not group.is_decided
 
 
 def test_verdicts_that_disagree_leave_it_undecided_between_two():
-    told = together([50, 50, 50], [17, 17, 17], [DISK, CPU, DISK])
-    assert [words for _, words in names(told)] == [DISK, CPU] and not told.is_decided
+    group = together([50, 50, 50], [17, 17, 17], [DISK, CPU, DISK])
+    assert [words for _, words in names(group)] == [DISK, CPU] and not group.is_decided
     assert "the disk of server nas1 or the CPU of server nas1" in " ".join(
-        fleet_together.sentences(told)
+        fleet_together.sentences(group)
     )
 
 
 def test_an_uplink_that_all_pass_is_as_likely_as_the_servers_link():
     site = Segment(Node("uplink", "east"), frozenset(CLIENTS))
-    told = together([11.8] * 3, [3.9] * 3, LINK_RATE, replace(FLEET, segments=(site,)))
-    assert [each.node for each in told.suspects] == [Node("server", "nas1"), site.node]
-    assert told.confidence < 0.7 and not told.is_decided
+    group = together([11.8] * 3, [3.9] * 3, LINK_RATE, replace(FLEET, segments=(site,)))
+    assert [each.node for each in group.suspects] == [Node("server", "nas1"), site.node]
+    assert group.confidence < 0.7 and not group.is_decided
     some = Segment(Node("uplink", "east"), frozenset(CLIENTS[:2]))
-    told = together([11.8] * 3, [3.9] * 3, LINK_RATE, replace(FLEET, segments=(some,)))
-    assert told.is_decided
+    group = together([11.8] * 3, [3.9] * 3, LINK_RATE, replace(FLEET, segments=(some,)))
+    assert group.is_decided
 
 
 def test_a_sum_that_is_hardly_less_is_in_doubt():
-    told = together([10, 10, 10], [8, 8, 8], LINK_RATE)
-    assert told.kind == "undecided" and not told.suspects
-    assert "hardly less" in fleet_together.headline(told)
+    group = together([10, 10, 10], [8, 8, 8], LINK_RATE)
+    assert group.kind == "undecided" and not group.suspects
+    assert "hardly less" in fleet_together.headline(group)
 
 
 def test_a_starved_client_is_told_beside_the_limit():
-    told = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
-    assert [each.starved for each in told.taken] == [False, False, True]
-    assert told.kind == "shared" and names(told) == [("nas1", LINK)]
-    assert list(fleet_together.sentences(told))[-1].startswith("pc3 is starved: it gets 600 kB/s")
-    assert fleet_together.state(told) == "critical"
+    group = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
+    assert [each.starved for each in group.taken] == [False, False, True]
+    assert group.kind == "shared" and names(group) == [("nas1", LINK)]
+    assert list(fleet_together.sentences(group))[-1].startswith("pc3 is starved: it gets 600 kB/s")
+    assert fleet_together.state(group) == "critical"
 
 
 def test_where_only_one_gets_less_it_is_undecided_between_it_and_the_server():
-    told = together([10, 10, 10], [10, 10, 1], LINK_RATE)
-    assert told.suspects == (Suspect(Node("client", "pc3")), Suspect(Node("server", "nas1")))
-    assert told.kind == "undecided" and not told.is_decided
+    group = together([10, 10, 10], [10, 10, 1], LINK_RATE)
+    assert group.suspects == (Suspect(Node("client", "pc3")), Suspect(Node("server", "nas1")))
+    assert group.kind == "undecided" and not group.is_decided
 
 
 def test_a_slow_client_that_gets_all_that_it_can_is_not_starved():
-    told = together([11.8, 11.8, 1.0], [5.3, 5.4, 1.0], LINK_RATE)
-    assert not any(each.starved for each in told.taken)
-    assert [round(each.fair_bytes_per_second / MB, 2) for each in told.taken] == [5.35, 5.35, 1.0]
+    group = together([11.8, 11.8, 1.0], [5.3, 5.4, 1.0], LINK_RATE)
+    assert not any(each.starved for each in group.taken)
+    assert [round(each.fair_bytes_per_second / MB, 2) for each in group.taken] == [5.35, 5.35, 1.0]
 
 
 def test_where_a_copy_was_not_made_alone_the_uncached_one_stands_for_it():
@@ -172,9 +174,9 @@ def test_a_sum_is_shared_equally_among_those_that_can_use_it(wanted, total, leve
 
 def test_rates_count_only_while_all_copy():
     later = {"pc1": (0.0, 6.0), "pc2": (3.0, 9.0), "pc3": (1.0, 8.0)}
-    told = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
-    assert told.seconds == pytest.approx(2.0)
-    assert [each.bytes_per_second for each in told.taken] == pytest.approx([3 * MB] * 3, rel=0.01)
+    group = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
+    assert group.seconds == pytest.approx(2.0)
+    assert [each.bytes_per_second for each in group.taken] == pytest.approx([3 * MB] * 3, rel=0.01)
 
 
 def test_a_copy_is_put_on_the_clock_of_its_answer_without_its_ends(report_of):
@@ -200,18 +202,18 @@ def test_a_copy_is_put_on_the_clock_of_its_answer_without_its_ends(report_of):
 
 def test_copies_that_do_not_overlap_conclude_nothing():
     later = {"pc1": (0.0, 4.0), "pc2": (3.0, 9.0)}
-    told = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
-    assert (told.kind, told.suspects, told.taken) == ("undecided", (), ())
-    (only,) = fleet_together.sentences(told)
-    assert "did not overlap" in only and not told.is_decided
+    group = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
+    assert (group.kind, group.suspects, group.taken) == ("undecided", (), ())
+    (only,) = fleet_together.sentences(group)
+    assert "did not overlap" in only and not group.is_decided
 
 
 def test_a_client_that_is_missing_costs_itself():
-    told = together([11.8, 11.8], [5.9, 5.9], LINK_RATE)
-    assert names(told) == [("nas1", LINK)] and not told.is_decided
-    assert next(fleet_together.sentences(told)).startswith("2 of 3 clients at once pull 11.8 MB/s")
-    told = together([11.8], [5.9], LINK_RATE)
-    assert fleet_together.headline(told).endswith("(1 of 3 clients were measured)")
+    group = together([11.8, 11.8], [5.9, 5.9], LINK_RATE)
+    assert names(group) == [("nas1", LINK)] and not group.is_decided
+    assert next(fleet_together.sentences(group)).startswith("2 of 3 clients at once pull 11.8 MB/s")
+    group = together([11.8], [5.9], LINK_RATE)
+    assert fleet_together.headline(group).endswith("(1 of 3 clients were measured)")
 
 
 def test_two_clients_that_differ_in_a_sign_are_two_in_a_table_too():
@@ -224,9 +226,9 @@ def test_two_clients_that_differ_in_a_sign_are_two_in_a_table_too():
 
 
 def test_every_document_has_what_each_client_gets():
-    told = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
-    seen = {"pull.cached": [Seen(each.pair, each.alone_bytes_per_second) for each in told.taken]}
-    result = replace(of_pairs(seen, FLEET), together=told)
+    group = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
+    seen = {"pull.cached": [Seen(each.pair, each.alone_bytes_per_second) for each in group.taken]}
+    result = replace(of_pairs(seen, FLEET), together=group)
     plain = json.loads(fleet_rows.to_json(result))
     assert plain["schema"] == fleet_rows.SCHEMA
     assert [each["starved"] for each in plain["together"]["taken"]] == [False, False, True]
@@ -304,9 +306,9 @@ def test_a_plan_says_what_would_be_moved_and_runs_nothing(bottleneck, tmp_path):
     assert ended.code == 0, ended.complaint
     assert "Then 2 clients at once: pull.cached, about 10 s each" in ended.out
     assert "at most 8.25 GiB in all" in " ".join(ended.out.split())
-    told = json.loads(bottleneck(*words, "--direction", "push", "--json", "-", cwd=tmp_path).out)
-    assert told["clients"] == ["pc1", "pc2"] and told["tests"] == 2
-    assert told["together"] == {
+    group = json.loads(bottleneck(*words, "--direction", "push", "--json", "-", cwd=tmp_path).out)
+    assert group["clients"] == ["pc1", "pc2"] and group["tests"] == 2
+    assert group["together"] == {
         "clients": 2,
         "copy": "push.cached",
         "copy_seconds": 10.0,

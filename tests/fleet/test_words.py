@@ -40,7 +40,9 @@ def measured(tmp_path, monkeypatch):
         program.write_text(PROGRAM.replace("{folder}", str(tmp_path)))
         program.chmod(0o700)
         (tmp_path / "control").write_text(access.password)
-        clients, servers = ([f"{name}{at}" for at in range(len(shares))] for name in ("pc", "nas"))
+        clients, servers = (
+            [f"{name}{index}" for index in range(len(shares))] for name in ("pc", "nas")
+        )
         local = f"ansible_connection=local ansible_python_interpreter={sys.executable}"
         command = f"bottleneck_command='[\"{program}\"]'"
         hosts.write_text("".join(f"{each} {local} {command}\n" for each in clients))

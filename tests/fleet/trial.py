@@ -123,19 +123,19 @@ def made(world: str, number: int, work: Path) -> dict[str, Any]:
         names = lab.names
     if not done.stdout:
         raise RuntimeError(done.stderr)
-    told = json.loads(done.stdout)
+    document = json.loads(done.stdout)
     limit = {(kind.replace("disk", "server"), name) for kind, name in limits}
-    named = {(each["kind"], names.get(each["name"], each["name"])) for each in told["culprits"]}
+    named = {(each["kind"], names.get(each["name"], each["name"])) for each in document["culprits"]}
     together, on_links, on_disks = meetings(samples)
     return {
         "world": world,
         "number": number,
         "injected": sorted(limit),
         "named": sorted(named),
-        "verdicts": [each["verdict"] for each in told["culprits"]],
-        "undecided": [[each["kind"], each["name"]] for each in told["undecided"]],
-        "missing": len(told["missing"]),
-        "sentence": told["sentence"],
+        "verdicts": [each["verdict"] for each in document["culprits"]],
+        "undecided": [[each["kind"], each["name"]] for each in document["undecided"]],
+        "missing": len(document["missing"]),
+        "sentence": document["sentence"],
         "code": done.returncode,
         "tests": len(list((work / "kept").glob("*@*.json"))),
         "samples": len(samples),
@@ -177,9 +177,9 @@ def read(lab: hosts.Lab, text: str) -> Iterator[Sample]:
     host_of = {lab.address(each): each for each in lab.plan.addresses}
     lines = text.splitlines()
     each = 1 + len(lab.devices)
-    for at in range(0, len(lines) - each + 1, each):
+    for index in range(0, len(lines) - each + 1, each):
         pairs: dict[tuple[str, str], int] = {}
-        (found,) = [e["set"] for e in json.loads(lines[at])["nftables"] if "set" in e]
+        (found,) = [e["set"] for e in json.loads(lines[index])["nftables"] if "set" in e]
         for element in (one["elem"] for one in found.get("elem", ())):
             ends = [host_of.get(address, "") for address in element["val"]["concat"]]
             if not all(ends):
@@ -187,7 +187,7 @@ def read(lab: hosts.Lab, text: str) -> Iterator[Sample]:
             client, server = sorted(ends, key=lambda end: end in SERVERS)
             moved = element["counter"]["bytes"]
             pairs[client, server] = pairs.get((client, server), 0) + moved
-        stats = [line.split() for line in lines[at + 1 : at + each]]
+        stats = [line.split() for line in lines[index + 1 : index + each]]
         disks = {
             server: SECTOR_BYTES * (int(stat[2]) + int(stat[6]))
             for server, stat in zip(lab.devices, stats, strict=True)
@@ -254,21 +254,21 @@ def main() -> int:
     parser.add_argument("--fleets", type=int, default=20)
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--seconds", type=float, default=150.0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     # Ended from outside, as by timeout, it takes its hosts down too.
     signal.signal(signal.SIGTERM, lambda *told: sys.exit(143))
-    until = time.monotonic() + asked.seconds
-    text = asked.file.read_text() if asked.file.exists() else ""
+    until = time.monotonic() + options.seconds
+    text = options.file.read_text() if options.file.exists() else ""
     found = [json.loads(line) for line in text.splitlines()]
     there = {(each["world"], each["number"]) for each in found}
-    for number in range(asked.fleets):
-        for world in asked.worlds:
+    for number in range(options.fleets):
+        for world in options.worlds:
             if (world, number) in there or time.monotonic() > until:
                 continue
             with tempfile.TemporaryDirectory(prefix="bottleneck-fleet-", dir="/var/tmp") as work:
                 one = json.loads(json.dumps(made(world, number, Path(work))))
             found.append(one)
-            with asked.file.open("a") as kept:
+            with options.file.open("a") as kept:
                 kept.write(json.dumps(one) + "\n")
     return 0 if table(found) else 1
 

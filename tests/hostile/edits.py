@@ -24,8 +24,8 @@ Given = ParamSpec("Given")
 def edit(work: Callable[Concatenate[Message, Talk, Given], Outcome]) -> Callable[Given, Edit]:
     """An edit for each set of further arguments."""
 
-    def of(*given: Given.args, **named: Given.kwargs) -> Edit:
-        return lambda message, talk: work(message, talk, *given, **named)
+    def of(*arguments: Given.args, **keywords: Given.kwargs) -> Edit:
+        return lambda message, talk: work(message, talk, *arguments, **keywords)
 
     return of
 

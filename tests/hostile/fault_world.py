@@ -45,9 +45,9 @@ class NotHere(Exception):
     """This machine lacks what the fault is made with; the text says what."""
 
 
-def usual(*more: int) -> frozenset[int]:
+def usual(*extra: int) -> frozenset[int]:
     """Exit codes of a run that went on: done, or a stage is missing."""
-    return frozenset({0, 3, *more})
+    return frozenset({0, 3, *extra})
 
 
 Given = ParamSpec("Given")
@@ -56,8 +56,8 @@ Given = ParamSpec("Given")
 def fault(work: Callable[Concatenate[World, Given], None]) -> Callable[Given, Fault]:
     """A fault for each set of further arguments."""
 
-    def of(*given: Given.args, **named: Given.kwargs) -> Fault:
-        return lambda world: work(world, *given, **named)
+    def of(*arguments: Given.args, **keywords: Given.kwargs) -> Fault:
+        return lambda world: work(world, *arguments, **keywords)
 
     return of
 

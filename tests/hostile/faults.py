@@ -126,8 +126,8 @@ def judged(row: Row, moment: str, budget_seconds: int, folder: Path, job: str) -
         left, cleaned = fault_verdict.left(world, row, own)
         code = run.process.returncode
         seen = f"exit {code}, {fault_verdict.seen(out, run.lines)}"
-        told = "".join(run.lines)
-        return Seen(row.number, moment, faults + left, seen, "", cleaned, elapsed, out, told)
+        text = "".join(run.lines)
+        return Seen(row.number, moment, faults + left, seen, "", cleaned, elapsed, out, text)
 
 
 def inside(number: str, moment: str, budget: str, folder: str, job: str) -> None:

@@ -96,8 +96,8 @@ def ends(reply: dict[str, Any]) -> Chunks:
 
 def samples(reply: dict[str, Any]) -> Chunks:
     """A run without end whose counts grow."""
-    for at in range(1 << 40):
-        yield b'{"id":%d,"sample":[%d,%d]}\n' % (reply["id"], at, at)
+    for index in range(1 << 40):
+        yield b'{"id":%d,"sample":[%d,%d]}\n' % (reply["id"], index, index)
 
 
 def large_counters(reply: dict[str, Any]) -> Chunks:

@@ -116,17 +116,17 @@ def main() -> int:
     parser.add_argument("--only", default="", help="plants and runs with this in their name")
     parser.add_argument("--plants", action="store_true", help="the plants alone")
     parser.add_argument("--runs", action="store_true", help="the runs alone")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("strace") is None:
         print("leaks.py: NOT RUN: it takes root and strace (apt-get install strace)", flush=True)
         return UNAVAILABLE
     tasks: list[Callable[[Path, str], list[str]]] = []
-    tasks += [] if chosen.runs else [try_plants]
-    tasks += [] if chosen.plants else [try_runs]
+    tasks += [] if options.runs else [try_plants]
+    tasks += [] if options.plants else [try_runs]
     wrong: list[str] = []
     with tempfile.TemporaryDirectory(prefix="leaks-") as folder:
         for task in tasks:
-            wrong += task(Path(folder), chosen.only)
+            wrong += task(Path(folder), options.only)
     for each in wrong:
         print(f"WRONG: {each}")
     return int(bool(wrong))

@@ -231,11 +231,11 @@ def enter(case: Case) -> Iterator[tuple[World, set[Path]]]:
         world = World(case, stack)
         if case.prepare is not None:
             case.prepare(world)
-        before = {*world.shared.rglob("*")}
+        paths = {*world.shared.rglob("*")}
         world.start()
         if case.begin is not None:
             case.begin(world)
-        yield world, before
+        yield world, paths
 
 
 def file(name: str, text: str) -> Action:

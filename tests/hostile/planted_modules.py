@@ -81,9 +81,9 @@ class Planted:
 
     def ran(self) -> list[str]:
         """What ran since it was last asked."""
-        found = self.marker.read_text().splitlines()
+        text = self.marker.read_text().splitlines()
         self.marker.write_text("")
-        return found
+        return text
 
 
 def module_names(libraries: bool) -> frozenset[str]:
@@ -116,8 +116,8 @@ def program_names() -> frozenset[str]:
 def imported_by_python_m() -> set[str]:
     """What `python -m` takes from the current folder before it runs anything of ours."""
     code = "import runpy, sys; print(*sys.modules)"
-    told = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
-    return {each.partition(".")[0] for each in told.stdout.split()}
+    outcome = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
+    return {each.partition(".")[0] for each in outcome.stdout.split()}
 
 
 def planted(root: Path, quick: bool) -> Planted:
@@ -146,26 +146,26 @@ def planted(root: Path, quick: bool) -> Planted:
     return made
 
 
-def works(made: Planted) -> bool:
+def works(planted: Planted) -> bool:
     """Whether what is planted runs where nobody minds it: else a count of 0 would mean nothing."""
-    environment = {**os.environ, "PATH": made.path()}
+    environment = {**os.environ, "PATH": planted.path()}
     command = [sys.executable, "-c", "import selectors"]
-    subprocess.run(command, cwd=made.here, env=environment, check=False)
-    subprocess.run(["/bin/sh", "-c", "fio"], cwd=made.here, env=environment, check=False)
-    return len(made.ran()) == 2
+    subprocess.run(command, cwd=planted.here, env=environment, check=False)
+    subprocess.run(["/bin/sh", "-c", "fio"], cwd=planted.here, env=environment, check=False)
+    return len(planted.ran()) == 2
 
 
 @contextlib.contextmanager
-def ssh_server(made: Planted) -> Iterator[tuple[str, Path]]:
+def ssh_server(planted: Planted) -> Iterator[tuple[str, Path]]:
     """An sshd whose logins start in the planted home; the agent's SPEC, and a folder of modules.
 
     They have the coordinator's ssh take the configuration of this trial.
     """
-    work = made.root / "ssh"
+    work = planted.root / "ssh"
     work.mkdir(mode=0o700)
     # The system's folders first: which python3 a login finds is up to its user.
-    path = f"{':'.join(SYSTEM_FOLDERS)}:{made.path()}"
-    login = f"cd {made.home}\nexport HOME={made.home} PATH={path} PYTHONPATH=.\n"
+    path = f"{':'.join(SYSTEM_FOLDERS)}:{planted.path()}"
+    login = f"cd {planted.home}\nexport HOME={planted.home} PATH={path} PYTHONPATH=.\n"
     with own_sshd(work, login + 'eval "$SSH_ORIGINAL_COMMAND"\n') as sshd:
         yield "ssh://nas", sshd.folder / "site"
 
@@ -198,24 +198,24 @@ def commands(server: Samba, agent: str) -> list[tuple[str, ...]]:
     ]
 
 
-def run(made: Planted, way: str, words: list[str], password: str, site: Path) -> tuple[int, str]:
+def run(planted: Planted, way: str, words: list[str], password: str, site: Path) -> tuple[int, str]:
     """Runs a command among what is planted; its exit code and last words."""
     modules = [str(ROOT), *([str(site)] if way == "ssh" else [])]
     environment = {name: text for name, text in os.environ.items() if "BOTTLENECK" not in name}
-    environment |= {"PATH": made.path(), "HOME": str(made.home), "BOTTLENECK_CONFIG": ""}
+    environment |= {"PATH": planted.path(), "HOME": str(planted.home), "BOTTLENECK_CONFIG": ""}
     environment |= {"BOTTLENECK_PASSWORD": password, "PYTHONPATH": os.pathsep.join(modules)}
     # A script has its own folder in front and never the current one: -P is the same.
     start = ["-m", "bottleneck"] if way == "-m" else ["-P", "-m", "bottleneck"]
     done = subprocess.run(
         [sys.executable, *start, *words],
         **{"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "env": environment},
-        cwd=made.elsewhere if way == "-m" else made.here,
+        cwd=planted.elsewhere if way == "-m" else planted.here,
         timeout=COMMAND_SECONDS,
         check=False,
     )
     lines = done.stderr.strip().splitlines() or [""]
     if "--json" in words and done.returncode in DONE:
-        report = json.loads((made.root / "report.json").read_text())
+        report = json.loads((planted.root / "report.json").read_text())
         if report["hosts"]["server"] is None:
             return NO_AGENT, "the server's agent did not start"
     return done.returncode, lines[-1]
@@ -239,12 +239,12 @@ def trial(root: Path, chosen: str, quick: bool) -> int:
         wanted = commands(server, agent)
         wanted = [wanted[0], wanted[-4]] if quick else wanted
         for way, *words in wanted:
-            shown = " ".join((way, *words[:2]))
-            if chosen not in shown:
+            text = " ".join((way, *words[:2]))
+            if chosen not in text:
                 continue
             code, last = run(made, way, words, password, site)
             ran = made.ran()
-            print(f"{len(ran)} ran, exit {code}: {shown}", *sorted(set(ran)), sep="\n    ")
+            print(f"{len(ran)} ran, exit {code}: {text}", *sorted(set(ran)), sep="\n    ")
             if ran or code not in DONE:
                 print(f"    {last}")
                 worst = SOMETHING_RAN

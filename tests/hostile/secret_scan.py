@@ -40,8 +40,8 @@ class Secret:
             found[f"{name} hex"] = text.hex().encode()
             found[f"{name} HEX"] = text.hex().upper().encode()
         for coding, text in plain.items():
-            for at in range(ALIGNMENTS):
-                found[f"{coding} base64, alignment {at}"] = _inner_base64(text, at)
+            for index in range(ALIGNMENTS):
+                found[f"{coding} base64, alignment {index}"] = _inner_base64(text, index)
         found["URL, each byte"] = "".join(f"%{each:02X}" for each in plain["utf-8"]).encode()
         return found
 

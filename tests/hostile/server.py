@@ -66,8 +66,8 @@ Given = ParamSpec("Given")
 def script(work: Callable[Concatenate[Link, Given], object]) -> Callable[Given, Script]:
     """A script for each set of further arguments."""
 
-    def of(*given: Given.args, **named: Given.kwargs) -> Script:
-        return lambda link: work(link, *given, **named) and None
+    def of(*arguments: Given.args, **keywords: Given.kwargs) -> Script:
+        return lambda link: work(link, *arguments, **keywords) and None
 
     return of
 
@@ -226,19 +226,19 @@ def other_number(link: Link) -> None:
 
 
 @script
-def agrees(link: Link, stays: bool = True, **more: int | bytes) -> None:
+def agrees(link: Link, stays: bool = True, **options: int | bytes) -> None:
     """A negotiation, and then silence."""
-    link.give(reply(link.take(), agreement(**more)))  # type: ignore[arg-type]
+    link.give(reply(link.take(), agreement(**options)))  # type: ignore[arg-type]
     if stays:
         link.stay()
 
 
 @script
-def blob(link: Link, blob: bytes, **more: int) -> None:
+def blob(link: Link, blob: bytes, **options: int) -> None:
     """A challenge, or one that is none, for ever."""
     agrees(stays=False)(link)
     while True:
-        link.give(reply(link.take(), setup(blob, **more), MORE_PROCESSING, SESSION))
+        link.give(reply(link.take(), setup(blob, **options), MORE_PROCESSING, SESSION))
 
 
 def _challenged(link: Link, dialect: int) -> bytes:

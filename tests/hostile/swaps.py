@@ -131,10 +131,10 @@ def instead_of(what: str, make: Callable[[Path, Place], None]) -> Callable[[Plac
     return swap
 
 
-def folder_of_links(made: Path, place: Place) -> None:
-    made.mkdir(0o777)
-    for file in (place.spare / made.name).iterdir():
-        (made / file.name).symlink_to(THESIS)
+def folder_of_links(path: Path, place: Place) -> None:
+    path.mkdir(0o777)
+    for file in (place.spare / path.name).iterdir():
+        (path / file.name).symlink_to(THESIS)
 
 
 def parent_is_link(place: Place) -> None:
@@ -204,31 +204,31 @@ class Attempt:
         if self.case.step == step:
             thread.join()
 
-    def stage(self, module: ModuleType, setting: Any, held: Endpoint) -> None:
+    def stage(self, module: ModuleType, setting: Any, peer: Endpoint) -> None:
         try:
-            deque(module.initiate(setting, replace(held, path="")), maxlen=0)
+            deque(module.initiate(setting, replace(peer, path="")), maxlen=0)
         except LOST as error:
             self.errors.append(str(error))
         if self.case.agent:
-            self.agent(held)
+            self.agent(peer)
 
-    def agent(self, held: Endpoint) -> None:
+    def agent(self, peer: Endpoint) -> None:
         """What the server's agent does with the file that pulls read, and with one of a push."""
-        path = f"{self.place.share.parent}/" + held.folder.replace("\\", "/")
+        path = f"{self.place.share.parent}/" + peer.folder.replace("\\", "/")
         for name in (served_file.source_name(path), *map(str, os.listdir(self.place.spare))):
             with suppress(*LOST):
                 served_file.set_cache(path, "uncached", 0, name)
             with suppress(*LOST):
                 served_file.resize(path, name, 3 * MIB, SEED, 2.0)
 
-    def run(self, own: run_folder.Setting) -> None:
-        dialect = own.dialect
+    def run(self, setting: run_folder.Setting) -> None:
+        dialect = setting.dialect
         usual = {"dialect": dialect, "end": "memory", "seconds": 15.0, "seed": SEED}
         fill = smb_copy.Setting("push.cached", size_bytes=2 * MIB, fill_source=True, **usual)
         push = smb_copy.Setting("push.cached", size_bytes=24 * MIB, **usual)
         pull = smb_copy.Setting("pull.cached", size_bytes=MIB, **usual)
         small = small_files.Setting("push", 60, 16384, dialect, 2.0, SEED)
-        with run_folder.hold(own, self.peer) as held:
+        with run_folder.hold(setting, self.peer) as held:
             self.at("created")
             with self.during("fill", "source-*", MIB):
                 self.stage(smb_copy, fill, held)
@@ -242,11 +242,11 @@ class Attempt:
                 self.stage(small_files, small, held)
             self.at("close")
 
-    def be_killed(self, own: run_folder.Setting) -> None:
+    def be_killed(self, setting: run_folder.Setting) -> None:
         """Kills server and run, as at a container's end; the next start finds what lies there."""
         holder = os.fork()
         if not holder:
-            with suppress(*LOST), run_folder.hold(own, self.peer):
+            with suppress(*LOST), run_folder.hold(setting, self.peer):
                 signal.pause()
             os._exit(1)
         until = time.monotonic() + WAIT_SECONDS
@@ -259,7 +259,7 @@ class Attempt:
         os.waitpid(holder, 0)
         self.swap()
         if self.case.step == "sweep":
-            with run_folder.hold(replace(own, run=os.urandom(16).hex()), self.peer):
+            with run_folder.hold(replace(setting, run=os.urandom(16).hex()), self.peer):
                 pass
         names = tuple(each.name for each in self.place.around.glob("bottleneck-*"))
         with leftovers.hold(OnShare(0.0, names), self.peer):

@@ -186,8 +186,8 @@ def written_through(path, patterns):
     mounted = own_folder.Setting(path, "0123abcd", 4 * MIB, 1.0, "ab")
     yield lambda: own_folder.hold(mounted, Endpoint()).__enter__()
     for pattern in patterns:
-        wanted = disk.Setting("write", "uncached", pattern=pattern, **disk_of)
-        yield lambda wanted=wanted: list(disk.initiate(wanted, Endpoint()))
+        setting = disk.Setting("write", "uncached", pattern=pattern, **disk_of)
+        yield lambda setting=setting: list(disk.initiate(setting, Endpoint()))
     for run_folder in (path, f"{path}/bottleneck-0123abcd"):
         place = (run_folder, "source-0123abcd")
         yield lambda at=place: served_file.resize(*at, MIB, "ab", 1.0, create=True)
@@ -210,14 +210,14 @@ def test_an_agent_that_is_told_it_writes_nothing(spellings):
 def test_no_pattern_of_the_disk_stage_writes_to_a_device(device, tmp_path):
     for pattern in ("sequential", "zones", "file", "synced", "sustained"):
         for folder in (str(device.node), str(tmp_path), ""):
-            wanted = disk.Setting(
+            setting = disk.Setting(
                 *("write", "uncached", folder, "server", 4 * MIB, 0.2),
                 path=str(device.node),
                 pattern=pattern,
                 device=str(device.node),
             )
             try:
-                list(disk.initiate(wanted, Endpoint(path=str(device.node))))
+                list(disk.initiate(setting, Endpoint(path=str(device.node))))
             except (OSError, ValueError, RuntimeError, Refused, Unavailable):
                 continue
             # a step that wrote did so into a file of its own, in the folder

@@ -52,8 +52,8 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_no_more_names_are_taken_than_a_tree_may_have(walked: Any) -> None:
-    found = walked(lambda path: [named(f"film {number}") for number in range(30_000)])
-    assert len(found) <= listing.MOST_LISTED
+    paths = walked(lambda path: [named(f"film {number}") for number in range(30_000)])
+    assert len(paths) <= listing.MOST_LISTED
 
 
 def test_folders_within_folders_without_end_are_left(walked: Any) -> None:
@@ -87,8 +87,8 @@ def test_a_folder_that_is_met_again_is_not_entered_again(walked: Any) -> None:
     ["..", ".", "", "a\x1b[2Jb", "a\nb", "..\\..\\etc", "a/b", "stream:s", "x" * 256, "a\x9bb"],
 )
 def test_a_name_that_is_none_is_passed_over(walked: Any, name: str) -> None:
-    found = walked(lambda path: [named(name), named("film")])
-    assert [each.path for each in found] == ["top\\film"]
+    paths = walked(lambda path: [named(name), named("film")])
+    assert [each.path for each in paths] == ["top\\film"]
 
 
 @pytest.mark.parametrize("attribute", [0x400, 0x1000, 0x40000, 0x400000], ids=hex)

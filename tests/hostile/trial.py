@@ -319,14 +319,14 @@ def main() -> int:
     parser.add_argument("--first", action="store_true", help="one of each kind, none that waits")
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--json", help="write the results there")
-    chosen = parser.parse_args()
-    among = FIRST if chosen.first else BEHAVIOURS
-    behaviours = [each for each in among if chosen.only in each.name]
-    step_seconds = PATIENCE_SECONDS if chosen.first else STEP_SECONDS
-    results, whole = run(behaviours, chosen.workers, step_seconds)
-    if chosen.json:
+    options = parser.parse_args()
+    among = FIRST if options.first else BEHAVIOURS
+    behaviours = [each for each in among if options.only in each.name]
+    step_seconds = PATIENCE_SECONDS if options.first else STEP_SECONDS
+    results, whole = run(behaviours, options.workers, step_seconds)
+    if options.json:
         document = {"results": [asdict(each) for each in results], **whole}
-        Path(chosen.json).write_text(json.dumps(document, indent=1))
+        Path(options.json).write_text(json.dumps(document, indent=1))
     fooled = sum(bool(r.faults(b)) for b, r in zip(behaviours, results, strict=True))
     print(
         f"{len(results)} behaviours, {fooled} fooled us, {whole['elapsed_seconds']:.0f} s, "

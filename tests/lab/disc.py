@@ -120,8 +120,8 @@ def sweep() -> None:
         if not owner.isdigit() or Path("/proc", owner).exists():
             continue
         # by their text: the files themselves cannot be looked at any more
-        told = call("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE")
-        loops = [line.split(" ", 1) for line in told.splitlines()]
+        outcome = call("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE")
+        loops = [line.split(" ", 1) for line in outcome.splitlines()]
         dead = [device for device, backing in loops if backing.startswith(f"{folder}/")]
         for target, source in _mounts():
             if source in dead or target.startswith(f"{folder}/"):
@@ -157,14 +157,14 @@ def main() -> int:
     parser.add_argument(
         "--weak", nargs=3, type=float, metavar=("FROM", "TO", "SHARE"), help="a weak zone, ratios"
     )
-    told = parser.parse_args()
+    options = parser.parse_args()
     planted = Disc(
-        outer_bytes_per_second=told.outer * 1e6,
-        inner_bytes_per_second=told.inner * 1e6,
-        size_bytes=round(told.size * (1 << 30)),
-        seek_seconds=told.seek / 1e3,
-        flush_seconds=told.flush / 1e3,
-        weak=Weak(*told.weak) if told.weak else None,
+        outer_bytes_per_second=options.outer * 1e6,
+        inner_bytes_per_second=options.inner * 1e6,
+        size_bytes=round(options.size * (1 << 30)),
+        seek_seconds=options.seek / 1e3,
+        flush_seconds=options.flush / 1e3,
+        weak=Weak(*options.weak) if options.weak else None,
     )
     if lacks := missing():
         print("not made: " + "; ".join(lacks), file=sys.stderr)

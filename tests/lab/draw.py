@@ -185,10 +185,10 @@ def drawn(count: int, seed: str) -> tuple[LabWorld, ...]:
     while len(kinds) < count:
         kinds += order.sample(sorted(KINDS), len(KINDS))
     told = []
-    for at, kind in enumerate(kinds[:count]):
-        plant, true = KINDS[kind](Dice(f"{seed} {at}"))
+    for index, kind in enumerate(kinds[:count]):
+        plant, true = KINDS[kind](Dice(f"{seed} {index}"))
         told.append(
-            f"{seed}-{at:02}-{kind}: {plant or 'nothing'}\n  plant {plant}\n  true {true}\n"
+            f"{seed}-{index:02}-{kind}: {plant or 'nothing'}\n  plant {plant}\n  true {true}\n"
         )
         told += [f"  lift {gone}\n"] if (gone := lift(kind, plant)) else []
     return parsed("".join(told))

@@ -136,9 +136,9 @@ def experiment(chosen: LabWorld, terms: Terms) -> Ran:
     )
 
 
-def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **seen: Any) -> Ran:
+def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **keywords: Any) -> Ran:
     """What a report says of a world, and what else was seen of its run."""
-    references = seen.get("iperf3_bytes_per_second", {})
+    references = keywords.get("iperf3_bytes_per_second", {})
     found = from_json(report) if report else None
     return Ran(
         world=chosen.name,
@@ -149,7 +149,7 @@ def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **seen
         rates=tuple(rates(chosen, report, references)) if report else (),
         headline=report["diagnosis"]["headline"] if report else None,
         unlawful=broken(found, diagnose(found)) if found else (),
-        **seen,
+        **keywords,
     )
 
 
@@ -225,8 +225,8 @@ def left_behind(lab: World) -> list[str]:
         search: list[str | Path] = ["find", host.folder, "-mindepth", "1", "("]
         search += ["-name", "bottleneck*", "-o", "-type", "f", ")"]
         search += ["-not", "-name", f"{PLANTED}*", "-print"]
-        found = host.run(search)
-        left += [f"{host.name}: {line}" for line in found.stdout.splitlines()]
+        outcome = host.run(search)
+        left += [f"{host.name}: {line}" for line in outcome.stdout.splitlines()]
     return left
 
 

@@ -103,11 +103,11 @@ def throttle(lab: World, read_bytes_per_second: int) -> None:
     cgroups.throttle(name, {"read": read_bytes_per_second, "write": None})
 
 
-def check(lab: World, baseline: Path, slower: bool, budget: int, kept: Path, at: int) -> Checked:
+def check(lab: World, baseline: Path, slower: bool, budget: int, path: Path, at: int) -> Checked:
     """One `check TARGET --baseline`, as it is; repeated where the machine was not the lab's."""
     found = Checked(slower, None, 0.0, "not run")
     for _ in range(ATTEMPTS):
-        answer, report = kept / f"{at}-answer.json", kept / f"{at}-report.json"
+        answer, report = path / f"{at}-answer.json", path / f"{at}-report.json"
         answer.unlink(missing_ok=True)
         told = ["check", "--baseline", str(baseline), "--format", "json", "--output", str(answer)]
         with watching(lab.groups) as foreign:
@@ -121,14 +121,14 @@ def check(lab: World, baseline: Path, slower: bool, budget: int, kept: Path, at:
     return found
 
 
-def run(options: argparse.Namespace, kept: Path) -> list[Checked]:
+def run(options: argparse.Namespace, path: Path) -> list[Checked]:
     """The baseline, and pairs of checks against it. Errors: RuntimeError where there is none."""
     planted = WORLDS[options.world].plant
     rate = planted.server.disk_read_bytes_per_second
     assert rate is not None
     checks: list[Checked] = []
     with world(planted) as lab:
-        baseline = options.baseline or kept / "baseline.json"
+        baseline = options.baseline or path / "baseline.json"
         if options.baseline is None:
             wanted = ["check", "--repeat", str(options.baseline_runs)]
             seconds = EACH_SECONDS * options.baseline_runs
@@ -136,11 +136,11 @@ def run(options: argparse.Namespace, kept: Path) -> list[Checked]:
             if not baseline.exists():
                 raise RuntimeError(f"no baseline: {message}")
         _show_baseline(json.loads(baseline.read_text()))
-        for at in range(1, 2 * options.runs + 1):
-            slower = at % 2 == 0
+        for index in range(1, 2 * options.runs + 1):
+            slower = index % 2 == 0
             throttle(lab, round(rate * (1 - options.slower)) if slower else rate)
-            checks.append(check(lab, baseline, slower, options.budget, kept, at))
-            show(at, checks[-1])
+            checks.append(check(lab, baseline, slower, options.budget, path, index))
+            show(index, checks[-1])
     return checks
 
 

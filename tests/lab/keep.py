@@ -82,8 +82,8 @@ def judge(is_stripped: bool) -> int:
         if (view, world) not in documents:
             content = gzip.decompress((KEPT / view / f"{world}.json.gz").read_bytes())
             document = json.loads(content)
-            known = loads(json.dumps(stripped(document) if is_stripped else document).encode())
-            documents[view, world] = to_json(known, diagnose(known))
+            report = loads(json.dumps(stripped(document) if is_stripped else document).encode())
+            documents[view, world] = to_json(report, diagnose(report))
         verdict, confidence = verdict_of(documents[view, world], copy, dialect)
         now = RIGHT if verdict in true.split(SEPARATOR) else WRONG
         if now == WRONG and verdict.partition("/")[0] in BLAMES_NOBODY:

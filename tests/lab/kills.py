@@ -229,10 +229,10 @@ def _kill_group() -> bool:
 
 def _serves(pid: int, server: Samba) -> bool:
     """Whether a process of smbd has a connection with a client."""
-    told = subprocess.run(
+    outcome = subprocess.run(
         ["ss", "-Htnp", f"sport = :{server.port}"], capture_output=True, text=True, check=True
     )
-    return f"pid={pid}," in told.stdout
+    return f"pid={pid}," in outcome.stdout
 
 
 def _put_right(place: Place, running: Iterable[int]) -> None:

@@ -165,8 +165,8 @@ def made_again(chosen: LabWorld, hoped: Sequence[Promise], dialect: str) -> dict
         _, _, message = product(lab, command, file, PROBE_SECONDS)
         if not file.exists():
             raise RuntimeError(f"no copies in {chosen.name} without its cap: {message}")
-        after: dict[str, Any] = json.loads(file.read_text())
-        return after
+        document: dict[str, Any] = json.loads(file.read_text())
+        return document
 
 
 def _report(chosen: LabWorld, saved: Path | None) -> dict[str, Any]:

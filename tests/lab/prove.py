@@ -105,15 +105,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("worlds", nargs="*", choices=[[], *WORLDS], metavar="WORLD")
     parser.add_argument("--reports", type=Path, help="keeps the outputs here")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     lacks = missing()
     if lacks:
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as kept:
-        folder = chosen.reports or Path(kept)
+        folder = options.reports or Path(kept)
         folder.mkdir(exist_ok=True)
-        for name in chosen.worlds or list(WORLDS):
+        for name in options.worlds or list(WORLDS):
             prove(name, folder)
     return 0
 

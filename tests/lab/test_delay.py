@@ -69,10 +69,10 @@ def test_a_planted_rate_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None
     taken, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     taken.setblocking(False)
 
-    def wait(*told: Any) -> None:
-        if told[3] is None:
+    def wait(*arguments: Any) -> None:
+        if arguments[3] is None:
             raise EOFError
-        clock.time += told[3]
+        clock.time += arguments[3]
 
     writing = SimpleNamespace(read=os.read, write=lambda *_: given.append(clock.time))
     for name, stands in (

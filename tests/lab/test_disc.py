@@ -31,9 +31,9 @@ with disc(Disc(60e6, 30e6)) as device:
 """
 
 
-def _flat(**more: object) -> Disc:
+def _flat(**words: object) -> Disc:
     """A disc of one rate, 100 MiB/s: 1 MiB takes 10 ms."""
-    return replace(PLANTED, inner_bytes_per_second=PLANTED.outer_bytes_per_second, **more)  # type: ignore[arg-type]
+    return replace(PLANTED, inner_bytes_per_second=PLANTED.outer_bytes_per_second, **words)  # type: ignore[arg-type]
 
 
 def _ends(platter: Platter, until: float) -> list[tuple[int, float]]:

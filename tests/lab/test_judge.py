@@ -24,8 +24,8 @@ def _grades(world: str, *copies: Any, steps: Any = (), agent: bool = True) -> di
     return {row.copy: row.grade for row in reversed(rows)}
 
 
-def _grade(world: str, *found: Any) -> Any:
-    return _grades(world, _copy(*found))[found[0]]
+def _grade(world: str, *arguments: Any) -> Any:
+    return _grades(world, _copy(*arguments))[arguments[0]]
 
 
 def test_the_planted_cap_is_right_and_another_is_wrong() -> None:

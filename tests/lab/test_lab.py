@@ -41,12 +41,12 @@ def test_the_planted_cap_is_named_and_nobody_is_blamed_wrongly(
         timeout=280,
         check=False,
     )
-    told = done.stdout + done.stderr
-    assert results.exists(), told
+    text = done.stdout + done.stderr
+    assert results.exists(), text
     (ran,) = json.loads(results.read_text())["runs"]
-    assert ran["verdicts"], told
+    assert ran["verdicts"], text
     grades = {f"{row['copy']} {row['dialect']}": row["grade"] for row in ran["verdicts"]}
-    assert not {"wrong", "missed"} & set(grades.values()), told
-    assert "right" in grades.values(), told
-    assert not ran["left_behind"], told
-    assert not ran["unlawful"], told
+    assert not {"wrong", "missed"} & set(grades.values()), text
+    assert "right" in grades.values(), text
+    assert not ran["left_behind"], text
+    assert not ran["unlawful"], text

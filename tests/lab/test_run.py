@@ -18,9 +18,9 @@ KTHREAD = (
 SHELL = "812 (bash) S 801 812 812 0 -1 4194304 900 8000 0 3 11 22 33 44 20 0 1 0 5000 9000000 1000"
 
 
-def _ran(*grades: str, **more: Any) -> Ran:
+def _ran(*grades: str, **options: Any) -> Ran:
     rows = tuple(Judged("pull.cached", "3.1.1", 1e7, "", 0.9, each, ()) for each in grades)
-    return Ran("link-100", verdicts=rows, **more)
+    return Ran("link-100", verdicts=rows, **options)
 
 
 @pytest.mark.parametrize(

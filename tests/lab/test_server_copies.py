@@ -43,15 +43,15 @@ def test_each_side_sees_its_own_part_of_the_copy() -> None:
             timeout=100,
             check=False,
         )
-        found = [
+        outcome = [
             host.run(["find", host.folder, "-name", "bottleneck*"]).stdout
             for host in (lab.client, lab.server)
         ]
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert [step["kind"] for step in told["steps"]] == ["Measured"] * 4, told
-    for step in told["steps"]:
+    document = json.loads(done.stdout)
+    assert [step["kind"] for step in document["steps"]] == ["Measured"] * 4, document
+    for step in document["steps"]:
         assert step["engine"] == "smbclient" and step["details"]["hash_ok"] is True
         assert step["details"]["cache"]["proven"] is True
         assert all(seconds > 0 for seconds in step["cpu_seconds"])
-    assert told["unclosed"] == [] and found == ["", ""]
+    assert document["unclosed"] == [] and outcome == ["", ""]

@@ -17,13 +17,13 @@ def _row(grade: str, found: str, confidence: float | None = 0.9, *right: str) ->
     return Judged("pull.cached", "3.1.1", 1e7, found, confidence, grade, right or (found,))
 
 
-def _ran(*rows: Judged, world: str, elapsed_seconds: float = 20.0, **more: Any) -> Ran:
+def _ran(*rows: Judged, world: str, elapsed_seconds: float = 20.0, **options: Any) -> Ran:
     facts: dict[str, Any] = {
         "verdicts": rows,
         "headline": "pull.cached",
         "elapsed_seconds": elapsed_seconds,
     }
-    return Ran(world, **facts, **more)
+    return Ran(world, **facts, **options)
 
 
 RUNS = [

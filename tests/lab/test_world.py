@@ -45,14 +45,14 @@ def _traces(owner: int) -> list[str]:
 
 def test_a_world_that_breaks_leaves_nothing() -> None:
     """An exception inside takes everything down: groups, disks, throttles, folders."""
-    before = {file: file.read_text() for file in cgroups.THROTTLES.values()}
+    text = {file: file.read_text() for file in cgroups.THROTTLES.values()}
     with pytest.raises(ZeroDivisionError), world(SLOW) as lab:
         assert lab.server.run(["hostname"]).stdout == "server\n"
         assert _traces(os.getpid())
         assert "25000000" in cgroups.THROTTLES["read"].read_text()
         raise ZeroDivisionError
     assert _traces(os.getpid()) == []
-    assert {file: file.read_text() for file in cgroups.THROTTLES.values()} == before
+    assert {file: file.read_text() for file in cgroups.THROTTLES.values()} == text
 
 
 def test_the_next_world_sweeps_what_a_killed_one_left() -> None:

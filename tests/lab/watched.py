@@ -51,8 +51,8 @@ class Case:
     program: str = "smbclient"
 
 
-def _case(verb: str, size_mb: int, right: str, plant: str, **more: Any) -> Case:
-    return Case(planting(plant, Plant())[0], verb, verdicts(right), size_mb * MB, **more)
+def _case(verb: str, size_mb: int, right: str, plant: str, **options: Any) -> Case:
+    return Case(planting(plant, Plant())[0], verb, verdicts(right), size_mb * MB, **options)
 
 
 _READ = "sends=1000M server.reads=25M"
@@ -233,17 +233,17 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=" ".join(CASES))
     parser.add_argument("--ordinary", action="store_true", help="the other agent has no rights")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
-    told = parser.parse_args()
+    options = parser.parse_args()
     if lacks := missing():
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return 69
     wrong = 0
-    for name in told.cases or list(CASES):
+    for name in options.cases or list(CASES):
         case = CASES[name]
-        ran = watched(case, told.ordinary)
-        if told.reports:
-            told.reports.mkdir(parents=True, exist_ok=True)
-            (told.reports / f"{name}.json").write_text(json.dumps(ran.report, indent=1) + "\n")
+        ran = watched(case, options.ordinary)
+        if options.reports:
+            options.reports.mkdir(parents=True, exist_ok=True)
+            (options.reports / f"{name}.json").write_text(json.dumps(ran.report, indent=1) + "\n")
         if not ran.report["diagnosis"]["copies"]:
             print(f"{name:20} BROKE ({ran.exit_code}): {ran.message.strip()[-300:]}", flush=True)
             wrong += 1

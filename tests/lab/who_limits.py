@@ -95,12 +95,12 @@ def matrix(judged: Sequence[Judged]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a few clear cases")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     if lacks := missing():
         print(*(f"who_limits: {each}" for each in lacks), sep="\n", file=sys.stderr)
         return 69
     began = time.monotonic()
-    cases, seconds = (QUICK, QUICK_SECONDS) if asked.quick else (CASES, SECONDS)
+    cases, seconds = (QUICK, QUICK_SECONDS) if options.quick else (CASES, SECONDS)
     judged = measured(cases, seconds, lambda line: print(line, flush=True))
     print("", *matrix(judged), "", sep="\n")
     right, used = share(judged)

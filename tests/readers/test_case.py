@@ -74,10 +74,10 @@ def test_several_files_and_words_are_one_case(files):
 
 def test_typed_rates_are_of_the_copy_s_way_and_what_is_faster_is_ruled_out():
     typed = Typed(("push 38MB/s",), tcp="940Mbit/s", disk_read="160MB/s", disk_write="90MB/s")
-    told = diagnose(load_case([], typed)).summary
-    assert "118 MB/s from the client to the server" in told
-    assert "The client's disk is not the bottleneck: it reads 160 MB/s by itself" in told
-    assert "The server's disk is not the bottleneck: it writes 90.0 MB/s by itself" in told
+    diagnosis = diagnose(load_case([], typed)).summary
+    assert "118 MB/s from the client to the server" in diagnosis
+    assert "The client's disk is not the bottleneck: it reads 160 MB/s by itself" in diagnosis
+    assert "The server's disk is not the bottleneck: it writes 90.0 MB/s by itself" in diagnosis
     assert " (21% each)." in diagnose(load_case([], Typed(("pull 38MB/s",), "1Gbit/s"))).summary
 
 

@@ -47,15 +47,15 @@ def names_of(path):
     return path.stem
 
 
-def meaning(found: Diagnosis):
+def meaning(diagnosis: Diagnosis):
     """What a diagnosis says apart from its words."""
-    return found.headline, [
+    return diagnosis.headline, [
         (
             *(each.copy, each.dialect, each.initiator, each.bytes_per_second, each.next),
             *dataclasses.astuple(each.verdict)[:5],
             *(each.ceilings, each.predicted_bytes_per_second, len(each.ladder)),
         )
-        for each in found.copies
+        for each in diagnosis.copies
     ]
 
 
@@ -252,14 +252,14 @@ def test_every_text_of_the_schema_is_classified():
 # -- names that are words, and words that are names --------------------------------------------
 
 
-def redaction_of(**more):
+def redaction_of(**options):
     """A redaction that knows a document with these names."""
     document = json.loads((ROOT / "examples/server-disk-read.json").read_text())
-    document["target"]["share"] = more.get("share", "//nas/media")
-    document["hosts"]["client"]["name"] = more.get("client", "desk")
-    document["hosts"]["server"]["name"] = more.get("server", "nas.example.lan")
+    document["target"]["share"] = options.get("share", "//nas/media")
+    document["hosts"]["client"]["name"] = options.get("client", "desk")
+    document["hosts"]["server"]["name"] = options.get("server", "nas.example.lan")
     found = Redaction()
-    found.arguments(["diagnose", "--user", more.get("user", "data")])
+    found.arguments(["diagnose", "--user", options.get("user", "data")])
     found.document(document)
     return found
 

@@ -24,9 +24,9 @@ def diagnosed(bottleneck, target, auth_file, tmp_path, kept):
     folder = tmp_path / "client"
     folder.mkdir()
 
-    def run(*more):
+    def run(*extra):
         login = ("--auth-file", auth_file, "--folder", folder, "--yes")
-        options = ("--size", "1MiB", "--budget", "12", "--dialects", "3.1.1", *more)
+        options = ("--size", "1MiB", "--budget", "12", "--dialects", "3.1.1", *extra)
         return bottleneck("diagnose", target, *login, *options, environment=kept[1])
 
     return run

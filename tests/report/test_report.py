@@ -51,8 +51,8 @@ def test_every_stored_report_loads_for_ever_and_obeys_the_schema(path):
     assert reports.from_json(again) == report
     if path in STORED:  # every key but the diagnosis survives a load and a save unchanged
         # but for a fact that nothing read
-        kept = json.loads(path.read_text(), object_hook=without_memory_cached)
-        assert {**again, "diagnosis": None} == {**kept, "diagnosis": None}
+        document = json.loads(path.read_text(), object_hook=without_memory_cached)
+        assert {**again, "diagnosis": None} == {**document, "diagnosis": None}
 
 
 def test_the_schema_is_one_and_knows_the_verdicts_words():
@@ -350,11 +350,11 @@ ENDINGS = {
 @pytest.mark.parametrize("change", ENDINGS)
 def test_every_ending_obeys_the_schema_and_comes_back_equal(with_agent, status, change):
     report = replace(ENDINGS[change](with_agent), status=status)
-    found = diagnose(report)
+    diagnosis = diagnose(report)
     validator = jsonschema.Draft202012Validator(report_schema.schema())
-    validator.validate(json.loads(reports.dumps(report, found)))
-    assert reports.from_json(reports.to_json(report, found)) == report
-    assert reports.loads(reports.dumps(report, found).encode()) == report
+    validator.validate(json.loads(reports.dumps(report, diagnosis)))
+    assert reports.from_json(reports.to_json(report, diagnosis)) == report
+    assert reports.loads(reports.dumps(report, diagnosis).encode()) == report
 
 
 def _alone(outcome):

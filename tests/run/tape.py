@@ -130,8 +130,8 @@ class ScriptedHost:
         yield Endpoint(host="127.0.0.1", port=4455, share="media", facts=facts, **there)
 
     @contextmanager
-    def holding(self, *given: Any) -> Iterator[Callable[[], Endpoint]]:
-        with self.hold(*given) as held:
+    def holding(self, *arguments: Any) -> Iterator[Callable[[], Endpoint]]:
+        with self.hold(*arguments) as held:
             yield lambda: held
 
     @contextmanager
@@ -179,12 +179,12 @@ class ScriptedHost:
         return typed.to_plain(Counters(self.script.clock.now(), (), (), ()))
 
 
-def played(script: Script, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> list[str]:
+def played(script: Script, monkeypatch: pytest.MonkeyPatch, **keywords: Any) -> list[str]:
     """The lines of a run: what was begun, what was started for it, its end; then its report."""
     monkeypatch.setattr(hosts, "start_here", lambda: ScriptedHost("client", script))
     monkeypatch.setattr(hosts, "start_there", lambda spec: ScriptedHost("server", script))
-    target = asked.pop("target", "//127.0.0.1/media")
-    options = plan.Options(parse(target, lambda path: True), folder="/tmp", **asked)
+    target = keywords.pop("target", "//127.0.0.1/media")
+    options = plan.Options(parse(target, lambda path: True), folder="/tmp", **keywords)
 
     def watch(event: Event) -> None:
         if event.sample is None:
@@ -192,10 +192,10 @@ def played(script: Script, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> lis
             script.lines.append(f"{at} {event.step}{event.outcome and ': '}{event.outcome}")
 
     clock: Any = script.clock
-    made = Session(options, Access("ann", "secret"), watch, lambda report: None, clock)
+    session = Session(options, Access("ann", "secret"), watch, lambda report: None, clock)
     with suppress(AgentLost, Refused, PartlyRan):
-        made.measure()
-    report = made.report()
+        session.measure()
+    report = session.report()
     for step, outcome in report.entries:
         name = step.setting.get("copy") or step.setting.get("verb") or ""
         kind = f"{type(outcome).__name__} x{len(getattr(outcome, 'runs', ()))}"

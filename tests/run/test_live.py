@@ -53,7 +53,9 @@ def test_the_newest_whole_line_counts(told: tuple[Feed, Any]) -> None:
 
 def test_the_cost_is_that_of_both_processes_in_the_last_seconds(told: tuple[Feed, Any]) -> None:
     feed, _ = told
-    feed.used.extend((100.0 + at, 5.0 if at < 3 else 6.0 + 0.012 * at) for at in range(20))
+    feed.used.extend(
+        (100.0 + index, 5.0 if index < 3 else 6.0 + 0.012 * index) for index in range(20)
+    )
     assert feed.cost_ratio == pytest.approx(0.012)
 
 

@@ -31,7 +31,7 @@ def proof(proven, before=0.0):
 
 @pytest.mark.parametrize("unproven", [0, 1, 2])
 def test_a_cache_is_proven_only_where_each_run_proved_it(unproven):
-    passes = [made(10 * at, cache=proof(at != unproven, at)) for at in range(3)]
+    passes = [made(10 * index, cache=proof(index != unproven, index)) for index in range(3)]
     found = outcome(*passes)
     assert found.details["cache"] == proof(False, 1)
     assert passes[1].details["cache"]["proven"] is (unproven != 1), "a pass stays as it was"

@@ -109,10 +109,10 @@ def test_too_few_looks_tell_the_buffers_and_blame_nobody() -> None:
 
 def test_each_host_watches_its_own_side_of_the_servers_port() -> None:
     addresses: Any = {"client": "10.0.0.1", "server": "10.0.0.2"}
-    found = sockets.settings("server", addresses, 4450, 60.0)
-    assert (found["server"].serving, found["server"].peer_address) == (True, "10.0.0.1")
-    assert (found["client"].serving, found["client"].peer_address) == (False, "10.0.0.2")
-    assert found["client"].ports == (4450, 445, 139)
+    settings = sockets.settings("server", addresses, 4450, 60.0)
+    assert (settings["server"].serving, settings["server"].peer_address) == (True, "10.0.0.1")
+    assert (settings["client"].serving, settings["client"].peer_address) == (False, "10.0.0.2")
+    assert settings["client"].ports == (4450, 445, 139)
     other_way = sockets.settings("client", addresses, 445, 60.0)
     assert (other_way["client"].serving, other_way["client"].peer_address) == (True, "10.0.0.2")
     assert (other_way["server"].serving, other_way["server"].ports) == (False, (445, 139))
@@ -120,8 +120,8 @@ def test_each_host_watches_its_own_side_of_the_servers_port() -> None:
 
 def test_a_host_that_connects_to_an_unknown_address_watches_all_of_that_port() -> None:
     """A FUSE mount does not show its server's address."""
-    found = sockets.settings("server", {"server": "", "client": "10.0.0.1"}, 0, 1.0)
-    assert (found["client"].peer_address, found["client"].ports) == ("", (445, 139))
+    settings = sockets.settings("server", {"server": "", "client": "10.0.0.1"}, 0, 1.0)
+    assert (settings["client"].peer_address, settings["client"].ports) == ("", (445, 139))
 
 
 @pytest.mark.parametrize(

@@ -144,10 +144,10 @@ def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
     )
 
     def amiss(name: str) -> Any:
-        def asked(host: Host, what: Any, *more: Any, **named: Any) -> Any:
+        def asked(host: Host, what: Any, *extra: Any, **keywords: Any) -> Any:
             if host in others and what == question:
                 raise StageError(f"{host.side}: invalid data from the agent")
-            told = real[name](host, what, *more, **named)
+            told = real[name](host, what, *extra, **keywords)
             if host in others and question == "observed" and name == "next" and question in told:
                 return {"observed": {"connections": 7}}
             return told
@@ -174,19 +174,19 @@ def test_a_name_that_cannot_be_looked_up_is_unreachable() -> None:
         assert refused.value.kind == "unreachable"
 
 
-def readings(*moved: int | None) -> list[dict[Side, Counters]]:
+def readings(*arguments: int | None) -> list[dict[Side, Counters]]:
     """Counters of a host whose interface had moved so much at each second."""
     return [
         {
             "client": Counters(
-                clock_seconds=float(at),
+                clock_seconds=float(index),
                 cores=(),
                 processes=(),
                 threads=(),
                 traffic=None if each is None else (each, each // 50),
             )
         }
-        for at, each in enumerate(moved)
+        for index, each in enumerate(arguments)
     ]
 
 

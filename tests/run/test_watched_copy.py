@@ -29,17 +29,17 @@ def place(device: str | None = "sda1", **changes: Any) -> Place:
     return Place(device=device, **{**told, **changes})
 
 
-def told(**more: Any) -> dict[str, Any]:
+def told(**options: Any) -> dict[str, Any]:
     """What a watch tells where it saw nothing but this."""
     nothing: dict[str, Any] = {"connections": [], "threads": [], "counts": [], "cpu_ratio": 0.01}
-    return {**nothing, "bins": [], "io_looks": [], **more}
+    return {**nothing, "bins": [], "io_looks": [], **options}
 
 
 def link(name: str, *values: int | None, step: float = 0.5) -> dict[str, Any]:
     """What a watch tells of a connection, one of whose counters grows."""
     rows = []
-    for at, value in enumerate(values):
-        rows.append([*SocketLook(0.2 + step * at, **{name: value})])
+    for index, value in enumerate(values):
+        rows.append([*SocketLook(0.2 + step * index, **{name: value})])
     plain = {"local": "10.0.0.1 40000", "peer": "10.0.0.2 445"}
     plain |= dict.fromkeys(("sent_bytes", "received_bytes"), 0)
     more: dict[str, Any] = {"looks": len(rows), "rows": rows, "sender": None, "receiver": None}
@@ -78,8 +78,8 @@ def step(saw: Any, seen: Running | None = None, here: Any = "client", **others: 
 
 
 def test_more_sent_than_received_is_a_push_of_the_client_and_less_a_pull() -> None:
-    made, outcome = step(sent(0, MIB, 2 * MIB, 3 * MIB))
-    assert made.setting["copy"] == "push" and made.setting["over"] == "smb"
+    copy, outcome = step(sent(0, MIB, 2 * MIB, 3 * MIB))
+    assert copy.setting["copy"] == "push" and copy.setting["over"] == "smb"
     assert isinstance(outcome, Measured)
     assert outcome.runs[0][-1] == Sample(1.5, 3 * MIB)
     assert step(received(0, MIB, 2 * MIB))[0].setting["verb"] == "pull"
@@ -91,8 +91,8 @@ SERVED = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
 
 
 def test_at_the_server_what_arrives_was_pushed_by_the_client() -> None:
-    made, _ = step(received(0, MIB), running(SERVED), here="server")
-    assert made.setting["verb"] == "push" and made.initiator == "server"
+    copy, _ = step(received(0, MIB), running(SERVED), here="server")
+    assert copy.setting["verb"] == "push" and copy.initiator == "server"
     assert side_of(running(SERVED)) == "server" and side_of(running(None)) == "client"
 
 
@@ -112,12 +112,12 @@ def test_the_time_after_the_copys_end_does_not_count() -> None:
 def test_a_copy_between_folders_is_what_its_process_wrote_or_read() -> None:
     alone = running(None, moved_bytes={"written_bytes": MIB})
     rows = moved((0.1, 0, 0, 0), (1.1, 9, 2 * MIB, 0))
-    made, outcome = step(told(io_looks=rows), alone)
-    assert made.setting["over"] == "disk" and outcome.runs[0][-1].moved_bytes == 2 * MIB
-    made, outcome = step(told(io_looks=moved((0.1, 0, 0, 0), (1.1, MIB, 0, 0))), alone)
+    copy, outcome = step(told(io_looks=rows), alone)
+    assert copy.setting["over"] == "disk" and outcome.runs[0][-1].moved_bytes == 2 * MIB
+    copy, outcome = step(told(io_looks=moved((0.1, 0, 0, 0), (1.1, MIB, 0, 0))), alone)
     assert outcome.runs[0][-1].moved_bytes == MIB
     # rsync's processes hand it to each other: written twice, stored once
-    made, outcome = step(told(io_looks=moved((0.1, 0, 0, 0, 0), (1.1, 9, 2 * MIB, 0, MIB))), alone)
+    copy, outcome = step(told(io_looks=moved((0.1, 0, 0, 0, 0), (1.1, 9, 2 * MIB, 0, MIB))), alone)
     assert outcome.runs[0][-1].moved_bytes == MIB
 
 
@@ -142,25 +142,25 @@ def test_where_the_source_was_is_named_only_where_it_was_seen(
     read: int, from_disk: int, name: str, sure: bool | None
 ) -> None:
     rows = moved((0.1, 0, 0, 0), (1.1, read, 0, from_disk))
-    made, outcome = step({**sent(0, MIB, 2 * MIB), "io_looks": rows})
-    assert made.setting["copy"] == name
+    copy, outcome = step({**sent(0, MIB, 2 * MIB), "io_looks": rows})
+    assert copy.setting["copy"] == name
     assert outcome.details.get("cache", {}).get("proven") is sure
     assert "cache" not in step(sent(0, MIB, 2 * MIB))[1].details
 
 
 def test_a_server_whose_threads_wait_for_its_disk_has_the_source_on_it() -> None:
     """Its user's process tells no bytes to others, but its state."""
-    rows = [[0.1 * at, 0, int(at > 2), 0.1, 0.1, 0.0, 0.0] for at in range(10)]
+    rows = [[0.1 * index, 0, int(index > 2), 0.1, 0.1, 0.0, 0.0] for index in range(10)]
     saw = {**sent(0, MIB, 2 * MIB), "threads": rows}
-    made, outcome = step(saw, running(SERVED), here="server")
-    assert made.setting["copy"] == "pull.uncached"
+    copy, outcome = step(saw, running(SERVED), here="server")
+    assert copy.setting["copy"] == "pull.uncached"
     assert outcome.details["cache"] == {"side": "server", "proven": True, "from_disk": True}
 
 
 def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other_host() -> None:
     seen = running(reads=place(), writes=place(None, remote=True, dialect="3.1.1"))
-    made, _ = step(sent(0, MIB), seen)
-    assert made.setting["dialect"] == "3.1.1"
+    copy, _ = step(sent(0, MIB), seen)
+    assert copy.setting["dialect"] == "3.1.1"
     looked = setting(seen, 5.0)
     assert (looked.disk_verb, looked.device, looked.ends) == ("other", "sda1", (40000, 445))
     assert (looked.ports, looked.serving, looked.peer_address) == ((445,), False, "10.0.0.2")
@@ -175,7 +175,7 @@ def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other
 
 def test_the_programs_time_is_that_of_the_bytes_and_the_clients_where_it_was_seen() -> None:
     """The rows of a watch begin with it; a copy begins with the first count, and may end before."""
-    bins = [[0.1 + 0.25 * at, 0.0, 0.0, 0.2, 0.0, 0.0, 0.05 * at, 0.0] for at in range(12)]
+    bins = [[0.1 + 0.25 * index, 0.0, 0.0, 0.2, 0.0, 0.0, 0.05 * index, 0.0] for index in range(12)]
     here = {**sent(0, MIB, 2 * MIB, 3 * MIB), "bins": bins}
     there = End(running(), {**received(0, MIB, 2 * MIB, 3 * MIB), "bins": bins[:2]})
     _, outcome = step(here, server=there)
@@ -240,5 +240,5 @@ def test_a_process_that_hardly_moves_anything_copies_nothing() -> None:
 
 
 def test_rates_are_those_of_whole_seconds() -> None:
-    run = [Sample(at / 4, at * 250) for at in range(11)]
+    run = [Sample(index / 4, index * 250) for index in range(11)]
     assert window_rates(run) == [1000.0, 1000.0]

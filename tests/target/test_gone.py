@@ -39,10 +39,10 @@ def test_what_went_names_its_successor_in_one_line(typed, told, capsys):
 
 def test_what_went_is_still_explained_in_a_report_that_has_it(tmp_path, capsys):
     path = Path(__file__).parents[1] / "data" / "report-v1-no-agent.json"
-    told = json.loads(path.read_text())
+    document = json.loads(path.read_text())
     pull = {"copy": "pull.uncached", "dialect": "3.1.1", "end": "folder"}
-    told["steps"] = [each for each in told["steps"] if each["setting"] != pull]
-    made = told["steps"][-1]["outcome"]
+    document["steps"] = [each for each in document["steps"] if each["setting"] != pull]
+    made = document["steps"][-1]["outcome"]
     cache = {"side": "server", "requested": "uncached", "proven": False, "files": 3}
     cache |= {"cold_source": "idle-files", "idle_seconds": 4e7, "cached_bytes_per_second": 117e6}
     tcp = {"verb": "push", "streams": 1, "peer": "ttcp://nas", "engine": "ttcp"}
@@ -54,9 +54,9 @@ def test_what_went_is_still_explained_in_a_report_that_has_it(tmp_path, capsys):
         ("disk", disk, {"jobs": [row]}),
     ):
         step = {"stage": stage, "initiator": "client", "setting": setting}
-        told["steps"].append({**step, "outcome": {**made, "details": details}})
+        document["steps"].append({**step, "outcome": {**made, "details": details}})
     old = tmp_path / "old.json"
-    old.write_text(json.dumps(told))
+    old.write_text(json.dumps(document))
     assert run(["explain", str(old), "--verbose"]) == exits.INCOMPLETE
     assert "A cached file was read at 117 MB/s or more" in capsys.readouterr().out
     assert run(["explain", str(old), "--section", "measurements"]) == exits.INCOMPLETE

@@ -208,13 +208,13 @@ def test_a_block_device_is_no_file_and_the_other_way_round(tmp_path: Path) -> No
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(1 << 20)
-    made = subprocess.run(
+    outcome = subprocess.run(
         ["losetup", "--find", "--show", "--read-only", str(image)],
         capture_output=True,
         text=True,
         check=True,
     )
-    node = made.stdout.strip()
+    node = outcome.stdout.strip()
     try:
         assert parse_device(node) == NamedDevice("client", node)
         with pytest.raises(Refused, match="--device"):

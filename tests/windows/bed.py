@@ -60,7 +60,7 @@ class Bed:
         """The Windows Python."""
         return self.folder / "python" / "python.exe"
 
-    def environment(self, **more: str) -> dict[str, str]:
+    def environment(self, **options: str) -> dict[str, str]:
         """That wine is started with: this prefix, silent, without a display or this user's home."""
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         return {
@@ -71,7 +71,7 @@ class Bed:
             "WINEDLLOVERRIDES": "mscoree,mshtml=",
             "PYTHONPATH": windows_path(self.folder / "site"),
             "PYTHONDONTWRITEBYTECODE": "1",
-            **more,
+            **options,
         }
 
     def command(self, *arguments: str) -> list[str]:
@@ -115,8 +115,8 @@ def _made(folder: Path) -> Bed:
     return bed
 
 
-def _run(*command: object, **more: object) -> None:
-    subprocess.run([str(each) for each in command], check=True, capture_output=True, **more)
+def _run(*command: object, **options: object) -> None:
+    subprocess.run([str(each) for each in command], check=True, capture_output=True, **options)
 
 
 def _python(folder: Path) -> None:

@@ -55,12 +55,12 @@ def measured(report, stage, **setting):
 def test_the_server_is_measured_by_its_agent(windows, samba, ssh, agents, tmp_path):
     server, _ = samba
     file = tmp_path / "report.json"
-    code, told = ended(
+    code, output = ended(
         *(windows, target_of(server), server.username, PASSWORD),
         *("--agent", "ssh://nas", "--budget", "60", "--json", bed.windows_path(file)),
         **ssh,
     )
-    assert code in (0, 3), told
+    assert code in (0, 3), output
     report = json.loads(file.read_text())
     assert not [each for each in report["steps"] if each["outcome"]["kind"] == "failed"]
     assert report["hosts"]["server"]["system"].startswith("Linux")
@@ -88,9 +88,9 @@ def test_a_login_that_ssh_refuses_ends_with_69_and_sshs_words(
     server, _ = samba
     target = target_of(server)
     option = ("--agent", f"ssh://{place}")
-    code, told = ended(windows, target, server.username, PASSWORD, *option, **ssh)
-    complaints = [line for line in told.splitlines() if line.startswith("bottleneck: ")]
-    assert code == 69 and len(complaints) == 1 and said in complaints[0], told
+    code, output = ended(windows, target, server.username, PASSWORD, *option, **ssh)
+    complaints = [line for line in output.splitlines() if line.startswith("bottleneck: ")]
+    assert code == 69 and len(complaints) == 1 and said in complaints[0], output
     assert not kept(windows) and not running(windows) and not agents()
 
 

@@ -45,8 +45,8 @@ def stubbed(platform, what, *arguments):
 
 def endings(commands, printed):
     """Each command's, as stub.py printed them. The age of a report grows from run to run."""
-    told = re.sub(rb"\d+ h ago", b"hours ago", printed)
-    return dict(zip(map(" ".join, commands), json.loads(told), strict=True))
+    text = re.sub(rb"\d+ h ago", b"hours ago", printed)
+    return dict(zip(map(" ".join, commands), json.loads(text), strict=True))
 
 
 def said(platform, commands=COMMANDS):

@@ -46,10 +46,10 @@ def plain(ending):
 def checked(ending):
     """Of doctor's document what does not tell of the host itself: its form and its checks."""
     code, out, err = ending
-    told = json.loads(out)
-    checks = [(each["where"], each["name"], sorted(each)) for each in told.pop("checks")]
-    assert code == (0 if told.pop("ready") else 3)
-    return told, checks, err
+    document = json.loads(out)
+    checks = [(each["where"], each["name"], sorted(each)) for each in document.pop("checks")]
+    assert code == (0 if document.pop("ready") else 3)
+    return document, checks, err
 
 
 @pytest.mark.long
@@ -114,9 +114,9 @@ def test_under_wine_the_goldens_of_offline_commands_hold(windows, tests):
         capture_output=True,
         timeout=SECONDS - 20,
     )
-    told = done.stdout.decode(errors="replace")
-    assert done.returncode == 0, told[-4000:]
-    assert int(re.findall(r"(\d+) passed", told)[-1]) > LEAST_TESTS, told[-400:]
+    text = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, text[-4000:]
+    assert int(re.findall(r"(\d+) passed", text)[-1]) > LEAST_TESTS, text[-400:]
 
 
 SMB_CLIENT = """import sys, time, winreg; sys.path[:0] = [{root!r}]

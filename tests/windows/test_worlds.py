@@ -38,11 +38,11 @@ def kept(windows):
 
 def running(windows):
     """Processes of the Windows Python."""
-    found = psutil.process_iter(["name", "environ"])
+    process = psutil.process_iter(["name", "environ"])
     prefix = windows.environment()["WINEPREFIX"]
     return [
         each.pid
-        for each in found
+        for each in process
         if each.info["name"] == "python.exe"
         and (each.info["environ"] or {}).get("WINEPREFIX") == prefix
     ]
@@ -85,25 +85,25 @@ def test_a_windows_client_names_the_planted_cap(windows, name, agent):
         environment = windows.environment(BOTTLENECK_PASSWORD=made.share.password, **variables)
         done = made.client.run(command, environment=environment, seconds=3 * SECONDS, check=False)
         assert file.exists(), done
-        told = json.loads(file.read_text())
+        document = json.loads(file.read_text())
         left = experiment.left_behind(made)
     assert not left and not kept(windows)
     terms = experiment.Terms(agent=agent is by_ssh, beside=False)
-    ran = experiment.judged(chosen, told, terms)
+    ran = experiment.judged(chosen, document, terms)
     assert {each.grade for each in ran.verdicts} - {judge.NOT_COUNTED} == {judge.RIGHT}, ran
     assert not ran.unlawful
-    card = told["hosts"]["client"]["interface"]
+    card = document["hosts"]["client"]["interface"]
     assert (card["name"], card["address"]) == (link.INTERFACE, made.client_address)
-    for copy in told["diagnosis"]["copies"]:
+    for copy in document["diagnosis"]["copies"]:
         verdict = copy["verdict"]
         if verdict["cause"] == "link-rate":
             shaped = chosen.plant.payload_bytes_per_second(copy["copy"].partition(".")[0])
             assert abs(verdict["ceiling_bytes_per_second"] / shaped - 1) <= LINK_RATIO, copy
 
 
-def ended(windows, target, user, password, *more, **variables):
+def ended(windows, target, user, password, *extra, **variables):
     """Exit code and stderr of a run from Windows."""
-    command = windows.command("diagnose", target, "--user", user, "--yes", "--budget", "30", *more)
+    command = windows.command("diagnose", target, "--user", user, "--yes", "--budget", "30", *extra)
     done = subprocess.run(
         command,
         cwd=bed.ROOT,
@@ -119,10 +119,10 @@ def ended(windows, target, user, password, *more, **variables):
 
 def test_a_wrong_password_ends_with_77_and_a_closed_port_with_69(windows, samba):
     server, _ = samba
-    code, told = ended(windows, target_of(server), server.username, "wrong")
-    assert code == 77 and "Traceback" not in told, told
-    code, told = ended(windows, "//127.0.0.1:9/share", server.username, PASSWORD)
-    assert code == 69 and "Traceback" not in told, told
+    code, output = ended(windows, target_of(server), server.username, "wrong")
+    assert code == 77 and "Traceback" not in output, output
+    code, output = ended(windows, "//127.0.0.1:9/share", server.username, PASSWORD)
+    assert code == 69 and "Traceback" not in output, output
     assert not kept(windows)
 
 
@@ -147,13 +147,13 @@ def never_accepting():
 )
 def test_a_host_that_never_answers_ends_with_69(windows, port, said):
     with port() as silent:
-        code, told = ended(windows, f"//127.0.0.1:{silent.getsockname()[1]}/share", "a", "p")
-    assert code == 69 and said in told and "Traceback" not in told, told
+        code, output = ended(windows, f"//127.0.0.1:{silent.getsockname()[1]}/share", "a", "p")
+    assert code == 69 and said in output and "Traceback" not in output, output
     assert not kept(windows) and not running(windows)
 
 
 @contextmanager
-def under_way(windows, samba, *more, **variables):
+def under_way(windows, samba, *extra, **variables):
     """A run from Windows that has files on the share; then that nothing is left of it."""
     server, shared = samba
 
@@ -163,7 +163,7 @@ def under_way(windows, samba, *more, **variables):
     before = files()
     command = windows.command(
         *("diagnose", target_of(server), "--user", server.username, "--yes", "--budget", "60"),
-        *more,
+        *extra,
     )
     run = subprocess.Popen(
         command,

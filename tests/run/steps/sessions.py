@@ -32,14 +32,14 @@ def session_of(
     if isinstance(target, Samba):
         user, target = target.username, f"//{target.host}:{target.port}/{target.share}"
     asked = plan.Options(target=parse(target), folder=str(folder), **options)
-    made = Session(asked, Access(user, PASSWORD), watch, lambda report: None)
-    made.files.share = Endpoint(facts={"dialect": dialect} if dialect else {})
-    return made
+    session = Session(asked, Access(user, PASSWORD), watch, lambda report: None)
+    session.files.share = Endpoint(facts={"dialect": dialect} if dialect else {})
+    return session
 
 
-def knowing(session: Session, **found: Any) -> Session:
+def knowing(session: Session, **keywords: Any) -> Session:
     """The same with that in its world."""
-    session.world = replace(session.world, **found)
+    session.world = replace(session.world, **keywords)
     return session
 
 

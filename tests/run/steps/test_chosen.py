@@ -24,13 +24,13 @@ Ran = tuple[Session, list[tuple[Step, Outcome]]]
 def ran(tmp_path: Path) -> Callable[..., Ran]:
     """A run of the copies alone, with options, against a Samba of these options; its copies."""
 
-    def run(*options: str, **chosen: Any) -> Ran:
+    def run(*options: str, **keywords: Any) -> Ran:
         shared, own = tmp_path / "shared", tmp_path / "own"
         shared.mkdir()
         own.mkdir()
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
             given = {"stages": ("smb-copy",), "budget_seconds": 60.0, "size_bytes": 2 << 20}
-            session = session_of(server, own, **{**given, **chosen})
+            session = session_of(server, own, **{**given, **keywords})
             session.measure()
             assert list(shared.iterdir()) == list(own.iterdir()) == []
         return session, list(session.log.entries())

@@ -149,7 +149,7 @@ def test_what_another_try_would_only_repeat_is_not_tried_again(error: Exception)
 
 
 def test_a_server_that_stays_away_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*given: Any) -> None:
+    def refused(*arguments: Any) -> None:
         raise ConnectionRefusedError
 
     monkeypatch.setattr(copies, "first_to_answer", refused)
@@ -183,7 +183,7 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     def go(order: Schedule, found: Any, offered: bool = True) -> list[str]:
         made: list[str] = []
 
-        def copied(copies: Copies, copy: str, *given: Any) -> Tasks[None]:
+        def copied(copies: Copies, copy: str, *arguments: Any) -> Tasks[None]:
             made.append(copy)
             yield from ()
 

@@ -75,11 +75,11 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
         knowing(session, samba_config=[{"option": "sync always"}])
         session.carry_out(order_of(session).disks.explain(""))
     assert session.log.complete(), session.report().entries
-    found = measured(session)
-    film = found["server", "read", "file"]
+    report = measured(session)
+    film = report["server", "read", "file"]
     assert isinstance(film, Measured) and film.runs[0][-1].moved_bytes == FILM_BYTES
-    assert isinstance(found["server", "write", "synced"], Measured)
-    assert ("client", "read", "file") not in found
+    assert isinstance(report["server", "write", "synced"], Measured)
+    assert ("client", "read", "file") not in report
     copies = [(s, o) for s, o in session.report().entries if s.stage == "smb-copy"]
     ((step, outcome),) = copies
     assert step.setting["copy"] in {"file.pull.cached", "file.pull.uncached"}
@@ -97,10 +97,10 @@ def test_an_agent_that_may_write_nowhere_reads_the_copies_own_file(
     session.files.no_source["server"] = "srv may not write there"
     with begun(session) as order:
         session.carry_out(order.disks.measure())
-    found = measured(session)
-    read = found["server", "read", "sequential"]
+    report = measured(session)
+    read = report["server", "read", "sequential"]
     assert isinstance(read, Measured) and read.runs[0][-1].moved_bytes >= 2 * MIB
-    assert found["server", "write", "sequential"] == Skipped("srv may not write there")
+    assert report["server", "write", "sequential"] == Skipped("srv may not write there")
 
 
 @pytest.mark.long
@@ -128,12 +128,12 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(tmp_path: Path) -> N
         session = session_of("//localhost/-", empty, size_bytes=8 * MIB, stages=("disk",), **named)
         with begun(session, share=False) as order:
             session.carry_out(order.disks.measure())
-        found = measured(session)
-        assert {verb for _, verb, _ in found} == {"read"} and session.files.sources == {}
+        report = measured(session)
+        assert {verb for _, verb, _ in report} == {"read"} and session.files.sources == {}
         if "file" in named:
-            assert isinstance(found["client", "read", "file"], Measured)
+            assert isinstance(report["client", "read", "file"], Measured)
         else:
-            outcome = found["client", "read", "zones"]
+            outcome = report["client", "read", "zones"]
             assert isinstance(outcome, Skipped) and "there-is-none" in outcome.reason
 
 

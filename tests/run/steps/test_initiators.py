@@ -80,10 +80,10 @@ class Pair:
     def run(self, **options: Any) -> dict[str, Any]:
         """What the server's copies gave."""
         out, _ = self.start(**options).communicate(timeout=100)
-        told: dict[str, Any] = json.loads(out)
-        assert told["unclosed"] == []
+        document: dict[str, Any] = json.loads(out)
+        assert document["unclosed"] == []
         assert self.left() == []
-        return told
+        return document
 
     def left(self) -> list[Path]:
         """What lies in the folders of both hosts."""
@@ -183,9 +183,9 @@ def all_measured(told: dict[str, Any], engine: str, server: str) -> None:
 
 @pytest.mark.long
 def test_smbclient_makes_all_four_between_two_hosts(two_hosts: Pair) -> None:
-    told = two_hosts.run()
-    all_measured(told, "smbclient", "samba")
-    for step in told["steps"]:
+    outcome = two_hosts.run()
+    all_measured(outcome, "smbclient", "samba")
+    for step in outcome["steps"]:
         # smbclient there and smbd here: both are seen by the agents as the copy's own
         assert all(seconds > 0 for seconds in step["cpu_seconds"])
 
@@ -212,18 +212,18 @@ def share_of_the_client(
 @pytest.mark.long
 def test_the_user_s_own_share_is_used_where_it_is_named(one_host: Pair, tmp_path: Path) -> None:
     with share_of_the_client(tmp_path) as (server, _):
-        told = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
-        all_measured(told, "smbclient", "given")
+        outcome = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
+        all_measured(outcome, "smbclient", "given")
 
 
 @pytest.mark.long
 def test_a_share_with_another_protection_is_told_as_that(one_host: Pair, tmp_path: Path) -> None:
     with share_of_the_client(tmp_path, options=("server signing = mandatory",)) as (server, _):
-        told = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
-    (note,) = told["notes"]
+        outcome = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
+    (note,) = outcome["notes"]
     assert "client's share are signed, copies with the server's share plain" in note
-    all_measured({**told, "notes": []}, "smbclient", "given")
-    for step in told["steps"]:
+    all_measured({**outcome, "notes": []}, "smbclient", "given")
+    for step in outcome["steps"]:
         assert step["signing"] == step["details"]["signing"] == "aes-gmac"
 
 
@@ -231,8 +231,8 @@ def test_a_share_with_another_protection_is_told_as_that(one_host: Pair, tmp_pat
 def test_a_wrong_password_for_it_is_tried_once(one_host: Pair, tmp_path: Path) -> None:
     """Accounts lock: none of the copies that are left tries it again."""
     with share_of_the_client(tmp_path, "another") as (server, _):
-        told = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
-        (text,) = texts(told, "Failed")
+        outcome = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
+        (text,) = texts(outcome, "Failed")
         assert f"{server.host}" in text and "login" in text and "\n" not in text
         log = (Path(server.configuration).parent / "log.smbd").read_text(errors="replace")
         assert log.count("NT_STATUS_WRONG_PASSWORD") == 1
@@ -244,8 +244,8 @@ def test_without_smbclient_the_remedy_is_named(two_hosts: Pair) -> None:
     hide = 'mount --bind /dev/null /usr/bin/smbclient && exec "$@"'
     hidden = f"exec:unshare --mount sh -c {shlex.quote(hide)} sh "
     agent = two_hosts.agent.replace("exec:", hidden)
-    told = Pair(two_hosts.folder, two_hosts.target, agent, two_hosts.client).run()
-    (text,) = texts(told, "Skipped")
+    pair = Pair(two_hosts.folder, two_hosts.target, agent, two_hosts.client).run()
+    (text,) = texts(pair, "Skipped")
     assert "install smbclient on the server" in text
 
 
@@ -260,10 +260,10 @@ def test_a_firewall_is_named_with_the_port_to_open(two_hosts: Pair, verdict: str
     """
     call(*two_hosts.client, "nft", rules)
     try:
-        told = two_hosts.run()
+        outcome = two_hosts.run()
     finally:
         call(*two_hosts.client, "nft", "delete table inet closed")
-    (text,) = texts(told, "Skipped")
+    (text,) = texts(outcome, "Skipped")
     assert f"the server cannot reach {CLIENT} port " in text
     assert "allow it in the client's firewall, or use --client-share" in text
 
@@ -332,18 +332,18 @@ def test_a_run_ended_in_a_copy_leaves_neither_process_nor_file(
 
 @pytest.mark.long
 def test_without_an_agent_it_is_a_note(one_host: Pair) -> None:
-    told = Pair(one_host.folder, one_host.target, "none").run()
-    assert told["steps"] == []
+    pair = Pair(one_host.folder, one_host.target, "none").run()
+    assert pair["steps"] == []
     assert any(
-        "copies started by the server: skipped: needs an agent" in note for note in told["notes"]
+        "copies started by the server: skipped: needs an agent" in note for note in pair["notes"]
     )
 
 
 @pytest.mark.long
 def test_a_short_run_leaves_them_out_with_a_note(one_host: Pair) -> None:
-    told = one_host.run(budget_seconds=20.0)
-    assert told["steps"] == []
-    assert any("larger --budget" in note for note in told["notes"])
+    outcome = one_host.run(budget_seconds=20.0)
+    assert outcome["steps"] == []
+    assert any("larger --budget" in note for note in outcome["notes"])
 
 
 @pytest.mark.long
@@ -354,8 +354,8 @@ def test_without_the_server_s_folder_the_remedy_is_named(one_host: Pair, tmp_pat
     server = one_host.folder / "server"
     hide = f'mount -t tmpfs none {shlex.quote(str(server))} && exec "$@"'
     agent = one_host.agent.replace("exec:", f"exec:unshare --mount sh -c {shlex.quote(hide)} sh ")
-    told = Pair(one_host.folder, one_host.target, agent).run()
-    (text,) = texts(told, "Skipped")
+    pair = Pair(one_host.folder, one_host.target, agent).run()
+    (text,) = texts(pair, "Skipped")
     assert "--server-folder DIR" in text
 
 

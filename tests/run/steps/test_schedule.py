@@ -27,8 +27,8 @@ DISK = Doubt(
 )
 
 
-def order(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **more: Any) -> Schedule:
-    session = session_of(stages=stages, **more)
+def order(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **options: Any) -> Schedule:
+    session = session_of(stages=stages, **options)
     session.clock.began -= elapsed
     return order_of(session)
 

@@ -260,9 +260,9 @@ def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) 
 @pytest.mark.long
 def test_security_that_the_server_does_not_allow_is_a_note(share: Any) -> None:
     session = made("smb-copy", "smb-tax", target=share("server signing = mandatory"))
-    found = steps_of(session, "smb-tax")
+    steps = steps_of(session, "smb-tax")
     assert session.log.complete()
-    assert {step.setting["security"] for step, _ in found} == {"signed", "encrypted"}
+    assert {step.setting["security"] for step, _ in steps} == {"signed", "encrypted"}
     (note,) = session.log.notes
     assert "requires signing" in note
 
@@ -386,12 +386,12 @@ def test_both_ways_at_once_come_after_each_by_itself_with_what_was_chosen() -> N
     chosen = {"both_ways": True, "streams": 2, "seconds": 0.4, "window_bytes": 65536}
     session = made("tcp", settings={**chosen, "bytes_per_second": 50e6}, **AGENT)
     assert session.log.complete()
-    found = steps_of(session, "tcp")
-    assert [(step.setting["verb"], step.setting["both_ways"]) for step, _ in found] == [
+    steps = steps_of(session, "tcp")
+    assert [(step.setting["verb"], step.setting["both_ways"]) for step, _ in steps] == [
         *(("push", False), ("pull", False)),
         *(("push", True), ("pull", True)),
     ]
-    for step, outcome in found:
+    for step, outcome in steps:
         assert (step.setting["streams"], step.setting["bytes_per_second"]) == (2, 50e6)
         granted = {outcome.details[end]["granted_bytes"] for end in ("sender", "receiver")}
         assert granted == {131072}, "Linux grants twice what was asked for"
