@@ -12,7 +12,7 @@ import pytest
 from probes.system import processes
 from probes.system.reader import reader
 from tests import living
-from tests.probes.files.test_leftovers import ID, RUN, SOURCE, made
+from tests.probes.files.test_leftovers import ID, RUN, SOURCE, make_folder
 
 pytestmark = pytest.mark.long
 
@@ -48,7 +48,7 @@ def test_nothing_found_is_done(cleanup):
 
 
 def test_without_a_yes_and_a_terminal_nothing_is_removed(cleanup):
-    path = made(cleanup.own)
+    path = make_folder(cleanup.own)
     assert "a run may use it" in cleanup("--yes").out
     assert cleanup("--older-than", "0", "--dry-run").code == 0
     done = cleanup("--older-than", "0")
@@ -84,7 +84,7 @@ def test_what_was_killed_with_all_its_processes_goes_wherever_it_lies(cleanup, t
 
 
 def test_names_are_made_safe(cleanup):
-    path = made(cleanup.own)
+    path = make_folder(cleanup.own)
     (path / "a\x1b[2J\u202eb").write_text("x")
     done = cleanup("--older-than", "0", "--yes")
     assert done.code == 3
@@ -98,9 +98,9 @@ def on_share(cleanup, target, auth_file, *extra):
 
 def test_on_a_share_only_a_runs_folder_goes(cleanup, samba, target, auth_file):
     _, shared = samba
-    ours = made(shared)
-    foreign = made(shared, f"bottleneck-{ID[::-1]}", (f"source-{ID[::-1]}", "diary"))
-    other = made(shared, "bottleneck-not-a-run")
+    ours = make_folder(shared)
+    foreign = make_folder(shared, f"bottleneck-{ID[::-1]}", (f"source-{ID[::-1]}", "diary"))
+    other = make_folder(shared, "bottleneck-not-a-run")
     try:
         assert "changed" in cleanup(target, "--auth-file", auth_file, "--yes").out
         assert ours.exists()
@@ -122,7 +122,7 @@ def test_a_share_that_says_no_does_not_keep_this_host_from_it(
     cleanup, samba, share, password, code
 ):
     server, _ = samba
-    path = made(cleanup.own)
+    path = make_folder(cleanup.own)
     done = cleanup(
         *(f"//{server.host}:{server.port}/{share}", "--user", server.username),
         *("--older-than", "0", "--yes"),
@@ -135,7 +135,7 @@ def test_a_share_that_says_no_does_not_keep_this_host_from_it(
 def test_a_servers_own_leftovers_go_through_its_agent(cleanup, tmp_path):
     there = tmp_path / "there"
     there.mkdir()
-    path = made(there)
+    path = make_folder(there)
     arguments = ("--agent", "exec:env", "--server-folder", there, "--older-than", "0", "--yes")
     done = cleanup(*arguments)
     assert done.code == 0 and f"removed server {path}" in done.out
@@ -144,7 +144,7 @@ def test_a_servers_own_leftovers_go_through_its_agent(cleanup, tmp_path):
 
 def test_a_link_on_a_share_is_never_followed(cleanup, samba, target, auth_file, tmp_path):
     _, shared = samba
-    outside = made(tmp_path, "outside")
+    outside = make_folder(tmp_path, "outside")
     (shared / RUN).symlink_to(outside)
     try:
         on_share(cleanup, target, auth_file, "--yes")

@@ -84,8 +84,8 @@ def test_a_disks_health_is_told_without_its_serial_number():
 
 
 def test_an_nvme_disk_that_is_worn_out_costs():
-    told = block.parse_smart(recorded("smartctl_nvme.json"))
-    layer = {"name": "nvme0n1", "kind": "disk", "smart": told}
+    smart = block.parse_smart(recorded("smartctl_nvme.json"))
+    layer = {"name": "nvme0n1", "kind": "disk", "smart": smart}
     (setting,) = layers.costly([layer])
     assert (setting.option, setting.value) == ("health of nvme0n1", "failing")
 
@@ -109,7 +109,7 @@ def test_what_is_no_answer_tells_nothing(text):
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
+def ask_health(tmp_path, monkeypatch):
     """Has block.read ask a smartctl that runs the given shell lines."""
 
     def read(lines):
@@ -124,16 +124,16 @@ def asked(tmp_path, monkeypatch):
     return read
 
 
-def test_smartctl_is_told_to_let_the_disk_sleep_and_its_exit_status_is_no_failure(asked):
-    wanted = "--json -H -n standby /dev/sda"
+def test_smartctl_is_told_to_let_the_disk_sleep_and_its_exit_status_is_no_failure(ask_health):
+    options = "--json -H -n standby /dev/sda"
     answer = RECORDED / "smartctl_ata.json"
-    found = asked(f'[ "$*" = "{wanted}" ] && cat {answer}\nexit 64')
-    assert found == {"passed": True}
+    health = ask_health(f'[ "$*" = "{options}" ] && cat {answer}\nexit 64')
+    assert health == {"passed": True}
 
 
-def test_a_smartctl_that_hangs_tells_nothing(asked, monkeypatch):
+def test_a_smartctl_that_hangs_tells_nothing(ask_health, monkeypatch):
     monkeypatch.setattr(block, "ANSWER_SECONDS", 0.2)
-    assert asked("exec tail -f /dev/null") == {}
+    assert ask_health("exec tail -f /dev/null") == {}
 
 
 def test_what_is_no_block_device_is_not_asked():

@@ -51,47 +51,47 @@ def test_a_folder_that_is_gone_keeps_its_mount_and_has_no_room(tmp_path):
 TEXT = (Path(__file__).parents[1] / "recorded" / "mountinfo.txt").read_text()
 
 
-def at(path):
+def describe(path):
     return folders.parse(TEXT, path)
 
 
 def test_a_cifs_mount_tells_server_share_and_dialect():
-    told = at("/mnt/media/films/old")
-    assert (told.filesystem, told.source, told.point) == ("cifs", "//nas/media", "/mnt/media")
-    assert (told.server, told.address, told.share) == ("nas", "10.0.0.7", "media")
-    assert told.folder == "films\\old"
-    assert told.dialect == "3.1.1"
-    assert told.encryption and told.signing is None
-    assert told.remote
+    mount = describe("/mnt/media/films/old")
+    assert (mount.filesystem, mount.source, mount.point) == ("cifs", "//nas/media", "/mnt/media")
+    assert (mount.server, mount.address, mount.share) == ("nas", "10.0.0.7", "media")
+    assert mount.folder == "films\\old"
+    assert mount.dialect == "3.1.1"
+    assert mount.encryption and mount.signing is None
+    assert mount.remote
 
 
 def test_an_i_behind_the_authentication_means_signing():
-    assert at("/mnt/my films").signing
-    assert at("/mnt/prefix").signing is None
+    assert describe("/mnt/my films").signing
+    assert describe("/mnt/prefix").signing is None
 
 
 def test_blanks_tabs_and_backslashes_are_unescaped():
-    told = at("/mnt/my films/a")
-    assert (told.share, told.folder) == ("My Share", "films (old)\\a")
-    assert (told.server, told.address, told.dialect) == ("nas.example.org", "fd00::7", "2.1")
-    assert at("/mnt/tab\tand\\slash/x").server == "fd00::8"
+    mount = describe("/mnt/my films/a")
+    assert (mount.share, mount.folder) == ("My Share", "films (old)\\a")
+    assert (mount.server, mount.address, mount.dialect) == ("nas.example.org", "fd00::7", "2.1")
+    assert describe("/mnt/tab\tand\\slash/x").server == "fd00::8"
 
 
 def test_a_prefix_that_stands_in_source_and_root_counts_once():
-    told = at("/mnt/prefix/2019")
-    assert (told.filesystem, told.share, told.folder) == ("smb3", "media", "films\\2019")
-    assert told.dialect == "3.0.2"
+    mount = describe("/mnt/prefix/2019")
+    assert (mount.filesystem, mount.share, mount.folder) == ("smb3", "media", "films\\2019")
+    assert mount.dialect == "3.0.2"
 
 
 def test_a_bind_mount_of_a_folder_on_a_share_leads_to_that_folder():
-    assert at("/srv/bind/x").folder == "films\\2019\\x"
-    assert at("/srv/bind").share == "media"
+    assert describe("/srv/bind/x").folder == "films\\2019\\x"
+    assert describe("/srv/bind").share == "media"
 
 
 def test_backslashes_in_the_source_name_a_share_too_and_a_password_is_left_out():
-    told = at("/mnt/old")
-    assert (told.server, told.share, told.dialect) == ("nt4", "c$", "smb1")
-    assert "hunter2" not in repr(told) and "cache=loose" in told.options
+    mount = describe("/mnt/old")
+    assert (mount.server, mount.share, mount.dialect) == ("nt4", "c$", "smb1")
+    assert "hunter2" not in repr(mount) and "cache=loose" in mount.options
 
 
 @pytest.mark.parametrize(
@@ -106,17 +106,17 @@ def test_backslashes_in_the_source_name_a_share_too_and_a_password_is_left_out()
     ],
 )
 def test_other_network_mounts_are_remote_and_have_no_smb_dialect(path, filesystem, server, address):
-    told = at(path)
-    assert (told.filesystem, told.server, told.address) == (filesystem, server, address)
-    assert told.remote
-    assert (told.share, told.dialect, told.signing, told.encryption) == (None, None, None, None)
+    mount = describe(path)
+    assert (mount.filesystem, mount.server, mount.address) == (filesystem, server, address)
+    assert mount.remote
+    assert (mount.share, mount.dialect, mount.signing, mount.encryption) == (None, None, None, None)
 
 
 def test_gvfs_names_server_and_share_in_its_folder():
-    told = at("/run/user/1000/gvfs/smb-share:server=nas,share=my%20films,user=anna/old")
-    assert (told.server, told.share, told.folder) == ("nas", "my films", "old")
+    mount = describe("/run/user/1000/gvfs/smb-share:server=nas,share=my%20films,user=anna/old")
+    assert (mount.server, mount.share, mount.folder) == ("nas", "my films", "old")
     for other in ("", "/sftp:host=nas", "/smb-share:server=nas"):
-        assert at(f"/run/user/1000/gvfs{other}").share is None
+        assert describe(f"/run/user/1000/gvfs{other}").share is None
 
 
 @pytest.mark.parametrize(
@@ -129,18 +129,18 @@ def test_gvfs_names_server_and_share_in_its_folder():
     ],
 )
 def test_what_lies_on_this_host_is_not_remote(path, filesystem):
-    told = at(path)
-    assert told.filesystem == filesystem
-    assert not told.remote and told.server is None and told.share is None
+    mount = describe(path)
+    assert mount.filesystem == filesystem
+    assert not mount.remote and mount.server is None and mount.share is None
 
 
 @pytest.mark.parametrize(
     ("source", "options"), [("nas", "vers=default"), ("//", "vers=x"), ("//nas", "vers="), ("", "")]
 )
 def test_what_a_mount_does_not_tell_is_none(source, options):
-    told = folders.parse(f"41 23 0:51 / /m rw - cifs {source} rw,{options}\n", "/m")
-    if told is not None:
-        assert (told.share, told.dialect) == (None, None)
+    mount = folders.parse(f"41 23 0:51 / /m rw - cifs {source} rw,{options}\n", "/m")
+    if mount is not None:
+        assert (mount.share, mount.dialect) == (None, None)
 
 
 def test_no_mount_is_none():

@@ -27,8 +27,8 @@ def test_the_reserve_is_a_tenth_and_at_most_2_gib(total, reserve):
 
 
 def disk(monkeypatch, total, free):
-    told = SimpleNamespace(f_frsize=4096, f_blocks=total // 4096, f_bavail=free // 4096)
-    monkeypatch.setattr(os, "statvfs", lambda folder: told)
+    space = SimpleNamespace(f_frsize=4096, f_blocks=total // 4096, f_bavail=free // 4096)
+    monkeypatch.setattr(os, "statvfs", lambda folder: space)
 
 
 def test_what_may_be_used_is_the_free_part_less_the_reserve_and_its_book_keeping(monkeypatch):
@@ -40,8 +40,8 @@ def test_what_may_be_used_is_the_free_part_less_the_reserve_and_its_book_keeping
 
 def test_less_than_a_mib_is_told_with_what_is_free_stays_free_and_is_needed(monkeypatch):
     disk(monkeypatch, 200 * MIB, 20 * MIB + MIB // 2)
-    told = "20.5 MiB are free, 20 MiB stay free .* needs 1 MiB; free at least 1 MiB more"
-    with pytest.raises(Unavailable, match=told):
+    message = "20.5 MiB are free, 20 MiB stay free .* needs 1 MiB; free at least 1 MiB more"
+    with pytest.raises(Unavailable, match=message):
         free_space.fitting(GIB, "f")
     assert free_space.fitting(4096, "f") == 4096
 
@@ -61,9 +61,8 @@ def test_a_file_system_that_tells_no_size_is_not_taken_for_a_full_one(monkeypatc
 
 def test_the_room_is_looked_at_after_each_64_mib_and_refused_below_the_reserve(monkeypatch):
     watch = free_space.Watch("/srv/share")
-    assert [watch.due(size * MIB) for size in (63, 1, 63, 200, 1)] == [
-        *(False, True, False, True, False)
-    ]
+    due = [watch.due(size * MIB) for size in (63, 1, 63, 200, 1)]
+    assert due == [False, True, False, True, False]
     disk(monkeypatch, 100 * GIB, 2 * GIB)
     watch.look_at("f")
     disk(monkeypatch, 100 * GIB, 2 * GIB - 4096)

@@ -1,4 +1,4 @@
-"""What a killed run left is found by whoever comes next, and nothing else."""
+"""The next run finds what a killed run left behind, and nothing else."""
 
 import contextlib
 import fcntl
@@ -51,31 +51,31 @@ def share(tmp_path):
 
 
 def test_the_next_run_removes_what_a_killed_one_left(share, runs):
-    with own_folder(removal.RUN, str(share), "bottleneck-00") as made:
-        made.create()
+    with own_folder(removal.RUN, str(share), "bottleneck-00") as folder:
+        folder.create()
         assert sorted(os.listdir(share)) == ["bottleneck-00", "users own"]
-        made.remove()
+        folder.remove()
     assert not runs.parent.exists()
 
 
 def test_an_entry_is_on_the_disk_before_its_folder_is_made(tmp_path, runs, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
-    with own_folder(removal.RUN, str(tmp_path), NAME) as made:
+    with own_folder(removal.RUN, str(tmp_path), NAME) as folder:
         (entry,) = runs.iterdir()
         assert {entry.stat().st_ino, runs.stat().st_ino} <= set(synced)
         assert json.loads(entry.read_text())["name"] == NAME
         assert not (tmp_path / NAME).exists()
-        made.create()
-        made.remove()
+        folder.create()
+        folder.remove()
 
 
 def test_the_end_of_another_run_takes_no_folder_from_under_an_entry(runs, monkeypatch):
-    found = journal.open_folder
+    open_folder = journal.open_folder
     ends = iter((runs.rmdir,))
 
     def while_another_ends():
-        fd = found()
+        fd = open_folder()
         next(ends, int)()
         return fd
 
@@ -94,21 +94,21 @@ def test_a_report_beside_the_entries_stays(runs):
 @pytest.mark.parametrize("umask", [0, 0o777])
 def test_folders_above_the_entries_are_this_users_alone_under_any_umask(runs, monkeypatch, umask):
     runs.parents[2].chmod(0o755)
-    before = os.umask(umask)
+    umask_before = os.umask(umask)
     try:
         journal.enter(removal.RUN, "/", NAME).close(is_removed=False)
     finally:
-        os.umask(before)
+        os.umask(umask_before)
     folders = (runs, runs.parent, runs.parents[1])
     assert [each.stat().st_mode & 0o777 for each in folders] == [0o700] * 3
     assert runs.parents[2].stat().st_mode & 0o777 == 0o755
 
 
 def test_a_run_that_lives_keeps_its_folder(tmp_path):
-    with own_folder(removal.RUN, str(tmp_path), NAME) as made:
-        made.create()
+    with own_folder(removal.RUN, str(tmp_path), NAME) as folder:
+        folder.create()
         assert journal.sweep() == []
-        made.remove()
+        folder.remove()
 
 
 def test_another_folder_of_that_name_is_left_and_said_to(share):
@@ -150,7 +150,7 @@ def test_a_folder_that_is_not_mounted_now_is_remembered(share, runs, tmp_path):
 
 
 def test_another_folder_at_its_place_is_not_where_it_lay(share, runs, tmp_path):
-    """As in another mount namespace, on the same file system."""
+    """The path leads elsewhere, as it does in another mount namespace."""
     share.rename(tmp_path / "elsewhere")
     share.mkdir()
     assert journal.sweep() == [(str(share / NAME), "its file system is not mounted")]
@@ -171,9 +171,9 @@ def test_where_no_boot_is_known_hosts_and_folders_are_told_apart_all_the_same(
 
 @pytest.mark.parametrize("variable", ["HOME", "XDG_STATE_HOME"])
 def test_nothing_is_made_in_another_users_home(tmp_path, monkeypatch, variable):
-    """As root finds in its environment after sudo -E."""
-    own, theirs = tmp_path / "own", tmp_path / "theirs"
-    for each in (own, theirs):
+    """`sudo -E` keeps the home folder of another user in root's environment."""
+    mine, theirs = tmp_path / "own", tmp_path / "theirs"
+    for each in (mine, theirs):
         each.mkdir()
     if os.geteuid() == 0:
         os.chown(theirs, 65534, -1)
@@ -182,9 +182,9 @@ def test_nothing_is_made_in_another_users_home(tmp_path, monkeypatch, variable):
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv(variable, str(theirs / ".state"))
     if variable == "XDG_STATE_HOME":
-        monkeypatch.setenv("HOME", str(own))
-    monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_dir=str(own)))
-    assert journal._paths()[0] == f"{own}/.local/state/copy-bottleneck/runs"
+        monkeypatch.setenv("HOME", str(mine))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_dir=str(mine)))
+    assert journal._paths()[0] == f"{mine}/.local/state/copy-bottleneck/runs"
 
 
 def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path, monkeypatch):
@@ -221,8 +221,8 @@ def test_what_it_does_not_understand_it_leaves_alone_until_it_is_old(runs, text,
     (entry,) = runs.iterdir()
     entry.write_text(text)
     assert list(journal.orphans(removal.RUN, journal.SHARE)) == journal.sweep() == []
-    with entry.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with entry.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         journal.living()
     assert entry.exists()
     monkeypatch.setattr(journal, "KEPT_SECONDS", -60.0)
@@ -261,8 +261,8 @@ def group():
 
 
 def note_leader(entry, leader, pid_space):
-    told = {"leader": leader, "started": removal.started_ticks(leader), "pid_space": pid_space}
-    entry.write_text(entry.read_text() + json.dumps(told) + "\n")
+    note = {"leader": leader, "started": removal.started_ticks(leader), "pid_space": pid_space}
+    entry.write_text(entry.read_text() + json.dumps(note) + "\n")
 
 
 @pytest.mark.parametrize("why", ["it has ended", "its number is told elsewhere"])
@@ -305,7 +305,7 @@ def test_a_folder_that_others_may_write_to_is_no_journal(tmp_path, runs, planted
 
 def test_without_any_journal_a_run_goes_on(tmp_path, runs, monkeypatch):
     monkeypatch.setattr(journal, "_paths", lambda: ("/proc/none", "/proc/nothing"))
-    with own_folder(removal.RUN, str(tmp_path), NAME) as made:
-        made.create()
-        made.remove()
+    with own_folder(removal.RUN, str(tmp_path), NAME) as folder:
+        folder.create()
+        folder.remove()
     assert journal.sweep() == []

@@ -22,12 +22,12 @@ ALL_ARE_SEEN = leftovers._Users.all_are_seen
 
 @pytest.fixture(autouse=True)
 def nobody_is_hidden(tmp_path_factory, monkeypatch):
-    """For another user than root and in a container, too; with a journal of its own."""
+    """Makes all processes visible, without root and in a container; with a journal of its own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     monkeypatch.setattr(leftovers._Users, "all_are_seen", True)
 
 
-def made(folder, name=RUN, files=(SOURCE,)):
+def make_folder(folder, name=RUN, files=(SOURCE,)):
     path = folder / name
     path.mkdir()
     for each in files:
@@ -35,15 +35,15 @@ def made(folder, name=RUN, files=(SOURCE,)):
     return path
 
 
-def found(folder, older=0.0):
+def find(folder, older=0.0):
     return {Path(each.path).name: each for each in leftovers.find([str(folder)], older)}
 
 
 def test_a_run_folder_with_its_files_is_found_and_removed(tmp_path):
     files = (SOURCE, PUSHED, f"small-12-01234567-{ID}")
-    path = made(tmp_path, files=files)
+    path = make_folder(tmp_path, files=files)
     (tmp_path / "mine").write_text("stays")
-    (only,) = found(tmp_path).values()
+    (only,) = find(tmp_path).values()
     assert (only.path, only.files, only.size_bytes) == (str(path), 3, 300)
     assert only.why_left == ""
     assert leftovers.remove(only.path, 0) == ""
@@ -65,8 +65,8 @@ def test_a_run_folder_with_its_files_is_found_and_removed(tmp_path):
     ],
 )
 def test_another_name_is_not_looked_at(tmp_path, name):
-    path = made(tmp_path, name)
-    assert found(tmp_path) == {}
+    path = make_folder(tmp_path, name)
+    assert find(tmp_path) == {}
     assert "name" in leftovers.remove(str(path), 0)
     assert (path / SOURCE).exists()
 
@@ -92,21 +92,21 @@ PLANTS = {
 
 def test_a_folder_that_cannot_be_read_is_told_and_one_that_is_not_there_holds_nothing(tmp_path):
     (tmp_path / "file").touch()
-    (told,) = leftovers.find([str(tmp_path / "file")], 0)
-    assert (told.path, told.why_left) == (str(tmp_path / "file"), "not a directory")
+    (leftover,) = leftovers.find([str(tmp_path / "file")], 0)
+    assert (leftover.path, leftover.why_left) == (str(tmp_path / "file"), "not a directory")
     assert leftovers.find([str(tmp_path / "none")], 0) == []
 
 
 @pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
 def test_a_folder_with_anything_else_in_it_stays_whole(tmp_path, monkeypatch, plant):
     monkeypatch.chdir(tmp_path)
-    path = made(Path())
+    path = make_folder(Path())
     plant(path)
-    before = sorted(os.listdir(path))
-    (only,) = found(tmp_path).values()
+    names = sorted(os.listdir(path))
+    (only,) = find(tmp_path).values()
     assert only.why_left
     assert leftovers.remove(str(tmp_path / path), 0) == only.why_left
-    assert sorted(os.listdir(path)) == before
+    assert sorted(os.listdir(path)) == names
 
 
 FOREIGN = [b"a user's own", b"x" * 100, bytes(100), removal.MAGIC[1:] + b"x" * 100]
@@ -115,9 +115,9 @@ FOREIGN = [b"a user's own", b"x" * 100, bytes(100), removal.MAGIC[1:] + b"x" * 1
 @pytest.mark.parametrize("content", FOREIGN)
 def test_a_file_called_source_that_no_run_wrote_is_not_removed(tmp_path, content):
     """The name of a run's folder and of its file is not enough."""
-    path = made(tmp_path)
+    path = make_folder(tmp_path)
     (path / SOURCE).write_bytes(content)
-    (only,) = found(tmp_path).values()
+    (only,) = find(tmp_path).values()
     assert "delete it by hand" in only.why_left
     assert leftovers.remove(str(path), 0) == only.why_left
     assert (path / SOURCE).read_bytes() == content
@@ -126,7 +126,7 @@ def test_a_file_called_source_that_no_run_wrote_is_not_removed(tmp_path, content
 @pytest.mark.parametrize("files", [(), (SOURCE,), (SOURCE, PUSHED)])
 @pytest.mark.parametrize("size", [0, 7, len(removal.MAGIC)])
 def test_what_was_killed_when_it_had_just_begun_goes(tmp_path, files, size):
-    path = made(tmp_path, files=files)
+    path = make_folder(tmp_path, files=files)
     for each in files:
         (path / each).write_bytes(removal.MAGIC[:size])
     assert leftovers.remove(str(path), 0) == ""
@@ -135,7 +135,7 @@ def test_what_was_killed_when_it_had_just_begun_goes(tmp_path, files, size):
 
 def test_one_file_that_a_run_wrote_proves_whose_the_folder_is(tmp_path):
     """A push that was killed may leave one of zeros, of which the end was written."""
-    path = made(tmp_path, files=(SOURCE, PUSHED))
+    path = make_folder(tmp_path, files=(SOURCE, PUSHED))
     (path / PUSHED).write_bytes(bytes(100))
     assert leftovers.remove(str(path), 0) == ""
     assert not path.exists()
@@ -143,32 +143,33 @@ def test_one_file_that_a_run_wrote_proves_whose_the_folder_is(tmp_path):
 
 @pytest.mark.parametrize("content", [b"mine", b"", removal.MAGIC + b"x"])
 def test_a_file_of_an_older_version_s_name_goes_only_where_it_begins_as_a_run_s(tmp_path, content):
-    path = made(tmp_path, "bottleneck-0123456789abcdef", ("source", "pushed-0123456789abcdef"))
+    files = ("source", "pushed-0123456789abcdef")
+    path = make_folder(tmp_path, "bottleneck-0123456789abcdef", files)
     (path / "pushed-0123456789abcdef").write_bytes(content)
     assert (leftovers.remove(str(path), 0) == "") == content.startswith(removal.MAGIC)
     assert path.exists() != content.startswith(removal.MAGIC)
 
 
 def test_a_link_with_the_name_of_a_run_is_no_folder_of_one(tmp_path):
-    target = made(tmp_path, "elsewhere")
+    target = make_folder(tmp_path, "elsewhere")
     (tmp_path / RUN).symlink_to(target)
-    (only,) = found(tmp_path).values()
+    (only,) = find(tmp_path).values()
     assert "not a folder" in only.why_left
     assert leftovers.remove(str(tmp_path / RUN), 0) == only.why_left
     assert (target / SOURCE).exists()
 
 
 def test_what_is_young_stays(tmp_path):
-    made(tmp_path)
-    assert "a run may use it" in found(tmp_path, 3600)[RUN].why_left
+    make_folder(tmp_path)
+    assert "a run may use it" in find(tmp_path, 3600)[RUN].why_left
     assert "a run may use it" in leftovers.remove(str(tmp_path / RUN), 3600)
 
 
 def test_what_a_process_has_open_is_in_use(tmp_path):
-    path = made(tmp_path)
+    path = make_folder(tmp_path)
     with subprocess.Popen(STAYS, cwd=path) as process:
         try:
-            assert f"process {process.pid}" in found(tmp_path)[RUN].why_left
+            assert f"process {process.pid}" in find(tmp_path)[RUN].why_left
         finally:
             process.kill()
 
@@ -177,9 +178,9 @@ def test_a_host_that_shows_no_processes_keeps_everything(tmp_path, monkeypatch):
     def none():
         raise FileNotFoundError(2, "No such file or directory", "/proc")
 
-    path = made(tmp_path)
+    path = make_folder(tmp_path)
     monkeypatch.setattr(reader(), "processes", none)
-    assert "does not show which process uses it" in found(tmp_path)[RUN].why_left
+    assert "does not show which process uses it" in find(tmp_path)[RUN].why_left
     assert "does not show which process uses it" in leftovers.remove(str(path), 0)
     assert (path / SOURCE).exists()
 
@@ -189,18 +190,18 @@ def test_a_run_that_lives_is_left_alone(tmp_path):
     with own_folder(removal.RUN, str(tmp_path), RUN) as made_one:
         made_one.create()
         for place in (tmp_path / "link", tmp_path):
-            assert "still active" in found(place)[RUN].why_left
+            assert "still active" in find(place)[RUN].why_left
             assert "still active" in leftovers.remove(str(place / RUN), 0)
         made_one.remove()
 
 
 @pytest.mark.parametrize("kind", [removal.RUN, removal.TREE])
 def test_what_the_journal_names_is_found_wherever_it_lies(tmp_path, kind):
-    """Without its folder, its age or its contents being looked at."""
-    path = made(tmp_path, f"any name-{ID}")
-    told, around = path.stat(), tmp_path.stat()
+    """Its folder, its age and its contents are not looked at."""
+    path = make_folder(tmp_path, f"any name-{ID}")
+    run, around = path.stat(), tmp_path.stat()
     facts = {"folder_dev": around.st_dev, "folder_ino": around.st_ino}
-    entry = journal.enter(kind, str(tmp_path), path.name, **facts, dev=told.st_dev, ino=told.st_ino)
+    entry = journal.enter(kind, str(tmp_path), path.name, **facts, dev=run.st_dev, ino=run.st_ino)
     assert leftovers.find([], 3600) == []
     entry.close(is_removed=False)
     (only,) = leftovers.find([], 3600)
@@ -210,8 +211,8 @@ def test_what_the_journal_names_is_found_wherever_it_lies(tmp_path, kind):
 
 
 def test_what_the_journal_is_not_sure_of_goes_by_its_name(tmp_path):
-    """As after another boot, where a file server made the folder for another user."""
-    path, around = made(tmp_path), tmp_path.stat()
+    """The host was booted since, and a file server made the folder for another user."""
+    path, around = make_folder(tmp_path), tmp_path.stat()
     facts = {"folder_dev": around.st_dev, "folder_ino": around.st_ino, "dev": 1, "ino": 1}
     journal.enter(removal.RUN, str(tmp_path), RUN, **facts).close(is_removed=False)
     assert "a run may use it" in leftovers.remove(str(path), 3600)
@@ -229,9 +230,9 @@ def test_what_lies_on_a_share_is_named_with_the_share_and_its_folder(below):
 
 
 def test_what_is_young_stays_where_a_process_may_be_hidden(tmp_path, monkeypatch):
-    path = made(tmp_path)
+    path = make_folder(tmp_path)
     monkeypatch.setattr(leftovers._Users, "all_are_seen", False)
-    assert "hidden" in found(tmp_path)[RUN].why_left
+    assert "hidden" in find(tmp_path)[RUN].why_left
     assert "hidden" in leftovers.remove(str(path), 0)
     assert (path / SOURCE).exists()
     monkeypatch.setattr(leftovers, "SURE_SECONDS", 0.0)
@@ -258,9 +259,9 @@ def test_root_alone_sees_them_all_and_not_in_a_container(monkeypatch):
     ],
 )
 def test_another_host_s_disk_has_another_clock(tmp_path, monkeypatch, mounted, words):
-    path = made(tmp_path)
+    path = make_folder(tmp_path)
     line = f"36 25 0:40 / {tmp_path} rw,relatime - {mounted}\n"
     monkeypatch.setattr(folders, "read_mount", lambda folder: folders.parse(line, folder))
-    assert words in found(tmp_path)[RUN].why_left
+    assert words in find(tmp_path)[RUN].why_left
     assert words in leftovers.remove(str(path), 0)
     assert (path / SOURCE).exists()

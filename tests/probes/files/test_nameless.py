@@ -14,9 +14,9 @@ from probes.files import nameless
 def test_a_file_is_made_that_no_folder_lists(make, tmp_path):
     fd = make(str(tmp_path))
     os.write(fd, b"payload")
-    told = os.fstat(fd)
+    status = os.fstat(fd)
     assert list(tmp_path.iterdir()) == []
-    assert (told.st_size, told.st_nlink, stat.S_IMODE(told.st_mode)) == (7, 0, 0o600)
+    assert (status.st_size, status.st_nlink, stat.S_IMODE(status.st_mode)) == (7, 0, 0o600)
     assert Path(f"/proc/self/fd/{fd}").read_bytes() == b"payload"
     os.close(fd)
 
@@ -39,7 +39,7 @@ def test_a_name_that_exists_is_never_opened(tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def forget(monkeypatch):
-    """What tempfile found out earlier."""
+    """Forgets the folder that tempfile chose earlier."""
     monkeypatch.setattr(tempfile, "tempdir", None)
 
 
@@ -60,10 +60,10 @@ def test_who_may_not_write_in_a_folder_is_given_another_of_its_file_system():
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
-                told = nameless.writable_folder(str(folder))
+                answer_text = nameless.writable_folder(str(folder))
             except Exception as error:
-                told = str(error)
-            os.write(write, told.encode())
+                answer_text = str(error)
+            os.write(write, answer_text.encode())
             os._exit(0)
         os.close(write)
         os.waitpid(child, 0)

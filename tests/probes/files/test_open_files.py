@@ -35,8 +35,8 @@ NOBODY = 2**22 + 1
     ids=["read", "write", "both"],
 )
 def test_how_a_file_is_open_stands_in_its_flags(flags, reads, writes):
-    found = parse_fdinfo(FDINFO.format(flags), "/a", 5)
-    assert found == OpenFile("/a", 5, 1 << 20, reads, writes)
+    file = parse_fdinfo(FDINFO.format(flags), "/a", 5)
+    assert file == OpenFile("/a", 5, 1 << 20, reads, writes)
 
 
 def test_what_is_appended_to_is_a_journal_and_no_copy():
@@ -48,24 +48,24 @@ def one(path: str, position: int = 0, size: int = 100, writes: bool = False) -> 
 
 
 def test_the_file_that_moved_most_is_the_copys():
-    before = [one("/small", 5), one("/large", 0, 10**9)]
-    after = [one("/small", 90), one("/large", 0, 10**9)]
-    found = busiest(before, after, writes=False)
-    assert found is not None and found.path == "/small"
+    earlier = [one("/small", 5), one("/large", 0, 10**9)]
+    later = [one("/small", 90), one("/large", 0, 10**9)]
+    file = busiest(earlier, later, writes=False)
+    assert file is not None and file.path == "/small"
 
 
 def test_what_this_process_has_open_is_seen(tmp_path):
     path = tmp_path / "film"
-    with path.open("wb") as writing, socket.socket() as own, (tmp_path / "locks.tdb").open("wb"):
+    with path.open("wb") as writing, socket.socket() as sock, (tmp_path / "locks.tdb").open("wb"):
         writing.write(bytes(4096))
         writing.flush()
-        found = {each.path: each for each in regular_files(os.getpid())}
-        inode = os.fstat(own.fileno()).st_ino
+        files = {each.path: each for each in regular_files(os.getpid())}
+        inode = os.fstat(sock.fileno()).st_ino
         assert inode in inodes(os.getpid())
         assert holders(inode, [NOBODY, os.getpid()]) == (os.getpid(),)
-        assert found[str(path)] == OpenFile(str(path), 4096, 4096, False, True)
-        assert str(tmp_path / "locks.tdb") not in found
-        place = open_files.place(os.getpid(), found[str(path)])
+        assert files[str(path)] == OpenFile(str(path), 4096, 4096, False, True)
+        assert str(tmp_path / "locks.tdb") not in files
+        place = open_files.place(os.getpid(), files[str(path)])
     assert place is not None and place.folder == str(tmp_path) and place.here
     assert holders(0, [os.getpid()]) == ()
 
@@ -86,24 +86,24 @@ def test_a_mounted_share_tells_its_server_and_dialect():
 
 
 def shown_as(patch: pytest.MonkeyPatch, filesystem: str, number: str = r"\g<1>") -> list[str]:
-    """Has every mount be of that kind and number; what is asked of files from now on."""
-    real, asked = os.stat, []
+    """Shows every mount with that kind and number; returns the list of paths that stat gets."""
+    real, paths = os.stat, []
 
     def text(path: str) -> str:
-        told = Path(path).read_text()
+        content = Path(path).read_text()
         if not path.endswith("/mountinfo"):
-            return told
-        told = re.sub(r"(?m)^(\d+)(?= )", number, told)
-        return re.sub(r"(?m) - \S+ ", f" - {filesystem} ", told)
+            return content
+        content = re.sub(r"(?m)^(\d+)(?= )", number, content)
+        return re.sub(r"(?m) - \S+ ", f" - {filesystem} ", content)
 
-    def stat(path: Any, *more: Any, **named: Any) -> os.stat_result:
-        asked.append(str(path))
-        return real(path, *more, **named)
+    def stat(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        paths.append(str(path))
+        return real(path, *arguments, **options)
 
     patch.setattr(open_files, "_text", text)
     patch.setattr(folders, "mounts", lambda: folders.parse_mountinfo(text("/proc/self/mountinfo")))
     patch.setattr(os, "stat", stat)
-    return asked
+    return paths
 
 
 @pytest.mark.parametrize("filesystem", ["cifs", "nfs4", "fuse.sshfs"])
@@ -114,40 +114,40 @@ def test_of_a_file_on_another_host_nothing_is_asked(tmp_path, monkeypatch, files
         writing.flush()
         folder = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
         with monkeypatch.context() as patch:
-            asked = shown_as(patch, filesystem)
-            found = {each.path: each for each in regular_files(os.getpid())}
-            place = open_files.place(os.getpid(), found[str(tmp_path / "film")])
+            paths = shown_as(patch, filesystem)
+            files = {each.path: each for each in regular_files(os.getpid())}
+            place = open_files.place(os.getpid(), files[str(tmp_path / "film")])
             family = running_copies._Family([os.getpid()])
             assert running_copies._place([os.getpid()], family, writes=True) is not None
         os.close(folder)
-    assert found[str(tmp_path / "film")] == OpenFile(
+    assert files[str(tmp_path / "film")] == OpenFile(
         str(tmp_path / "film"), None, 4096, False, True
     )
-    assert place is not None and place.remote and not place.here and asked == []
-    assert str(tmp_path) not in found
+    assert place is not None and place.remote and not place.here and paths == []
+    assert str(tmp_path) not in files
 
 
 def test_of_a_file_on_a_mount_that_is_not_seen_nothing_is_asked(tmp_path, monkeypatch):
-    """As of a share that was unmounted lazily: its path is one of another mount's."""
+    """A share was unmounted lazily: its path belongs to another mount now."""
     with (tmp_path / "film").open("wb"), monkeypatch.context() as patch:
-        asked = shown_as(patch, "ext4", "99999999")
+        paths = shown_as(patch, "ext4", "99999999")
         assert regular_files(os.getpid()) == []
-    assert asked == []
+    assert paths == []
 
 
 def test_a_folder_of_this_host_that_we_see_on_another_one_is_not_asked_for(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        asked = shown_as(patch, "nfs")
+        paths = shown_as(patch, "nfs")
         entry = MountEntry("0:99999", "/", "tmpfs", "tmpfs", "rw")
         place = open_files._place(entry, str(tmp_path))
-    assert not place.here and not place.remote and str(tmp_path) not in asked
+    assert not place.here and not place.remote and str(tmp_path) not in paths
 
 
 def test_files_of_unknown_size_are_told_apart_by_their_places():
-    before = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 5, True, False)]
-    after = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 9, True, False)]
-    found = busiest(before, after, writes=False)
-    assert found is not None and found.path == "/nas/b"
+    earlier = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 5, True, False)]
+    later = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 9, True, False)]
+    file = busiest(earlier, later, writes=False)
+    assert file is not None and file.path == "/nas/b"
 
 
 def test_of_processes_that_are_gone_nothing_is_known():
@@ -170,27 +170,27 @@ def write(path: Path) -> subprocess.Popen[bytes]:
 def test_what_a_process_moved_stays_counted_when_it_ends(tmp_path):
     one, other = write(tmp_path / "one"), write(tmp_path / "other")
     tally = Tally((one.pid, other.pid))
-    before = tally.total_io()
+    io = tally.total_io()
     one.communicate()
-    assert before is not None and tally.total_io() == before
+    assert io is not None and tally.total_io() == io
     other.communicate()
-    assert tally.total_io() == before and total_io((one.pid, other.pid)) is None
+    assert tally.total_io() == io and total_io((one.pid, other.pid)) is None
 
 
 def test_a_child_that_its_watched_parent_waited_for_is_counted_once(tmp_path):
     """The kernel adds its account to the parent's."""
     child = write(tmp_path / "one")
     tally = Tally((os.getpid(), child.pid))
-    before = tally.total_io()
+    earlier = tally.total_io()
     child.communicate()
-    after = tally.total_io()
-    assert before is not None and after is not None
-    assert before.written_bytes <= after.written_bytes < before.written_bytes + (1 << 20)
+    later = tally.total_io()
+    assert earlier is not None and later is not None
+    assert earlier.written_bytes <= later.written_bytes < earlier.written_bytes + (1 << 20)
 
 
 def test_a_sum_that_falls_is_told_as_it_was(monkeypatch):
     """Another process took an ended one's number."""
     tally = Tally((os.getpid(),))
-    before = tally.total_io()
+    io = tally.total_io()
     monkeypatch.setattr(open_files.reader(), "process_io", lambda pid: ProcessIo(0, 0, 0, 0))
-    assert before is not None and tally.total_io() == before
+    assert io is not None and tally.total_io() == io

@@ -17,28 +17,28 @@ from tests.living import running
 MIB = 1 << 20
 
 
-def setting(folder, **more):
-    told = {"run": "00aa11bb", "size_bytes": 5 * MIB, "seconds": 30.0, "seed": "ab", **more}
-    return Setting(folder=str(folder), **told)
+def setting(folder, **changes):
+    fields = {"run": "00aa11bb", "size_bytes": 5 * MIB, "seconds": 30.0, "seed": "ab", **changes}
+    return Setting(folder=str(folder), **fields)
 
 
 def test_the_source_holds_the_payload_and_all_goes_at_the_end(tmp_path):
-    with hold(setting(tmp_path), Endpoint()) as held:
-        assert held.folder == str(tmp_path / "bottleneck-00aa11bb")
-        content = Path(held.folder, "source-00aa11bb").read_bytes()
-        assert len(content) == held.facts["size_bytes"] == 5 * MIB
+    with hold(setting(tmp_path), Endpoint()) as endpoint:
+        assert endpoint.folder == str(tmp_path / "bottleneck-00aa11bb")
+        content = Path(endpoint.folder, "source-00aa11bb").read_bytes()
+        assert len(content) == endpoint.facts["size_bytes"] == 5 * MIB
         assert payload.matches(payload.ring(b"\xab"), 0, memoryview(content))
-        assert held.facts["total_bytes"] >= held.facts["free_bytes"] > 0
-        Path(held.folder, "pushed-00aa11bb-0123456789abcdef").touch()
+        assert endpoint.facts["total_bytes"] >= endpoint.facts["free_bytes"] > 0
+        Path(endpoint.folder, "pushed-00aa11bb-0123456789abcdef").touch()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_not_this_runs_stays_and_is_said_to(tmp_path):
     with (
         pytest.raises(OSError, match=r"bottleneck-00aa11bb may remain: directory not empty"),
-        hold(setting(tmp_path), Endpoint()) as held,
+        hold(setting(tmp_path), Endpoint()) as endpoint,
     ):
-        Path(held.folder, "pushed-by-somebody").touch()
+        Path(endpoint.folder, "pushed-by-somebody").touch()
     assert [path.name for path in tmp_path.rglob("*")] == [
         "bottleneck-00aa11bb",
         "pushed-by-somebody",
@@ -63,8 +63,8 @@ def test_any_other_name_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_gone_already_is_no_error(tmp_path):
-    with hold(setting(tmp_path), Endpoint()) as held:
-        shutil.rmtree(held.folder)
+    with hold(setting(tmp_path), Endpoint()) as endpoint:
+        shutil.rmtree(endpoint.folder)
 
 
 HOLDER = """
@@ -113,8 +113,8 @@ def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
 def test_room_that_a_mount_does_not_tell_is_not_none(tmp_path, monkeypatch):
     """smbnetfs says 0 of 0 bytes."""
     monkeypatch.setattr(own_folder.free_space, "space_of", lambda folder: (0, 0))
-    with hold(setting(tmp_path), Endpoint()) as held:
-        assert held.facts["size_bytes"] == 5 * MIB
+    with hold(setting(tmp_path), Endpoint()) as endpoint:
+        assert endpoint.facts["size_bytes"] == 5 * MIB
 
 
 def test_no_room_makes_no_folder(tmp_path, monkeypatch):
@@ -126,8 +126,8 @@ def test_no_room_makes_no_folder(tmp_path, monkeypatch):
 
 def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
     monkeypatch.setattr(own_folder.free_space, "space_of", lambda folder: (416 * MIB, 4096 * MIB))
-    with hold(setting(tmp_path, size_bytes=50 * MIB), Endpoint()) as held:
-        assert held.facts["size_bytes"] == 6 * MIB
+    with hold(setting(tmp_path, size_bytes=50 * MIB), Endpoint()) as endpoint:
+        assert endpoint.facts["size_bytes"] == 6 * MIB
 
 
 @pytest.mark.parametrize(
@@ -145,6 +145,6 @@ def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
     ],
 )
 def test_each_trouble_with_a_mount_has_its_line(code, kind, says):
-    told = refused("/mnt/media", OSError(code, os.strerror(code)))
-    assert isinstance(told, Refused) and told.kind == kind
-    assert says in told.text and "/mnt/media" in told.text and "\n" not in told.text
+    error = refused("/mnt/media", OSError(code, os.strerror(code)))
+    assert isinstance(error, Refused) and error.kind == kind
+    assert says in error.text and "/mnt/media" in error.text and "\n" not in error.text

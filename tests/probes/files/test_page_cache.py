@@ -35,8 +35,8 @@ def on_disk(tmp_path):
 
 def test_evicting_writes_the_pages_and_drops_them(on_disk):
     page_cache.evict(on_disk)
-    told = page_cache.state(on_disk, SIZE)
-    assert (told.cached_ratio, told.dirty_bytes) == (0.0, 0)
+    state = page_cache.state(on_disk, SIZE)
+    assert (state.cached_ratio, state.dirty_bytes) == (0.0, 0)
 
 
 def test_mincore_of_an_older_kernel_agrees(on_disk):
@@ -63,8 +63,8 @@ def test_on_tmpfs_nothing_is_dropped_and_that_is_told():
         pytest.skip("no tmpfs at /dev/shm")
     fd = filled("/dev/shm")
     page_cache.evict(fd)
-    told = page_cache.state(fd, SIZE)
-    assert told is None or told.cached_ratio == 1.0
+    state = page_cache.state(fd, SIZE)
+    assert state is None or state.cached_ratio == 1.0
     os.close(fd)
 
 
@@ -85,15 +85,15 @@ def test_warming_ends_where_the_file_ends(on_disk):
 
 
 def test_the_first_part_alone_is_evicted(on_disk):
-    """What lies far behind it stays: it need not be read from a slow disk again."""
-    whole = 16 << 20
+    """The pages far behind it stay: they need not be read from a slow disk again."""
+    size_bytes = 16 << 20
     os.ftruncate(on_disk, 0)
-    for offset in range(0, whole, 1 << 20):
+    for offset in range(0, size_bytes, 1 << 20):
         os.pwrite(on_disk, os.urandom(1 << 20), offset)
     os.fsync(on_disk)
-    page_cache.warm(on_disk, whole)
+    page_cache.warm(on_disk, size_bytes)
     page_cache.evict(on_disk, 5 << 20)
-    first, all_of_it = page_cache.state(on_disk, 5 << 20), page_cache.state(on_disk, whole)
+    first, all_of_it = page_cache.state(on_disk, 5 << 20), page_cache.state(on_disk, size_bytes)
     assert first is not None and all_of_it is not None
     assert first.cached_ratio == 0
     assert all_of_it.cached_ratio >= 0.4

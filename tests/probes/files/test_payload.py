@@ -27,7 +27,7 @@ def test_blocks_join_to_one_stream_without_a_copy(ring, offset):
 
 
 def test_aligned_blocks_do_not_come_back_within_a_gigabyte(ring):
-    beginnings = {bytes(payload.block(ring, at, 64)) for at in range(0, 1024 * MIB, MIB)}
+    beginnings = {bytes(payload.block(ring, offset, 64)) for offset in range(0, 1024 * MIB, MIB)}
     assert len(beginnings) == 1024
 
 
@@ -62,7 +62,7 @@ HEADS = [
 
 @pytest.mark.parametrize(("heads", "ours"), HEADS)
 def test_a_run_s_files_are_known_by_what_they_begin_with(heads, ours):
-    """Of a folder with many files only the first are looked into."""
+    """Only the first files of a folder with many are looked into."""
     assert payload.proves(iter(heads)) == ours
 
 
@@ -75,7 +75,7 @@ def test_every_payload_begins_with_the_magic():
 def test_a_killed_run_of_small_files_is_proven_by_the_first_of_them() -> None:
     """Its source is empty, and the others begin further on in the payload."""
     ring = payload.ring(b"seed")
-    heads = {f"small-{at}-0a-0b": bytes(ring[at * 16384 :][:16]) for at in range(300)}
+    heads = {f"small-{number}-0a-0b": bytes(ring[number * 16384 :][:16]) for number in range(300)}
     heads["source-0a"] = b""
     assert payload.proves(heads[name] for name in sorted(heads, key=payload.first))
     others = {name: head for name, head in heads.items() if not name.startswith("small-0-")}

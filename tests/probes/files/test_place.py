@@ -1,4 +1,4 @@
-"""Where a file lies: arithmetic on what was read, and a real file found again behind its device."""
+"""The place of a file on its disk: the arithmetic, and a real file read through its device."""
 
 import os
 
@@ -16,16 +16,16 @@ ZONES = [
 
 
 def written(*runs):
-    """Extents of (address, length), one behind the other in the file."""
-    found, at = [], 0
+    """Returns a file's map of extents (address, length), one behind the other."""
+    extents, offset_bytes = [], 0
     for physical, length in runs:
-        found.append(Extent(at, physical, length, False, True))
-        at += length
-    return FileMap(tuple(found), True)
+        extents.append(Extent(offset_bytes, physical, length, False, True))
+        offset_bytes += length
+    return FileMap(tuple(extents), True)
 
 
-def described(told, volume=DISK, real=True):
-    return place.describe(told, sum(each.length_bytes for each in told.extents), volume, real)
+def described(file, volume=DISK, real=True):
+    return place.describe(file, sum(each.length_bytes for each in file.extents), volume, real)
 
 
 def test_a_real_file_is_found_behind_its_device(ext4_disk):
@@ -35,17 +35,17 @@ def test_a_real_file_is_found_behind_its_device(ext4_disk):
     (folder / "file").write_bytes(content)
     with (folder / "file").open("rb") as file:
         os.fsync(file.fileno())
-        told = place.place(file.fileno())
-    assert (told["device"], told["device_bytes"], told["located"]) == (device, 4 * GIB, True)
-    assert (told["bytes"], told["unwritten_bytes"], told["complete"]) == (MIB, 0, True)
-    found = b""
+        layout = place.place(file.fileno())
+    assert (layout["device"], layout["device_bytes"], layout["located"]) == (device, 4 * GIB, True)
+    assert (layout["bytes"], layout["unwritten_bytes"], layout["complete"]) == (MIB, 0, True)
+    content_read = b""
     with image.open("rb") as disk:
-        for span in told["spans"]:
+        for span in layout["spans"]:
             disk.seek(round(span["from_ratio"] * 4 * GIB))
-            found += disk.read(span["bytes"])
-    assert found == content
-    assert 0 < told["from_ratio"] < told["centre_ratio"] < told["to_ratio"] < 1
-    assert "whole" not in told
+            content_read += disk.read(span["bytes"])
+    assert content_read == content
+    assert 0 < layout["from_ratio"] < layout["centre_ratio"] < layout["to_ratio"] < 1
+    assert "whole" not in layout
 
 
 def test_a_file_without_extents_has_no_place():
@@ -54,19 +54,19 @@ def test_a_file_without_extents_has_no_place():
 
 
 def test_pieces_have_the_span_and_the_mean_of_the_bytes():
-    told = described(written((90 * GIB, GIB), (10 * GIB, 3 * GIB)))
-    assert (told["fragments"], told["from_ratio"], told["to_ratio"]) == (2, 0.10, 0.91)
-    assert told["centre_ratio"] == pytest.approx((0.905 + 3 * 0.115) / 4)
-    assert [each["bytes"] for each in told["spans"]] == [GIB, 3 * GIB]
+    layout = described(written((90 * GIB, GIB), (10 * GIB, 3 * GIB)))
+    assert (layout["fragments"], layout["from_ratio"], layout["to_ratio"]) == (2, 0.10, 0.91)
+    assert layout["centre_ratio"] == pytest.approx((0.905 + 3 * 0.115) / 4)
+    assert [each["bytes"] for each in layout["spans"]] == [GIB, 3 * GIB]
 
 
 def test_a_partition_is_placed_on_its_disk_too():
     volume = Volume("sdx2", 100 * GIB, "sdx", 200 * GIB, 50 * GIB)
-    told = described(written((50 * GIB, GIB)), volume)
-    assert (told["from_ratio"], told["to_ratio"]) == (0.50, 0.51)
-    whole = told["whole"]
-    assert (whole["device"], whole["device_bytes"]) == ("sdx", 200 * GIB)
-    assert (whole["from_ratio"], whole["to_ratio"]) == (0.5, 0.505)
+    layout = described(written((50 * GIB, GIB)), volume)
+    assert (layout["from_ratio"], layout["to_ratio"]) == (0.50, 0.51)
+    disk = layout["whole"]
+    assert (disk["device"], disk["device_bytes"]) == ("sdx", 200 * GIB)
+    assert (disk["from_ratio"], disk["to_ratio"]) == (0.5, 0.505)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_a_partition_is_placed_on_its_disk_too():
     ids=["an address that is no place", "no device below", "behind the device's end"],
 )
 def test_what_cannot_be_located_has_no_ratio(volume, real, address):
-    told = described(written((address, GIB)), volume, real)
-    assert (told["located"], told["from_ratio"], told["spans"]) == (False, None, [])
-    assert told["fragments"] == 1
+    layout = described(written((address, GIB)), volume, real)
+    assert (layout["located"], layout["from_ratio"], layout["spans"]) == (False, None, [])
+    assert layout["fragments"] == 1
 
 
 def test_a_partition_and_a_thin_volume_are_known_by_sysfs(tmp_path, monkeypatch):
@@ -103,9 +103,9 @@ def test_a_partition_and_a_thin_volume_are_known_by_sysfs(tmp_path, monkeypatch)
 
 
 def test_gaps_that_pass_under_the_head_are_told_apart():
-    told = described(written(*((5 * GIB + each * MIB, MIB // 2) for each in range(101))))
-    assert (told["fragments"], told["short_gaps"]) == (101, 100)
-    assert told["short_gaps_bytes"] == 50 * MIB
+    layout = described(written(*((5 * GIB + each * MIB, MIB // 2) for each in range(101))))
+    assert (layout["fragments"], layout["short_gaps"]) == (101, 100)
+    assert layout["short_gaps_bytes"] == 50 * MIB
     runs = [((5 + 90 * (each % 2)) * GIB + each * 4 * MIB, MIB) for each in range(500)]
     assert described(written(*runs))["short_gaps"] == 0
 
@@ -126,7 +126,7 @@ def test_an_answer_that_is_cut_off_is_refused(length):
 
 def test_pieces_are_what_a_reader_takes_from_the_disk():
     """Side by side is one piece, also across a hole; reserved, inline and waiting data are none."""
-    told = [
+    extents = [
         Extent(0, 1000 * EXTENTS_MIB, EXTENTS_MIB, False, True),
         Extent(EXTENTS_MIB, 1001 * EXTENTS_MIB, EXTENTS_MIB, False, True),
         Extent(3 * EXTENTS_MIB, 1002 * EXTENTS_MIB, EXTENTS_MIB, False, True),
@@ -134,13 +134,13 @@ def test_pieces_are_what_a_reader_takes_from_the_disk():
         Extent(5 * EXTENTS_MIB, 0, EXTENTS_MIB, False, False),
         Extent(6 * EXTENTS_MIB, 1005 * EXTENTS_MIB, 4 * EXTENTS_MIB, False, True),
     ]
-    found = place.pieces(told, 7 * EXTENTS_MIB)
-    assert [(each.physical_bytes, each.length_bytes) for each in found] == [
+    pieces = place.pieces(extents, 7 * EXTENTS_MIB)
+    assert [(each.physical_bytes, each.length_bytes) for each in pieces] == [
         (1000 * EXTENTS_MIB, 3 * EXTENTS_MIB),
         (1005 * EXTENTS_MIB, EXTENTS_MIB),
     ]
-    assert len(place.pieces(told, 7 * EXTENTS_MIB)) == 2
-    assert place.unwritten_bytes(told, 7 * EXTENTS_MIB) == 2 * EXTENTS_MIB
+    assert len(place.pieces(extents, 7 * EXTENTS_MIB)) == 2
+    assert place.unwritten_bytes(extents, 7 * EXTENTS_MIB) == 2 * EXTENTS_MIB
 
 
 def _open(folder, name):
@@ -150,36 +150,36 @@ def _open(folder, name):
 def test_the_files_of_a_real_ext4_are_what_they_were_made(ext4_disk):
     folder, _, _ = ext4_disk
 
-    whole = _open(folder, "whole")
-    os.pwrite(whole, b"w" * 4 * EXTENTS_MIB, 0)
-    assert not place.read_extents(whole).extents[0].placed
-    told = place.read_extents(whole, flush=True)
-    assert (told.complete, len(place.pieces(told.extents, 4 * EXTENTS_MIB))) == (True, 1)
-    assert place.unwritten_bytes(told.extents, 4 * EXTENTS_MIB) == 0
+    written_fd = _open(folder, "whole")
+    os.pwrite(written_fd, b"w" * 4 * EXTENTS_MIB, 0)
+    assert not place.read_extents(written_fd).extents[0].placed
+    file_map = place.read_extents(written_fd, flush=True)
+    assert (file_map.complete, len(place.pieces(file_map.extents, 4 * EXTENTS_MIB))) == (True, 1)
+    assert place.unwritten_bytes(file_map.extents, 4 * EXTENTS_MIB) == 0
 
     reserved = _open(folder, "reserved")
     os.posix_fallocate(reserved, 0, 4 * EXTENTS_MIB)
-    told = place.read_extents(reserved, flush=True)
-    assert len(place.pieces(told.extents, 4 * EXTENTS_MIB)) == 0
-    assert place.unwritten_bytes(told.extents, 4 * EXTENTS_MIB) == 4 * EXTENTS_MIB
+    file_map = place.read_extents(reserved, flush=True)
+    assert len(place.pieces(file_map.extents, 4 * EXTENTS_MIB)) == 0
+    assert place.unwritten_bytes(file_map.extents, 4 * EXTENTS_MIB) == 4 * EXTENTS_MIB
 
     sparse = _open(folder, "sparse")
     for number in range(3):
         os.pwrite(sparse, b"s" * EXTENTS_MIB, number * 2 * EXTENTS_MIB)
-    told = place.read_extents(sparse, flush=True)
-    assert place.unwritten_bytes(told.extents, 5 * EXTENTS_MIB) == 2 * EXTENTS_MIB
+    file_map = place.read_extents(sparse, flush=True)
+    assert place.unwritten_bytes(file_map.extents, 5 * EXTENTS_MIB) == 2 * EXTENTS_MIB
 
     one, other = _open(folder, "one"), _open(folder, "other")
     for number in range(20):
         for each in (one, other):
             os.posix_fallocate(each, number * 64 * KIB, 64 * KIB)
     os.pwrite(one, b"1" * 20 * 64 * KIB, 0)
-    told = place.read_extents(one, flush=True)
-    assert len(place.pieces(told.extents, 20 * 64 * KIB)) == 20
+    file_map = place.read_extents(one, flush=True)
+    assert len(place.pieces(file_map.extents, 20 * 64 * KIB)) == 20
 
     empty = _open(folder, "empty")
     assert place.read_extents(empty) == FileMap((), True)
-    for each in (whole, reserved, sparse, one, other, empty):
+    for each in (written_fd, reserved, sparse, one, other, empty):
         os.close(each)
 
 
@@ -189,9 +189,9 @@ def test_a_map_of_many_pages_is_whole_or_says_that_it_is_not(ext4_disk, monkeypa
     fd = _open(folder, "many")
     for number in range(50):
         os.pwrite(fd, b"m" * 4096, number * 8192)
-    told = place.read_extents(fd, flush=True)
-    assert (len(told.extents), told.complete) == (50, True)
-    assert [each.logical_bytes for each in told.extents] == [number * 8192 for number in range(50)]
-    told = place.read_extents(fd, limit=20)
-    assert (len(told.extents), told.complete) == (20, False)
+    file_map = place.read_extents(fd, flush=True)
+    assert (len(file_map.extents), file_map.complete) == (50, True)
+    assert [each.logical_bytes for each in file_map.extents] == list(range(0, 50 * 8192, 8192))
+    file_map = place.read_extents(fd, limit=20)
+    assert (len(file_map.extents), file_map.complete) == (20, False)
     os.close(fd)

@@ -13,29 +13,29 @@ FILES = ("source-0123456789abcdef", "pushed-0123456789abcdef-0123456789abcdef")
 
 
 class Between:
-    """The module os, with work of somebody else's before some of its calls, told by number."""
+    """The module os, with work of somebody else before some of its calls, by their numbers."""
 
     def __init__(self, works):
         self.works, self.calls = works, 0
 
     def __getattr__(self, name):
-        found = getattr(os, name)
+        attribute = getattr(os, name)
 
-        def call(*arguments, **named):
+        def call(*arguments, **options):
             self.calls += 1
             self.works.pop(self.calls, lambda: None)()
-            return found(*arguments, **named)
+            return attribute(*arguments, **options)
 
-        return call if callable(found) else found
+        return call if callable(attribute) else attribute
 
 
-def made(folder, name=NAME, files=FILES):
+def make_folder(folder, name=NAME, files=FILES):
     path = folder / name
     path.mkdir()
     for each in files:
         (path / each).write_text("x")
-    told = path.stat()
-    return {"kind": removal.RUN, "name": name, "dev": told.st_dev, "ino": told.st_ino}
+    status = path.stat()
+    return {"kind": removal.RUN, "name": name, "dev": status.st_dev, "ino": status.st_ino}
 
 
 @pytest.fixture
@@ -46,10 +46,10 @@ def parent(tmp_path):
 
 
 def removed(place, other, first, second, monkeypatch):
-    """What a removal told while somebody put the other in the folder's place before its first
-    call, and the folder back before its second; which of these calls it never came to."""
+    """Returns the outcome of a removal while somebody puts `other` in the folder's place before
+    call `first` and the folder back before call `second`, and those of the calls never made."""
     place.mkdir()
-    users, facts = made(place, "users")["ino"], made(place)
+    users, facts = make_folder(place, "users")["ino"], make_folder(place)
     # Its file cannot be removed: each removal goes all the way.
     (place / NAME / "stays").touch()
 
@@ -75,8 +75,8 @@ def removed(place, other, first, second, monkeypatch):
         except OSError:
             became = "stays"
     os.close(fd)
-    (kept,) = (each for each in place.iterdir() if each.lstat().st_ino == users)
-    assert sorted(os.listdir(kept)) == sorted(FILES)
+    (folder,) = (each for each in place.iterdir() if each.lstat().st_ino == users)
+    assert sorted(os.listdir(folder)) == sorted(FILES)
     return became, set(between.works)
 
 
@@ -86,15 +86,15 @@ def removed(place, other, first, second, monkeypatch):
 )
 def test_a_folder_renamed_into_the_place_keeps_its_files(tmp_path, monkeypatch, other, outcome):
     """Somebody who may write to the share swaps them before any call, and back before any later."""
-    found, first, second, left = [], 0, 0, set()
-    while first not in left:
+    outcomes, first, second, uncalled = [], 0, 0, set()
+    while first not in uncalled:
         first, second = (
-            (first + 1, first + 2) if second in left or not first else (first, second + 1)
+            (first + 1, first + 2) if second in uncalled or not first else (first, second + 1)
         )
         place = tmp_path / f"{first} {second}"
-        became, left = removed(place, other, first, second, monkeypatch)
-        found.append(became)
-    assert len(found) > 30 and set(found) == {outcome, "stays"}
+        became, uncalled = removed(place, other, first, second, monkeypatch)
+        outcomes.append(became)
+    assert len(outcomes) > 30 and set(outcomes) == {outcome, "stays"}
 
 
 @pytest.mark.parametrize("kind", [removal.RUN, removal.TREE])
@@ -102,7 +102,7 @@ def test_what_a_link_leads_to_stays(tmp_path, parent, kind):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "source").touch()
-    facts = {**made(tmp_path), "kind": kind}
+    facts = {**make_folder(tmp_path), "kind": kind}
     (tmp_path / NAME / "link").symlink_to(outside)
     if kind == removal.TREE:
         assert removal.remove(parent, facts) == removal.GONE
@@ -114,12 +114,12 @@ def test_what_a_link_leads_to_stays(tmp_path, parent, kind):
 
 
 def test_before_its_identity_is_known_only_an_empty_folder_goes(tmp_path, parent):
-    made(tmp_path)
+    make_folder(tmp_path)
     with pytest.raises(OSError, match="not empty"):
         removal.remove(parent, {"kind": removal.TREE, "name": NAME})
     (tmp_path / "empty").mkdir()
-    told = removal.remove(parent, {"kind": removal.TREE, "name": "empty"})
-    assert told == removal.GONE
+    outcome = removal.remove(parent, {"kind": removal.TREE, "name": "empty"})
+    assert outcome == removal.GONE
 
 
 def test_a_group_ends_only_while_its_leader_is_that_very_process():
@@ -134,15 +134,15 @@ def test_a_group_ends_only_while_its_leader_is_that_very_process():
 @pytest.mark.parametrize("levels", [1, pytest.param(3000, marks=pytest.mark.long)])
 def test_no_depth_is_too_deep(tmp_path, parent, levels):
     """Whoever holds a share's login nests as he likes; files lie on the way down."""
-    facts = {**made(tmp_path, files=()), "kind": removal.TREE}
-    at = os.open(tmp_path / NAME, os.O_RDONLY)
+    facts = {**make_folder(tmp_path, files=()), "kind": removal.TREE}
+    fd = os.open(tmp_path / NAME, os.O_RDONLY)
     for _ in range(levels):
         for each in ("inner", "beside"):
-            os.mkdir(each, dir_fd=at)
-        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=at))
-        inner = os.open("inner", os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = inner
-    os.close(at)
+            os.mkdir(each, dir_fd=fd)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+        inner = os.open("inner", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = inner
+    os.close(fd)
     assert removal.remove(parent, facts) == removal.GONE
     assert list(tmp_path.iterdir()) == []

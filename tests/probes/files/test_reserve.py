@@ -20,7 +20,7 @@ from tests.living import until
 GIB, MIB = 1 << 30, 1 << 20
 SEED = "00ff11"
 SPARE_BYTES = 24 * MIB
-"""Beyond the reserve, where a file system is that large."""
+"""Room beyond the reserve, where a file system is that large."""
 WANTED_BYTES = 48 * MIB
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")
@@ -37,8 +37,8 @@ def file_system(tmp_path, kind, size):
         with image.open("wb") as file:
             file.truncate(size)
         # few inodes: what is not tested need not be laid out
-        made = ["mke2fs", "-q", "-F", "-t", kind, "-N", "256", "-E", "nodiscard", image]
-        subprocess.run(made, check=True, capture_output=True)
+        command = ["mke2fs", "-q", "-F", "-t", kind, "-N", "256", "-E", "nodiscard", image]
+        subprocess.run(command, check=True, capture_output=True)
         subprocess.run(["mount", "-o", "loop", image, point], check=True)
     try:
         yield point
@@ -47,84 +47,84 @@ def file_system(tmp_path, kind, size):
 
 
 def unmounted(point):
-    """Takes it down as soon as a server that has just been ended lets go of it."""
+    """Unmounts it as soon as a server that has just ended lets go of it."""
     command = ["umount", point]
     assert until(lambda: not subprocess.run(command, capture_output=True).returncode), "it is busy"
 
 
-def told(folder):
-    """Free and all bytes."""
+def read_space(folder):
+    """Returns the free bytes and all bytes."""
     answer = os.statvfs(folder)
     return answer.f_bavail * answer.f_frsize, answer.f_blocks * answer.f_frsize
 
 
 def take(folder, leave_bytes, name="taken"):
-    """Somebody else's file, so large that no more than leave_bytes are free."""
-    free, _ = told(folder)
+    """Fills the folder with another user's file until leave_bytes are free."""
+    free, _ = read_space(folder)
     if free > leave_bytes:
         with (folder / name).open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, free - leave_bytes)
             # what the file's own blocks of pointers took
             os.ftruncate(
                 file.fileno(),
-                max(0, os.fstat(file.fileno()).st_size - leave_bytes + told(folder)[0]),
+                max(0, os.fstat(file.fileno()).st_size - leave_bytes + read_space(folder)[0]),
             )
 
 
 @contextmanager
 def least_free(folder):
-    """Looks all the time; the least bytes that were free, in a list."""
-    found, ended = [told(folder)[0]], threading.Event()
+    """Yields the list of free bytes, to which it adds a look each 0.5 ms."""
+    free_bytes, ended = [read_space(folder)[0]], threading.Event()
 
     def look():
         while not ended.is_set():
-            found.append(told(folder)[0])
+            free_bytes.append(read_space(folder)[0])
             time.sleep(0.0005)
 
     thread = threading.Thread(target=look)
     thread.start()
     try:
-        yield found
+        yield free_bytes
     finally:
         ended.set()
         thread.join()
-        found.append(told(folder)[0])
+        free_bytes.append(read_space(folder)[0])
 
 
 def spent(running):
-    """What a stage moved."""
-    moved = 0
+    """Returns the bytes that a stage moved."""
+    moved_bytes = 0
     for sample in running:
-        moved = sample.moved_bytes
-    return moved
+        moved_bytes = sample.moved_bytes
+    return moved_bytes
 
 
 def source(folder, tmp_path):
-    held = source_file.Setting(str(folder), WANTED_BYTES, 10.0, SEED)
-    with source_file.hold(held, Endpoint()) as endpoint:
+    setting = source_file.Setting(str(folder), WANTED_BYTES, 10.0, SEED)
+    with source_file.hold(setting, Endpoint()) as endpoint:
         return endpoint.facts["size_bytes"]
 
 
 def written_by_fio(folder, tmp_path):
-    wanted = disk.Setting("write", "uncached", str(folder), "client", WANTED_BYTES, 2.0)
-    return spent(disk.initiate(wanted, Endpoint()))
+    setting = disk.Setting("write", "uncached", str(folder), "client", WANTED_BYTES, 2.0)
+    return spent(disk.initiate(setting, Endpoint()))
 
 
 def mounted_source(folder, tmp_path):
-    held = own_folder.Setting(str(folder), "0123abcd", WANTED_BYTES, 10.0, SEED)
-    with own_folder.hold(held, Endpoint()) as endpoint:
+    setting = own_folder.Setting(str(folder), "0123abcd", WANTED_BYTES, 10.0, SEED)
+    with own_folder.hold(setting, Endpoint()) as endpoint:
         return endpoint.facts["size_bytes"]
 
 
 def copied_by_the_system(folder, tmp_path):
-    """A pull into it, as large as the agent says that it may be."""
+    """Pulls a file into the folder, as large as the agent allows; returns the bytes moved."""
     size = free_space.fitting(WANTED_BYTES, str(folder))
     other = tmp_path / "other"
     other.mkdir()
-    held = own_folder.Setting(str(other), "0123abcd", size, 10.0, SEED)
-    with own_folder.hold(held, Endpoint()) as peer:
-        wanted = native_copy.Setting("pull.cached", str(folder), str(other), size, 30.0, SEED)
-        return spent(native_copy.initiate(wanted, peer))
+    setting = own_folder.Setting(str(other), "0123abcd", size, 10.0, SEED)
+    with own_folder.hold(setting, Endpoint()) as peer:
+        copy_setting = native_copy.Setting("pull.cached", str(folder), str(other), size, 30.0, SEED)
+        return spent(native_copy.initiate(copy_setting, peer))
 
 
 WRITERS = (source, written_by_fio, mounted_source, copied_by_the_system)
@@ -145,18 +145,18 @@ WRITERS = (source, written_by_fio, mounted_source, copied_by_the_system)
 )
 def test_sizes_shrink_or_the_stage_is_refused_but_the_reserve_stays(tmp_path, kind, size):
     with file_system(tmp_path, kind, size) as folder:
-        reserve = free_space.reserve_bytes(told(folder)[1])
+        reserve = free_space.reserve_bytes(read_space(folder)[1])
         take(folder, reserve + SPARE_BYTES)
-        free = told(folder)[0]
+        free = read_space(folder)[0]
         for writer in WRITERS:
-            with least_free(folder) as found:
+            with least_free(folder) as free_bytes:
                 if free < reserve + MIB:
                     with pytest.raises(Unavailable, match="stay free .* free at least"):
                         writer(folder, tmp_path)
                 else:
-                    least = min(16 * MIB, (free - reserve) // 2)
-                    assert least <= writer(folder, tmp_path) < SPARE_BYTES, writer.__name__
-            assert min(found) >= min(reserve, free), writer.__name__
+                    least_bytes = min(16 * MIB, (free - reserve) // 2)
+                    assert least_bytes <= writer(folder, tmp_path) < SPARE_BYTES, writer.__name__
+            assert min(free_bytes) >= min(reserve, free), writer.__name__
 
 
 @pytest.fixture
@@ -166,8 +166,8 @@ def large(tmp_path):
 
 
 def below_reserve(folder):
-    """Somebody else takes the room, and a little more, at once."""
-    take(folder, free_space.reserve_bytes(told(folder)[1]) - MIB)
+    """Takes the room and a little more, as another program would, at once."""
+    take(folder, free_space.reserve_bytes(read_space(folder)[1]) - MIB)
 
 
 def test_a_source_file_ends_where_somebody_else_takes_the_room(large, monkeypatch):
@@ -180,8 +180,8 @@ def test_a_source_file_ends_where_somebody_else_takes_the_room(large, monkeypatc
         return look(fd)
 
     monkeypatch.setattr(free_space, "room_bytes", room)
-    held = source_file.Setting(str(large), 256 * MIB, 30.0, SEED)
-    with source_file.hold(held, Endpoint()) as endpoint:
+    setting = source_file.Setting(str(large), 256 * MIB, 30.0, SEED)
+    with source_file.hold(setting, Endpoint()) as endpoint:
         assert endpoint.facts["size_bytes"] == free_space.LOOK_BYTES
 
 
@@ -190,17 +190,17 @@ def test_a_pull_into_the_folder_ends_where_somebody_else_takes_the_room(large):
     with closing(FolderSink(str(large))) as sink:
         sink.take(0, block)
         below_reserve(large)
-        free = told(large)[0]
+        free = read_space(large)[0]
         with pytest.raises(Refused, match=f"{large} .*other processes use it") as caught:
             sink.take(len(block), block)
-        assert caught.value.kind == "space" and told(large)[0] == free
+        assert caught.value.kind == "space" and read_space(large)[0] == free
 
 
 @pytest.mark.long
 def test_fio_is_stopped_where_somebody_else_takes_the_room(large):
     """The file is longer than what fio can write before it is looked at."""
-    wanted = disk.Setting("write", "uncached", str(large), "client", GIB, 20.0)
-    running = disk.initiate(wanted, Endpoint())
+    setting = disk.Setting("write", "uncached", str(large), "client", GIB, 20.0)
+    running = disk.initiate(setting, Endpoint())
     assert next(running).moved_bytes == 0
     below_reserve(large)
     with pytest.raises(Refused, match="other processes use it"):
@@ -209,22 +209,22 @@ def test_fio_is_stopped_where_somebody_else_takes_the_room(large):
 
 @pytest.mark.long
 def test_a_push_to_a_share_ends_where_somebody_else_takes_the_room_there(large, monkeypatch):
-    def block(ring, offset, size, given=payload.block):
+    def block(ring, offset, size, real=payload.block):
         if offset == 40 * MIB:
             below_reserve(large)
-        return given(ring, offset, size)
+        return real(ring, offset, size)
 
     with private_samba(str(large), password="x" * 16) as server:
         access = Access(server.username, "x" * 16)
         peer = Endpoint(host=server.host, port=server.port, share=server.share, access=access)
-        with run_folder.hold(run_folder.Setting("0abc"), peer) as held:
+        with run_folder.hold(run_folder.Setting("0abc"), peer) as endpoint:
             monkeypatch.setattr(payload, "block", block)
-            wanted = smb_copy.Setting("push.cached", "3.1.1", "memory", 512 * MIB, 60.0, seed=SEED)
-            running, moved = smb_copy.initiate(wanted, held), 0
+            setting = smb_copy.Setting("push.cached", "3.1.1", "memory", 512 * MIB, 60.0, seed=SEED)
+            running, moved_bytes = smb_copy.initiate(setting, endpoint), 0
             with pytest.raises(Refused, match="//.* free space fell to") as caught:
                 for sample in running:
-                    moved = sample.moved_bytes
-            assert caught.value.kind == "space" and moved < 256 * MIB
+                    moved_bytes = sample.moved_bytes
+            assert caught.value.kind == "space" and moved_bytes < 256 * MIB
 
 
 @pytest.mark.long
@@ -234,10 +234,10 @@ def test_a_copy_by_the_system_ends_where_somebody_else_takes_the_room(large, tmp
     size = 512 * MIB
     other = tmp_path / "other"
     other.mkdir()
-    held = own_folder.Setting(str(other), "0123abcd", size, 30.0, SEED)
-    with own_folder.hold(held, Endpoint()) as peer:
-        wanted = native_copy.Setting("pull.cached", str(large), str(other), size, 30.0, SEED)
-        running = native_copy.initiate(wanted, peer)
+    setting = own_folder.Setting(str(other), "0123abcd", size, 30.0, SEED)
+    with own_folder.hold(setting, Endpoint()) as peer:
+        copy_setting = native_copy.Setting("pull.cached", str(large), str(other), size, 30.0, SEED)
+        running = native_copy.initiate(copy_setting, peer)
         next(running)
         below_reserve(large)
         with pytest.raises(Refused, match="other processes use it"):

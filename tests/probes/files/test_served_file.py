@@ -1,4 +1,4 @@
-"""What a host does with a run's file on its share: flush, resize, compare; and nothing else's."""
+"""A host flushes, resizes and compares a run's file on its share, and touches no other file."""
 
 import os
 from pathlib import Path
@@ -15,9 +15,9 @@ MIB = 1 << 20
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "bottleneck-0123456789abcdef"
-    made.mkdir()
-    return made
+    path = tmp_path / "bottleneck-0123456789abcdef"
+    path.mkdir()
+    return path
 
 
 def content(size: int) -> bytes:
@@ -25,8 +25,8 @@ def content(size: int) -> bytes:
 
 
 def test_a_new_file_is_made_of_the_payload(folder):
-    made = served_file.resize(str(folder), NAME, 5 * MIB, SEED, 30.0, create=True)
-    assert made == 5 * MIB
+    size_bytes = served_file.resize(str(folder), NAME, 5 * MIB, SEED, 30.0, create=True)
+    assert size_bytes == 5 * MIB
     assert (folder / NAME).read_bytes() == content(5 * MIB)
     assert served_file.intact(str(folder), NAME, 5 * MIB, SEED)
 
@@ -38,10 +38,10 @@ def test_what_is_there_stays_and_is_cut_or_continued(folder, size):
     assert (folder / NAME).read_bytes() == content(size)
 
 
-@pytest.mark.parametrize("at", [0, MIB, 5 * MIB - 1])
-def test_one_wrong_byte_is_found(folder, at):
+@pytest.mark.parametrize("offset", [0, MIB, 5 * MIB - 1])
+def test_one_wrong_byte_is_found(folder, offset):
     wrong = bytearray(content(5 * MIB))
-    wrong[at] ^= 0x80
+    wrong[offset] ^= 0x80
     (folder / NAME).write_bytes(wrong)
     assert not served_file.intact(str(folder), NAME, 5 * MIB, SEED)
 
@@ -131,8 +131,8 @@ def page_cache_tells(share):
 
 def test_where_the_kernel_cannot_tell_nothing_is_proven(share, monkeypatch):
     monkeypatch.setattr(page_cache, "state", lambda fd, size: None)
-    told = served_file.set_cache(str(share / RUN_FOLDER), "uncached")
-    assert (told["proven"], told["cached_ratio_before"]) == (False, None)
+    cache = served_file.set_cache(str(share / RUN_FOLDER), "uncached")
+    assert (cache["proven"], cache["cached_ratio_before"]) == (False, None)
 
 
 def test_only_a_regular_file_in_a_runs_folder_is_touched(share, tmp_path):

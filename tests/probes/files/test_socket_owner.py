@@ -28,8 +28,8 @@ from tests.living import FakeClock
 def test_a_search_for_owners_is_bounded(monkeypatch):
     """However many processes there are."""
     monkeypatch.setattr(open_files, "SEARCH_SECONDS", -1.0)
-    with socket.socket() as own:
-        assert owners({os.fstat(own.fileno()).st_ino}) == {}
+    with socket.socket() as sock:
+        assert owners({os.fstat(sock.fileno()).st_ino}) == {}
 
 
 def test_a_process_with_many_sockets_is_not_read_to_its_end(monkeypatch):
@@ -37,7 +37,8 @@ def test_a_process_with_many_sockets_is_not_read_to_its_end(monkeypatch):
     monkeypatch.setattr(open_files, "SEARCH_SECONDS", 20.0)
     monkeypatch.setattr(open_files, "time", FakeClock(step=1.0))
     real = os.listdir
-    monkeypatch.setattr(os, "listdir", lambda at: [str(os.getpid())] if at == "/proc" else real(at))
+    mine = [str(os.getpid())]
+    monkeypatch.setattr(os, "listdir", lambda path: mine if path == "/proc" else real(path))
     with ExitStack() as stack:
         for _ in range(200):
             inode = os.fstat(stack.enter_context(socket.socket()).fileno()).st_ino
@@ -71,15 +72,15 @@ def test_listeners_are_read_from_the_kernel_s_tables():
 
 
 def test_a_socket_of_this_process_is_found_only_while_it_listens():
-    with socket.socket() as own:
-        own.bind(("127.0.0.1", 0))
-        port = own.getsockname()[1]
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
         assert listeners("127.0.0.1", port) == set()
-        own.listen()
-        found = listeners("127.0.0.1", port)
-        assert len(found) == 1
-        assert found <= sockets(os.getpid())
-    assert not found & sockets(os.getpid())
+        sock.listen()
+        inodes = listeners("127.0.0.1", port)
+        assert len(inodes) == 1
+        assert inodes <= sockets(os.getpid())
+    assert not inodes & sockets(os.getpid())
 
 
 def test_a_process_that_is_gone_holds_no_sockets():
@@ -107,7 +108,7 @@ def seen_of(*stats):
 def host(monkeypatch):
     """A host with sockets: `host(spaces={pid: n}, holds={pid: inodes}, peers={n: inodes})`."""
 
-    def made(spaces, holds, peers):
+    def set_up(spaces, holds, peers):
         monkeypatch.setattr(open_files, "network_namespace", {AGENT: 1, **spaces}.get)
         monkeypatch.setattr(open_files, "sockets", lambda pid: holds.get(pid, set()))
 
@@ -116,36 +117,36 @@ def host(monkeypatch):
 
         monkeypatch.setattr(open_files, "_connections", connections)
 
-    return made
+    return set_up
 
 
 def test_the_one_with_a_connection_to_the_peer_serves_it_and_no_other_clients(host):
     host({71: 1, 72: 1, 70: 1}, {71: {5}, 72: {6}, 70: {4}}, {1: {5}})
-    seen = seen_of(stat(70, started=10), stat(71, started=120), stat(72, started=130))
-    assert open_files.serving(seen, AGENT, PEER) == {71}
+    processes = seen_of(stat(70, started=10), stat(71, started=120), stat(72, started=130))
+    assert open_files.serving(processes, AGENT, PEER) == {71}
 
 
 def test_the_peers_own_older_mount_is_another_copy(host):
     host({71: 1, 72: 1}, {71: {5}, 72: {6}}, {1: {"5", "6"}})
-    seen = seen_of(stat(71, started=120), stat(72, started=20))
-    assert open_files.serving(seen, AGENT, PEER) == {71}
+    processes = seen_of(stat(71, started=120), stat(72, started=20))
+    assert open_files.serving(processes, AGENT, PEER) == {71}
 
 
 def test_one_in_a_container_serves_the_peer_where_none_beside_the_agent_does(host):
     host({71: 2}, {71: {5}}, {2: {5}})
     assert open_files.serving(seen_of(stat(71, started=120)), AGENT, PEER) == {71}
     host({71: 2, 72: 1}, {71: {5}, 72: {5}}, {1: {5}, 2: {5}})
-    seen = seen_of(stat(71, started=120), stat(72, started=120))
-    assert open_files.serving(seen, AGENT, PEER) == {72}
+    processes = seen_of(stat(71, started=120), stat(72, started=120))
+    assert open_files.serving(processes, AGENT, PEER) == {72}
 
 
 def test_where_open_files_are_secret_those_that_began_after_the_agent_serve_us(host):
     host({71: 1, 72: 1, 73: 2, 74: None}, {}, {1: {5}})
-    seen = seen_of(
+    processes = seen_of(
         stat(71, started=120), stat(72, started=20), stat(73, started=120), stat(74, started=120)
     )
-    assert open_files.serving(seen, AGENT, PEER) == {71}
-    assert open_files.serving(seen, AGENT, "") == {71}
+    assert open_files.serving(processes, AGENT, PEER) == {71}
+    assert open_files.serving(processes, AGENT, "") == {71}
 
 
 def test_established_connections_are_parsed_and_listeners_are_not():
@@ -175,9 +176,9 @@ def test_a_real_connection_is_found_with_the_process_that_holds_it():
     ):
         assert child.stdout is not None
         child.stdout.readline()
-        seen = reader().processes()
-        seen[child.pid] = seen[child.pid]._replace(name="smbd")
-        only = {pid: seen[pid] for pid in (os.getpid(), child.pid)}
+        processes = reader().processes()
+        processes[child.pid] = processes[child.pid]._replace(name="smbd")
+        only = {pid: processes[pid] for pid in (os.getpid(), child.pid)}
         assert open_files.serving(only, os.getpid(), "127.0.0.1") == {child.pid}
         older = {**only, child.pid: only[child.pid]._replace(started_ticks=1)}
         assert open_files.serving(older, os.getpid(), "127.0.0.1") == {child.pid}

@@ -19,28 +19,28 @@ MIB = 1024 * 1024
 
 
 def test_the_payload_is_really_written(tmp_path):
-    with source_file.hold(Setting(str(tmp_path), 9 * MIB, 30.0, "ab"), Endpoint()) as held:
-        assert held.facts["size_bytes"] == 9 * MIB
+    with source_file.hold(Setting(str(tmp_path), 9 * MIB, 30.0, "ab"), Endpoint()) as endpoint:
+        assert endpoint.facts["size_bytes"] == 9 * MIB
         ring = payload.ring(b"\xab")
-        with Path(held.path).open("rb") as file:
+        with Path(endpoint.path).open("rb") as file:
             content = file.read()
         assert len(content) == 9 * MIB
         for offset in range(0, 9 * MIB, MIB):
             assert payload.matches(ring, offset, memoryview(content)[offset : offset + MIB])
         assert list(tmp_path.iterdir()) == []
-    assert not Path(held.path).exists()
+    assert not Path(endpoint.path).exists()
 
 
 def test_it_ends_early_when_the_time_is_over(tmp_path):
-    with source_file.hold(Setting(str(tmp_path), 64 * MIB, 0.0, "ab"), Endpoint()) as held:
-        assert held.facts["size_bytes"] == source_file.STEP_BYTES
-        assert Path(held.path).stat().st_size == source_file.STEP_BYTES
+    with source_file.hold(Setting(str(tmp_path), 64 * MIB, 0.0, "ab"), Endpoint()) as endpoint:
+        assert endpoint.facts["size_bytes"] == source_file.STEP_BYTES
+        assert Path(endpoint.path).stat().st_size == source_file.STEP_BYTES
 
 
 def test_without_sync_file_range_it_is_flushed_all_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(source_file, "sync_range", lambda *arguments: False)
-    with source_file.hold(Setting(str(tmp_path), 9 * MIB, 30.0, "ab"), Endpoint()) as held:
-        assert Path(held.path).stat().st_size == 9 * MIB
+    with source_file.hold(Setting(str(tmp_path), 9 * MIB, 30.0, "ab"), Endpoint()) as endpoint:
+        assert Path(endpoint.path).stat().st_size == 9 * MIB
 
 
 def test_a_missing_folder_is_refused_as_usage(tmp_path):

@@ -36,21 +36,21 @@ def opened(folder, count):
 
 
 def starts(fds):
-    """Where each file begins, in MiB of its disk."""
+    """Returns the place on the disk where each file begins, in MiB."""
     return [place.read_extents(fd).extents[0].physical_bytes // MIB for fd in fds]
 
 
 @pytest.mark.parametrize("walks", [False, True])
 @pytest.mark.parametrize("late", [False, True])
 def test_files_lie_a_share_apart_and_only_they_stay(ext4_disk, walks, late):
-    """Where the time is over they lie side by side."""
+    """Files lie side by side when the time is over."""
     with opened(ext4_disk[0], 4) as fds:
         share = spread.share_bytes(fds[0], 4)
         free, _ = free_space.space_of(fds[0])
         seconds = iter([0.0, *[9.0 if late else 0.0] * 100])
         assert spread.across(fds, 8 * MIB, walks, clock=lambda: next(seconds)) == fds
-        found = sorted(starts(fds))
-        apart = [later - earlier for earlier, later in zip(found, found[1:], strict=False)]
+        places = sorted(starts(fds))
+        apart = [later - earlier for earlier, later in zip(places, places[1:], strict=False)]
         assert (max(apart) < 64) if late else (min(apart) > share // MIB // 2)
         assert [os.fstat(fd).st_size for fd in fds] == [8 * MIB] * 4
         assert free - free_space.space_of(fds[0])[0] == pytest.approx(4 * 8 * MIB, abs=MIB)
@@ -60,21 +60,21 @@ def test_files_lie_a_share_apart_and_only_they_stay(ext4_disk, walks, late):
 def test_what_does_not_fit_beside_the_tenth_that_stays_free_is_left_out(ext4_disk, walks):
     with opened(ext4_disk[0], 9) as fds:
         free, total = free_space.space_of(fds[0])
-        most = int((free - 0.1 * total) // (500 * MIB))
-        assert spread.across(fds, 500 * MIB, walks) == fds[:most]
-        assert [os.fstat(fd).st_size for fd in fds[most:]] == [0] * (9 - most)
+        count = int((free - 0.1 * total) // (500 * MIB))
+        assert spread.across(fds, 500 * MIB, walks) == fds[:count]
+        assert [os.fstat(fd).st_size for fd in fds[count:]] == [0] * (9 - count)
 
 
 @pytest.mark.parametrize("walks", [False, True])
 def test_a_quota_that_ends_the_room_leaves_the_files_their_size(ext4_disk, monkeypatch, walks):
     """Each is placed, nearer to the others, and none holds more than it needs meanwhile."""
-    most = 700 * MIB
+    quota = 700 * MIB
     with opened(ext4_disk[0], 4) as fds:
         real = spread._reserve
 
         def limited(fd, start, size_bytes, kept_bytes):
-            held = sum(os.fstat(each).st_blocks * 512 for each in fds)
-            return held + size_bytes <= most and real(fd, start, size_bytes, kept_bytes)
+            used = sum(os.fstat(each).st_blocks * 512 for each in fds)
+            return used + size_bytes <= quota and real(fd, start, size_bytes, kept_bytes)
 
         monkeypatch.setattr(spread, "_reserve", limited)
         assert spread.across(fds, 8 * MIB, walks) == fds
@@ -108,13 +108,13 @@ def test_a_tenth_stays_free_and_the_rest_is_lent_for_less_than_a_second(tmp_path
                 spread.across(fds, 64 * MIB, walks=filesystem == "ext4")
                 over.set()
                 thread.join()
-                found = sorted(starts(fds))
+                places = sorted(starts(fds))
         finally:
             subprocess.run(["umount", point], check=True)
-    lent = [at for at, left in looks if left < free - (3 << 30)]
-    assert min(left for _, left in looks) >= max(0.1 * total, 0.49 * free)
+    lent = [seconds for seconds, free_now in looks if free_now < free - (3 << 30)]
+    assert min(free_now for _, free_now in looks) >= max(0.1 * total, 0.49 * free)
     assert len(looks) > 5 and (not lent or lent[-1] - lent[0] < 1.0)
-    assert all(later - earlier > 20_000 for earlier, later in zip(found, found[1:], strict=False))
+    assert all(later - earlier > 20_000 for earlier, later in zip(places, places[1:], strict=False))
 
 
 @pytest.mark.long
