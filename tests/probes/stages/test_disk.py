@@ -44,8 +44,8 @@ def on_disk(tmp_path):
 def source(on_disk):
     with source_file.hold(
         source_file.Setting(str(on_disk), 16 * MIB, 30.0, "ab"), Endpoint()
-    ) as held:
-        yield held
+    ) as endpoint:
+        yield endpoint
 
 
 def check_shape(samples, details):
@@ -69,9 +69,9 @@ def test_without_fio_all_is_written_and_flushed_past_the_cache(carried_out, on_d
 
 def test_without_fio_zones_are_refused_with_the_reason(carried_out, on_disk, monkeypatch):
     monkeypatch.setattr(tools, "TAKE_OPEN_FILES", False)
-    wanted = replace(setting(on_disk, "read", "uncached"), pattern="zones")
+    zones = replace(setting(on_disk, "read", "uncached"), pattern="zones")
     with pytest.raises(Unavailable, match="cannot be used: it takes Linux"):
-        carried_out(wanted, Endpoint())
+        carried_out(zones, Endpoint())
 
 
 @pytest.mark.parametrize("by_fio", [True, False], ids=["by fio", "by threads of our own"])
@@ -146,7 +146,7 @@ def test_another_users_file_is_proven_by_the_bytes_that_its_device_counts(
     monkeypatch.setattr(page_cache, "state", lambda fd, size_bytes: None)
     _, details = carried_out(setting(on_disk, "read", "uncached"), source)
     assert details["cache"]["proven"] == ((details["device_read_bytes"] or 0) >= 16 * MIB)
-    monkeypatch.setattr(others, "around", lambda *about, **own: {"device_read_bytes": 15 * MIB})
+    monkeypatch.setattr(others, "around", lambda *a, **k: {"device_read_bytes": 15 * MIB})
     _, details = carried_out(setting(on_disk, "read", "uncached"), source)
     assert details["cache"]["proven"] is False
     assert "moved_bytes" not in details
@@ -199,9 +199,9 @@ def test_a_missing_folder_is_refused(tmp_path):
 def test_a_users_file_is_read_and_never_changed(carried_out, tmp_path):
     users = tmp_path / "users"
     users.write_bytes(os.urandom(4 * MIB))
-    before = users.read_bytes()
+    content = users.read_bytes()
     carried_out(setting(tmp_path, "read", "uncached"), Endpoint(path=str(users)))
-    assert users.read_bytes() == before
+    assert users.read_bytes() == content
 
 
 def test_a_read_tells_where_its_file_lies_and_what_others_did(carried_out, on_disk, source):
@@ -209,9 +209,8 @@ def test_a_read_tells_where_its_file_lies_and_what_others_did(carried_out, on_di
     if details["place"] is not None:
         assert details["place"]["size_bytes"] == 16 * MIB
     if details["device_read_bytes"] is not None:
-        assert set(details["others"]) == {
-            *("reads", "read_bytes", "writes", "written_bytes", "busy_ratio")
-        }
+        counters = "reads read_bytes writes written_bytes busy_ratio"
+        assert set(details["others"]) == set(counters.split())
         assert details["before"]["seconds"] >= others.QUIET_SECONDS
     names = [layer["name"] for layer in details["layers"]]
     assert names[0] == details["stack"][0]

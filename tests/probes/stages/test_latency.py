@@ -22,10 +22,10 @@ def counted(monkeypatch):
 
 
 def check(samples, details):
-    """What holds on every path."""
+    """Checks what holds on every path."""
     assert samples[-1].elapsed_seconds > 0
-    moved = [each.moved_bytes for each in samples]
-    assert moved == sorted(moved) and moved[-1] > 0
+    moved_bytes = [each.moved_bytes for each in samples]
+    assert moved_bytes == sorted(moved_bytes) and moved_bytes[-1] > 0
     for row in details["table"]:
         assert row["message_bytes"] in exchange.DECADES
         assert row["count"] >= 5
@@ -35,20 +35,20 @@ def check(samples, details):
     assert len(set(ways)) == len(ways)
     assert {(1, "cold", trips) for trips in (0, 1, 2)} <= set(ways)
     assert (1, "warm", 1) in ways
-    told = details["percentiles"]
-    known = [told[f"p{n}_seconds"] for n, least in exchange.PERCENTILES if told["count"] >= least]
-    assert known and known == sorted(known)
+    facts = details["percentiles"]
+    times = [facts[f"p{n}_seconds"] for n, count in exchange.PERCENTILES if facts["count"] >= count]
+    assert times and times == sorted(times)
     assert details["nagle"]["ratio"] == pytest.approx(
         details["nagle"]["seconds"] / details["nagle"]["plain_seconds"]
     )
-    found = details["fit"]
-    if "refused" in found:
-        assert "latency_seconds" not in found
+    fitted = details["fit"]
+    if "refused" in fitted:
+        assert "latency_seconds" not in fitted
     else:
-        product = found["latency_seconds"] * found["bandwidth_bytes_per_second"]
+        product = fitted["latency_seconds"] * fitted["bandwidth_bytes_per_second"]
         # Of two lines, half of the second's rate may lie on either.
-        assert found["n_half_bytes"] == pytest.approx(product) or "pieces" in found
-        assert found["worst_residual_ratio"] <= 0.15
+        assert fitted["n_half_bytes"] == pytest.approx(product) or "pieces" in fitted
+        assert fitted["worst_residual_ratio"] <= 0.15
 
 
 @pytest.mark.long
@@ -134,24 +134,23 @@ def test_an_end_that_stops_answering_fails_the_stage_and_does_not_hang_it(monkey
 
 def test_the_sizes_that_are_afforded_are_the_decades_first():
     expected = {1: 0.01, 10_000: 0.011, 100_000: 0.02, 1_000_000: 0.1}
-    assert warm.choose_sizes(1_000_000, expected, 10.0) == [
-        *(300_000, 100_000, 30_000, 10_000, 3000, 1000, 100, 10)
-    ]
+    decades_first = [300_000, 100_000, 30_000, 10_000, 3000, 1000, 100, 10]
+    assert warm.choose_sizes(1_000_000, expected, 10.0) == decades_first
     assert warm.choose_sizes(1_000_000, expected, 0.26) == [100_000, 10_000, 1000, 100]
     assert len(warm.choose_sizes(1_000_000, expected, 0.0)) == 2
 
 
 def test_percentiles_are_told_of_enough_times_alone():
     assert exchange.percentiles([0.1] * 5) == {"count": 5, "p50_seconds": 0.1}
-    told = exchange.percentiles([each / 1000 for each in range(1, 101)])
-    assert told == {"count": 100, "p50_seconds": 0.05, "p90_seconds": 0.09, "p99_seconds": 0.099}
+    spread = exchange.percentiles([each / 1000 for each in range(1, 101)])
+    assert spread == {"count": 100, "p50_seconds": 0.05, "p90_seconds": 0.09, "p99_seconds": 0.099}
 
 
 SLOW_SECONDS = 1000.0
 
 
 def slowed(self, sent, round_trips):
-    """A cold connection on which slow start takes for ever, the longer the message the more."""
+    """Slows cold connections as slow start does: the longer the message the more."""
     return SLOW_SECONDS * (1 + round_trips) + len(sent)
 
 
@@ -159,7 +158,7 @@ def slowed(self, sent, round_trips):
 def test_however_slow_cold_connections_are_no_other_figure_changes(monkeypatch, run_stage):
     fitted = []
     monkeypatch.setattr(warm.Cold, "seconds", slowed)
-    monkeypatch.setattr(latency.fit, "fit", lambda points, *more: fitted.extend(points) or {})
+    monkeypatch.setattr(latency.fit, "fit", lambda points, *options: fitted.extend(points) or {})
     with latency.respond(SHORT) as peer:
         samples, details = run_stage(latency, SHORT, peer)
     cold = [row for row in details["table"] if row["connection"] == "cold"]

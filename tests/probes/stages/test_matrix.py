@@ -30,7 +30,7 @@ REQUIRED = {
     "rtt_unloaded_seconds",
     "rtt_loaded_seconds",
 }
-"""Of each cell, whoever reads it."""
+"""Keys of each cell that its readers need."""
 
 
 @pytest.fixture
@@ -44,31 +44,31 @@ def run(run_stage):
 def test_every_cell_is_told_and_the_best_one_is_the_stages_rate(run, verb):
     setting = replace(SHORT, verb=verb)
     with matrix.respond(setting) as peer:
-        samples, told = run(setting, peer)
+        samples, details = run(setting, peer)
     assert samples[-1].moved_bytes > 0
-    places = [(cell["window_bytes"], cell["streams"]) for cell in told["cells"]]
+    places = [(cell["window_bytes"], cell["streams"]) for cell in details["cells"]]
     assert places == [(0, 1), (0, 2), (16 * KIB, 1), (16 * KIB, 2)]
-    for cell in told["cells"]:
+    for cell in details["cells"]:
         assert set(cell) >= REQUIRED
         assert cell["bytes_per_second"] > 0
         assert cell["rtt_unloaded_seconds"] > 0
         assert cell["granted_bytes"] > 0
-    best = max(told["cells"], key=lambda cell: cell["bytes_per_second"])
-    assert (told["window_bytes"], told["streams"]) == (best["window_bytes"], best["streams"])
-    assert (told["knee"]["window_bytes"], told["knee"]["streams"]) in places
-    assert told["bdp_bytes"] == best["bytes_per_second"] * told["rtt_seconds"]
-    assert told["left_out"] is False
-    assert "broken" not in told
-    assert told["limits"]["by"]
+    best = max(details["cells"], key=lambda cell: cell["bytes_per_second"])
+    assert (details["window_bytes"], details["streams"]) == (best["window_bytes"], best["streams"])
+    assert (details["knee"]["window_bytes"], details["knee"]["streams"]) in places
+    assert details["bdp_bytes"] == best["bytes_per_second"] * details["rtt_seconds"]
+    assert details["left_out"] is False
+    assert "broken" not in details
+    assert details["limits"]["by"]
 
 
 def test_cells_that_the_time_does_not_allow_are_left_out_and_that_is_told(run, monkeypatch):
     transfers(monkeypatch)
     setting = replace(SHORT, streams=(1, 2, 4, 8), most_seconds=2.0)
     with matrix.respond(setting) as peer:
-        samples, told = run(setting, peer)
-    assert told["left_out"] is True
-    assert 1 <= len(told["cells"]) < 8
+        samples, details = run(setting, peer)
+    assert details["left_out"] is True
+    assert 1 <= len(details["cells"]) < 8
 
 
 def test_the_ports_are_closed_with_the_session():
@@ -82,17 +82,17 @@ def test_the_ports_are_closed_with_the_session():
 
 @pytest.mark.long
 def test_a_window_that_the_session_was_not_opened_for_is_not_served(run):
-    asked = replace(SHORT, windows=(AUTOTUNED, 64 * KIB))
+    setting = replace(SHORT, windows=(AUTOTUNED, 64 * KIB))
     with matrix.respond(SHORT) as peer:
-        _, told = run(asked, peer)
-        assert {cell["window_bytes"] for cell in told["cells"]} == {AUTOTUNED}
-        assert {cell["window_bytes"] for cell in told["broken"]} == {64 * KIB}
+        _, details = run(setting, peer)
+        assert {cell["window_bytes"] for cell in details["cells"]} == {AUTOTUNED}
+        assert {cell["window_bytes"] for cell in details["broken"]} == {64 * KIB}
         with pytest.raises(RuntimeError, match="error from the responder"):
             run(replace(SHORT, windows=(64 * KIB, 64 * KIB)), peer)
 
 
 def transfers(monkeypatch, broken=()):
-    """Transfers end at once with a recorded result, or break; the (window, streams) of all."""
+    """Ends transfers at once, with a result or an error; returns their (window, streams)."""
     tried = []
 
     def initiate(shape, peer):
@@ -111,11 +111,11 @@ def transfers(monkeypatch, broken=()):
 def test_a_cell_that_breaks_costs_itself_alone_and_is_told_with_its_reason(run, monkeypatch):
     tried = transfers(monkeypatch, [(AUTOTUNED, 1)])
     with matrix.respond(SHORT) as peer:
-        samples, told = run(SHORT, peer)
-    places = [(cell["window_bytes"], cell["streams"]) for cell in told["cells"]]
+        samples, details = run(SHORT, peer)
+    places = [(cell["window_bytes"], cell["streams"]) for cell in details["cells"]]
     assert places == [(AUTOTUNED, 2), (16 * KIB, 1), (16 * KIB, 2)]
     why = "nothing arrived after the warm-up"
-    assert told["broken"] == [{"window_bytes": AUTOTUNED, "streams": 1, "reason": why}]
+    assert details["broken"] == [{"window_bytes": AUTOTUNED, "streams": 1, "reason": why}]
     assert tried.count((AUTOTUNED, 1)) == 1
 
 
@@ -137,8 +137,8 @@ def test_on_a_long_path_a_cell_gets_its_windows_per_round_trip_until_the_link_is
     with lab_path(trip / 2, link) as up:
         setting = replace(setting, address=up.server.address)
         with responding(matrix, up.server, setting) as peer, up.client.entered():
-            _, told = run(setting, peer)
-    cells = {(cell["window_bytes"], cell["streams"]): cell for cell in told["cells"]}
+            _, details = run(setting, peer)
+    cells = {(cell["window_bytes"], cell["streams"]): cell for cell in details["cells"]}
     rates = {place: cell["bytes_per_second"] for place, cell in cells.items()}
     assert rates[16 * KIB, 8] > 3 * rates[16 * KIB, 1]
     assert rates[64 * KIB, 1] > 2 * rates[16 * KIB, 1]
@@ -151,20 +151,20 @@ def test_on_a_long_path_a_cell_gets_its_windows_per_round_trip_until_the_link_is
         if window:
             assert cell["bytes_per_second"] < 1.2 * cell["bound_bytes_per_second"]
             assert window / 2 < cell["peer_window_bytes"] < 2 * window
-    enough = rates[told["knee"]["window_bytes"], told["knee"]["streams"]]
+    enough = rates[details["knee"]["window_bytes"], details["knee"]["streams"]]
     assert enough > 0.7 * max(rates.values())
-    assert told["bdp_bytes"] > 0.5 * link * trip
+    assert details["bdp_bytes"] > 0.5 * link * trip
 
 
 def test_a_cells_rate_is_that_after_the_slow_start_of_a_long_path():
     samples = tuple(
-        Sample(at / 10, moved) for at, moved in enumerate((0, 1, 3, 7, 15, 31, 41, 51, 61, 71))
+        Sample(tick / 10, total) for tick, total in enumerate((0, 1, 3, 7, 15, 31, 41, 51, 61, 71))
     )
-    moved = Transfer((*samples, Last(1.0, 81)), {}, {}, {}, None, None)
+    transfer = Transfer((*samples, Last(1.0, 81)), {}, {}, {}, None, None)
     shape = Shape(seconds=1.0)
-    assert matrix._settled_rate(moved, shape, 0.0) == pytest.approx(81)
-    assert matrix._settled_rate(moved, shape, 0.03) == pytest.approx(81)
-    assert matrix._settled_rate(moved, shape, 0.085) == pytest.approx(100)
-    assert matrix._settled_rate(moved, shape, 9.0) == pytest.approx(100)
+    assert matrix._settled_rate(transfer, shape, 0.0) == pytest.approx(81)
+    assert matrix._settled_rate(transfer, shape, 0.03) == pytest.approx(81)
+    assert matrix._settled_rate(transfer, shape, 0.085) == pytest.approx(100)
+    assert matrix._settled_rate(transfer, shape, 9.0) == pytest.approx(100)
     short = Transfer((Sample(0.0, 0), Last(0.2, 20)), {}, {}, {}, None, None)
     assert matrix._settled_rate(short, shape, 9.0) == pytest.approx(100)

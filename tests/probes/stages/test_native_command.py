@@ -50,13 +50,13 @@ COMMANDS = [
 def ends(tmp_path):
     """Both folders, each with the run's own in it: the peer to copy with."""
     with ExitStack() as stack:
-        held = []
+        folders = []
         for name, run in (("client", "0123abcd"), ("target", "4567abcd")):
             (tmp_path / name).mkdir()
-            told = own_folder.Setting(str(tmp_path / name), run, 8 * MIB, 30.0, SEED)
-            held.append(stack.enter_context(own_folder.hold(told, Endpoint())).folder)
-        yield Endpoint(folder=held[1], path=held[0])
-        for each in held:
+            setting = own_folder.Setting(str(tmp_path / name), run, 8 * MIB, 30.0, SEED)
+            folders.append(stack.enter_context(own_folder.hold(setting, Endpoint())).folder)
+        yield Endpoint(folder=folders[1], path=folders[0])
+        for each in folders:
             assert os.listdir(each) == [source_name(each)]
     for name in ("client", "target"):
         assert list((tmp_path / name).iterdir()) == []
@@ -64,11 +64,11 @@ def ends(tmp_path):
 
 @pytest.fixture
 def setting(tmp_path):
-    def made(copy, command, seconds=60.0):
+    def build(copy, command, seconds=60.0):
         folders = (str(tmp_path / each) for each in ("client", "target"))
         return Setting(copy, *folders, SIZE, seconds, SEED, tuple(command))
 
-    return made
+    return build
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_what_a_command_copied_is_intact_and_durable(run, ends, setting, copy, c
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "text"),
     [
         ('cat "$0/x" "$0/y"; exit 23', "it ended with 23: .*/source-[0-9a-f]+/y: Not a directory"),
         ("exit 5", "it ended with 5: no message"),
@@ -103,10 +103,10 @@ def test_what_a_command_copied_is_intact_and_durable(run, ends, setting, copy, c
         ('ln "$0" "$1"; rm "$0"; cp "$1" "$0"', "the command linked the file and copied nothing"),
     ],
 )
-def test_how_a_command_failed_is_told_with_its_code_and_last_line(run, ends, setting, script, told):
+def test_how_a_command_failed_is_told_with_its_code_and_last_line(run, ends, setting, script, text):
     command = ("/bin/sh", "-c", script, "{source}", "{target}")
     for copy in ("push.cached", "pull.cached"):
-        with pytest.raises(RuntimeError, match=told) as caught:
+        with pytest.raises(RuntimeError, match=text) as caught:
             run(setting(copy, command), ends)
         assert f"{copy} by sh -c ... {{source}} {{target}} failed" in str(caught.value)
 
@@ -117,9 +117,9 @@ def test_a_complaint_repeats_no_word_of_the_command(run, ends, setting):
     command = ("/bin/sh", "-c", script, "{source}", "{target}", *secrets, "--key")
     with pytest.raises(RuntimeError, match="it ended with 3: ") as caught:
         run(setting("push.cached", command), ends)
-    told = str(caught.value).partition("ended with")[2]
-    assert told.isprintable() and "--key" in told
-    assert not any(each in told for each in ("s3cret", "hunter2", "nas", "ab cd", "rsync"))
+    message = str(caught.value).partition("ended with")[2]
+    assert message.isprintable() and "--key" in message
+    assert not any(each in message for each in ("s3cret", "hunter2", "nas", "ab cd", "rsync"))
 
 
 def test_a_command_that_writes_zeros_is_a_copy_that_is_not_intact(run, ends, setting):
@@ -224,17 +224,17 @@ def test_a_command_that_cannot_copy_is_wrong_usage(capsys, target, command, why)
 
 @pytest.mark.long
 def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(bottleneck, smb_mount, tmp_path):
-    client, told = tmp_path / "client", tmp_path / "told.json"
+    client, report_path = tmp_path / "client", tmp_path / "told.json"
     client.mkdir()
     ended = bottleneck(
-        *("probe", "native-copy", smb_mount.folder, "--folder", client, "--yes", "--json", told),
-        *("--native-command", "dd if={source} of={target} bs=1M", "--size", "4MiB"),
-        *("--budget", "120", "--agent", "exec:"),
+        *"probe native-copy --yes --size 4MiB --budget 120 --agent exec:".split(),
+        *f"{smb_mount.folder} --folder {client} --json {report_path} --native-command".split(),
+        "dd if={source} of={target} bs=1M",
     )
     assert ended.code == exits.DONE, ended
-    found = json.loads(told.read_text())
-    assert {each["setting"]["copy"] for each in found["steps"]} == set(OWN_COPIES)
-    for each in found["steps"]:
+    report = json.loads(report_path.read_text())
+    assert {each["setting"]["copy"] for each in report["steps"]} == set(OWN_COPIES)
+    for each in report["steps"]:
         details = each["outcome"]["details"]
         assert details["program"] == "dd if={source} of={target} ..."
         assert details["hash_ok"] is True

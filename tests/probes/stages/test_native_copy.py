@@ -28,20 +28,20 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting nee
 
 @pytest.fixture
 def client(tmp_path):
-    made = tmp_path / "client"
-    made.mkdir()
-    return made
+    folder = tmp_path / "client"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture
 def target(tmp_path):
-    made = tmp_path / "target"
-    made.mkdir()
-    return made
+    folder = tmp_path / "target"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture
-def held(client):
+def hold_ends(client):
     """Holds both ends' files in a target folder: the peer to copy with."""
 
     def go(stack, target, size=8 * MIB):
@@ -72,10 +72,10 @@ def run(run_stage):
 
 @pytest.fixture
 def run_and_check(run):
-    def check(wanted, peer):
-        samples, details = run(wanted, peer)
-        assert samples[-1].moved_bytes == wanted.size_bytes
-        assert details["hash_ok"] is True and details["checked_bytes"] == wanted.size_bytes
+    def check(setting, peer):
+        samples, details = run(setting, peer)
+        assert samples[-1].moved_bytes == setting.size_bytes
+        assert details["hash_ok"] is True and details["checked_bytes"] == setting.size_bytes
         assert details["acknowledged_bytes_per_second"] > 0 and details["flush_seconds"] >= 0
         assert details["program"].startswith("cp ")
         return details
@@ -84,15 +84,15 @@ def run_and_check(run):
 
 
 def can_be_emptied(folder):
-    """Not what lies in memory alone."""
+    """Whether a folder's page cache can be dropped: it does not lie in memory alone."""
     return folders.folder_facts(str(folder)).filesystem not in {"tmpfs", "overlay"}
 
 
 @pytest.mark.parametrize("copy", OWN_COPIES)
 def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
-    run_and_check, stack, held, client, target, copy
+    run_and_check, stack, hold_ends, client, target, copy
 ):
-    peer = held(stack, target)
+    peer = hold_ends(stack, target)
     details = run_and_check(setting(copy, client, target), peer)
     verb, _, cache = copy.partition(".")
     assert details["cache"]["side"] == ("server" if verb == "pull" else "client")
@@ -110,9 +110,9 @@ def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
 @pytest.mark.long
 @pytest.mark.parametrize("copy", OWN_COPIES)
 def test_a_copy_to_or_from_a_mounted_share_is_intact_and_leaves_nothing(
-    run_and_check, smb_mount, stack, held, client, copy
+    run_and_check, smb_mount, stack, hold_ends, client, copy
 ):
-    peer = held(stack, smb_mount.folder)
+    peer = hold_ends(stack, smb_mount.folder)
     details = run_and_check(setting(copy, client, smb_mount.folder), peer)
     assert details["mount"]["filesystem"] == "fuse.smbnetfs"
     assert details["same_filesystem"] is False and "--reflink" not in details["program"]
@@ -131,9 +131,9 @@ def test_a_copy_to_or_from_a_mounted_share_is_intact_and_leaves_nothing(
 
 
 def test_both_sources_are_cut_to_the_size_asked_for(
-    run_and_check, run, stack, held, client, target
+    run_and_check, run, stack, hold_ends, client, target
 ):
-    peer = held(stack, target)
+    peer = hold_ends(stack, target)
     for copy, size in (("pull.cached", 3 * MIB), ("push.cached", 2 * MIB)):
         run_and_check(setting(copy, client, target, size), peer)
     assert Path(peer.folder, source_name(peer.folder)).stat().st_size == 3 * MIB
@@ -142,8 +142,8 @@ def test_both_sources_are_cut_to_the_size_asked_for(
         run(setting("pull.cached", client, target, 4 * MIB), peer)
 
 
-def test_a_users_file_is_never_cut(run, stack, held, client, target, tmp_path):
-    peer = held(stack, target)
+def test_a_users_file_is_never_cut(run, stack, hold_ends, client, target, tmp_path):
+    peer = hold_ends(stack, target)
     mine = tmp_path / "mine"
     mine.write_bytes(bytes(9 * MIB))
     wrong = Endpoint(folder=peer.folder, path=str(mine))
@@ -158,9 +158,9 @@ def test_one_wrong_byte_anywhere_is_told(tmp_path):
     ring = payload.ring(bytes.fromhex(SEED))
     content = bytearray(payload.block(ring, 0, SIZE))
     path = tmp_path / "copy"
-    for at in (0, SIZE // 2, 4 * MIB, SIZE - 1):
+    for offset in (0, SIZE // 2, 4 * MIB, SIZE - 1):
         wrong = bytearray(content)
-        wrong[at] ^= 1
+        wrong[offset] ^= 1
         path.write_bytes(wrong)
         with path.open("rb") as file:
             assert served_file.intact_part(ring, file.fileno(), SIZE, float("inf"))[0] is False
@@ -172,7 +172,7 @@ def test_one_wrong_byte_anywhere_is_told(tmp_path):
 
 
 def test_a_program_that_copies_half_is_broken_and_not_fast(
-    run, stack, held, client, target, monkeypatch, tmp_path
+    run, stack, hold_ends, client, target, monkeypatch, tmp_path
 ):
     """The size of what arrived is the last sample's, whatever the program says."""
     fake = tmp_path / "cp"
@@ -181,7 +181,7 @@ def test_a_program_that_copies_half_is_broken_and_not_fast(
         'head -c 1000000 /dev/zero >"$last"\n'
     )
     fake.chmod(0o755)
-    peer = held(stack, target)
+    peer = hold_ends(stack, target)
     monkeypatch.setattr(tools, "find", lambda name: str(fake))
     for copy in ("pull.cached", "push.cached"):
         with pytest.raises(RuntimeError, match="the copy has 1000000 bytes"):
@@ -189,8 +189,8 @@ def test_a_program_that_copies_half_is_broken_and_not_fast(
 
 
 @pytest.mark.long
-def test_without_cp_python_copies(run, stack, held, client, target, monkeypatch):
-    peer = held(stack, target)
+def test_without_cp_python_copies(run, stack, hold_ends, client, target, monkeypatch):
+    peer = hold_ends(stack, target)
     monkeypatch.setattr(tools, "find", lambda name: None)
     for copy in OWN_COPIES:
         details = run(setting(copy, client, target), peer)[1]
@@ -214,11 +214,11 @@ def small_disk(tmp_path):
 
 @pytest.mark.long
 @NEEDS_ROOT
-def test_no_room_on_either_side_is_one_line(run, small_disk, stack, held, client, tmp_path):
-    peer = held(stack, small_disk)
+def test_no_room_on_either_side_is_one_line(run, small_disk, stack, hold_ends, client, tmp_path):
+    peer = hold_ends(stack, small_disk)
     with (small_disk / "full").open("wb") as file:
-        told = os.statvfs(small_disk)
-        os.posix_fallocate(file.fileno(), 0, told.f_bavail * told.f_frsize - 2 * MIB)
+        space = os.statvfs(small_disk)
+        os.posix_fallocate(file.fileno(), 0, space.f_bavail * space.f_frsize - 2 * MIB)
     with pytest.raises(Refused, match="free some space") as caught:
         run(setting("push.cached", client, small_disk, 8 * MIB), peer)
     assert caught.value.kind == "space" and str(small_disk) in caught.value.text
@@ -226,15 +226,15 @@ def test_no_room_on_either_side_is_one_line(run, small_disk, stack, held, client
 
     other = tmp_path / "other"
     other.mkdir()
-    peer = held(stack, other)
+    peer = hold_ends(stack, other)
     with pytest.raises(Refused, match="free some space") as caught:
         run(setting("pull.cached", small_disk, other, 8 * MIB), peer)
     assert caught.value.kind == "space" and str(small_disk) in caught.value.text
 
 
 @NEEDS_ROOT
-def test_a_mount_that_becomes_read_only_is_one_line(run, stack, held, client, target):
-    peer = held(stack, target)
+def test_a_mount_that_becomes_read_only_is_one_line(run, stack, hold_ends, client, target):
+    peer = hold_ends(stack, target)
     subprocess.run(["mount", "--bind", target, target], check=True)
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", target], check=True)
@@ -252,8 +252,8 @@ def test_a_mount_that_becomes_read_only_is_one_line(run, stack, held, client, ta
         subprocess.run(["umount", target], check=True)
 
 
-def test_a_run_folder_that_went_away_is_one_line(run, stack, held, client, target):
-    peer = held(stack, target)
+def test_a_run_folder_that_went_away_is_one_line(run, stack, hold_ends, client, target):
+    peer = hold_ends(stack, target)
     Path(peer.folder, source_name(peer.folder)).unlink()
     with pytest.raises(Refused, match=str(target)):
         run(setting("pull.cached", client, target), peer)
@@ -262,29 +262,29 @@ def test_a_run_folder_that_went_away_is_one_line(run, stack, held, client, targe
 @pytest.mark.long
 @pytest.mark.parametrize("copy", ["pull.cached", "push.cached"])
 def test_a_server_that_stops_ends_the_copy_at_its_deadline(
-    troubled_mount, stack, held, client, monkeypatch, copy
+    troubled_mount, stack, hold_ends, client, monkeypatch, copy
 ):
     """The mount's daemon waits for the server, and what copies waits for the daemon."""
     size = 256 * MIB if copy.startswith("pull") else 64 * MIB
     monkeypatch.setattr(own_folder, "_fill", _sparse)
-    peer = held(stack, troubled_mount.folder, size)
-    wanted = setting(copy, client, troubled_mount.folder, size, 2.0)
+    peer = hold_ends(stack, troubled_mount.folder, size)
+    copying = setting(copy, client, troubled_mount.folder, size, 2.0)
     try:
-        with closing(native_copy.initiate(wanted, peer)) as running:
+        with closing(native_copy.initiate(copying, peer)) as running:
             while next(running).moved_bytes == 0:
                 continue
             os.killpg(troubled_mount.smbd, signal.SIGSTOP)
             began = time.monotonic()
             with pytest.raises(
                 RuntimeError, match=r"after \d+ of \d+ bytes: no end within"
-            ) as told:
+            ) as caught:
                 list(running)
             assert time.monotonic() - began < 10
     finally:
         os.killpg(troubled_mount.smbd, signal.SIGCONT)
-    assert str(troubled_mount.folder) in str(told.value)
+    assert str(troubled_mount.folder) in str(caught.value)
     # A read is let go by the kernel where the program is killed; a write under way is not.
-    assert copy.startswith("pull") or "state D" in str(told.value)
+    assert copy.startswith("pull") or "state D" in str(caught.value)
 
 
 def _sparse(fd, setting, size_bytes):

@@ -152,7 +152,7 @@ def test_the_share_s_server_sees_few_connections_and_none_is_reset(looked):
 
 
 def assert_at_1400(hole):
-    """Narrowed down to some bytes: how many depends on the time that the looks took."""
+    """Checks a hole, narrowed down to some bytes, by the time that the looks took."""
     assert hole["passes_bytes"] <= 1400 < hole["stalls_bytes"] <= hole["passes_bytes"] + 16
 
 
@@ -214,15 +214,15 @@ def test_nothing_listens_after_the_session():
     setting = stage.Setting("127.0.0.1", 9)
     with stage.respond(setting) as peer:
         meeting = port.meet(peer, {"do": stage.LOAD}, 0)
-        told = meeting.hear(5.0)
+        reply = meeting.hear(5.0)
         meeting.close()
-    for at_port in (peer.port, told["port"]):
+    for at_port in (peer.port, reply["port"]):
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", at_port)).close()
 
 
 def silent(monkeypatch, seconds):
-    """Every connection with full segments waits so long, and nothing of it comes through."""
+    """Has every connection with full segments wait so long and deliver nothing."""
     tried = []
 
     def waiting(*_):

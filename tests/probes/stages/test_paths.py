@@ -17,19 +17,19 @@ SLOW, FAST, SMB = "10.91.7.2", "10.91.8.2", 445
 OWN = [Own("10.91.7.1", 24, "eth0", ""), Own("10.91.8.1", 24, "eth1", "")]
 
 
-def told(address, interface, kind=""):
+def row(address, interface, kind=""):
     return {"address": address, "prefix_bits": 24, "interface": interface, "kind": kind}
 
 
 def test_own_addresses_are_those_that_ip_shows():
-    shown = json.loads(subprocess.run(["ip", "-j", "address"], capture_output=True).stdout)
-    known = {
+    links = json.loads(subprocess.run(["ip", "-j", "address"], capture_output=True).stdout)
+    addresses = {
         (each["local"], each["prefixlen"], link["ifname"])
-        for link in shown
+        for link in links
         for each in link["addr_info"]
         if each["scope"] in ("global", "site")
     }
-    assert {(o.address, o.prefix_bits, o.interface) for o in paths.own_addresses()} == known
+    assert {(o.address, o.prefix_bits, o.interface) for o in paths.own_addresses()} == addresses
 
 
 def test_an_answer_that_is_cut_off_tells_no_address():
@@ -42,17 +42,17 @@ def test_an_answer_that_is_cut_off_tells_no_address():
 )
 def test_nobody_is_called_who_is_not_next_to_this_host(told_address):
     """Whoever answers may tell any address; this host's own is none of the server's either."""
-    ways = paths._list_ways(SLOW, OWN, [told(told_address, "eth1"), told(SLOW, "eth0")])
+    ways = paths._list_ways(SLOW, OWN, [row(told_address, "eth1"), row(SLOW, "eth0")])
     assert [each["address"] for each in ways] == [SLOW]
 
 
 def test_what_is_no_address_breaks_the_stage_alone():
     with pytest.raises(ValueError, match="does not appear to be"):
-        paths._list_ways(SLOW, OWN, [told("nas; reboot", "eth1")])
+        paths._list_ways(SLOW, OWN, [row("nas; reboot", "eth1")])
 
 
 def test_only_so_many_addresses_are_looked_at():
-    many = [told(f"10.91.8.{n % 250 + 2}", f"eth{n}") for n in range(10_000)]
+    many = [row(f"10.91.8.{n % 250 + 2}", f"eth{n}") for n in range(10_000)]
     assert len(paths._list_ways(SLOW, OWN, many)) <= paths.MOST_WAYS
 
 

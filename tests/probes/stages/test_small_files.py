@@ -21,15 +21,15 @@ SEED = "00ff11"
 RING = payload.ring(bytes.fromhex(SEED))
 
 
-def setting(verb: str, dialect: str = "3.1.1", **more: Any) -> small_files.Setting:
-    told = {"files": 40, "file_bytes": 16 * KIB, "seconds": 20.0, "seed": SEED, **more}
-    return small_files.Setting(verb=verb, dialect=dialect, **told)
+def setting(verb: str, dialect: str = "3.1.1", **changes: Any) -> small_files.Setting:
+    fields = {"files": 40, "file_bytes": 16 * KIB, "seconds": 20.0, "seed": SEED, **changes}
+    return small_files.Setting(verb=verb, dialect=dialect, **fields)
 
 
 def small(folder: Path) -> list[Path]:
-    """The small files that lie on the share, in their order."""
-    found = folder.glob("bottleneck-*/small-*")
-    return sorted(found, key=lambda path: int(path.name.split("-")[1]))
+    """Returns the small files on the share, in their order."""
+    paths = folder.glob("bottleneck-*/small-*")
+    return sorted(paths, key=lambda path: int(path.name.split("-")[1]))
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
 ) -> None:
     with run_folder() as (peer, folder, _):
         for verb in small_files.VERBS:
-            asked = setting(verb, dialect, security=security)
-            samples, details = run_stage(small_files, asked, peer)
+            one = setting(verb, dialect, security=security)
+            samples, details = run_stage(small_files, one, peer)
             assert samples[-1].moved_bytes == 40 * 16 * KIB
             assert details["files"] == 40 and details["round_trips_per_file"] == 3
             assert details["hash_ok"] is True
@@ -79,8 +79,8 @@ def test_files_of_any_size_are_copied_whole(run_folder: Any, run_stage: Any, siz
     with run_folder() as (peer, _, _):
         for verb in small_files.VERBS:
             for dialect in ("smb1", "3.1.1"):
-                asked = setting(verb, dialect, file_bytes=size, files=4)
-                details = run_stage(small_files, asked, peer)[1]
+                one = setting(verb, dialect, file_bytes=size, files=4)
+                details = run_stage(small_files, one, peer)[1]
                 assert details["hash_ok"] is True and details["files"] == 4
 
 
@@ -104,8 +104,8 @@ def test_the_time_bounds_the_number_of_files(
     monkeypatch.setattr(small_files, "time", clock)
     with run_folder() as (peer, _, _):
         for verb in small_files.VERBS:
-            asked = setting(verb, files=100_000, seconds=0.3)
-            samples, details = run_stage(small_files, asked, peer)
+            one = setting(verb, files=100_000, seconds=0.3)
+            samples, details = run_stage(small_files, one, peer)
             assert 3 <= details["files"] < 100_000
             assert samples[-1].moved_bytes == details["files"] * 16 * KIB
 
@@ -142,8 +142,8 @@ def test_kill_9_leaves_nothing(run_folder: Any, verb: str, dialect: str) -> None
     with run_folder() as (peer, folder, _):
         child = os.fork()
         if child == 0:
-            asked = setting(verb, dialect, files=100_000, seconds=60.0)
-            for _ in small_files.initiate(asked, peer):
+            one = setting(verb, dialect, files=100_000, seconds=60.0)
+            for _ in small_files.initiate(one, peer):
                 pass
         assert living.until(lambda: len(small(folder)) >= 10)
         os.kill(child, signal.SIGKILL)

@@ -33,9 +33,9 @@ SIZE = 3 * MIB + 12_345
 SEED = "00ff11"
 
 
-def setting(copy: str, dialect: str = "3.1.1", **more: Any) -> smb_copy.Setting:
-    told = {"end": "memory", "size_bytes": SIZE, "seconds": 60.0, "seed": SEED, **more}
-    return smb_copy.Setting(copy=copy, dialect=dialect, **told)
+def setting(copy: str, dialect: str = "3.1.1", **changes: Any) -> smb_copy.Setting:
+    fields = {"end": "memory", "size_bytes": SIZE, "seconds": 60.0, "seed": SEED, **changes}
+    return smb_copy.Setting(copy=copy, dialect=dialect, **fields)
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def run(run_stage: Any) -> Run:
 def run_and_check(run: Run) -> Callable[[smb_copy.Setting, Endpoint], Details]:
     """The details of one copy whose samples are as they should be."""
 
-    def check(wanted: smb_copy.Setting, peer: Endpoint) -> Details:
-        samples, details = run(wanted, peer)
-        assert samples[-1].moved_bytes == wanted.size_bytes
+    def check(setting: smb_copy.Setting, peer: Endpoint) -> Details:
+        samples, details = run(setting, peer)
+        assert samples[-1].moved_bytes == setting.size_bytes
         assert details["hash_ok"] is True
-        assert details["dialect"] == wanted.dialect
+        assert details["dialect"] == setting.dialect
         assert 0 < details["in_flight_bytes"] <= details["request_bytes"] * details["depth"]
         _check_trace(details["trace"])
         return details
@@ -61,12 +61,12 @@ def run_and_check(run: Run) -> Callable[[smb_copy.Setting, Endpoint], Details]:
 
 
 def _check_trace(trace: Details) -> None:
-    """No bin waits for longer than it lasts and no reply ends before it begins."""
+    """Checks that no bin waits longer than it lasts and no reply ends before it begins."""
     kinds, bins = len(trace["kinds"]), trace["bins"]
-    for before, after in zip(bins, bins[1:], strict=False):
-        lasted = after[0] - before[0]
-        assert 0 <= sum(after[1 : 1 + kinds]) <= lasted + 1e-5
-        assert after[-2] >= before[-2] and after[-1] >= before[-1]
+    for earlier, later in zip(bins, bins[1:], strict=False):
+        lasted = later[0] - earlier[0]
+        assert 0 <= sum(later[1 : 1 + kinds]) <= lasted + 1e-5
+        assert later[-2] >= earlier[-2] and later[-1] >= earlier[-1]
     verbs = {each[0] for each in trace["requests"]}
     assert verbs & {"read", "write"}
     for _, sent, first, last, _, _ in trace["requests"]:
@@ -114,19 +114,19 @@ def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
     with run_folder() as (peer, folder, _):
         run(setting("push.cached", dialect, fill_source=True), peer)
         pulled = setting("pull.cached", dialect, most_seconds=0.5, lasting=True, **both)
-        more = {"most_seconds": 0.3, "request_bytes": 4096, "depth": 2}
+        options = {"most_seconds": 0.3, "request_bytes": 4096, "depth": 2}
         pushed, file = (
-            setting("push.cached", dialect, **both, **more),
+            setting("push.cached", dialect, **both, **options),
             replace(peer, path=str(source)),
         )
-        moved = []
-        for made, there in (pulled, peer), (pushed, file):
+        moved_bytes = []
+        for copying, there in (pulled, peer), (pushed, file):
             with monkeypatch.context() as slower:
                 slower.setattr(smb_copy, "time", living.FakeClock(living.within(0.0), step=0.001))
-                samples, details = run(made, there)
-            moved.append(samples[-1].moved_bytes)
+                samples, details = run(copying, there)
+            moved_bytes.append(samples[-1].moved_bytes)
             assert details["hash_ok"] is True
-        assert 0 < moved[1] < SIZE < moved[0]
+        assert 0 < moved_bytes[1] < SIZE < moved_bytes[0]
         source.write_bytes(payload.block(payload.ring(bytes.fromhex(SEED)), 0, 5 * MIB))
         for copy, there in ("push.cached", file), ("pull.cached", peer):
             twice = {"size_bytes": 2 * SIZE, "source_bytes": SIZE, **both}
@@ -192,8 +192,8 @@ def test_a_server_with_little_to_give_is_copied_with_all_the_same(
 ) -> None:
     with run_folder(*options) as (peer, _, _):
         for copy, depth in zip(("push.cached", "pull.cached"), depths, strict=True):
-            more: Any = {"fill_source": copy == "push.cached", "size_bytes": 24 * MIB}
-            details = run_and_check(setting(copy, **more), peer)
+            changes: Any = {"fill_source": copy == "push.cached", "size_bytes": 24 * MIB}
+            details = run_and_check(setting(copy, **changes), peer)
             assert details["request_bytes"] == request_bytes
             assert details["depth"] >= depth  # more where the machine answers its ECHOs late
             assert (details["credit_stalls"] > 0) == ("credits" in options[0])
@@ -214,9 +214,9 @@ def test_files_of_any_size_are_copied_whole(
     run_and_check: Any, run_folder: Any, size: int, tmp_path: Path
 ) -> None:
     with run_folder() as (peer, _, _):
-        more: Any = {"size_bytes": size, "end": "folder", "folder": str(tmp_path)}
+        options: Any = {"size_bytes": size, "end": "folder", "folder": str(tmp_path)}
         run_and_check(setting("push.cached", size_bytes=size, fill_source=True), peer)
-        run_and_check(setting("pull.cached", **more), peer)
+        run_and_check(setting("pull.cached", **options), peer)
 
 
 @pytest.mark.parametrize("end", ["folder", "memory"])
@@ -284,13 +284,13 @@ def test_a_copy_ends_at_its_deadline_and_leaves_nothing(run: Run, run_folder: An
 
 
 def test_a_copy_that_is_given_up_leaves_nothing(run_folder: Any) -> None:
-    before = threading.active_count()
+    threads = threading.active_count()
     with run_folder() as (peer, folder, _):
         running = smb_copy.initiate(setting("push.cached", size_bytes=32 << 30), peer)
         next(running), next(running)
         running.close()
     assert living.until(lambda: list(folder.iterdir()) == [])
-    assert living.until(lambda: threading.active_count() <= before)
+    assert living.until(lambda: threading.active_count() <= threads)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting a small file system needs root")
@@ -342,8 +342,8 @@ def test_a_pull_past_the_servers_cache_reads_the_runs_own_file(
     run_and_check: Any, run_folder: Any, tmp_path: Path
 ) -> None:
     with run_folder(source_bytes=2 * MIB) as (peer, _, _):
-        more = {"folder": str(tmp_path), "past_cache": True, "size_bytes": 2 * MIB}
-        details = run_and_check(setting("pull.uncached", end="folder", **more), peer)
+        options = {"folder": str(tmp_path), "past_cache": True, "size_bytes": 2 * MIB}
+        details = run_and_check(setting("pull.uncached", end="folder", **options), peer)
     assert details["cache"]["proven"] is False
 
 
@@ -397,8 +397,8 @@ def test_a_file_of_the_users_is_pulled_and_stays_as_it_was(
         film = folder / "films" / "a film.mkv"
         film.write_bytes(os.urandom(SIZE))
         film.chmod(0o644)
-        before = (film.read_bytes(), film.stat().st_mtime_ns)
-        wanted = setting(
+        state = (film.read_bytes(), film.stat().st_mtime_ns)
+        copying = setting(
             "file.pull.uncached",
             end="folder",
             size_bytes=2 * SIZE,
@@ -406,10 +406,10 @@ def test_a_file_of_the_users_is_pulled_and_stays_as_it_was(
             file="films\\a film.mkv",
             most_seconds=60.0,
         )
-        samples, details = run(wanted, peer)
+        samples, details = run(copying, peer)
         assert samples[-1].moved_bytes == details["file_bytes"] == SIZE
         assert "hash_ok" not in details  # nobody here knows what it should hold
-        assert (film.read_bytes(), film.stat().st_mtime_ns) == before
+        assert (film.read_bytes(), film.stat().st_mtime_ns) == state
     assert list(mine.iterdir()) == [] and film.exists()
 
 
@@ -419,13 +419,13 @@ def test_no_more_of_the_users_file_is_asked_for_when_the_time_is_over(
     size = 24 << 20
     with run_folder("server min protocol = NT1") as (peer, folder, _):
         (folder / "film").write_bytes(bytes(size))
-        named = {"folder": str(tmp_path), "file": "film", "request_bytes": 4096, "depth": 2}
-        wanted = setting(
-            *("file.pull.cached",), end="folder", size_bytes=1 << 30, most_seconds=0.3, **named
+        options = {"folder": str(tmp_path), "file": "film", "request_bytes": 4096, "depth": 2}
+        copying = setting(
+            "file.pull.cached", end="folder", size_bytes=1 << 30, most_seconds=0.3, **options
         )
         clock = living.FakeClock(living.within(0.0), step=0.001)
         monkeypatch.setattr(smb_copy, "time", clock)
-        samples, _ = run(wanted, peer)
+        samples, _ = run(copying, peer)
         assert 0 < samples[-1].moved_bytes < size
 
 
@@ -436,6 +436,6 @@ def test_a_file_of_the_users_that_is_not_there_or_tiny_is_told(
     with run_folder("server min protocol = NT1") as (peer, folder, _):
         if size is not None:
             (folder / "film").write_bytes(bytes(size))
-        wanted = setting("file.pull.cached", end="folder", folder=str(tmp_path), file="film")
+        copying = setting("file.pull.cached", end="folder", folder=str(tmp_path), file="film")
         with pytest.raises(error, match="film"):
-            run(wanted, peer)
+            run(copying, peer)

@@ -33,13 +33,13 @@ def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(smb_matrix, "GRACE_SECONDS", living.GENEROUS_SECONDS)
 
 
-def setting(verb: str, dialect: str = "3.1.1", **more: Any) -> smb_matrix.Setting:
-    told = {"size_bytes": SIZE, "seconds": 0.3, "seed": SEED, **more}
-    return smb_matrix.Setting(verb=verb, dialect=dialect, **told)
+def setting(verb: str, dialect: str = "3.1.1", **changes: Any) -> smb_matrix.Setting:
+    fields = {"size_bytes": SIZE, "seconds": 0.3, "seed": SEED, **changes}
+    return smb_matrix.Setting(verb=verb, dialect=dialect, **fields)
 
 
 def look(samples: list[Sample], details: Details) -> None:
-    """What holds for every matrix that was measured."""
+    """Checks what holds for every matrix that was measured."""
     assert samples[-1].moved_bytes > 0 and samples[-1].moved_bytes % details["request_bytes"] == 0
     assert details["hash_ok"] is True
     assert 0 < details["rtt_low_seconds"] <= details["rtt_seconds"]
@@ -67,8 +67,8 @@ def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
 ) -> None:
     with run_folder(source_bytes=SIZE) as (peer, folder, _):
         for verb in ("pull", "push"):
-            asked = setting(verb, dialect, security=security)
-            samples, details = run_stage(smb_matrix, asked, peer)
+            one = setting(verb, dialect, security=security)
+            samples, details = run_stage(smb_matrix, one, peer)
             look(samples, details)
             assert details["dialect"] == dialect
             assert (details["signing"] is not None) == (security == "signed")
@@ -143,9 +143,9 @@ def test_wrong_content_is_told(run_folder: Any, run_stage: Any) -> None:
         assert ended.value.value["hash_ok"] is False
 
 
-def paused(wanted: smb_matrix.Setting, peer: Endpoint) -> Any:
-    """A matrix whose window has just opened."""
-    running = smb_matrix.initiate(wanted, peer)
+def paused(setting: smb_matrix.Setting, peer: Endpoint) -> Any:
+    """Returns a running matrix whose window has just opened."""
+    running = smb_matrix.initiate(setting, peer)
     assert next(running) == Sample(0.0, 0)
     return running
 
@@ -199,25 +199,25 @@ def planted(ceiling: float, rtt: float, noise: float = 0.0) -> list[tuple[float,
 def test_a_planted_ceiling_and_rtt_are_found_within_5_percent(
     ceiling: float, rtt: float, noise: float
 ) -> None:
-    found = fit(planted(ceiling, rtt, noise))
-    assert found.ceiling_bytes_per_second == pytest.approx(ceiling, rel=0.05)
-    assert found.rtt_seconds == pytest.approx(rtt, rel=0.05)
-    assert found.worst_residual_ratio is not None
-    assert found.worst_residual_ratio <= 2.5 * noise + 1e-9
+    fitted = fit(planted(ceiling, rtt, noise))
+    assert fitted.ceiling_bytes_per_second == pytest.approx(ceiling, rel=0.05)
+    assert fitted.rtt_seconds == pytest.approx(rtt, rel=0.05)
+    assert fitted.worst_residual_ratio is not None
+    assert fitted.worst_residual_ratio <= 2.5 * noise + 1e-9
 
 
 def test_without_a_ceiling_in_reach_none_is_claimed() -> None:
-    found = fit(planted(1e12, 0.01, 0.03))
-    assert found.ceiling_bytes_per_second is None
-    assert found.rtt_seconds == pytest.approx(0.01, rel=0.05)
-    assert found.rate(1 << 20) == pytest.approx((1 << 20) / 0.01, rel=0.05)
+    fitted = fit(planted(1e12, 0.01, 0.03))
+    assert fitted.ceiling_bytes_per_second is None
+    assert fitted.rtt_seconds == pytest.approx(0.01, rel=0.05)
+    assert fitted.rate(1 << 20) == pytest.approx((1 << 20) / 0.01, rel=0.05)
 
 
 def test_where_nothing_waits_for_round_trips_no_rtt_is_claimed() -> None:
-    found = fit(planted(1e7, 1e-6, 0.03))
-    assert found.rtt_seconds is None
-    assert found.ceiling_bytes_per_second == pytest.approx(1e7, rel=0.05)
-    assert found.rate(1) == found.rate(1 << 30) == found.ceiling_bytes_per_second
+    fitted = fit(planted(1e7, 1e-6, 0.03))
+    assert fitted.rtt_seconds is None
+    assert fitted.ceiling_bytes_per_second == pytest.approx(1e7, rel=0.05)
+    assert fitted.rate(1) == fitted.rate(1 << 30) == fitted.ceiling_bytes_per_second
 
 
 def test_the_order_of_the_points_does_not_matter() -> None:
@@ -235,5 +235,5 @@ def test_one_number_of_bytes_in_flight_tells_nothing(points: list[tuple[float, f
 def test_the_worst_point_is_told() -> None:
     points = planted(1e8, 0.01)
     points[3] = (points[3][0], points[3][1] * 0.5)
-    told = fit(points).worst_residual_ratio
-    assert told is not None and 0.4 < told < 0.6
+    ratio = fit(points).worst_residual_ratio
+    assert ratio is not None and 0.4 < ratio < 0.6

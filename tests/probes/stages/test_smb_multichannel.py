@@ -21,9 +21,9 @@ def test_each_number_of_channels_moves_the_payload(run_folder, run_stage, verb):
     setting = Setting(verb, "3.1.1", 8 * MIB, 0.3, SEED)
     with run_folder(source_bytes=8 * MIB) as (peer, folder, _):
         samples, details = run_stage(smb_multichannel, setting, peer)
-        left = [each.name for each in folder.rglob("pushed-*")]
+        pushed = [each.name for each in folder.rglob("pushed-*")]
     assert samples[0] == Sample(0.0, 0) and isinstance(samples[-1], Last)
-    assert samples[-1].moved_bytes > 0 and left == []
+    assert samples[-1].moved_bytes > 0 and pushed == []
     assert [each["channels"] for each in details["cells"]] == list(CHANNELS)
     assert all(each["bytes_per_second"] > 0 for each in details["cells"])
     assert details["hash_ok"] and details["dialect"] == "3.1.1"

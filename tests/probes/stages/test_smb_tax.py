@@ -1,4 +1,4 @@
-"""The same bytes plain, signed and encrypted, on real servers."""
+"""Copies of equal bytes plain, signed and encrypted, on real servers."""
 
 from __future__ import annotations
 

@@ -56,9 +56,9 @@ def run(run_stage: Any) -> Callable[[Setting, Endpoint], tuple[list[Sample], Det
     return partial(run_stage, smbclient_copy)
 
 
-def setting(copy: str, folder: Path, **more: Any) -> Setting:
+def setting(copy: str, folder: Path, **changes: Any) -> Setting:
     plain = {"dialect": "3.1.1", "size_bytes": SIZE, "seconds": 60.0, "name": NAME, "seed": SEED}
-    return Setting(copy=copy, folder=str(folder), **{**plain, **more})
+    return Setting(copy=copy, folder=str(folder), **{**plain, **changes})
 
 
 @pytest.mark.long
@@ -101,9 +101,9 @@ def test_one_wrong_byte_is_found(run: Any, share: Any, tmp_path: Path) -> None:
         write_payload(folder / NAME, SIZE)
         with (folder / NAME).open("r+b") as file:
             file.seek(SIZE // 2 + 4711)
-            before = file.read(1)
+            byte = file.read(1)
             file.seek(-1, os.SEEK_CUR)
-            file.write(bytes([before[0] ^ 1]))
+            file.write(bytes([byte[0] ^ 1]))
         _, details = run(setting("pull.cached", tmp_path), peer)
     assert details["hash_ok"] is False
 
@@ -166,13 +166,13 @@ def test_a_file_that_is_not_there_is_named(run: Any, share: Any, tmp_path: Path)
 def test_a_share_that_takes_nothing_says_so(run: Any, share: Any, tmp_path: Path) -> None:
     with share("read only = yes") as (peer, folder):
         folder.chmod(0o500)
-        shown = replace(peer, folder="nothing-here")
+        nowhere = replace(peer, folder="nothing-here")
         with pytest.raises((ConnectionError, Refused), match="NT_STATUS_OBJECT_PATH_NOT_FOUND"):
-            run(setting("push.cached", tmp_path), shown)
+            run(setting("push.cached", tmp_path), nowhere)
 
 
 def test_samples_never_say_more_than_was_acknowledged(tmp_path: Path) -> None:
-    """What it has read and may still have under way does not count."""
+    """Bytes that smbclient has read but may still have under way do not count."""
     path = tmp_path / "file"
     write_payload(path, 20 * MIB)
     fd = os.open(path, os.O_RDONLY)

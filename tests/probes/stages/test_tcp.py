@@ -25,8 +25,8 @@ def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(
     setting = tcp.Setting(verb, streams, seconds=0.4, address="127.0.0.1")
     with tcp.respond(setting) as peer:
         samples, details = run(setting, peer)
-    moved = [each.moved_bytes for each in samples]
-    assert moved == sorted(moved) and moved[-1] > 0
+    moved_bytes = [each.moved_bytes for each in samples]
+    assert moved_bytes == sorted(moved_bytes) and moved_bytes[-1] > 0
     assert details["congestion_control"] == details["limits"]["congestion_control"]
     reasons = "network receiver sender send-buffer receive-window unknown"
     assert details["limits"]["by"] in reasons.split()

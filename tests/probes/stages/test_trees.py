@@ -19,7 +19,7 @@ SIZES = {"a": 3, "b/empty": 0, "b/c/large": 5 << 20, "b/c/z": 70_000, "d/x": 16_
 
 
 def filled(top: Path) -> Path:
-    """A folder of files of many sizes, with what is not to be copied."""
+    """Fills a folder with files of many sizes, and with entries that are not copied."""
     for name, size in SIZES.items():
         path = top / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def filled(top: Path) -> Path:
 
 
 def add_specials(top: Path, outside: Path) -> int:
-    """Links that lead out, a FIFO and a socket's like; how many."""
+    """Adds links that lead out, a FIFO and a socket; returns their number."""
     (outside / "secret").write_bytes(b"not yours")
     (top / "link").symlink_to(outside / "secret")
     (top / "b" / "folder").symlink_to(outside)
@@ -37,7 +37,7 @@ def add_specials(top: Path, outside: Path) -> int:
 
 
 def state(top: Path) -> dict[str, Any]:
-    """All that a copy could change."""
+    """Returns all of a folder's state that a copy could change."""
     return {
         str(path): (
             path.lstat().st_mtime_ns,
@@ -49,9 +49,9 @@ def state(top: Path) -> dict[str, Any]:
     }
 
 
-def setting(verb: str, tree: str, dialect: str = "3.1.1", **more: Any) -> small_files.Setting:
-    told = {"seconds": 20.0, "size_bytes": 1 << 30, "tree": tree, **more}
-    return small_files.Setting(verb, 0, 0, dialect, **told)
+def setting(verb: str, tree: str, dialect: str = "3.1.1", **changes: Any) -> small_files.Setting:
+    fields = {"seconds": 20.0, "size_bytes": 1 << 30, "tree": tree, **changes}
+    return small_files.Setting(verb, 0, 0, dialect, **fields)
 
 
 @pytest.mark.parametrize(
@@ -63,16 +63,16 @@ def test_all_files_are_pushed_and_gone_again(
     tree, outside = tmp_path / "tree", tmp_path / "outside"
     outside.mkdir()
     special = add_specials(filled(tree), outside)
-    before = state(tree)
+    state_before = state(tree)
     with run_folder() as (peer, folder, _):
-        asked = setting("push", "mine", dialect, security=security)
-        samples, details = run_stage(small_files, asked, replace(peer, path=str(tree)))
+        one = setting("push", "mine", dialect, security=security)
+        samples, details = run_stage(small_files, one, replace(peer, path=str(tree)))
         assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source-0abc"]
     assert samples[-1].moved_bytes == details["bytes"] == sum(SIZES.values())
     assert details["files"] == len(SIZES) and details["whole"] is True
     assert (details["special_files"], details["unreadable_files"]) == (special, 0)
     assert details["seconds_per_file"] == pytest.approx(details["seconds"] / len(SIZES))
-    assert state(tree) == before
+    assert state(tree) == state_before
 
 
 def test_a_folder_of_the_share_is_pulled_and_only_read(
@@ -80,12 +80,12 @@ def test_a_folder_of_the_share_is_pulled_and_only_read(
 ) -> None:
     with run_folder() as (peer, folder, _):
         filled(folder / "media")
-        before = state(folder / "media")
+        state_before = state(folder / "media")
         there = f"{folder.name}\\media"
         samples, details = run_stage(
             small_files, setting("pull", there, folder=str(tmp_path)), peer
         )
-        assert state(folder / "media") == before
+        assert state(folder / "media") == state_before
     assert samples[-1].moved_bytes == details["bytes"] == sum(SIZES.values())
     assert (details["files"], details["whole"]) == (len(SIZES), True)
     assert list(tmp_path.iterdir()) == []
@@ -113,14 +113,14 @@ def test_a_tree_ends_with_its_time_or_its_room(
 ) -> None:
     with run_folder() as (peer, folder, _):
         tree = filled(folder / "media")
-        told = {"push": "mine", "pull": f"{folder.name}\\media"}[verb]
+        tree_name = {"push": "mine", "pull": f"{folder.name}\\media"}[verb]
         there = replace(peer, path=str(tree) if verb == "push" else "")
-        asked = setting(verb, told, folder=str(tmp_path), size_bytes=100_000)
-        details = run_stage(small_files, asked, there)[1]
+        one = setting(verb, tree_name, folder=str(tmp_path), size_bytes=100_000)
+        details = run_stage(small_files, one, there)[1]
         assert details["whole"] is False and details["bytes"] <= 100_000
         assert details["files"] == len(SIZES) - 1
         if verb == "push":
-            late = replace(asked, seconds=0.001, size_bytes=1 << 30)
+            late = replace(one, seconds=0.001, size_bytes=1 << 30)
             assert run_stage(small_files, late, there)[1]["files"] < len(SIZES)
 
 
@@ -139,8 +139,8 @@ def test_the_content_is_that_of_the_files_and_kill_9_leaves_nothing(
     with run_folder() as (peer, folder, _):
         child = os.fork()
         if child == 0:
-            asked = setting("push", "mine", dialect, seconds=60.0)
-            for _ in small_files.initiate(asked, replace(peer, path=str(tmp_path))):
+            one = setting("push", "mine", dialect, seconds=60.0)
+            for _ in small_files.initiate(one, replace(peer, path=str(tmp_path))):
                 pass
             os._exit(0)
         assert until(lambda: len([*folder.glob("*/small-*")]) >= 10)

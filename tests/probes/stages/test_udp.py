@@ -29,9 +29,9 @@ def run(run_stage, monkeypatch):
 def over(run, responding):
     """The stage over a path, its responder at the far end."""
 
-    def measured(path, setting, before=lambda up: None):
+    def measured(path, setting, prepare=lambda up: None):
         setting = replace(setting, address=path.server.address)
-        before(path)
+        prepare(path)
         with responding(udp, path.server, setting) as peer, path.client.entered():
             return run(setting, peer)
 
@@ -45,17 +45,17 @@ def test_each_direction_is_counted_by_the_receiver_and_all_datagrams_are_account
 ):
     setting = replace(LOCAL, verb=verb, address=address)
     with udp.respond(setting) as peer:
-        samples, told = run(setting, peer)
-    assert told["payload_bytes"] == 1448
-    received = told["received_datagrams"]
+        samples, details = run(setting, peer)
+    assert details["payload_bytes"] == 1448
+    received = details["received_datagrams"]
     assert samples[-1].moved_bytes == 1448 * (received - 1)
-    assert told["sent_datagrams"] == setting.pace.planned(1448)
-    assert told["pace_ratio"] <= 1.001
-    outcome = received + told["lost_datagrams"] + told["receiver_dropped_datagrams"]
-    assert told["sent_datagrams"] == outcome
-    assert told["loss_ratio"] == 0
-    assert told["longest_gap_datagrams"] == 0
-    assert told["receive_buffer_bytes"] > 0
+    assert details["sent_datagrams"] == setting.pace.planned(1448)
+    assert details["pace_ratio"] <= 1.001
+    outcome = received + details["lost_datagrams"] + details["receiver_dropped_datagrams"]
+    assert details["sent_datagrams"] == outcome
+    assert details["loss_ratio"] == 0
+    assert details["longest_gap_datagrams"] == 0
+    assert details["receive_buffer_bytes"] > 0
 
 
 class Late(living.FakeClock):
@@ -71,35 +71,35 @@ def test_the_callers_pace_is_never_exceeded_and_falling_behind_it_is_told(run, v
     monkeypatch.setattr(paced, "CLOCK", Late())
     setting = replace(LOCAL, verb=verb)
     with udp.respond(setting) as peer:
-        samples, told = run(setting, peer)
-    assert told["pace_ratio"] < 0.6
-    assert told["sent_datagrams"] < setting.pace.planned(1448)
-    assert told["loss_ratio"] == 0
-    assert told["received_datagrams"] == told["sent_datagrams"]
+        samples, details = run(setting, peer)
+    assert details["pace_ratio"] < 0.6
+    assert details["sent_datagrams"] < setting.pace.planned(1448)
+    assert details["loss_ratio"] == 0
+    assert details["received_datagrams"] == details["sent_datagrams"]
 
 
 def test_what_the_receiver_was_too_slow_for_is_its_own_drop_and_not_loss(run, monkeypatch):
     prompt, send, sent = datagrams.receive, paced.Sender.run, threading.Event()
 
-    def late(made, buffer):
+    def late(sock, buffer):
         assert sent.wait(living.GENEROUS_SECONDS)
-        return prompt(made, buffer)
+        return prompt(sock, buffer)
 
     def told_when_all_are_sent(sender):
-        told = send(sender)
+        outcome = send(sender)
         sent.set()
-        return told
+        return outcome
 
     monkeypatch.setattr(datagrams, "RECEIVE_BUFFER_BYTES", 20_000)
     monkeypatch.setattr(datagrams, "receive", late)
     monkeypatch.setattr(paced.Sender, "run", told_when_all_are_sent)
     monkeypatch.setattr(paced, "SILENCE_SECONDS", 0.05)
     with udp.respond(LOCAL) as peer:
-        _, told = run(LOCAL, peer)
-    assert told["receiver_dropped_datagrams"] > 0
-    assert told["lost_datagrams"] == 0
-    assert told["loss_ratio"] == 0
-    assert "longest_gap_datagrams" not in told
+        _, details = run(LOCAL, peer)
+    assert details["receiver_dropped_datagrams"] > 0
+    assert details["lost_datagrams"] == 0
+    assert details["loss_ratio"] == 0
+    assert "longest_gap_datagrams" not in details
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_a_session_serves_the_run_that_it_was_opened_for_and_no_other(run, other
         run(replace(LOCAL, **other), peer)
 
 
-def asked(peer, setting, token):
-    """The session's port told to one who has its nonce: the meeting, and the UDP port."""
+def ask_port(peer, setting, token):
+    """Asks the session for its port, with its nonce; returns the meeting and the UDP port."""
     meeting = port.meet(peer, {**asdict(setting), "token": token.hex()}, 0)
     return meeting, meeting.hear(living.GENEROUS_SECONDS)["port"]
 
@@ -122,7 +122,7 @@ def test_nothing_is_sent_to_a_guess_nor_to_another_address_than_the_sessions(mon
     monkeypatch.setattr(udp, "HELLO_SECONDS", 0.1)
     setting, token = replace(LOCAL, verb="pull"), b"t" * 16
     with udp.respond(setting) as peer:
-        meeting, where = asked(peer, setting, token)
+        meeting, where = ask_port(peer, setting, token)
         with (
             socket.socket(type=socket.SOCK_DGRAM) as guess,
             socket.socket(type=socket.SOCK_DGRAM) as elsewhere,
@@ -151,7 +151,7 @@ def test_the_sender_stops_when_the_control_connection_closes(monkeypatch):
     monkeypatch.setattr(paced.Sender, "run", noted)
     setting, token = replace(LOCAL, verb="pull", seconds=60.0), b"t" * 16
     with udp.respond(setting) as peer:
-        meeting, where = asked(peer, setting, token)
+        meeting, where = ask_port(peer, setting, token)
         with socket.socket(type=socket.SOCK_DGRAM) as receiving:
             receiving.connect(("127.0.0.1", where))
             receiving.send(datagrams.hello(token))
@@ -165,10 +165,10 @@ def test_the_sender_stops_when_the_control_connection_closes(monkeypatch):
 
 def test_a_receiver_whose_sender_is_gone_fails_and_tells_no_figure(run):
     def serve(meeting):
-        with datagrams.open_beside(meeting.control) as made:
-            meeting.tell({"port": made.getsockname()[1]})
+        with datagrams.open_beside(meeting.control) as sock:
+            meeting.tell({"port": sock.getsockname()[1]})
             token = bytes.fromhex(meeting.request["token"])
-            assert datagrams.hear_hello(made, meeting.control, token, living.GENEROUS_SECONDS)
+            assert datagrams.hear_hello(sock, meeting.control, token, living.GENEROUS_SECONDS)
             meeting.tell({"heard": True, "planned": 100, "payload_bytes": 1448})
             meeting.hear(living.GENEROUS_SECONDS)
 
@@ -184,14 +184,14 @@ def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, lab_path, ver
     chance = 0.02
     setting = udp.Setting(verb, 4e6, seconds=1.5)
     with lab_path(0.002, loss_ratio=chance, mtu_bytes=1500) as up:
-        samples, told = over(up, setting)
-    sent = told["sent_datagrams"]
+        samples, details = over(up, setting)
+    sent = details["sent_datagrams"]
     assert sent > 1000
-    assert told["receiver_dropped_datagrams"] == 0
+    assert details["receiver_dropped_datagrams"] == 0
     doubt = 5 * math.sqrt(sent * chance * (1 - chance))
-    assert abs(told["lost_datagrams"] - sent * chance) <= doubt
-    assert 0 < told["longest_gap_datagrams"] < 20
-    assert samples[-1].moved_bytes == 1448 * (told["received_datagrams"] - 1)
+    assert abs(details["lost_datagrams"] - sent * chance) <= doubt
+    assert 0 < details["longest_gap_datagrams"] < 20
+    assert samples[-1].moved_bytes == 1448 * (details["received_datagrams"] - 1)
 
 
 def test_what_the_senders_own_queue_refuses_is_not_sent_and_not_lost(over, lab_path):
@@ -201,16 +201,16 @@ def test_what_the_senders_own_queue_refuses_is_not_sent_and_not_lost(over, lab_p
         subprocess.run([*up.client.prefix, *shaper.split()], check=True)
 
     with lab_path(0.001, mtu_bytes=1500) as up:
-        _, told = over(up, LOCAL, shape)
-    assert told["sent_datagrams"] < LOCAL.pace.planned(told["payload_bytes"])
-    assert told["lost_datagrams"] == 0
+        _, details = over(up, LOCAL, shape)
+    assert details["sent_datagrams"] < LOCAL.pace.planned(details["payload_bytes"])
+    assert details["lost_datagrams"] == 0
 
 
 def test_datagrams_fit_the_senders_mtu(over, lab_path):
     with lab_path(0.001, mtu_bytes=1200) as up:
-        _, told = over(up, replace(LOCAL, address=""))
-    assert told["payload_bytes"] == 1200 - 28
-    assert told["loss_ratio"] == 0
+        _, details = over(up, replace(LOCAL, address=""))
+    assert details["payload_bytes"] == 1200 - 28
+    assert details["loss_ratio"] == 0
 
 
 @pytest.mark.parametrize("verb", udp.VERBS)
