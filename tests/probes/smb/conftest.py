@@ -29,7 +29,7 @@ class Peer:
         self.sock = sock
 
     def take(self) -> bytes:
-        """The next message that came."""
+        """Returns the next message from the client."""
         (length,) = struct.unpack(">I", self._exactly(4))
         return self._exactly(length)
 
@@ -40,10 +40,10 @@ class Peer:
     def _exactly(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
-            more = self.sock.recv(size - len(data))
-            if not more:
+            part = self.sock.recv(size - len(data))
+            if not part:
                 raise EOFError
-            data += more
+            data += part
         return data
 
 
@@ -77,9 +77,9 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     """Serves a fresh folder by a real smbd of its own: (peer to log in to, folder, server)."""
 
     @contextmanager
-    def serve(*options: str, **more: Any) -> Iterator[tuple[Endpoint, Path, Samba]]:
+    def serve(*options: str, **arguments: Any) -> Iterator[tuple[Endpoint, Path, Samba]]:
         folder = tmp_path_factory.mktemp("share")
-        with private_samba(str(folder), password=PASSWORD, options=options, **more) as server:
+        with private_samba(str(folder), password=PASSWORD, options=options, **arguments) as server:
             yield server.endpoint, folder, server
 
     return serve
@@ -95,25 +95,25 @@ def pipe2(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe2, Peer]]:
     def piped(**changes: Any) -> tuple[Pipe2, Peer]:
         wire, peer = ends
         wire.deadline = within()
-        told: dict[str, Any] = {"wire": wire, "session_id": SESSION, "tree_id": TREE}
-        told |= {"file_id": FILE2, "next_message_id": 10, "credits": 100, "multi_credit": True}
-        told |= {"max_read_bytes": 8 << 20, "max_write_bytes": 8 << 20}
-        told |= {"signer": None, "sealer": None}
-        return Pipe2(Link2(**{**told, **changes})), peer
+        fields: dict[str, Any] = {"wire": wire, "session_id": SESSION, "tree_id": TREE}
+        fields |= {"file_id": FILE2, "next_message_id": 10, "credits": 100, "multi_credit": True}
+        fields |= {"max_read_bytes": 8 << 20, "max_write_bytes": 8 << 20}
+        fields |= {"signer": None, "sealer": None}
+        return Pipe2(Link2(**{**fields, **changes})), peer
 
     return piped
 
 
 @pytest.fixture
 def pipe1(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe1, Peer]]:
-    """The same of SMB1."""
+    """Our end of a logged-in session of SMB1, with changes of its Link1, and the other end."""
 
     def piped(**changes: Any) -> tuple[Pipe1, Peer]:
         wire, peer = ends
         wire.deadline = within()
-        told: dict[str, Any] = {"wire": wire, "user_id": USER, "tree_id": TREE, "file_id": FILE1}
-        told |= {"flags2": 0x4000, "max_read_bytes": 130048, "max_write_bytes": 130048}
-        told |= {"max_requests": 3, "signer": None, "sequence": 4}
-        return Pipe1(Link1(**{**told, **changes})), peer
+        fields: dict[str, Any] = {"wire": wire, "user_id": USER, "tree_id": TREE, "file_id": FILE1}
+        fields |= {"flags2": 0x4000, "max_read_bytes": 130048, "max_write_bytes": 130048}
+        fields |= {"max_requests": 3, "signer": None, "sequence": 4}
+        return Pipe1(Link1(**{**fields, **changes})), peer
 
     return piped

@@ -30,9 +30,9 @@ NAME = f"pushed-{RUN}-{RUN}"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")
 
 
-def setting(folder: Path, **more: Any) -> Setting:
+def setting(folder: Path, **changes: Any) -> Setting:
     plain = {"run": RUN, "dialect": "3.1.1", "address": "127.0.0.1", "allow": ("127.0.0.1",)}
-    return Setting(folder=str(folder), **{**plain, **more})
+    return Setting(folder=str(folder), **{**plain, **changes})
 
 
 def put(peer: Endpoint, local: Path, name: str = NAME) -> None:
@@ -55,8 +55,8 @@ def test_a_private_share_serves_the_server_and_goes(tmp_path: Path, local: Path)
         assert peer.facts["dialect"] == "3.1.1" and peer.facts["free_bytes"] > 0
         put(peer, local)
         assert Path(peer.facts["local_path"], NAME).read_bytes() == local.read_bytes()
-        (made,) = folder.iterdir()
-        assert made.stat().st_mode & 0o077 == 0
+        (shared,) = folder.iterdir()
+        assert shared.stat().st_mode & 0o077 == 0
         assert peer.access and peer.access.password not in repr(peer)
     assert list(folder.iterdir()) == []
     with pytest.raises(Refused), smbclient.connected(peer, "3.1.1"):
@@ -79,17 +79,17 @@ def test_it_has_no_guests_and_shows_no_shares(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "key"), [({"signed": True}, "signing"), ({"encrypted": True}, "encryption")]
+    ("demands", "key"), [({"signed": True}, "signing"), ({"encrypted": True}, "encryption")]
 )
 def test_it_demands_what_the_server_s_share_demands(
-    tmp_path: Path, more: dict[str, bool], key: str
+    tmp_path: Path, demands: dict[str, bool], key: str
 ) -> None:
-    with client_share.hold(setting(tmp_path, **more), Endpoint()) as peer:
+    with client_share.hold(setting(tmp_path, **demands), Endpoint()) as peer:
         assert peer.facts[key]
 
 
 @contextmanager
-def given(tmp_path: Path) -> Iterator[tuple[Endpoint, Path]]:
+def serve_users_share(tmp_path: Path) -> Iterator[tuple[Endpoint, Path]]:
     shared = tmp_path / "users share"
     shared.mkdir()
     (shared / "users own").write_bytes(b"precious")
@@ -98,12 +98,12 @@ def given(tmp_path: Path) -> Iterator[tuple[Endpoint, Path]]:
 
 
 def test_the_user_s_own_share_gets_a_folder_for_the_time(tmp_path: Path, local: Path) -> None:
-    with given(tmp_path) as (peer, shared):
-        with client_share.hold(setting(tmp_path), peer) as held:
-            assert held.facts["engine_server"] == client_share.GIVEN
-            assert Path(held.facts["local_path"]) == shared / f"bottleneck-{RUN}"
-            assert held.facts["on_folder_disk"] is True
-            put(held, local)
+    with serve_users_share(tmp_path) as (peer, shared):
+        with client_share.hold(setting(tmp_path), peer) as endpoint:
+            assert endpoint.facts["engine_server"] == client_share.GIVEN
+            assert Path(endpoint.facts["local_path"]) == shared / f"bottleneck-{RUN}"
+            assert endpoint.facts["on_folder_disk"] is True
+            put(endpoint, local)
             assert (shared / f"bottleneck-{RUN}" / NAME).exists()
         assert [path.name for path in shared.iterdir()] == ["users own"]
 
@@ -113,11 +113,11 @@ def test_a_folder_that_is_not_found_here_is_cleared_over_smb(
     tmp_path: Path, local: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_share.served_folder, "locate", lambda name, hint: None)
-    with given(tmp_path) as (peer, shared):
-        with client_share.hold(setting(tmp_path), peer) as held:
-            assert held.facts["local_path"] == ""
-            assert held.facts["on_folder_disk"] is False
-            put(held, local)
+    with serve_users_share(tmp_path) as (peer, shared):
+        with client_share.hold(setting(tmp_path), peer) as endpoint:
+            assert endpoint.facts["local_path"] == ""
+            assert endpoint.facts["on_folder_disk"] is False
+            put(endpoint, local)
         assert [path.name for path in shared.iterdir()] == ["users own"]
 
 
@@ -143,7 +143,7 @@ with client_share.hold(setting, given if port else Endpoint()) as held:
 
     folder = tmp_path / "client's own"
     folder.mkdir()
-    with given(tmp_path) as (peer, shared):
+    with serve_users_share(tmp_path) as (peer, shared):
         command = [sys.executable, "-c", code, str(peer.port if share else 0), str(folder)]
         holder = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert holder.stdout is not None
@@ -170,7 +170,7 @@ def test_where_there_is_no_smbd_there_is_no_share(
 
 
 def test_a_refused_login_leaves_nothing(tmp_path: Path) -> None:
-    with given(tmp_path) as (peer, shared):
+    with serve_users_share(tmp_path) as (peer, shared):
         wrong = replace(peer, access=Access("bottleneck", "wrong"))
         with pytest.raises(Refused) as refused, client_share.hold(setting(tmp_path), wrong):
             pass
@@ -179,12 +179,12 @@ def test_a_refused_login_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "told", ["ALL", "192.0.2.0/24", "192.0.2.", "nas", ".example.org", "127.0.0.1 ALL", "::", ""]
+    "address", ["ALL", "192.0.2.0/24", "192.0.2.", "nas", ".example.org", "127.0.0.1 ALL", "::", ""]
 )
-def test_it_answers_no_more_than_single_addresses(tmp_path: Path, told: str) -> None:
+def test_it_answers_no_more_than_single_addresses(tmp_path: Path, address: str) -> None:
     """The server's agent tells one of them; each of these opens smbd to more than one host."""
     with pytest.raises(Unavailable, match="not the IP address of one host"):
-        entered(client_share.hold(setting(tmp_path, allow=("127.0.0.1", told)), Endpoint()))
+        entered(client_share.hold(setting(tmp_path, allow=("127.0.0.1", address)), Endpoint()))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -194,12 +194,12 @@ def test_an_address_is_compared_without_its_scope_and_in_one_spelling() -> None:
 
 
 @contextmanager
-def nearly_full(tmp_path: Path, spare_bytes: int, more: str = "") -> Iterator[Path]:
-    """A file system of its own, with so much beyond the 2 GiB that have to stay free."""
+def nearly_full(tmp_path: Path, spare_bytes: int, opts: str = "") -> Iterator[Path]:
+    """Yields a tmpfs with spare_bytes beyond the 2 GiB that have to stay free."""
     folder = tmp_path / "small"
     folder.mkdir()
     size = free_space.reserve_bytes(0) + spare_bytes
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}{more}", "none", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}{opts}", "none", folder], check=True)
     try:
         yield folder
     finally:
@@ -231,12 +231,12 @@ def test_it_ends_before_what_comes_at_one_pace_takes_from_the_reserve(
     mib, free = 1 << 20, 5000
     total = 20_000 * mib
     monkeypatch.setattr(free_space, "space_of", lambda place: (free * mib, total))
-    with samba.vanishing_folder("bottleneck-", tmp_path) as (_, made):
-        kept = client_share._Reserve(made, str(tmp_path))
-        kept._look()
-        while not kept._ended:
+    with samba.vanishing_folder("bottleneck-", tmp_path) as (_, folder):
+        reserve = client_share._Reserve(folder, str(tmp_path))
+        reserve._look()
+        while not reserve._ended:
             free -= pace
-            kept._look()
+            reserve._look()
     spare = free * mib - free_space.reserve_bytes(total)
     assert 0 <= spare <= 2 * pace * mib
 
@@ -249,9 +249,9 @@ def test_it_ends_when_the_files_that_are_written_to_it_take_the_last_names(tmp_p
             pytest.raises(Refused, match="the share opened here was closed"),
             client_share.hold(setting(folder), Endpoint()) as peer,
         ):
-            (made,) = folder.iterdir()
+            (shared,) = folder.iterdir()
             for number in range(5600):
-                (made / f"{number}").touch()
+                (shared / f"{number}").touch()
             assert living.until(lambda: not open_files.listeners(peer.host, peer.port))
         assert list(folder.iterdir()) == []
 
@@ -268,15 +268,15 @@ def test_what_takes_its_place_is_not_emptied_in_its_stead(
     closed = pytest.raises(Refused, match="the share opened here was closed")
     with closed if full else nullcontext():  # noqa: SIM117 - it is raised when the share is left
         with client_share.hold(setting(folder), Endpoint()) as peer:
-            (made,) = folder.iterdir()
-            moved = made.rename(tmp_path / "moved")
-            made.symlink_to(precious.parent)
+            (shared,) = folder.iterdir()
+            elsewhere = shared.rename(tmp_path / "moved")
+            shared.symlink_to(precious.parent)
             monkeypatch.setattr(samba, "STOP_SECONDS", 0.5)
             if full:
                 monkeypatch.setattr(free_space, "reserve_bytes", lambda total: 2 * total)
                 assert living.until(lambda: not open_files.listeners(peer.host, peer.port))
     assert precious.read_bytes() == b"x"
-    assert list(moved.iterdir()) == []
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_nothing_is_served_where_others_can_put_something_in_its_place(
@@ -299,17 +299,17 @@ def test_nothing_is_served_where_others_can_put_something_in_its_place(
 def test_what_a_file_system_tells_at_once_of_seconds_ends_no_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As ZFS and btrfs do. Told of one look alone it is the pace at which the disk gets full."""
+    """ZFS and btrfs do so; a fall at one look alone is the pace at which the disk gets full."""
     gib, free = 1 << 30, [10] * 250 + [6] + [4]
-    told = iter(free)
-    monkeypatch.setattr(free_space, "space_of", lambda place: (next(told) * gib, 20 * gib))
-    with samba.vanishing_folder("bottleneck-", tmp_path) as (_, made):
-        kept = client_share._Reserve(made, str(tmp_path))
+    bytes_free = iter(free)
+    monkeypatch.setattr(free_space, "space_of", lambda place: (next(bytes_free) * gib, 20 * gib))
+    with samba.vanishing_folder("bottleneck-", tmp_path) as (_, folder):
+        reserve = client_share._Reserve(folder, str(tmp_path))
         for _ in free[:-1]:
-            kept._look()
-            assert not kept._ended
-        kept._look()
-        assert kept._ended
+            reserve._look()
+            assert not reserve._ended
+        reserve._look()
+        assert reserve._ended
 
 
 @needs_root

@@ -8,11 +8,11 @@ from probes.smb.copy_length import CopyLength, Flushes
 
 
 def ended(length: CopyLength, rates: list[float]) -> float:
-    """After how many seconds a copy is over whose rate changes each 0.1 s; 0: not by itself."""
-    moved = 0.0
+    """Returns the seconds until a copy ends whose rate changes each 0.1 s; 0: it does not."""
+    moved_bytes = 0.0
     for step, rate in enumerate(rates, 1):
-        moved += rate / 10
-        length.look(step / 10, int(moved))
+        moved_bytes += rate / 10
+        length.look(step / 10, int(moved_bytes))
         if length.over:
             return step / 10
     return 0.0
@@ -32,8 +32,8 @@ def ended(length: CopyLength, rates: list[float]) -> float:
 def test_a_copy_ends_after_its_time_and_later_while_its_rate_rises(
     rates: list[float], exact: bool, seconds: float
 ) -> None:
-    found = ended(CopyLength(2.0, 2.0 if exact else 60.0), rates)
-    assert found == pytest.approx(seconds, abs=0.15)
+    length = ended(CopyLength(2.0, 2.0 if exact else 60.0), rates)
+    assert length == pytest.approx(seconds, abs=0.15)
 
 
 def test_a_copy_without_a_limit_ends_with_its_last_byte() -> None:

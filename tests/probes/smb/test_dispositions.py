@@ -1,4 +1,4 @@
-"""What may be made or changed by an open, as it leaves this host: every CREATE of a run is read."""
+"""Every CREATE request of a run, as it leaves this host: what it may create, change or delete."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Sent:
 
 def parse(message: bytes) -> Sent | None:
     if message[:4] == b"\xfeSMB" and message[12:14] == b"\x05\0":
-        access, _, sharing, disposition, options, at, size = struct.unpack_from(
+        access, _, sharing, disposition, options, offset, size = struct.unpack_from(
             "<IIIIIHH", message, 88
         )
-        name = message[at : at + size].decode("utf-16-le")
+        name = message[offset : offset + size].decode("utf-16-le")
         return Sent(name, access, sharing, disposition, options)
     if message[:5] == b"\xffSMB\xa2":
         access, _, _, sharing, disposition, options = struct.unpack_from("<IQIIII", message, 48)
@@ -80,18 +80,18 @@ def test_no_open_of_a_run_can_create_over_or_empty_what_is_there(
         (smb_matrix, smb_matrix.Setting("push", dialect, MIB, 0.2, seed=SEED)),
     ]
     with share(NT1) as (peer, _, _):
-        with run_folder.hold(run_folder.Setting(RUN, dialect, seed=SEED), peer) as held:
+        with run_folder.hold(run_folder.Setting(RUN, dialect, seed=SEED), peer) as endpoint:
             for module, setting in steps:
-                deque(module.initiate(setting, held), maxlen=0)
+                deque(module.initiate(setting, endpoint), maxlen=0)
         with leftovers.hold(OnShare(0.0), peer):
             pass
-    made = [each for each in sent if each.disposition == CREATE]
+    creates = [each for each in sent if each.disposition == CREATE]
     assert {each.disposition for each in sent} == {OPEN, CREATE}
-    assert len(made) >= 13 and all(RUN in each.name.rpartition("\\")[2] for each in made)
+    assert len(creates) >= 13 and all(RUN in each.name.rpartition("\\")[2] for each in creates)
     by_name = {each.name for each in sent if each.disposition == OPEN and each.access & WRITES}
     # The source is proven by its mark, a small file by its identity.
     assert all(re.search(rf"\\(source-|small-.*-){RUN}$", name) for name in by_name)
-    gone = [each for each in sent if each.access & DELETES or each.options & DELETE_ON_CLOSE]
-    assert all(RUN in each.name.rpartition("\\")[2] for each in gone)
-    (folder,) = [each for each in made if each.name.endswith(f"bottleneck-{RUN}")]
+    deletes = [each for each in sent if each.access & DELETES or each.options & DELETE_ON_CLOSE]
+    assert all(RUN in each.name.rpartition("\\")[2] for each in deletes)
+    (folder,) = [each for each in creates if each.name.endswith(f"bottleneck-{RUN}")]
     assert not folder.sharing & SHARE_DELETE

@@ -68,9 +68,9 @@ def test_a_payload_lands_in_its_own_buffer_wherever_it_starts(name: str, start: 
     head = HEAD[:66] + bytes([start]) + HEAD[67:]
     target = memoryview(bytearray(len(PAYLOAD)))
     plain = head + bytes(start - 80) + PAYLOAD + b"tail"
-    told = unsealed(name, sealed_by_server(name, plain), target)
+    head_read = unsealed(name, sealed_by_server(name, plain), target)
     assert target == PAYLOAD
-    assert told[:80] == head
+    assert head_read[:80] == head
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -104,7 +104,7 @@ MESSAGE = bytes.fromhex(
 
 
 def gmac(reply: bool) -> bytes:
-    """Its nonce holds the message's id and who sends."""
+    """Signs with AES-GMAC; the nonce holds the message's id and the sender."""
     return AESGCM(KEY).encrypt(struct.pack("<QI", 77, int(reply)), b"", MESSAGE)
 
 
@@ -149,15 +149,15 @@ def test_a_server_that_has_the_key_answers_what_was_asked_too(
     following: int,
     complaint: str,
 ) -> None:
-    """Of an encrypted reply the library checks the tag alone."""
+    """The library checks only the tag of an encrypted reply."""
     fields = (64, 1, 0, command, 1, flags, following, 5, 0, tree, SESSION, b"")
     plain = struct.pack("<4sHHIHHIIQIIQ16s", b"\xfeSMB", *fields)
     monkeypatch.setattr(smbprotocol_connection.Connection, "_decrypt", lambda *_: plain)
     transport: Any = SimpleNamespace(server="nas", port=445)
     connection = smbprotocol_connection.GuardedConnection(transport)
-    asked = SMB2HeaderRequest()
-    asked["command"], asked["tree_id"] = OPEN, TREE
-    connection.outstanding_requests[5] = SimpleNamespace(message=asked)
+    request = SMB2HeaderRequest()
+    request["command"], request["tree_id"] = OPEN, TREE
+    connection.outstanding_requests[5] = SimpleNamespace(message=request)
     if complaint:
         with pytest.raises(Broken, match=complaint):
             connection._decrypt(None)

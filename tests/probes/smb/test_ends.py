@@ -30,7 +30,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def on_disk(source: Path) -> Iterator[Path]:
-    """The same on a file system whose pages can be dropped; /tmp may be memory."""
+    """A copy of the source on a file system whose pages can be dropped; /tmp may be memory."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         path = Path(folder) / "source"
         path.write_bytes(source.read_bytes())
@@ -51,7 +51,7 @@ def test_a_pull_lands_in_a_file_without_a_name(tmp_path: Path) -> None:
 def test_a_pull_leaves_no_more_to_its_last_flush_than_a_few_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What lies so far behind has to be on the disk before more is taken."""
+    """Bytes that far behind have to be on the disk before the sink takes more."""
     waited: list[tuple[int, int]] = []
 
     def sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
@@ -120,25 +120,25 @@ def test_one_reply_in_sixteen_is_compared(tmp_path: Path) -> None:
     assert not check.intact, "one wrong part stays wrong"
 
 
-def parts(given: FolderSource) -> bytes:
-    return b"".join(bytes(given.give(at, min(65536, SIZE - at))) for at in range(0, SIZE, 65536))
+def parts(end: FolderSource) -> bytes:
+    return b"".join(bytes(end.give(i, min(65536, SIZE - i))) for i in range(0, SIZE, 65536))
 
 
 def test_a_file_is_given_whole_and_cached(source: Path) -> None:
-    with closing(FolderSource(str(source), SIZE, cached=True)) as given:
-        assert given.cache()["proven"]
-        assert parts(given) == source.read_bytes()
+    with closing(FolderSource(str(source), SIZE, cached=True)) as end:
+        assert end.cache()["proven"]
+        assert parts(end) == source.read_bytes()
 
 
 def test_a_file_is_dropped_from_the_cache_and_the_proof_is_the_kernels(on_disk: Path) -> None:
-    with closing(FolderSource(str(on_disk), SIZE, cached=False)) as given:
-        told = given.cache()
+    with closing(FolderSource(str(on_disk), SIZE, cached=False)) as end:
+        cache = end.cache()
         fd = os.open(on_disk, os.O_RDONLY)
         state = page_cache.state(fd, SIZE)
         os.close(fd)
-        assert told["cached_ratio_before"] == (None if state is None else state.cached_ratio)
-        assert told["proven"] == (state is not None and state.cached_ratio <= 0.01)
-        assert parts(given) == on_disk.read_bytes()
+        assert cache["cached_ratio_before"] == (None if state is None else state.cached_ratio)
+        assert cache["proven"] == (state is not None and state.cached_ratio <= 0.01)
+        assert parts(end) == on_disk.read_bytes()
 
 
 def test_a_file_through_proc_is_read_without_a_name(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_a_file_through_proc_is_read_without_a_name(tmp_path: Path) -> None:
         file.write(b"x" * 1000)
         file.flush()
         path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
-        with closing(FolderSource(path, 1000, cached=True)) as given:
-            assert given.give(0, 1000) == b"x" * 1000
+        with closing(FolderSource(path, 1000, cached=True)) as end:
+            assert end.give(0, 1000) == b"x" * 1000
 
 
 def test_a_file_that_is_too_short_is_refused_before_it_is_copied(source: Path) -> None:
@@ -156,10 +156,10 @@ def test_a_file_that_is_too_short_is_refused_before_it_is_copied(source: Path) -
 
 
 def test_a_file_that_shrinks_under_the_copy_is_an_error(source: Path) -> None:
-    with closing(FolderSource(str(source), SIZE, cached=True)) as given:
+    with closing(FolderSource(str(source), SIZE, cached=True)) as end:
         os.truncate(source, 1000)
         with pytest.raises(OSError, match="shorter"):
-            given.give(0, 4096)
+            end.give(0, 4096)
 
 
 @pytest.mark.parametrize("size", [1, 99, 100, 101, 199, 200, 201, 2345])

@@ -71,7 +71,7 @@ def willing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def stored() -> Iterator[memoryview]:
-    """The payload, in blocks."""
+    """Yields the payload, in blocks."""
     for offset in range(0, SIZE, 1 << 20):
         yield payload.block(RING, offset, min(1 << 20, SIZE - offset))
 
@@ -85,13 +85,13 @@ def digest_of_payload() -> str:
 
 def pushed(pipe: Pipe) -> None:
     shape = pipe.prepare("write", 0, 0)
-    for _ in transfer.push(pipe, SIZE, *shape, lambda at, size: payload.block(RING, at, size)):
+    for _ in transfer.push(pipe, SIZE, *shape, lambda *place: payload.block(RING, *place)):
         pass
     transfer.finish(pipe)
 
 
 def pulled(pipe: Pipe) -> str:
-    """SHA-256 of what is pulled."""
+    """Returns the SHA-256 of the pulled file."""
     arrived = bytearray(SIZE)
 
     def keep(offset: int, view: memoryview) -> None:
@@ -115,11 +115,11 @@ def there_and_back(session: Session, folder: Path) -> None:
 
 
 def as_the_server_saw_it(server: Samba) -> dict[str, Any]:
-    """Its only session and share connection, as smbstatus tells them."""
+    """Returns the server's only session and share connection, from smbstatus."""
     command = ["smbstatus", "--configfile", server.configuration, "--json"]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    (session,) = told["sessions"].values()
-    (tree,) = told["tcons"].values()
+    status = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    (session,) = status["sessions"].values()
+    (tree,) = status["tcons"].values()
     return {"cipher": session["encryption"]["cipher"], "tree": tree}
 
 
@@ -135,11 +135,11 @@ def test_every_combination_carries_whole_files_and_the_server_saw_it_so(
         there_and_back(session, willing.folder)
         if os.geteuid() != 0:
             return  # smbstatus answers to root alone; the files have arrived all the same
-        seen = as_the_server_saw_it(willing.server)
-    tree = seen["tree"]
+        status = as_the_server_saw_it(willing.server)
+    tree = status["tree"]
     assert tree["encryption"]["degree"] == ("full" if encryption else "none")
     if encryption:
-        assert seen["cipher"] == encryption.upper()
+        assert status["cipher"] == encryption.upper()
     elif signing:
         assert tree["signing"] == {"cipher": SAMBA_CALLS[signing], "degree": "full"}
     else:

@@ -30,9 +30,9 @@ RECORDED = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.
 
 
 def test_the_recorded_reply_tells_its_clock_and_one_that_is_cut_short_none() -> None:
-    told = read_clock(RECORDED)
-    assert told is not None and told.startswith("2026-11-21T04:3")
-    assert datetime.fromisoformat(told).tzinfo == UTC
+    clock = read_clock(RECORDED)
+    assert clock is not None and clock.startswith("2026-11-21T04:3")
+    assert datetime.fromisoformat(clock).tzinfo == UTC
     for cut in (0, 1, 47):
         with pytest.raises(struct.error):
             read_clock(RECORDED[:cut])
@@ -86,7 +86,7 @@ ENTRY_BYTES = 152
 
 
 def linked(*offsets: int) -> bytes:
-    """Recorded entries whose offsets to the next are these."""
+    """Returns recorded entries with these offsets to the next."""
     first = INTERFACES[4:ENTRY_BYTES]
     return b"".join(struct.pack("<I", offset) + first for offset in offsets)
 
@@ -145,23 +145,23 @@ ASKED = r"\nas\share\link\below"
 LINK_BYTES = 2 * len(r"\nas\share\link")
 
 
-def referred(target: str, consumed: int = LINK_BYTES, offset: int = 34, **more: int) -> bytes:
+def referred(target: str, consumed: int = LINK_BYTES, offset: int = 34, **changes: int) -> bytes:
     """A RESP_GET_DFS_REFERRAL whose first entry has this NetworkAddress."""
-    told = {"entries": 1, "version": 3, "flags": 0, **more}
-    entry = struct.pack("<HHHHIHHH16x", told["version"], 34, 0, told["flags"], 600, 34, 34, offset)
-    return struct.pack("<HHI", consumed, told["entries"], 2) + entry + target.encode("utf-16-le")
+    head = {"entries": 1, "version": 3, "flags": 0, **changes}
+    entry = struct.pack("<HHHHIHHH16x", head["version"], 34, 0, head["flags"], 600, 34, 34, offset)
+    return struct.pack("<HHI", consumed, head["entries"], 2) + entry + target.encode("utf-16-le")
 
 
 @pytest.mark.parametrize(
-    ("target", "shown"),
+    ("target", "path"),
     [
         ("\\nas2.lan\\media\0", "//nas2.lan/media"),
         ("\\\\10.0.0.2\\media$\\Films 2\\\0", "//10.0.0.2/media$/Films 2"),
     ],
 )
-def test_a_referral_names_the_link_and_its_target(target: str, shown: str) -> None:
-    assert referral(referred(target), ASKED) == ("//nas/share/link", shown)
-    assert referral(referred(target, version=4), ASKED) == ("//nas/share/link", shown)
+def test_a_referral_names_the_link_and_its_target(target: str, path: str) -> None:
+    assert referral(referred(target), ASKED) == ("//nas/share/link", path)
+    assert referral(referred(target, version=4), ASKED) == ("//nas/share/link", path)
 
 
 GOOD = "\\nas2\\media\0"

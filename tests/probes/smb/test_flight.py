@@ -30,14 +30,14 @@ class Idle:
 @pytest.mark.parametrize(
     ("rtts", "credits_bytes", "least_bytes", "depth"),
     [
-        *(([0.0001], 1 << 30, 0, 4), ([0.001], 1 << 30, 0, 4), ([0.002], 1 << 30, 0, 8)),
-        *(([0.01], 1 << 30, 0, 32), ([0.026], 1 << 30, 0, 64), ([1.0], 1 << 30, 0, 64)),
+        *[([rtt], 1 << 30, 0, n) for rtt, n in ((0.0001, 4), (0.001, 4), (0.002, 8))],
+        *[([rtt], 1 << 30, 0, n) for rtt, n in ((0.01, 32), (0.026, 64), (1.0, 64))],
         # one slow answer deepens nothing
         ([0.3, 0.0002, 0.4], 1 << 30, 0, 4),
         # the server's credits bound it
         ([0.01], 8 * MIB, 0, 8),
         # a least holds on a short path and gives way on a long one
-        *(([0.0001], 1 << 30, 16 * MIB, 16), ([0.01], 1 << 30, 16 * MIB, 32)),
+        *[([rtt], 1 << 30, 16 * MIB, n) for rtt, n in ((0.0001, 16), (0.01, 32))],
     ],
 )
 def test_the_window_grows_with_the_rtt_up_to_its_limit(

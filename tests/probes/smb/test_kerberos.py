@@ -41,7 +41,7 @@ def command(*words: str, text: str = "") -> None:
 
 @pytest.fixture
 def keytab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A KDC that knows this account and cifs/localhost; the key of the latter."""
+    """A KDC with this account and cifs/localhost; yields the key file of the latter."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     (tmp_path / "krb5.conf").write_text(
@@ -105,10 +105,10 @@ def test_a_ticket_logs_in_signs_and_encrypts(keytab: Path, tmp_path: Path) -> No
             entered(open_session(nameless))
         assert caught.value.kind == "login" and "\n" not in caught.value.text
         # a user who is named logs in by his password, whatever tickets there are
-        named = Endpoint(
+        endpoint = Endpoint(
             host="localhost", port=server.port, share=server.share, access=Access("nobody", "x")
         )
-        with pytest.raises(Refused, match="wrong user or password"), open_session(named):
+        with pytest.raises(Refused, match="wrong user or password"), open_session(endpoint):
             pass
     (tmp_path / "cache").unlink()
     assert kerberos.principal() is None

@@ -1,4 +1,4 @@
-"""What is found on a share has bounds; only what is named is removed; what is told is so."""
+"""Bounds of a search for leftovers on a share; only named ones are removed, and the report."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def served(share: Callable[..., Any]) -> Iterator[tuple[Endpoint, Path]]:
 
 
 def facts(peer: Endpoint, *remove: str) -> dict[str, Any]:
-    with hold(Setting(0.0, remove), peer) as held:
-        return dict(held.facts)
+    with hold(Setting(0.0, remove), peer) as endpoint:
+        return dict(endpoint.facts)
 
 
 def names(folder: Path) -> list[str]:
@@ -41,34 +41,34 @@ def names(folder: Path) -> list[str]:
 @pytest.mark.long
 def test_only_what_is_named_is_looked_at_and_removed(served: tuple[Endpoint, Path]) -> None:
     peer, folder = served
-    told = facts(peer, NAMES[1])
-    assert told == {"found": [], "removed": [NAMES[1]]}
+    report = facts(peer, NAMES[1])
+    assert report == {"found": [], "removed": [NAMES[1]]}
     assert names(folder) == [each for each in NAMES if each != NAMES[1]]
 
 
 def test_what_somebody_else_removed_is_noted_no_longer(
     served: tuple[Endpoint, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the server's agent does; of a folder that was not looked into nothing is known."""
+    """The server's agent removes one; a folder that was not looked into stays noted."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     peer, folder = served
-    gone, elsewhere = NAMES[0], f"other\\{NAMES[0]}"
-    for name in (gone, NAMES[1], elsewhere):
+    removed, elsewhere = NAMES[0], f"other\\{NAMES[0]}"
+    for name in (removed, NAMES[1], elsewhere):
         noted = journal.enter(journal.SHARE, f"//{peer.host}:{peer.port}/{peer.share}", name)
         noted.close(is_removed=False)
-    (folder / gone / source_name(gone)).unlink()
-    (folder / gone).rmdir()
+    (folder / removed / source_name(removed)).unlink()
+    (folder / removed).rmdir()
     facts(peer)
-    assert {told["name"] for told, _ in journal.orphans(journal.SHARE)} == {NAMES[1], elsewhere}
+    assert {entry["name"] for entry, _ in journal.orphans(journal.SHARE)} == {NAMES[1], elsewhere}
 
 
 def test_what_is_told_has_a_bound_and_says_so(
     served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftovers, "MOST_FOUND", 3)
-    found = facts(served[0])["found"]
-    assert [bool(each["why_left"]) for each in found] == [False, False, True]
-    assert "once more" in found[-1]["why_left"]
+    entries = facts(served[0])["found"]
+    assert [bool(each["why_left"]) for each in entries] == [False, False, True]
+    assert "once more" in entries[-1]["why_left"]
 
 
 def test_a_slow_server_is_left_in_time_and_each_name_told(
@@ -76,10 +76,10 @@ def test_a_slow_server_is_left_in_time_and_each_name_told(
 ) -> None:
     peer, folder = served
     monkeypatch.setattr(leftovers, "LOOK_SECONDS", -1.0)
-    told = facts(peer, *NAMES[:2])
-    assert sorted(each["path"] for each in told["found"]) == NAMES[:2]
-    assert all("once more" in each["why_left"] for each in told["found"])
-    assert told["removed"] == []
+    report = facts(peer, *NAMES[:2])
+    assert sorted(each["path"] for each in report["found"]) == NAMES[:2]
+    assert all("once more" in each["why_left"] for each in report["found"])
+    assert report["removed"] == []
     assert names(folder) == NAMES
 
 
@@ -93,10 +93,10 @@ def test_what_no_run_wrote_is_removed_only_where_the_journal_names_it(
         (folder / name / source_name(name)).write_bytes(content)
     place = f"//{peer.host}:{peer.port}/{peer.share}"
     journal.enter(journal.SHARE, place, NAMES[1]).close(is_removed=False)
-    told = facts(peer, *NAMES)
-    assert sorted(told["removed"]) == NAMES[1:]
-    assert [each["path"] for each in told["found"]] == NAMES[:1]
-    assert "delete it by hand" in told["found"][0]["why_left"]
+    report = facts(peer, *NAMES)
+    assert sorted(report["removed"]) == NAMES[1:]
+    assert [each["path"] for each in report["found"]] == NAMES[:1]
+    assert "delete it by hand" in report["found"][0]["why_left"]
     assert (folder / NAMES[0] / source_name(NAMES[0])).read_bytes() == b"mine" * 100
 
 
@@ -108,11 +108,11 @@ def test_more_entries_than_the_bound_are_refused_and_not_cut(
     for number in range(9):
         (folder / NAMES[0] / f"small-{0:016x}-{number}").touch()
     monkeypatch.setattr(leftovers, "MOST_ENTRIES", 8)
-    told = facts(peer, *NAMES[:2])
-    (left,) = told["found"]
-    assert left["path"] == NAMES[0]
-    assert "more than 8 entries" in left["why_left"]
-    assert told["removed"] == [NAMES[1]]
+    report = facts(peer, *NAMES[:2])
+    (leftover,) = report["found"]
+    assert leftover["path"] == NAMES[0]
+    assert "more than 8 entries" in leftover["why_left"]
+    assert report["removed"] == [NAMES[1]]
 
 
 def test_a_folder_that_is_there_after_its_removal_is_told(

@@ -31,12 +31,12 @@ DIALECTS = pytest.mark.parametrize("dialect", ["3.1.1", "smb1"])
 
 
 @contextmanager
-def held(peer: Endpoint, dialect: str = "") -> Iterator[Endpoint]:
+def hold(peer: Endpoint, dialect: str = "") -> Iterator[Endpoint]:
     with run_folder.hold(run_folder.Setting(RUN, dialect, seed=SEED), peer) as opened:
         yield opened
 
 
-def kept(folder: Path) -> list[tuple[str, int]]:
+def sizes(folder: Path) -> list[tuple[str, int]]:
     """Files below a folder, with their sizes."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [(path.name, path.stat().st_size) for path in files]
@@ -51,8 +51,8 @@ def copies(dialect: str) -> tuple[smb_copy.Setting, smb_copy.Setting]:
 @pytest.fixture(params=BINS)
 def recycling(request: pytest.FixtureRequest, share: Any) -> Iterator[tuple[Endpoint, Path, str]]:
     """A share with a recycle bin, and the bin's name."""
-    place, *more = BINS[request.param]
-    options = ["vfs objects = recycle", f"recycle:repository = {place}", *more]
+    place, *vfs_options = BINS[request.param]
+    options = ["vfs objects = recycle", f"recycle:repository = {place}", *vfs_options]
     with share(NT1, share_options=options) as (peer, folder, _):
         (folder / "inner").mkdir()
         yield replace(peer, folder="inner"), folder, place.partition("/")[0]
@@ -63,13 +63,13 @@ def test_no_recycle_bin_keeps_anything_of_a_run(
     recycling: tuple[Endpoint, Path, str], dialect: str
 ) -> None:
     peer, folder, bin_folder = recycling
-    with held(peer, dialect) as opened:
+    with hold(peer, dialect) as opened:
         assert opened.facts["bin"] == bin_folder
         for setting in copies(dialect):
             deque(smb_copy.initiate(setting, opened), maxlen=0)
         with pytest.raises(Unavailable, match=f"recycle bin .{bin_folder}. would keep"):
             next(small_files.initiate(small_files.Setting("push", 9, 99, dialect, 1.0), opened))
-    assert kept(folder) == []
+    assert sizes(folder) == []
 
 
 @DIALECTS
@@ -77,12 +77,12 @@ def test_a_push_that_breaks_off_leaves_no_byte_in_a_bin(
     recycling: tuple[Endpoint, Path, str], dialect: str
 ) -> None:
     peer, folder, _ = recycling
-    with held(peer, dialect) as opened:
+    with hold(peer, dialect) as opened:
         running = smb_copy.initiate(replace(copies(dialect)[1], size_bytes=1 << 30), opened)
         next(running)
         assert next(running).moved_bytes
         running.close()
-    assert kept(folder) == []
+    assert sizes(folder) == []
 
 
 def test_cleanup_removes_from_a_bin_what_its_content_proves_and_nothing_else(share: Any) -> None:
@@ -92,35 +92,35 @@ def test_cleanup_removes_from_a_bin_what_its_content_proves_and_nothing_else(sha
         place = folder / "#recycle" / str(peer.access.username)
         others = [folder / "bin" / f"source-{RUN}.tar.gz", place / f"source-{RUN[::-1]}"]
         others += [folder / "bin" / f"bottleneck-{RUN[::-1]}" / "notes", place / f"pushed-{RUN}"]
-        flat, whole = place / f"source-{RUN}", place / f"bottleneck-{RUN}" / f"source-{RUN}"
-        for path in (*others, flat, whole):
+        flat, nested = place / f"source-{RUN}", place / f"bottleneck-{RUN}" / f"source-{RUN}"
+        for path in (*others, flat, nested):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"precious" if path in others else payload.mark(b"seed"))
         with leftovers.hold(OnShare(0.0), peer) as looked:
-            found = {each["path"]: each["why_left"] for each in looked.facts["found"]}
-        ours = tuple(path for path, why in found.items() if not why)
-        assert sorted(path.rpartition("\\")[2] for path in ours) == [whole.parent.name, flat.name]
+            reasons = {each["path"]: each["why_left"] for each in looked.facts["found"]}
+        ours = tuple(path for path, why in reasons.items() if not why)
+        assert sorted(path.rpartition("\\")[2] for path in ours) == [nested.parent.name, flat.name]
         with leftovers.hold(OnShare(0.0, ours), peer) as cleaned:
             assert sorted(cleaned.facts["removed"]) == sorted(ours) and not cleaned.facts["found"]
-        assert sorted(kept(folder)) == sorted((path.name, 8) for path in others)
+        assert sorted(sizes(folder)) == sorted((path.name, 8) for path in others)
 
 
 def test_a_bin_of_any_name_is_found_on_an_empty_share(share: Any) -> None:
     options = ["vfs objects = recycle", "recycle:repository = Papierkorb"]
     with share(share_options=options) as (peer, folder, _):
-        with held(peer) as opened:
+        with hold(peer) as opened:
             assert opened.facts["bin"] == "Papierkorb"
-        assert kept(folder) == []
+        assert sizes(folder) == []
 
 
 def test_what_may_be_deleted_and_not_written_is_deleted(share: Any) -> None:
-    """As while a backup reads it; elsewhere by the rights of the file."""
+    """A backup reads it here; elsewhere the rights of the file forbid to write."""
     with share() as (peer, folder, _):
         (folder / "read").write_bytes(payload.mark(b"seed"))
         with open_session(peer) as backup, open_session(peer) as session:
             backup._open("read", GENERIC_READ, EXISTING, FILE, sharing=SHARE_READ_AND_DELETE)
             session.remove_file("read")
-        assert kept(folder) == []
+        assert sizes(folder) == []
 
 
 def test_the_next_run_empties_a_bin_of_what_a_killed_one_left(share: Any) -> None:
@@ -135,7 +135,7 @@ def test_the_next_run_empties_a_bin_of_what_a_killed_one_left(share: Any) -> Non
         journal.enter(journal.SHARE, name, place.name, seconds=60).close(is_removed=False)
         with run_folder.hold(run_folder.Setting(RUN[::-1], seed=SEED), peer):
             assert not place.exists()
-        assert kept(folder) == [("thesis", 8)]
+        assert sizes(folder) == [("thesis", 8)]
 
 
 @pytest.mark.parametrize("dialect", ["", "smb1"])
@@ -153,15 +153,15 @@ def test_a_refusal_says_what_to_look_for(
 ) -> None:
     with share(NT1, of_server, share_options=[of_share]) as (peer, folder, _):
         with pytest.raises(Refused, match=words) as refused:
-            held(peer, dialect).__enter__()
-        assert refused.value.kind == kind and kept(folder) == []
+            hold(peer, dialect).__enter__()
+        assert refused.value.kind == kind and sizes(folder) == []
 
 
 def test_a_server_that_answers_nothing_may_have_a_limit_of_processes(share: Any) -> None:
     limited = share("max smbd processes = 2")
     words = "closed the connection at once; look for a limit"
     with limited as (peer, _, _), pytest.raises(Refused, match=words):
-        held(peer).__enter__()
+        hold(peer).__enter__()
 
 
 @DIALECTS
@@ -169,7 +169,7 @@ def test_one_connection_is_too_few_for_a_run(share: Any, dialect: str) -> None:
     """Each further copy would be refused like the first."""
     with (
         share(NT1, share_options=["max connections = 1"]) as (peer, _, _),
-        held(peer, dialect) as opened,
+        hold(peer, dialect) as opened,
         pytest.raises(Refused, match="raise `max connections`") as refused,
     ):
         next(smb_copy.initiate(copies(dialect)[1], opened))
@@ -184,7 +184,7 @@ def test_figures_of_free_space_that_cannot_be_are_none(
     script = tmp_path / "dfree"
     script.write_text("#!/bin/sh\necho 100 900\n")
     script.chmod(0o755)
-    with share(NT1, f"dfree command = {script}") as (peer, _, _), held(peer, dialect) as opened:
+    with share(NT1, f"dfree command = {script}") as (peer, _, _), hold(peer, dialect) as opened:
         assert (opened.facts["free_bytes"], opened.facts["total_bytes"]) == (None, None)
 
 
@@ -198,8 +198,8 @@ def test_a_share_of_another_kind_gets_nothing(
     with share(NT1, *printing, share_options=options) as (peer, folder, _):
         other = replace(peer, share=name)
         with pytest.raises(Refused, match=f"is a {kind}, not a share of files") as refused:
-            held(other, dialect).__enter__()
-        assert refused.value.kind == "usage" and kept(folder) == []
+            hold(other, dialect).__enter__()
+        assert refused.value.kind == "usage" and sizes(folder) == []
 
 
 @DIALECTS
@@ -214,7 +214,7 @@ def test_a_user_whom_the_server_makes_a_guest_ends_the_run(
     ):
         nobody = replace(peer, access=Access("anna", "x", allow_guest=True))
         with pytest.raises(Refused, match="treated anna as a guest") as refused:
-            held(nobody, dialect).__enter__()
-        assert refused.value.kind == "login" and kept(folder) == []
-        with held(replace(peer, access=Access(allow_guest=True)), dialect) as opened:
+            hold(nobody, dialect).__enter__()
+        assert refused.value.kind == "login" and sizes(folder) == []
+        with hold(replace(peer, access=Access(allow_guest=True)), dialect) as opened:
             assert opened.facts["guest"] is True

@@ -33,11 +33,11 @@ from probes.smb import offered
 )
 def test_samba_tells_what_it_is_told_to_offer(tmp_path, options, dialects, signing):
     with private_samba(str(tmp_path), password="x y", options=options) as server:
-        told = offered.offered(server.host, server.port)
-    assert told["dialects"] == dialects
-    assert told["connect_seconds"] > 0
+        offer = offered.offered(server.host, server.port)
+    assert offer["dialects"] == dialects
+    assert offer["connect_seconds"] > 0
     if dialects != ["smb1"]:
-        assert told["signing"] == signing
+        assert offer["signing"] == signing
 
 
 @contextmanager
@@ -72,8 +72,8 @@ def answering(words):
 )
 def test_what_is_no_answer_offers_nothing(words):
     with answering(words) as port:
-        told = offered.offered("127.0.0.1", port)
-    assert told["dialects"] == [] and "signing" not in told
+        offer = offered.offered("127.0.0.1", port)
+    assert offer["dialects"] == [] and "signing" not in offer
 
 
 def test_nobody_there_is_refused():

@@ -79,9 +79,9 @@ def test_smb2_creates_opens_and_closes_as_the_standard_asks(pipe2: Any) -> None:
     assert (disposition, options) == (2, 0x1040)  # FILE_CREATE; no folder, DELETE_ON_CLOSE
     offset, length = struct.unpack_from("<HH", message, 108)
     assert message[offset : offset + length] == name
-    at, size = struct.unpack_from("<II", message, 112)
+    start, size = struct.unpack_from("<II", message, 112)
     # MS-SMB2 2.2.13.2.9: SMB2_CREATE_QUERY_ON_DISK_ID has a name and no data.
-    assert (at % 8, at + size) == (0, len(message)) and message[at + 16 :] == b"QFid"
+    assert (start % 8, start + size) == (0, len(message)) and message[start + 16 :] == b"QFid"
     peer.give(answer2(message, created2(b"i" * 16, 0)))
     reply = pipe.wait()
     assert reply.offset == 3 and pipe.parse_created(reply.body) == Created(b"i" * 16, 0)
@@ -146,8 +146,8 @@ def test_an_echo_needs_an_idle_session(pipe2: Any, served: Any) -> None:
 class Store:
     """A server of SMB2 that keeps files and opens no more than so many at once."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, handle_limit: int) -> None:
+        self.handle_limit = handle_limit
         self.contents: dict[bytes, bytearray] = {}
         self.handles: dict[bytes, bytes] = {}
         self.keepers: dict[bytes, bytes] = {}
@@ -169,7 +169,7 @@ class Store:
     def answer(self, command: int, message: bytes, handle: bytes) -> tuple[bytes, int]:
         """Body and status of one reply; handle is the id that a new one gets."""
         if command == CREATE:
-            if len(self.handles) >= self.most:
+            if len(self.handles) >= self.handle_limit:
                 return bytes(9), TOO_MANY
             name = message[120:]
             disposition = struct.unpack_from("<I", message, 100)[0]
@@ -202,11 +202,11 @@ class Store:
 
 @pytest.fixture
 def stored(pipe2: Any, served: Any, ends: Any) -> Iterator[Callable[..., Any]]:
-    """Small files at such a server, and that."""
+    """Small files at a Store, and the Store."""
 
-    def start(most: int) -> tuple[SmallFiles, Store]:
+    def start(handle_limit: int) -> tuple[SmallFiles, Store]:
         pipe, peer = pipe2()
-        store = Store(most)
+        store = Store(handle_limit)
         served(lambda: store.serve(peer))
         return SmallFiles(pipe, "small", SIZE, RING), store
 
@@ -215,11 +215,11 @@ def stored(pipe2: Any, served: Any, ends: Any) -> Iterator[Callable[..., Any]]:
 
 
 def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(stored: Any) -> None:
-    files, store = stored(most=20)
-    made = 0
-    while files.push(made) is not None:
-        made += 1
-    assert made == 19  # the last handle is the one that closes
+    files, store = stored(handle_limit=20)
+    count = 0
+    while files.push(count) is not None:
+        count += 1
+    assert count == 19  # the last handle is the one that closes
     assert files.numbers == list(range(19))
     files.read_back()
     assert files.intact and len(store.contents) == 19
@@ -228,7 +228,7 @@ def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(stored: Any) -
 
 
 def test_what_was_made_at_once_is_pulled_one_by_one(stored: Any) -> None:
-    files, store = stored(most=30)
+    files, store = stored(handle_limit=30)
     files.make(29, within())
     assert len(files.numbers) == 29
     assert sorted(map(bytes, store.contents.values())) == sorted(

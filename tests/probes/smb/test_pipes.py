@@ -48,8 +48,8 @@ def reply(
     return message
 
 
-def read_body(data: bytes, start: int = 80, told: int | None = None) -> bytes:
-    size = len(data) if told is None else told
+def read_body(data: bytes, start: int = 80, size_field: int | None = None) -> bytes:
+    size = len(data) if size_field is None else size_field
     return struct.pack("<HBBIII", 17, start, 0, size, 0, 0) + bytes(start - 80) + data
 
 
@@ -85,8 +85,8 @@ def reply1(
     return message
 
 
-def read_body1(data: bytes, start: int = 60, told: int | None = None) -> bytes:
-    size = len(data) if told is None else told
+def read_body1(data: bytes, start: int = 60, size_field: int | None = None) -> bytes:
+    size = len(data) if size_field is None else size_field
     words = struct.pack("<BBHHHHHHHII", 0xFF, 0, 0, 0, 0, 0, size & 0xFFFF, start, size >> 16, 0, 0)
     return b"\x0c" + words.ljust(24, b"\0") + b"\0\0" + bytes(max(0, start - 59)) + data
 
@@ -106,8 +106,8 @@ def test_requests_carry_what_the_standard_asks(pipe2: Any) -> None:
     assert struct.unpack_from("<Q", read, 24) == (10,)
     assert struct.unpack_from("<IQ", read, 64 + 4) == (200 * KIB, 1 << 33)
     assert struct.unpack_from("<Q", write, 24) == (14,)
-    offset, length, at = struct.unpack_from("<HIQ", write, 64 + 2)
-    assert (length, at, write[offset:]) == (7, 5, b"payload")
+    offset, length, offset_field = struct.unpack_from("<HIQ", write, 64 + 2)
+    assert (length, offset_field, write[offset:]) == (7, 5, b"payload")
     assert struct.unpack_from("<Q", flush, 24) == (15,)
     assert FILE in read and FILE in write and FILE in flush
 
@@ -308,8 +308,8 @@ def test_a_signed_request_of_smb1_counts_by_two_and_its_reply_is_checked(pipe1: 
         (1, reply1(9, READ1, read_body1(b"abcd")), "not asked"),
         (1, reply1(1, WRITE1, write_body1(4)), "not asked"),
         (1, reply1(1, READ1, read_body1(b"abcdef")), "READ of 4 bytes with 6"),
-        (1, reply1(1, READ1, read_body1(b"abcd", told=1 << 20)), "READ of 4 bytes"),
-        (1, reply1(1, READ1, read_body1(b"", told=0)), "with 0 bytes"),
+        (1, reply1(1, READ1, read_body1(b"abcd", size_field=1 << 20)), "READ of 4 bytes"),
+        (1, reply1(1, READ1, read_body1(b"", size_field=0)), "with 0 bytes"),
         (1, reply1(1, READ1, b"\x0c" + bytes(20) + b"\0\0"), "too short"),
         (1, reply1(1, READ1, b"\0\0\0"), "too short"),
         (1, reply1(1, READ1, read_body1(b"abcd"), flags=0), "garbled"),
@@ -320,9 +320,9 @@ def test_a_signed_request_of_smb1_counts_by_two_and_its_reply_is_checked(pipe1: 
         (2, reply(99, READ, read_body(b"abcd")), "not asked"),
         (2, reply(10, WRITE, write_body(4)), "not asked"),
         (2, reply(10, READ, read_body(b"abcdef")), "READ of 4 bytes with 6"),
-        (2, reply(10, READ, read_body(b"abcd", told=5)), "READ of 4 bytes with 5"),
-        (2, reply(10, READ, read_body(b"abcd", told=1 << 31)), "READ of 4 bytes"),
-        (2, reply(10, READ, read_body(b"", told=0)), "with 0 bytes"),
+        (2, reply(10, READ, read_body(b"abcd", size_field=5)), "READ of 4 bytes with 5"),
+        (2, reply(10, READ, read_body(b"abcd", size_field=1 << 31)), "READ of 4 bytes"),
+        (2, reply(10, READ, read_body(b"", size_field=0)), "with 0 bytes"),
         (2, reply(10, READ, struct.pack("<HBBIII", 17, 79, 0, 4, 0, 0) + b"abcd"), "at 79"),
         (2, reply(10, READ, struct.pack("<HBBIII", 17, 255, 0, 4, 0, 0) + b"abcd"), "at 255"),
         (2, reply(10, READ, bytes(8)), "too short"),

@@ -81,15 +81,15 @@ def test_it_is_there_while_it_is_held_and_gone_afterwards(share: Any, dialect: s
     with share(NT1) as (peer, folder, _):
         (folder / "mine").mkdir()
         (folder / "mine" / "precious").write_text("stays")
-        with hold(Setting(run=RUN, dialect=dialect), replace(peer, folder="mine")) as held:
-            assert held.folder == f"mine\\{FOLDER}"
+        with hold(Setting(run=RUN, dialect=dialect), replace(peer, folder="mine")) as endpoint:
+            assert endpoint.folder == f"mine\\{FOLDER}"
             assert files(folder) == sorted(["mine", "precious", FOLDER, SOURCE])
-            assert held.facts["dialect"] == (dialect or "3.1.1")
-            assert 0 < held.facts["free_bytes"] <= held.facts["total_bytes"]
-            assert held.facts["signing"] is None
-            told = [(each["address"], each["reached_from"]) for each in held.facts["interfaces"]]
-            assert told == ([] if dialect else [(peer.host, peer.host)])
-            assert json.loads(json.dumps(held.facts)) == held.facts
+            assert endpoint.facts["dialect"] == (dialect or "3.1.1")
+            assert 0 < endpoint.facts["free_bytes"] <= endpoint.facts["total_bytes"]
+            assert endpoint.facts["signing"] is None
+            ways = [(i["address"], i["reached_from"]) for i in endpoint.facts["interfaces"]]
+            assert ways == ([] if dialect else [(peer.host, peer.host)])
+            assert json.loads(json.dumps(endpoint.facts)) == endpoint.facts
         assert files(folder) == ["mine", "precious"]
 
 
@@ -132,8 +132,8 @@ def test_kill_9_of_holder_and_running_copy_leaves_nothing(
             seed=SEED,
             fill_source=copy == "pull",
         )
-        held = replace(peer, folder=FOLDER)
-        copier = forked(lambda: list(smb_copy.initiate(setting, held)))
+        endpoint = replace(peer, folder=FOLDER)
+        copier = forked(lambda: list(smb_copy.initiate(setting, endpoint)))
         grown = SOURCE if copy == "pull" else "pushed-*"
         assert living.until(
             lambda: any(path.stat().st_size > 64 for path in folder.glob(f"*/{grown}")), 10
@@ -160,7 +160,7 @@ def test_what_a_dead_server_process_left_is_swept_and_nothing_else(
 def test_what_was_killed_with_its_server_goes_with_the_next_run_there(
     share: Any, dialect: str
 ) -> None:
-    """As at a container's end, DELETE_ON_CLOSE or not; what else lies there stays."""
+    """The end of a container is alike, DELETE_ON_CLOSE or not; what else lies there stays."""
     with share(NT1) as (peer, folder, server):
         holder = holding(peer, folder, dialect)
         kill_children(server)
@@ -204,8 +204,8 @@ def test_an_idle_session_lives_on_echoes(share: Any, monkeypatch: pytest.MonkeyP
     with share() as (peer, folder, _), open_session(peer) as session:
         handle = session.create_folder("idle")
         window = session._connection.sequence_window  # type: ignore[attr-defined]
-        before = window["low"]
-        assert living.until(lambda: window["low"] > before + 1)
+        low = window["low"]
+        assert living.until(lambda: window["low"] > low + 1)
         assert session.space(handle).total_bytes > 0
         assert threading.active_count() < 20
     assert files(folder) == []
@@ -215,9 +215,9 @@ def test_a_server_that_is_gone_is_told_with_what_may_be_left(share: Any) -> None
     with (
         share() as (peer, _, server),
         pytest.raises(RuntimeError, match="may remain there"),
-        hold(Setting(run=RUN), peer) as held,
+        hold(Setting(run=RUN), peer) as endpoint,
     ):
-        assert isinstance(held, Endpoint)
+        assert isinstance(endpoint, Endpoint)
         os.killpg(server.process_id, signal.SIGKILL)
         assert living.until(lambda: not psutil.pid_exists(server.process_id) or _zombie(server))
 
@@ -229,21 +229,21 @@ def _zombie(server: Any) -> bool:
 def test_a_share_that_is_read_only_is_called_that(share: Any) -> None:
     """Not only that access is denied: the share itself says what a user may do there."""
     with share(share_options=["read only = yes"]) as (peer, folder, _):
-        told = f"{peer.share} is read-only for this user, .* use an account that may write.*--file "
-        with pytest.raises(Refused, match=f"{told}FILE"), hold(Setting(RUN), peer):
+        text = f"{peer.share} is read-only for this user, .* use an account that may write.*--file "
+        with pytest.raises(Refused, match=f"{text}FILE"), hold(Setting(RUN), peer):
             pass
         (folder / "a").mkdir()
         for name, mebibytes in (("small", 17), ("a/the film", 18), ("a/other", 16)):
             with (folder / name).open("wb") as file:
                 file.truncate(mebibytes << 20)
-        with pytest.raises(Refused, match=f"{told}'a/the film'"), hold(Setting(RUN), peer):
+        with pytest.raises(Refused, match=f"{text}'a/the film'"), hold(Setting(RUN), peer):
             pass
 
 
 def test_for_pulls_of_a_users_file_a_read_only_share_will_do(share: Any) -> None:
     with share(share_options=["read only = yes"]) as (peer, folder, _):
-        with hold(Setting(RUN, seed="ab" * 16, pulls_file=True), peer) as own:
-            assert (own.folder, own.facts["read_only"]) == (peer.folder, True)
+        with hold(Setting(RUN, seed="ab" * 16, pulls_file=True), peer) as endpoint:
+            assert (endpoint.folder, endpoint.facts["read_only"]) == (peer.folder, True)
         assert not any(folder.iterdir())
-    with share() as (peer, _, _), hold(Setting(RUN, pulls_file=True), peer) as own:
-        assert "read_only" not in own.facts and own.folder.startswith("bottleneck-")
+    with share() as (peer, _, _), hold(Setting(RUN, pulls_file=True), peer) as endpoint:
+        assert "read_only" not in endpoint.facts and endpoint.folder.startswith("bottleneck-")

@@ -175,7 +175,7 @@ def test_what_the_user_can_mend_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "reason"),
     [
         (errno.EINVAL, "the route to it is a blackhole; see `ip route get 192.0.2.1`"),
         (errno.EACCES, "the route to it is prohibited; see `ip route get 192.0.2.1`"),
@@ -183,7 +183,7 @@ def test_what_the_user_can_mend_is_one_line(
     ],
 )
 def test_a_route_that_leads_nowhere_is_named(
-    monkeypatch: pytest.MonkeyPatch, plain: Endpoint, number: int, told: str
+    monkeypatch: pytest.MonkeyPatch, plain: Endpoint, number: int, reason: str
 ) -> None:
     def fails(host: str, port: int) -> None:
         raise OSError(number, os.strerror(number))
@@ -191,7 +191,7 @@ def test_a_route_that_leads_nowhere_is_named(
     monkeypatch.setattr(frames, "first_to_answer", fails)
     with pytest.raises(Refused) as caught:
         frames.connect(replace(plain, host="192.0.2.1"))
-    assert caught.value.text.endswith(f"connect: {told}")
+    assert caught.value.text.endswith(f"connect: {reason}")
 
 
 @DIALECTS
@@ -273,7 +273,7 @@ def test_a_closed_port_is_unreachable() -> None:
 
 @contextmanager
 def impostor(work: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
-    """A server that is none."""
+    """Listens and answers as no SMB server does."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -336,11 +336,11 @@ def test_a_server_short_of_memory_for_a_moment_is_asked_for_the_share_once_more(
     said = SMB2HeaderResponse()
     said["status"] = status
     said["data"] = SMB2ErrorResponse()
-    real, asked = TreeConnect.connect, []
+    real, trees = TreeConnect.connect, []
 
     def connect(tree: Any, **options: Any) -> None:
-        asked.append(tree)
-        if len(asked) == 1:
+        trees.append(tree)
+        if len(trees) == 1:
             raise SMBResponseException(said)
         real(tree, **options)
 
@@ -351,7 +351,7 @@ def test_a_server_short_of_memory_for_a_moment_is_asked_for_the_share_once_more(
     else:
         with pytest.raises(Refused), open_session(plain):
             pass
-    assert len(asked) == 1 + opens
+    assert len(trees) == 1 + opens
 
 
 def test_a_dead_address_in_front_of_a_good_one_costs_no_time_out(monkeypatch):
@@ -368,15 +368,15 @@ def test_a_dead_address_in_front_of_a_good_one_costs_no_time_out(monkeypatch):
             full = stack.enter_context(socket.socket())
             full.setblocking(False)
             full.connect_ex(("127.0.0.2", port))
-        known = [
+        addresses = [
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", port)) for n in (2, 1)
         ]
         real = socket.getaddrinfo
 
-        def look_up(host, *more, **named):
-            return known if host == "nas.example" else real(host, *more, **named)
+        def look_up(host, *arguments, **options):
+            return addresses if host == "nas.example" else real(host, *arguments, **options)
 
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
         monkeypatch.setattr(frames, "CONNECT_SECONDS", 3600.0)
-        with frames.connect(Endpoint(host="nas.example", port=port)) as found:
-            assert found.getpeername()[0] == "127.0.0.1"
+        with frames.connect(Endpoint(host="nas.example", port=port)) as connection:
+            assert connection.getpeername()[0] == "127.0.0.1"

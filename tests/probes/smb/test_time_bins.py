@@ -30,9 +30,9 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def times(clock: FakeClock) -> Iterator[TimeBins]:
-    with closing(TimeBins(clock.now)) as made:
-        made.begin()
-        yield made
+    with closing(TimeBins(clock.now)) as bins:
+        bins.begin()
+        yield bins
 
 
 def test_what_was_waited_for_stands_in_the_bin_in_which_it_ended(
@@ -51,8 +51,8 @@ def test_what_was_waited_for_stands_in_the_bin_in_which_it_ended(
 def test_a_bin_tells_what_the_thread_ran_by_its_end(times: TimeBins, clock: FakeClock) -> None:
     clock.time += 0.2
     sum(range(1_000_000))
-    (_, *_, before, _), (_, *_, after, waited) = times.end()["bins"]
-    assert 0 < before <= after and waited >= 0
+    (_, *_, ran, _), (_, *_, ran_later, waited) = times.end()["bins"]
+    assert 0 < ran <= ran_later and waited >= 0
 
 
 def test_reads_and_writes_are_told_now_and_then(times: TimeBins, clock: FakeClock) -> None:
@@ -60,9 +60,9 @@ def test_reads_and_writes_are_told_now_and_then(times: TimeBins, clock: FakeCloc
         clock.time += 0.001
         if clock.now() >= times.request_at:
             times.answered("read", clock.time - 0.001, clock.time, LARGE, 2 * LARGE)
-    told = times.end()["requests"]
-    assert 3 <= len(told) <= 0.1 / REQUEST_SECONDS + 1
-    assert told[0] == ("read", 0.0, 0.001, 0.001, LARGE, 2 * LARGE)
+    requests = times.end()["requests"]
+    assert 3 <= len(requests) <= 0.1 / REQUEST_SECONDS + 1
+    assert requests[0] == ("read", 0.0, 0.001, 0.001, LARGE, 2 * LARGE)
 
 
 def test_a_reply_without_payload_leaves_the_next_request_its_turn(
@@ -87,8 +87,8 @@ def test_a_long_copy_is_shown_whole_in_longer_bins_and_fewer_requests(
         times.turn(clock.now())
         if clock.now() >= times.request_at:
             times.answered("read", clock.time - 0.001, clock.time, LARGE, 2 * LARGE)
-    told = times.end()
-    bins, requests = told["bins"], told["requests"]
+    report = times.end()
+    bins, requests = report["bins"], report["requests"]
     assert MOST_BINS / 2 <= len(bins) <= MOST_BINS + 1
     assert MOST_REQUESTS / 2 - 1 <= len(requests) <= MOST_REQUESTS
     lasted = 2000 * BIN_SECONDS

@@ -76,16 +76,16 @@ class HonestServer:
 def test_a_pull_has_every_byte_once_and_asks_less_after_a_short_one(fills: int, pays: int) -> None:
     size = len(CONTENT) if pays > 1 else 3000
     server, got = HonestServer(fills, pays), bytearray(size)
-    seen: list[tuple[int, int]] = []
+    parts: list[tuple[int, int]] = []
 
     def sink(offset: int, view: memoryview) -> None:
         got[offset : offset + len(view)] = view
-        seen.append((offset, len(view)))
+        parts.append((offset, len(view)))
 
-    moved = list(fetch(server, iter([(0, size)]), 10_000, 4, sink))
+    moved_bytes = list(fetch(server, iter([(0, size)]), 10_000, 4, sink))
     assert got == CONTENT[:size]
-    assert sum(length for _, length in seen) == size == moved[-1]
-    assert moved == sorted(moved)
+    assert sum(length for _, length in parts) == size == moved_bytes[-1]
+    assert moved_bytes == sorted(moved_bytes)
     assert server.most <= 4 and max(server.sizes[10:]) <= fills
 
 
@@ -93,12 +93,12 @@ def test_a_pull_has_every_byte_once_and_asks_less_after_a_short_one(fills: int, 
 def test_a_push_sends_every_byte_once_within_its_window(pays: int) -> None:
     server = HonestServer(pays=pays)
     content = memoryview(CONTENT)
-    moved = list(
+    moved_bytes = list(
         push(server, len(CONTENT), 10_000, 4, lambda offset, size: content[offset : offset + size])
     )
     finish(server)
     assert server.written == CONTENT
-    assert moved[-1] == len(CONTENT) == sum(server.sizes)
+    assert moved_bytes[-1] == len(CONTENT) == sum(server.sizes)
     assert server.most <= 4
     assert server.counters.flushes == 1
     assert server.outstanding == 0
@@ -107,11 +107,11 @@ def test_a_push_sends_every_byte_once_within_its_window(pays: int) -> None:
 def test_each_reply_allows_one_more_request_in_flight() -> None:
     """On a slow path a copy that is over soon ends soon: little of it is under way."""
     block = memoryview(bytes(1000))
-    made = (
+    copies = (
         lambda server: push(server, 100_000, 1000, 50, lambda offset, length: block[:length]),
         lambda server: fetch(server, iter([(0, 100_000)]), 1000, 50, lambda offset, view: None),
     )
-    for copy in made:
+    for copy in copies:
         server = HonestServer()
         for answered, _ in enumerate(copy(server), 1):
             assert server.most <= transfer.FIRST_REQUESTS + answered
@@ -141,15 +141,15 @@ def test_ranges_arrive_whole_in_whatever_parts(fills: int) -> None:
     def sink(offset: int, view: memoryview) -> None:
         got.update(zip(range(offset, offset + len(view)), bytes(view), strict=True))
 
-    moved = list(fetch(server, iter(ranges), 2000, 4, sink))
-    assert moved[-1] == len(got) == 5000 + 1 + 10_001
+    moved_bytes = list(fetch(server, iter(ranges), 2000, 4, sink))
+    assert moved_bytes[-1] == len(got) == 5000 + 1 + 10_001
     assert all(got[place] == CONTENT[place] for start, end in ranges for place in range(start, end))
 
 
 def test_a_place_that_is_read_again_is_in_flight_once_however_late_its_answer() -> None:
     server = HonestServer()
-    moved = list(fetch(server, iter([(0, 9), (9, 18)] * 50), 9, 4, lambda offset, view: None))
-    assert moved[-1] == 900 and server.most == 2
+    moved_bytes = list(fetch(server, iter([(0, 9), (9, 18)] * 50), 9, 4, lambda offset, view: None))
+    assert moved_bytes[-1] == 900 and server.most == 2
 
 
 SIZES = struct.pack("<QQQII", 1000, 300, 400, 8, 512)
@@ -168,7 +168,7 @@ def test_the_question_is_40_bytes_and_one_that_stands_for_no_input() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", ANSWER[:7], ANSWER[:-1]),
+        *[ANSWER[:size] for size in (0, 7, -1)],
         struct.pack("<HHI", 9, 71, 32) + SIZES,
         struct.pack("<HHI", 9, 72, 31) + SIZES,
         struct.pack("<HHI", 9, 65535, 32) + SIZES,
