@@ -24,7 +24,7 @@ LATER = float("inf")
 
 
 def hole(largest, full):
-    """Whatever is larger vanishes; TCP itself would send full packets."""
+    """Returns an attempt on a path where larger packets vanish; TCP would send full ones."""
 
     def attempt(size):
         packet = min(size or full, full)
@@ -35,17 +35,17 @@ def hole(largest, full):
 
 @pytest.mark.parametrize("largest", [576, 600, 1006, 1280, 1399, 1400, 1452, 1492, 1498, 1499])
 def test_the_size_is_found_to_the_byte_on_ethernet(largest):
-    full, found = find(hole(largest, 1500), LATER)
+    full, hole_sizes = find(hole(largest, 1500), LATER)
     assert full == 1500
-    assert found == {"passes_bytes": largest, "stalls_bytes": largest + 1}
+    assert hole_sizes == {"passes_bytes": largest, "stalls_bytes": largest + 1}
 
 
 @pytest.mark.parametrize("largest", [1492, 1500, 4352, 8000])
 def test_of_jumbo_frames_it_is_found_to_a_few_bytes_and_ethernet_s_own_exactly(largest):
-    _, found = find(hole(largest, 9000), LATER)
-    assert found["passes_bytes"] <= largest < found["stalls_bytes"]
-    assert found["stalls_bytes"] - found["passes_bytes"] <= 8
-    assert largest != ETHERNET_BYTES or found["passes_bytes"] == ETHERNET_BYTES
+    _, hole_sizes = find(hole(largest, 9000), LATER)
+    assert hole_sizes["passes_bytes"] <= largest < hole_sizes["stalls_bytes"]
+    assert hole_sizes["stalls_bytes"] - hole_sizes["passes_bytes"] <= 8
+    assert largest != ETHERNET_BYTES or hole_sizes["passes_bytes"] == ETHERNET_BYTES
 
 
 def test_one_full_segment_that_passes_clears_the_path():
@@ -109,7 +109,7 @@ def test_without_time_for_a_size_none_is_said_to_be_lost(monkeypatch):
 
 
 def test_connections_are_few():
-    """Of a path without a fault one, of one with a fault not thirty."""
+    """A path without a fault takes one, a path with a fault fewer than thirty."""
     begun = []
 
     def attempt(size, largest=1500):
@@ -126,15 +126,15 @@ PATIENCE_SECONDS = 0.3
 """On paths where packets vanish; elsewhere an end that is kept waiting loses none."""
 
 
-def assert_at_1400(found):
-    """A hole in a path of full packets, narrowed down to some bytes: under load not to the last."""
-    full, hole = found
+def assert_at_1400(sizes):
+    """Checks a hole, narrowed down to some bytes: under load not to the last."""
+    full, hole = sizes
     assert full == 1500
     assert hole["passes_bytes"] <= 1400 < hole["stalls_bytes"] <= hole["passes_bytes"] + 16
 
 
 def ways(stack, path, patience=PATIENCE_SECONDS):
-    """The three ways to try it on a path: to the session's port, from it, to a server's port."""
+    """Returns three ways to try a path: to the session's port, from it, to a server's port."""
     with path.server.entered():
         peer = stack.enter_context(port.listen(path.server.address, black_hole.serve))
         family = socket.AF_INET6 if ":" in path.server.address else socket.AF_INET
@@ -155,8 +155,8 @@ def test_a_black_hole_of_1400_bytes_is_found_to_the_byte(lab_path, way):
         path = stack.enter_context(lab_path(0.005, mtu_bytes=1500, largest_bytes=1400))
         attempt = ways(stack, path)[way]
         stack.enter_context(path.client.entered())
-        found = black_hole.find(attempt, LATER)
-    assert_at_1400(found)
+        sizes = black_hole.find(attempt, LATER)
+    assert_at_1400(sizes)
 
 
 @pytest.mark.long
@@ -243,17 +243,17 @@ def test_a_server_that_leaves_has_not_received_what_vanished(lab_path, monkeypat
         with path.server.entered():
             server = stack.enter_context(socket.create_server((path.server.address, 0)))
 
-        acknowledged, asked = black_hole._is_acknowledged, threading.Semaphore(0)
+        acknowledged, asks = black_hole._is_acknowledged, threading.Semaphore(0)
 
         def noted(*arguments):
-            asked.release()
+            asks.release()
             return acknowledged(*arguments)
 
         def leave():
             connection, _ = server.accept()
             connection.recv(16)
             for _ in range(2):  # of the small ones, then of the full ones that vanish
-                assert asked.acquire(timeout=living.GENEROUS_SECONDS)
+                assert asks.acquire(timeout=living.GENEROUS_SECONDS)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.close()
 
@@ -291,7 +291,7 @@ def test_nothing_stuck_is_left_behind(lab_path, monkeypatch):
     acknowledged, arrived = black_hole._is_acknowledged, black_hole._has_arrived
 
     def impatient(connection, patience):
-        """For what vanishes alone."""
+        """Shortens the wait for packets that vanish."""
         full = living.unacknowledged_bytes(connection) > LEAST_BYTES
         return acknowledged(connection, 0.05 if full else patience)
 
@@ -305,12 +305,12 @@ def test_nothing_stuck_is_left_behind(lab_path, monkeypatch):
                 assert attempt(None).passed is False
 
         def stuck():
-            found = []
+            sockets = []
             for end in (path.client, path.server):
                 command = [*end.prefix, "ss", "-Htno", "state", "connected"]
                 lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
-                found += [line for line in lines if line.split()[2] != "0"]
-            return found
+                sockets += [line for line in lines if line.split()[2] != "0"]
+            return sockets
 
         assert living.until(lambda: not stuck()), stuck()
 

@@ -17,14 +17,14 @@ from probes.stages import tcp
 OWN, PEER, OTHER = "127.0.0.1", "127.0.0.3", "127.0.0.4"
 
 
-def is_let_in(host: Host, told: str, caller: str) -> bool:
-    """Whether one that knows the nonce is, by the port of a transfer that host holds for told."""
+def is_let_in(host: Host, peer: str, caller: str) -> bool:
+    """Whether the port of a transfer held for `peer` lets a caller in that knows the nonce."""
     setting = tcp.Setting(seconds=0.1, address=OWN)
-    with host.hold("tcp", setting, Endpoint(host=told), 30) as held:
-        there = (OWN, held.port)
+    with host.hold("tcp", setting, Endpoint(host=peer), 30) as served:
+        there = (OWN, served.port)
         with socket.create_connection(there, 20, source_address=(caller, 0)) as connection:
             hello = port._HELLO.pack(
-                port._MAGIC, held.nonce.encode(), secrets.randbits(32), port._CONTROL
+                port._MAGIC, served.nonce.encode(), secrets.randbits(32), port._CONTROL
             )
             connection.sendall(hello + b'{"connections":0}\n')
             try:
@@ -33,24 +33,24 @@ def is_let_in(host: Host, told: str, caller: str) -> bool:
                 return False
 
 
-@pytest.mark.parametrize("told", [PEER, OTHER])
-def test_one_over_ssh_knows_it_where_both_ends_see_the_same_address(told: str) -> None:
+@pytest.mark.parametrize("peer", [PEER, OTHER])
+def test_one_over_ssh_knows_it_where_both_ends_see_the_same_address(peer: str) -> None:
     """Behind an address translation they do not, and the nonce decides."""
     with hosts.start_there(f"exec:env 'SSH_CONNECTION={PEER} 50000 {OWN} 22'") as host:
-        assert is_let_in(host, told, PEER)
-        assert is_let_in(host, told, "127.0.0.5") == (told != PEER)
+        assert is_let_in(host, peer, PEER)
+        assert is_let_in(host, peer, "127.0.0.5") == (peer != PEER)
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "text"),
     [
         (("fe80::1", 445, 0, 1), "fe80::1%lo"),
         (("::ffff:10.0.0.1", 445, 0, 0), "10.0.0.1"),
         (("10.0.0.1", 445), "10.0.0.1"),
     ],
 )
-def test_the_other_end_of_a_connection_is_told_with_its_zone(address, told):
-    assert callers.peer_address(SimpleNamespace(getpeername=lambda: address)) == told
+def test_the_other_end_of_a_connection_is_told_with_its_zone(address, text):
+    assert callers.peer_address(SimpleNamespace(getpeername=lambda: address)) == text
 
 
 def test_a_port_of_a_link_local_address_is_reached_by_this_hosts_zone(monkeypatch):

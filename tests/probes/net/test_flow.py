@@ -21,30 +21,30 @@ SOON_SECONDS = living.GENEROUS_SECONDS
 @contextmanager
 def pairs(count):
     """Connected TCP sockets: those that send and those that receive."""
-    made = []
+    pairs_open = []
     try:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             for _ in range(count):
                 sender = socket.create_connection(listener.getsockname())
-                made.append((sender, listener.accept()[0]))
-        yield [one for one, _ in made], [other for _, other in made]
+                pairs_open.append((sender, listener.accept()[0]))
+        yield [one for one, _ in pairs_open], [other for _, other in pairs_open]
     finally:
-        for each in (end for pair in made for end in pair):
+        for each in (end for pair in pairs_open for end in pair):
             each.close()
 
 
 def writable(connections):
-    """Those whose socket has room."""
+    """Returns the connections whose socket has room."""
     return select.select([], connections, [], 0)[1]
 
 
 def source(move, buffer_bytes):
-    """What a way to send takes its payload from."""
+    """Returns the source from which `move` takes its payload."""
     return RING if move is flows.send else flows.payload_file(RING, buffer_bytes)
 
 
 def sent(move, buffer_bytes, monkeypatch, streams=1):
-    """What went through so many connections until each had moved: both flows, let go."""
+    """Sends until each of `streams` connections has moved bytes; returns both flows, released."""
     clock = living.FakeClock()
     monkeypatch.setattr(flows, "time", clock)
     with pairs(streams) as (senders, receivers):
@@ -68,8 +68,8 @@ def test_what_is_sent_arrives_and_is_counted_alike_at_both_ends(
     sending, receiving = sent(move, buffer_bytes, monkeypatch, streams)
     assert sending.errors == receiving.errors == []
     assert sending.totals == receiving.totals
-    for moved, calls in zip(sending.totals, sending.calls, strict=True):
-        assert 0 < moved <= calls * buffer_bytes
+    for moved_bytes, calls in zip(sending.totals, sending.calls, strict=True):
+        assert 0 < moved_bytes <= calls * buffer_bytes
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_the_first_end_is_told_before_the_last():
 
 
 def test_the_threads_stay_until_they_are_let_go():
-    before = set(threading.enumerate())
+    threads = set(threading.enumerate())
     with pairs(2) as (senders, receivers):
         receiving = Flow(receivers)
         receiving.run(flows.receive, 1 << 16)
         for each in senders:
             each.shutdown(socket.SHUT_WR)
         assert receiving.ended.wait(SOON_SECONDS)
-        ours = set(threading.enumerate()) - before
+        ours = set(threading.enumerate()) - threads
         assert len(ours) == 2
         receiving.released.set()
         for each in ours:

@@ -20,7 +20,7 @@ ROUTER_V6 = struct.pack(
 )
 
 
-def told(level, name, *error, offender=ROUTER):
+def cmsg(level, name, *error, offender=ROUTER):
     return [(level, name, struct.pack("=IBBBBII", *error) + offender)]
 
 
@@ -28,25 +28,25 @@ def told(level, name, *error, offender=ROUTER):
 @pytest.mark.parametrize(
     ("control", "saying"),
     [
-        (told(0, 11, 113, 2, 11, 0, 0, 0, 0), Report(7, "time-exceeded", "192.0.2.1", None)),
-        (told(0, 11, 111, 2, 3, 3, 0, 0, 0), Report(7, "port-unreachable", "192.0.2.1", None)),
-        (told(0, 11, 90, 2, 3, 4, 0, 1400, 0), Report(7, "too-big", "192.0.2.1", 1400)),
-        (told(0, 11, 113, 2, 3, 13, 0, 0, 0), Report(7, "unreachable", "192.0.2.1", None)),
+        (cmsg(0, 11, 113, 2, 11, 0, 0, 0, 0), Report(7, "time-exceeded", "192.0.2.1", None)),
+        (cmsg(0, 11, 111, 2, 3, 3, 0, 0, 0), Report(7, "port-unreachable", "192.0.2.1", None)),
+        (cmsg(0, 11, 90, 2, 3, 4, 0, 1400, 0), Report(7, "too-big", "192.0.2.1", 1400)),
+        (cmsg(0, 11, 113, 2, 3, 13, 0, 0, 0), Report(7, "unreachable", "192.0.2.1", None)),
         (
-            told(41, 25, 113, 3, 3, 0, 0, 0, 0, offender=ROUTER_V6),
+            cmsg(41, 25, 113, 3, 3, 0, 0, 0, 0, offender=ROUTER_V6),
             Report(7, "time-exceeded", "2001:db8::1", None),
         ),
         (
-            told(41, 25, 111, 3, 1, 4, 0, 0, 0, offender=ROUTER_V6),
+            cmsg(41, 25, 111, 3, 1, 4, 0, 0, 0, offender=ROUTER_V6),
             Report(7, "port-unreachable", "2001:db8::1", None),
         ),
         (
-            told(41, 25, 90, 3, 2, 0, 0, 1280, 0, offender=ROUTER_V6),
+            cmsg(41, 25, 90, 3, 2, 0, 0, 1280, 0, offender=ROUTER_V6),
             Report(7, "too-big", "2001:db8::1", 1280),
         ),
         # the kernel's own error: no ICMP message
-        (told(0, 11, 90, 1, 0, 0, 0, 1500, 0), None),
-        (told(0, 11, 113, 2, 11, 0, 0, 0, 0, offender=b""), Report(7, "time-exceeded", None, None)),
+        (cmsg(0, 11, 90, 1, 0, 0, 0, 1500, 0), None),
+        (cmsg(0, 11, 113, 2, 11, 0, 0, 0, 0, offender=b""), Report(7, "time-exceeded", None, None)),
         ([(0, 11, b"\0" * 7)], None),
         ([(0, 8, b"\0" * 40)], None),
         ([], None),
@@ -63,7 +63,7 @@ def test_a_system_without_an_error_queue_is_a_reason(monkeypatch):
 
 
 def traced(host, at_port):
-    """The path to a host, by an end that waits as long as it takes."""
+    """Traces the path to a host, and waits as long as it takes."""
     return trace(host, at_port, 0.0005, living.GENEROUS_SECONDS)
 
 
@@ -93,7 +93,7 @@ def listening(host):
 
 
 def traced_over(path):
-    """The path from a lab's client to an open port of its server."""
+    """Traces the path from a lab's client to an open port of its server."""
     with path.server.entered():
         server = listening(path.server.address)
     with server, path.client.entered():
@@ -103,11 +103,11 @@ def traced_over(path):
 @pytest.mark.parametrize("version", [4, 6])
 def test_every_router_of_a_path_is_named_in_order_and_the_host_last(routed, version, patient):
     with routed(routers=2, version=version) as path:
-        found = traced_over(path)
+        route = traced_over(path)
     expected = [path.routers[0][0], path.routers[1][0], path.server.address]
-    assert [hop["address"] for hop in found.hops()] == expected
-    assert [hop["ttl"] for hop in found.hops()] == [1, 2, 3] and found.end == 3
-    assert all(hop["rtt_seconds"] > 0 for hop in found.hops())
+    assert [hop["address"] for hop in route.hops()] == expected
+    assert [hop["ttl"] for hop in route.hops()] == [1, 2, 3] and route.end == 3
+    assert all(hop["rtt_seconds"] > 0 for hop in route.hops())
 
 
 def rule(end, chain, words):
@@ -124,36 +124,36 @@ def test_a_router_that_does_not_answer_is_said_to_be_silent(routed, patient):
             ("time-exceeded", path.routers[1][0]),
             ("port-unreachable", path.server.address),
         }
-        found = traced_over(path)
-    assert found.hops()[0] == {"ttl": 1, "address": None, "rtt_seconds": None}
-    assert found.hops()[1]["address"] == path.routers[1][0]
-    assert found.end == 3
+        route = traced_over(path)
+    assert route.hops()[0] == {"ttl": 1, "address": None, "rtt_seconds": None}
+    assert route.hops()[1]["address"] == path.routers[1][0]
+    assert route.end == 3
 
 
 def test_a_host_that_drops_datagrams_is_found_by_its_open_port(routed, patient):
     with routed(routers=1) as path:
         rule(path.server, "input", "meta l4proto udp drop")
         patient.add(("time-exceeded", path.routers[0][0]))
-        found = traced_over(path)
+        route = traced_over(path)
     expected = [path.routers[0][0], path.server.address]
-    assert [hop["address"] for hop in found.hops()] == expected
-    assert found.end == 2
+    assert [hop["address"] for hop in route.hops()] == expected
+    assert route.end == 2
 
 
 def test_a_router_that_sends_datagrams_back_is_the_last_one_and_not_the_host(routed, patient):
     with routed(routers=1) as path:
         rule(path.inside[0], "forward", "meta l4proto udp reject with icmp type admin-prohibited")
         with path.client.entered():
-            found = traced(path.server.address, 9)
-    assert [hop["address"] for hop in found.hops()] == [path.routers[0][0]]
-    assert found.end is None
+            route = traced(path.server.address, 9)
+    assert [hop["address"] for hop in route.hops()] == [path.routers[0][0]]
+    assert route.end is None
 
 
 def test_this_host_itself_is_one_hop_away(patient):
     with listening("127.0.0.1") as server:
-        found = traced("127.0.0.1", server.getsockname()[1])
-    assert [hop["address"] for hop in found.hops()] == ["127.0.0.1"]
-    assert found.end == 1
+        route = traced("127.0.0.1", server.getsockname()[1])
+    assert [hop["address"] for hop in route.hops()] == ["127.0.0.1"]
+    assert route.end == 1
 
 
 def test_nobody_needs_to_be_root():
@@ -172,34 +172,34 @@ print(trace("127.0.0.1", server.getsockname()[1], 0.0001, 60.0).end)
 
 
 def test_answers_from_beyond_the_host_are_of_the_host_too():
-    found = Trace()
-    found.take(4, Report(0, "port-unreachable", "10.0.0.9", None), 0.1)
-    found.take(1, Report(0, "time-exceeded", "10.0.0.1", None), 0.1)
-    found.take(2, Report(0, "port-unreachable", "10.0.0.9", None), 0.1)
-    assert found.end == 2
-    assert [hop["address"] for hop in found.hops()] == ["10.0.0.1", "10.0.0.9"]
+    answers = Trace()
+    answers.take(4, Report(0, "port-unreachable", "10.0.0.9", None), 0.1)
+    answers.take(1, Report(0, "time-exceeded", "10.0.0.1", None), 0.1)
+    answers.take(2, Report(0, "port-unreachable", "10.0.0.9", None), 0.1)
+    assert answers.end == 2
+    assert [hop["address"] for hop in answers.hops()] == ["10.0.0.1", "10.0.0.9"]
 
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_router_before_a_narrower_link_says_so_and_the_kernel_knows(routed, version, patient):
     with routed(routers=2, version=version, mtus={1: 1400}) as path, path.client.entered():
-        found = path_mtu(path.server.address, 0.001, living.GENEROUS_SECONDS)
-    assert found == {"path_mtu_bytes": 1400, "path_mtu_confirmed": True}
+        mtu = path_mtu(path.server.address, 0.001, living.GENEROUS_SECONDS)
+    assert mtu == {"path_mtu_bytes": 1400, "path_mtu_confirmed": True}
 
 
 def test_links_that_grow_narrower_twice_are_followed(routed, patient):
     with routed(routers=2, mtus={1: 1450, 2: 1380}) as path, path.client.entered():
-        found = path_mtu(path.server.address, 0.001, living.GENEROUS_SECONDS)
-    assert found == {"path_mtu_bytes": 1380, "path_mtu_confirmed": True}
+        mtu = path_mtu(path.server.address, 0.001, living.GENEROUS_SECONDS)
+    assert mtu == {"path_mtu_bytes": 1380, "path_mtu_confirmed": True}
 
 
 def test_where_packets_vanish_silently_nothing_is_confirmed(lab_path):
     with lab_path(0.001, mtu_bytes=1500, largest_bytes=1400) as path, path.client.entered():
-        found = path_mtu(path.server.address, 0.002, living.GENEROUS_SECONDS)
-    assert found == {"path_mtu_bytes": 1500, "path_mtu_confirmed": False}
+        mtu = path_mtu(path.server.address, 0.002, living.GENEROUS_SECONDS)
+    assert mtu == {"path_mtu_bytes": 1500, "path_mtu_confirmed": False}
 
 
 @pytest.mark.parametrize(("host", "size"), [("127.0.0.1", 65535), ("::1", 65536)])
 def test_the_way_to_this_host_itself_has_the_largest_packets(host, size, patient):
-    found = path_mtu(host, 0.001, living.GENEROUS_SECONDS)
-    assert found == {"path_mtu_bytes": size, "path_mtu_confirmed": True}
+    mtu = path_mtu(host, 0.001, living.GENEROUS_SECONDS)
+    assert mtu == {"path_mtu_bytes": size, "path_mtu_confirmed": True}

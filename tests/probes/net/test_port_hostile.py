@@ -20,7 +20,7 @@ NOBODY = b"0" * 32
 
 @pytest.fixture
 def soon(monkeypatch):
-    """The limit of a hello, sooner: for strangers, and not for the session itself."""
+    """Shortens the limit of a hello for strangers, and not for the session itself."""
 
     @contextmanager
     def sooner():
@@ -33,10 +33,10 @@ def soon(monkeypatch):
 
 @pytest.fixture
 def complaints(monkeypatch):
-    """What a thread of the port died of; a user would see it on the terminal."""
-    seen = []
-    monkeypatch.setattr(threading, "excepthook", lambda told: seen.append(told.exc_value))
-    return seen
+    """Errors that ended threads of the port; a user would see them on the terminal."""
+    errors = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: errors.append(args.exc_value))
+    return errors
 
 
 @contextmanager
@@ -113,10 +113,10 @@ def test_who_does_not_know_the_nonce_is_not_answered_and_not_kept(said, complain
 
 def test_half_a_hello_that_goes_on_byte_by_byte_does_not_extend_its_time(monkeypatch):
     """Each wait for the next byte is for what is left of the time, and no longer."""
-    clock, left, received = living.FakeClock(), [], port._receive_part
+    clock, waits, received = living.FakeClock(), [], port._receive_part
 
     def a_byte(connection, most_bytes, seconds):
-        left.append(seconds)
+        waits.append(seconds)
         clock.time += port.HELLO_SECONDS / 4
         return received(connection, 1, living.GENEROUS_SECONDS)
 
@@ -124,17 +124,17 @@ def test_half_a_hello_that_goes_on_byte_by_byte_does_not_extend_its_time(monkeyp
     monkeypatch.setattr(port, "_receive_part", a_byte)
     with opened() as peer, called(peer, hello(peer.nonce.encode())) as connection:
         assert is_closed(connection)
-    assert left == [port.HELLO_SECONDS * each / 4 for each in (4, 3, 2, 1)]
+    assert waits == [port.HELLO_SECONDS * each / 4 for each in (4, 3, 2, 1)]
 
 
 def test_a_flood_of_silent_strangers_is_bounded_and_ends(complaints, soon):
-    before = threading.active_count()
+    threads = threading.active_count()
     with opened() as peer, ExitStack() as stack:
         with soon():
             flood = []
             for _ in range(3 * port._MOST_WAITING):
                 flood.append(stack.enter_context(called(peer)))
-                assert threading.active_count() - before <= port._MOST_WAITING + 2
+                assert threading.active_count() - threads <= port._MOST_WAITING + 2
             assert all(is_closed(each) for each in flood)
         assert is_served(peer)
     assert not complaints
@@ -150,13 +150,13 @@ def test_silent_strangers_cost_the_session_no_wait(monkeypatch, complaints):
 
 
 def test_strangers_who_reset_leave_nothing_behind(complaints):
-    before = threading.active_count()
+    threads = threading.active_count()
     with opened() as peer:
         for said in (b"", b"x", hello(NOBODY), hello(peer.nonce.encode()), b"x" * 100_000):
             for _ in range(8):
                 reset(called(peer, said))
         assert is_served(peer)
-    assert living.until(lambda: threading.active_count() <= before)
+    assert living.until(lambda: threading.active_count() <= threads)
     assert not complaints
 
 
@@ -223,7 +223,7 @@ def test_what_the_responder_breaks_on_is_told_and_the_port_stays(complaints):
 @contextmanager
 def answering(work):
     """A responder of another kind: work gets each connection's number and the connection."""
-    made = []
+    open_connections = []
 
     def accept(listener):
         while True:
@@ -231,8 +231,8 @@ def answering(work):
                 connection, _ = listener.accept()
             except OSError:
                 return
-            made.append(connection)
-            arguments = (len(made) - 1, connection)
+            open_connections.append(connection)
+            arguments = (len(open_connections) - 1, connection)
             threading.Thread(target=guarded, args=arguments, daemon=True).start()
 
     def guarded(*arguments):
@@ -248,7 +248,7 @@ def answering(work):
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        for each in made:
+        for each in open_connections:
             each.close()
 
 
@@ -261,7 +261,7 @@ def takes_in(connection):
 
 
 def broken_off(peer):
-    """How a meeting ends that should be told something."""
+    """Returns the error that ends a meeting in which a message was due."""
     with pytest.raises((RuntimeError, Unavailable, EOFError, OSError, ValueError)) as broke:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         try:
@@ -278,7 +278,7 @@ def test_a_responder_that_closes_or_resets_at_once_ends_it():
 
 
 def test_a_line_without_end_is_not_kept_in_memory():
-    told = []
+    sizes = []
 
     def work(number, connection):
         if number:
@@ -286,11 +286,11 @@ def test_a_line_without_end_is_not_kept_in_memory():
         takes_in(connection)
         while True:
             connection.sendall(b"[" * 65536)
-            told.append(65536)
+            sizes.append(65536)
 
     with answering(work) as peer:
         assert "without end" in broken_off(peer)
-    assert sum(told) < 4 * port.MOST_LINE_BYTES
+    assert sum(sizes) < 4 * port.MOST_LINE_BYTES
 
 
 def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time(monkeypatch):
@@ -327,7 +327,7 @@ def test_a_request_that_is_no_object_is_refused_without_a_word(request_line, com
 
 
 @pytest.mark.parametrize(
-    "told",
+    "line",
     [
         b"5\n",
         b"[]\n",
@@ -339,11 +339,11 @@ def test_a_request_that_is_no_object_is_refused_without_a_word(request_line, com
         b'{"a":1e999}\n',
     ],
 )
-def test_what_is_told_is_an_object_of_finite_numbers(told):
+def test_what_is_told_is_an_object_of_finite_numbers(line):
     def work(number, connection):
         if not number:
             takes_in(connection)
-            connection.sendall(told)
+            connection.sendall(line)
             connection.recv(1)
 
     with answering(work) as peer:

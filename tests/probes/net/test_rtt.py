@@ -19,7 +19,7 @@ from tests import living
 def test_as_many_handshakes_as_asked_for_and_nothing_is_sent_or_reset(host):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, 0), family=family, backlog=64) as server:
-        seen = measure_handshakes(host, server.getsockname()[1], 12, 0.001, living.GENEROUS_SECONDS)
+        rtts = measure_handshakes(host, server.getsockname()[1], 12, 0.001, living.GENEROUS_SECONDS)
         for _ in range(12):
             connection, _ = server.accept()
             with connection:
@@ -27,8 +27,8 @@ def test_as_many_handshakes_as_asked_for_and_nothing_is_sent_or_reset(host):
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
             server.accept()
-    assert len(seen.seconds) == 12 and seen.lost == 0
-    spread = seen.spread()
+    assert len(rtts.seconds) == 12 and rtts.lost == 0
+    spread = rtts.spread()
     assert 0 < spread["low_seconds"] <= spread["median_seconds"] <= spread["high_seconds"]
     assert spread["count"] == 12
 
@@ -38,9 +38,9 @@ def test_no_round_trip_is_shorter_than_the_path(lab_path):
         with path.server.entered():
             server = socket.create_server((path.server.address, 0))
         with server, path.client.entered():
-            seen = measure_handshakes(*server.getsockname(), 10, 0.005, living.GENEROUS_SECONDS)
-    assert len(seen.seconds) == 10
-    assert min(seen.seconds) >= path.round_trip_seconds
+            trips = measure_handshakes(*server.getsockname(), 10, 0.005, living.GENEROUS_SECONDS)
+    assert len(trips.seconds) == 10
+    assert min(trips.seconds) >= path.round_trip_seconds
 
 
 @pytest.mark.long
@@ -50,14 +50,14 @@ def test_a_lost_packet_is_counted_and_not_taken_for_a_long_round_trip(lab_path):
             server = socket.create_server((path.server.address, 0))
         with server, path.client.entered():
             # until the hosts know each other's hardware address
-            seen = Handshakes((), 0)
-            while not seen.seconds:
+            trips = Handshakes((), 0)
+            while not trips.seconds:
                 with suppress(Unavailable):
-                    seen = measure_handshakes(*server.getsockname(), 1, 0.0, 0.2)
-            seen = measure_handshakes(*server.getsockname(), 40, 0.002, 3.0)
-    assert seen.lost > 0
+                    trips = measure_handshakes(*server.getsockname(), 1, 0.0, 0.2)
+            trips = measure_handshakes(*server.getsockname(), 40, 0.002, 3.0)
+    assert trips.lost > 0
     # a SYN is sent again after a second
-    assert max(seen.seconds) < 1.0
+    assert max(trips.seconds) < 1.0
 
 
 def test_a_closed_port_is_a_reason():
@@ -77,19 +77,19 @@ def test_silence_is_no_round_trip_and_ends_in_time(monkeypatch):
         for each in filling:
             each.setblocking(False)
             each.connect_ex(("127.0.0.1", port))
-        seen = measure_handshakes("127.0.0.1", port, 3, 0.001, 0.2)
+        trips = measure_handshakes("127.0.0.1", port, 3, 0.001, 0.2)
         for each in filling:
             each.close()
-    assert seen == Handshakes((), 3)
-    assert seen.spread() == {}
+    assert trips == Handshakes((), 3)
+    assert trips.spread() == {}
 
 
 def test_no_more_are_started_once_it_is_enough():
     enough = threading.Event()
     enough.set()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        seen = measure_handshakes("127.0.0.1", server.getsockname()[1], 9, 0.0, 1.0, enough.is_set)
-    assert seen == Handshakes((), 0)
+        trips = measure_handshakes("127.0.0.1", server.getsockname()[1], 9, 0.0, 1.0, enough.is_set)
+    assert trips == Handshakes((), 0)
 
 
 @pytest.mark.long
@@ -98,15 +98,15 @@ def test_an_answer_after_a_second_is_late_and_no_round_trip(lab_path):
         with path.server.entered():
             server = socket.create_server((path.server.address, 0))
         with server, path.client.entered():
-            seen = measure_handshakes(*server.getsockname(), 1, 0.0, 10.0)
-    assert (seen.seconds, seen.lost, seen.late) == ((), 1, 1)
+            trips = measure_handshakes(*server.getsockname(), 1, 0.0, 10.0)
+    assert (trips.seconds, trips.lost, trips.late) == ((), 1, 1)
 
 
 @pytest.fixture
 def load(payload_clock, monkeypatch):
     """A load whose time passes with its payload, and three handshakes beside it."""
 
-    def three(host, port, most, pace, seconds, ended):
+    def three(host, port, limit, pace, seconds, ended):
         return measure_handshakes(host, port, 3, pace, living.GENEROUS_SECONDS)
 
     monkeypatch.setattr(rtt, "measure_handshakes", three)
@@ -116,28 +116,28 @@ def load(payload_clock, monkeypatch):
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_round_trips_are_told_with_the_load_that_they_were_beside(verb):
     with transfer.respond("127.0.0.1", 1.0) as peer:
-        told = rtt.measure_loaded(verb, peer, 0.5, 1e-9)
-    assert 0 < told["rtt_seconds_median"] <= told["rtt_seconds_high"]
-    assert told["count"] == 3
-    assert told["buffer_delay_seconds"] == told["rtt_seconds_median"] - 1e-9
-    assert told["buffer_delay_ratio"] == told["buffer_delay_seconds"] / 1e-9
-    assert told["bytes_per_second"] > 0 and told["streams"] == 1
+        figures = rtt.measure_loaded(verb, peer, 0.5, 1e-9)
+    assert 0 < figures["rtt_seconds_median"] <= figures["rtt_seconds_high"]
+    assert figures["count"] == 3
+    assert figures["buffer_delay_seconds"] == figures["rtt_seconds_median"] - 1e-9
+    assert figures["buffer_delay_ratio"] == figures["buffer_delay_seconds"] / 1e-9
+    assert figures["bytes_per_second"] > 0 and figures["streams"] == 1
 
 
 @pytest.mark.usefixtures("load")
 def test_a_load_does_not_make_a_path_shorter():
     with transfer.respond("127.0.0.1", 1.0) as peer:
-        told = rtt.measure_loaded("push", peer, 0.5, 10.0)
-    assert told["buffer_delay_seconds"] == told["buffer_delay_ratio"] == 0.0
+        figures = rtt.measure_loaded("push", peer, 0.5, 10.0)
+    assert figures["buffer_delay_seconds"] == figures["buffer_delay_ratio"] == 0.0
 
 
 def test_where_no_stream_can_be_opened_there_is_a_reason_at_once():
     with socket.create_server(("127.0.0.1", 0)) as closed:
         peer = Endpoint("127.0.0.1", closed.getsockname()[1], "0" * 32)
-    before = threading.active_count()
+    threads = threading.active_count()
     with pytest.raises(Unavailable):
         rtt.measure_loaded("push", peer, 0.5, 0.001)
-    assert threading.active_count() <= before
+    assert threading.active_count() <= threads
 
 
 def test_a_stream_longer_than_the_session_allows_has_no_figures():

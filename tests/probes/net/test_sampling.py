@@ -1,4 +1,4 @@
-"""What has arrived: counted by the kernel, whole only where nothing waits behind a hole."""
+"""Arrived bytes: counted by the kernel, whole only where nothing waits behind a hole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUFFER_BYTES = 100_000
 
 
 class Told:
-    """A socket whose kernel says what the test tells it to."""
+    """A socket whose kernel figures the test sets."""
 
     def __init__(self, fileno):
         self._fileno = fileno
@@ -37,8 +37,8 @@ class Told:
 
 
 @pytest.fixture
-def told():
-    """One such socket, with nothing unread."""
+def sock():
+    """A Told socket with nothing unread."""
     with connected() as (one, _):
         yield Told(one.fileno())
 
@@ -75,15 +75,15 @@ def test_what_was_read_before_the_transfer_is_not_unread_payload():
     ],
     ids=["filled", "filled in part", "a window later"],
 )
-def test_a_segment_out_of_order_makes_a_hole_until_nothing_waits_behind_one(told, looks):
-    counting = Arrivals(Flow([told]))
-    for told.received, told.out_of_order, told.queued, beyond in looks:
+def test_a_segment_out_of_order_makes_a_hole_until_nothing_waits_behind_one(sock, looks):
+    counting = Arrivals(Flow([sock]))
+    for sock.received, sock.out_of_order, sock.queued, beyond in looks:
         assert counting.count().beyond_bytes == beyond
 
 
-def test_a_kernel_that_does_not_count_segments_out_of_order_has_no_holes(told, monkeypatch):
+def test_a_kernel_that_does_not_count_segments_out_of_order_has_no_holes(sock, monkeypatch):
     monkeypatch.setattr(arrivals.tcp_info, "raw", lambda _: struct.pack("=128xQ88x", 4711))
-    assert Arrivals(Flow([told])).count().beyond_bytes == 0
+    assert Arrivals(Flow([sock])).count().beyond_bytes == 0
 
 
 def test_a_system_without_the_kernels_count_has_the_applications_and_what_is_unread(monkeypatch):
@@ -96,9 +96,9 @@ def test_a_system_without_the_kernels_count_has_the_applications_and_what_is_unr
         assert living.until(lambda: counting.count().moved_bytes == 1500)
 
 
-def test_a_count_that_never_becomes_whole_is_the_last_of_its_time(told, clock):
-    told.out_of_order, told.queued, told.received = 1, 700, 42
-    count = Arrivals(Flow([told])).count_without_hole(0.02)
+def test_a_count_that_never_becomes_whole_is_the_last_of_its_time(sock, clock):
+    sock.out_of_order, sock.queued, sock.received = 1, 700, 42
+    count = Arrivals(Flow([sock])).count_without_hole(0.02)
     assert (count.moved_bytes, count.beyond_bytes) == (42, 700)
     assert count.before_seconds == pytest.approx(1000.02, abs=0.005)
 
@@ -108,7 +108,7 @@ def test_what_the_kernel_gathers_for_the_reader_is_not_counted_as_left_by_it():
         other.sendall(b"." * 50_000)
         flow = Flow([one])
         flow.gathered = [30_000]
-        seen = arrivals.Sampling(flow)
+        sampling = arrivals.Sampling(flow)
         assert living.until(lambda: Arrivals(flow).count().unread == (50_000,))
-        seen.at_receiver(Arrivals(flow).count())
-        assert seen.of_receiver()["unread_bytes_median"] == 20_000
+        sampling.at_receiver(Arrivals(flow).count())
+        assert sampling.of_receiver()["unread_bytes_median"] == 20_000

@@ -37,7 +37,7 @@ def test_what_no_transfer_can_be_is_refused(wrong):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "samples",
     [
         [],
         [[0.0, 0]],
@@ -51,31 +51,31 @@ def test_what_no_transfer_can_be_is_refused(wrong):
         [[0.0, 0], [float("inf"), 10]],
     ],
 )
-def test_a_receiver_is_not_believed_what_cannot_be(told):
+def test_a_receiver_is_not_believed_what_cannot_be(samples):
     with pytest.raises(RuntimeError, match="receiver"):
-        transfer._check(transfer._samples(told), 10, 0.05, 0.4)
+        transfer._check(transfer._samples(samples), 10, 0.05, 0.4)
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
 def test_each_end_tells_of_its_own_window(transferred, verb, payload_clock):
     shape = Shape(verb, 2, 64 << 10, 0.4)
     with transfer.respond(HERE, 1.0) as peer:
-        _, moved = transferred(shape, peer)
-    for end in (moved.sender, moved.receiver):
+        _, figures = transferred(shape, peer)
+    for end in (figures.sender, figures.receiver):
         assert 0 < end["moved_bytes"] <= end["calls"] * shape.buffer_bytes
         assert end["seconds_per_call"] == pytest.approx(2 * end["seconds"] / end["calls"])
         assert end["granted_bytes"] > 0 and 0 < end["seconds"] < shape.seconds + 1
         assert end["cpu_seconds"] > 0
-    assert 0 < moved.rtt_unloaded_seconds < 1
-    assert moved.limits["glimpses"] > 1 and moved.limits["receiver_glimpses"] > 1
-    assert moved.limits["congestion_control"] == moved.congestion_control
+    assert 0 < figures.rtt_unloaded_seconds < 1
+    assert figures.limits["glimpses"] > 1 and figures.limits["receiver_glimpses"] > 1
+    assert figures.limits["congestion_control"] == figures.congestion_control
 
 
 def test_a_sender_that_stops_too_soon_after_the_warm_up_gives_no_figure(clock, monkeypatch):
-    whole, opened = Arrivals.count_without_hole, threading.Event()
+    count_whole, opened = Arrivals.count_without_hole, threading.Event()
 
     def noted(arrivals, seconds):
-        count = whole(arrivals, seconds)
+        count = count_whole(arrivals, seconds)
         opened.set()
         return count
 

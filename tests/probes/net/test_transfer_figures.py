@@ -1,4 +1,4 @@
-"""What a transfer's figures are of: the payload that arrived, after the start, with nothing helped.
+"""A transfer's figures cover the payload that arrived, after the start, with nothing helped.
 
 Each test is one way in which such tools are known to tell a wrong number.
 """
@@ -25,11 +25,11 @@ SECONDS = 0.4
 LINUX = sys.platform.startswith("linux")
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 SO_BUF_LOCK = 72
-"""Which buffers a program has set: 1 the sending one, 2 the receiving one (Linux 5.14)."""
+"""Socket option: the buffers a program has set, 1 the sending, 2 the receiving (Linux 5.14)."""
 
 
 def told_of_a_sender(meeting):
-    """What a sender that saw nothing tells; the other end waits for it."""
+    """Sends the account of a sender that saw nothing; the other end waits for it."""
     meeting.tell({"seconds": 1.0, "moved_bytes": 0, "calls": 0, "granted_bytes": 0, "seen": {}})
 
 
@@ -38,17 +38,17 @@ def told_of_a_sender(meeting):
 
 def test_what_comes_in_the_warm_up_is_in_no_rate(responder, transferred, clock, monkeypatch):
     """A burst at first, as of a bucket or a slow start's last round, and little after it."""
-    burst, after, ends, whole = 4_000_000, [], [], Arrivals.count_without_hole
+    burst, later_sizes, ends, count_whole = 4_000_000, [], [], Arrivals.count_without_hole
 
     def once_it_is_here(arrivals, seconds):
-        """The warm-up lasts until the burst has come; each later look sees a little more."""
+        """Waits until the burst has come, then counts; each later look sees a little more."""
         assert living.until(lambda: arrivals.count().moved_bytes >= burst)
         monkeypatch.setattr(Arrivals, "count", another)
-        return whole(arrivals, seconds)
+        return count_whole(arrivals, seconds)
 
     def another(arrivals, count=Arrivals.count):
         clock.time += 0.05
-        after.append(1000)
+        later_sizes.append(1000)
         ends[0].sendall(bytes(1000))
         return count(arrivals)
 
@@ -61,10 +61,10 @@ def test_what_comes_in_the_warm_up_is_in_no_rate(responder, transferred, clock, 
     monkeypatch.setattr(Arrivals, "count_without_hole", once_it_is_here)
 
     with responder(work) as peer:
-        samples, moved = transferred(Shape("pull", seconds=SECONDS), peer)
+        samples, figures = transferred(Shape("pull", seconds=SECONDS), peer)
     assert (samples[0].elapsed_seconds, samples[0].moved_bytes) == (0.0, 0)
-    assert 0 < samples[-1].moved_bytes <= sum(after)
-    assert moved.receiver["moved_bytes"] < burst
+    assert 0 < samples[-1].moved_bytes <= sum(later_sizes)
+    assert figures.receiver["moved_bytes"] < burst
 
 
 def test_what_was_sent_and_has_not_arrived_is_in_no_rate(responder, transferred):
@@ -85,9 +85,9 @@ def test_what_was_sent_and_has_not_arrived_is_in_no_rate(responder, transferred)
         over.wait(living.GENEROUS_SECONDS)
 
     with responder(work) as peer:
-        samples, moved = transferred(Shape("push", seconds=SECONDS), peer)
+        samples, figures = transferred(Shape("push", seconds=SECONDS), peer)
     assert samples[-1].moved_bytes == 100_000
-    assert moved.receiver["moved_bytes"] == 100_000
+    assert figures.receiver["moved_bytes"] == 100_000
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
@@ -105,16 +105,16 @@ def test_no_two_samples_are_so_near_that_a_burst_is_a_rate(transferred, verb, pa
 
 
 def test_the_payload_does_not_compress(responder, transferred):
-    kept = bytearray()
+    content = bytearray()
 
     def work(meeting, over):
         (connection,) = meeting.connections
-        while len(kept) < 6_000_000:
-            kept.extend(connection.recv(1 << 18))
+        while len(content) < 6_000_000:
+            content.extend(connection.recv(1 << 18))
 
     with responder(work) as peer, pytest.raises((RuntimeError, OSError)):
         transferred(Shape("push", seconds=living.GENEROUS_SECONDS), peer)
-    assert len(zlib.compress(bytes(kept), 1)) > 0.99 * len(kept)
+    assert len(zlib.compress(bytes(content), 1)) > 0.99 * len(content)
 
 
 # -- by which sockets ------------------------------------------------------------------------------
@@ -123,10 +123,10 @@ def test_the_payload_does_not_compress(responder, transferred):
 @pytest.fixture
 def ends(monkeypatch):
     """Every socket of a meeting at both ends, while it is open: (control, data) of each end."""
-    seen = {}
+    meetings = {}
 
     def serve(meeting):
-        seen["responder"] = meeting
+        meetings["responder"] = meeting
         meeting.tell({"here": True})
         meeting.wait_for_close(living.GENEROUS_SECONDS)
 
@@ -136,7 +136,7 @@ def ends(monkeypatch):
             meeting = port.meet(peer, {}, 2, window_bytes, window_bytes)
             try:
                 meeting.hear(living.GENEROUS_SECONDS)
-                yield meeting, seen["responder"]
+                yield meeting, meetings["responder"]
             finally:
                 meeting.close()
 
@@ -157,36 +157,36 @@ def buffers_set(connection):
 def test_a_window_is_set_at_both_ends_and_only_for_who_asked(
     transferred, verb, payload_clock, monkeypatch
 ):
-    seen = []
+    locks_seen = []
     run = flow.Flow.run
 
     def noting(self, move, *arguments):
-        seen.append((move.__name__, [buffers_set(each) for each in self.connections]))
+        locks_seen.append((move.__name__, [buffers_set(each) for each in self.connections]))
         run(self, move, *arguments)
 
     monkeypatch.setattr(flow.Flow, "run", noting)
     for window_bytes in (0, 64 << 10):
-        seen.clear()
+        locks_seen.clear()
         with transfer.respond(HERE, SECONDS, window_bytes) as peer:
             transferred(Shape(verb, 2, seconds=0.2, window_bytes=window_bytes), peer)
         is_set = window_bytes > 0
-        assert len(seen) == 2
-        for move, locks in seen:
-            at = 1 if move == "receive" else 0
-            assert [each[at] for each in locks] == [is_set, is_set]
+        assert len(locks_seen) == 2
+        for move, locks in locks_seen:
+            end = 1 if move == "receive" else 0
+            assert [each[end] for each in locks] == [is_set, is_set]
 
 
 @pytest.mark.skipif(not LINUX, reason="NOT RUN: reads the system's limit as Linux tells it")
 def test_a_window_that_the_system_cuts_is_told_as_it_is_and_not_as_asked_for(
     transferred, payload_clock
 ):
-    most = int(Path("/proc/sys/net/core/wmem_max").read_text())
-    asked = transfer.MOST_WINDOW_BYTES
-    if asked <= most:
+    limit_bytes = int(Path("/proc/sys/net/core/wmem_max").read_text())
+    window_bytes = transfer.MOST_WINDOW_BYTES
+    if window_bytes <= limit_bytes:
         pytest.skip("NOT RUN: this system grants whatever may be asked for")
-    with transfer.respond(HERE, SECONDS, asked) as peer:
-        _, moved = transferred(Shape("push", seconds=SECONDS, window_bytes=asked), peer)
-    assert 0 < moved.sender["granted_bytes"] <= 2 * most < asked
+    with transfer.respond(HERE, SECONDS, window_bytes) as peer:
+        _, figures = transferred(Shape("push", seconds=SECONDS, window_bytes=window_bytes), peer)
+    assert 0 < figures.sender["granted_bytes"] <= 2 * limit_bytes < window_bytes
 
 
 def test_small_messages_wait_for_no_acknowledgement_at_either_end(ends):
@@ -203,9 +203,9 @@ def test_the_congestion_control_told_is_the_sending_sockets(
     allowed = ALLOWED.read_text().split() if ALLOWED.exists() else []
     if len(allowed) < 2:
         pytest.skip("NOT RUN: this kernel has one congestion control alone")
-    own, other = allowed[:2]
+    ours, other = allowed[:2]
     with lab_path(0.0005) as path:
-        for end, control in ((path.client, own), (path.server, other)):
+        for end, control in ((path.client, ours), (path.server, other)):
             set_to = f"net.ipv4.tcp_congestion_control={control}"
             subprocess.run([*end.prefix, "sysctl", "-qw", set_to], check=True)
         with path.server.entered():
@@ -213,11 +213,11 @@ def test_the_congestion_control_told_is_the_sending_sockets(
             peer = responder.__enter__()
         try:
             with path.client.entered():
-                _, moved = transferred(Shape(verb, seconds=SECONDS), peer)
+                _, figures = transferred(Shape(verb, seconds=SECONDS), peer)
         finally:
             responder.__exit__(None, None, None)
-    assert moved.congestion_control == (own if verb == "push" else other)
-    assert moved.limits["congestion_control"] == moved.congestion_control
+    assert figures.congestion_control == (ours if verb == "push" else other)
+    assert figures.limits["congestion_control"] == figures.congestion_control
 
 
 # -- what does not arrive --------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_the_congestion_control_told_is_the_sending_sockets(
 def test_a_path_on_which_full_packets_vanish_gives_a_failure_and_no_rate(
     transferred, verb, lab_path, monkeypatch
 ):
-    """As where a card cuts its segments wrongly: small packets pass, and all seems well."""
+    """A card that cuts its segments wrongly does so: small packets pass, and all seems well."""
     monkeypatch.setattr(port, "STALL_SECONDS", 0.3)
     with lab_path(0.0005, mtu_bytes=1500, largest_bytes=1400) as path:
         with path.server.entered():
@@ -244,18 +244,18 @@ def test_a_path_on_which_full_packets_vanish_gives_a_failure_and_no_rate(
 
 
 def test_a_push_shows_the_receivers_samples_while_it_sends(payload_clock, monkeypatch):
-    seen, hear, tell, known = [], port.Meeting.hear, port.Meeting.tell, threading.Semaphore(0)
+    events, hear, tell, heard_all = [], port.Meeting.hear, port.Meeting.tell, threading.Semaphore(0)
 
     def heard(meeting, seconds):
-        told = hear(meeting, seconds)
-        seen.append("the end" if "samples" in told else "a message")
-        known.release()
-        return told
+        message = hear(meeting, seconds)
+        events.append("the end" if "samples" in message else "a message")
+        heard_all.release()
+        return message
 
-    def tells(meeting, told):
-        """Goes on once it is heard: until then no time passes."""
-        tell(meeting, told)
-        assert "sample" not in told or known.acquire(timeout=living.GENEROUS_SECONDS)
+    def tells(meeting, message):
+        """Returns once the other end has read it: until then no time passes."""
+        tell(meeting, message)
+        assert "sample" not in message or heard_all.acquire(timeout=living.GENEROUS_SECONDS)
 
     monkeypatch.setattr(port.Meeting, "hear", heard)
     monkeypatch.setattr(port.Meeting, "tell", tells)
@@ -263,34 +263,34 @@ def test_a_push_shows_the_receivers_samples_while_it_sends(payload_clock, monkey
     with transfer.respond(HERE, 2 * SECONDS) as peer:
         running = transfer.initiate(Shape("push", seconds=2 * SECONDS), peer)
         for sample in running:
-            seen.append(sample)
-    before = seen[: seen.index("the end")]
-    shown = [each for each in before if not isinstance(each, str)]
-    assert [each.elapsed_seconds for each in shown[:1]] == [0.0] and len(shown) > 1
-    assert all(a.moved_bytes <= b.moved_bytes for a, b in zip(shown, shown[1:], strict=False))
+            events.append(sample)
+    early_events = events[: events.index("the end")]
+    samples = [each for each in early_events if not isinstance(each, str)]
+    assert [each.elapsed_seconds for each in samples[:1]] == [0.0] and len(samples) > 1
+    assert all(a.moved_bytes <= b.moved_bytes for a, b in zip(samples, samples[1:], strict=False))
 
 
 def test_a_receiver_that_changes_what_it_told_is_not_believed(
     responder, transferred, clock, monkeypatch
 ):
-    hear, known = port.Meeting.hear, threading.Event()
+    hear, heard_it = port.Meeting.hear, threading.Event()
 
     def heard(meeting, seconds):
-        told = hear(meeting, seconds)
-        known.set()
-        return told
+        message = hear(meeting, seconds)
+        heard_it.set()
+        return message
 
     def work(meeting, over):
         (connection,) = meeting.connections
         assert connection.recv(10, socket.MSG_WAITALL)
         clock.time += SECONDS / 2
         meeting.tell({"sample": [0.1, 10]})
-        assert known.wait(living.GENEROUS_SECONDS)
+        assert heard_it.wait(living.GENEROUS_SECONDS)
         clock.time += SECONDS
         while connection.recv(1 << 20):
             pass
-        told = {"samples": [[0.0, 0], [0.1, 9], [0.2, 20]], "seconds": 0.2, "moved_bytes": 20}
-        meeting.tell({**told, "calls": 1, "granted_bytes": 0, "seen": {}})
+        message = {"samples": [[0.0, 0], [0.1, 9], [0.2, 20]], "seconds": 0.2, "moved_bytes": 20}
+        meeting.tell({**message, "calls": 1, "granted_bytes": 0, "seen": {}})
         over.wait(living.GENEROUS_SECONDS)
 
     monkeypatch.setattr(port.Meeting, "hear", heard)

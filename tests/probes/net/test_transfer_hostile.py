@@ -24,12 +24,12 @@ SAMPLES = [[0.0, 0], [0.1, 10], [0.2, 20], [0.3, 30]]
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
-    """The same limits, sooner: no test waits for seconds."""
+    """Shortens the limits: no test waits for seconds."""
     monkeypatch.setattr(port, "STALL_SECONDS", 0.5)
 
 
 def fails(shape, peer):
-    """The error by which a transfer ends, and the samples before it."""
+    """Returns the error by which a transfer ends, and the samples before it."""
     samples = []
     with pytest.raises(Exception) as broke:  # noqa: PT011  (the agent tells any of them in one line)
         samples.extend(transfer.initiate(shape, peer))
@@ -62,7 +62,7 @@ def telling(responder):
     return lambda line: responder(partial(work, line))
 
 
-def told(**instead):
+def summary(**instead):
     return json.dumps({**TOLD, "samples": SAMPLES, **instead}).encode()
 
 
@@ -75,17 +75,17 @@ def told(**instead):
         b"nonsense",
         b"{}",
         b'{"error":"full"}',
-        told(samples=[]),
-        told(samples=5),
-        told(samples="0123"),
-        told(samples=[[0, 0], [1, None]]),
-        told(samples=[[0, 0], [1, {}]]),
-        told(samples=[[0, 0], [1, float("inf")]]),
-        told(samples=[[0, 0], [1, float("nan")]]),
-        told(seen=None),
-        told(seen=[1, 2]),
-        told(seen="receiver"),
-        told(seen={"unread_bytes_median": "much"}),
+        summary(samples=[]),
+        summary(samples=5),
+        summary(samples="0123"),
+        summary(samples=[[0, 0], [1, None]]),
+        summary(samples=[[0, 0], [1, {}]]),
+        summary(samples=[[0, 0], [1, float("inf")]]),
+        summary(samples=[[0, 0], [1, float("nan")]]),
+        summary(seen=None),
+        summary(seen=[1, 2]),
+        summary(seen="receiver"),
+        summary(seen={"unread_bytes_median": "much"}),
         json.dumps(TOLD).encode(),
     ],
 )
@@ -99,7 +99,7 @@ def test_a_receiver_that_tells_nonsense_fails_the_transfer(telling, line):
     [([0.01, 1 << 60], "more bytes"), ([1e6, 1], "another time"), ([-1, 1], "are none")],
 )
 def test_a_sample_that_cannot_be_is_not_passed_on(telling, sample, why):
-    line = json.dumps({"sample": sample}).encode() + b"\n" + told(samples=[[0, 0], sample])
+    line = json.dumps({"sample": sample}).encode() + b"\n" + summary(samples=[[0, 0], sample])
     with telling(line) as peer:
         error, samples = fails(Shape("push", seconds=SECONDS), peer)
     assert why in str(error)
@@ -111,7 +111,7 @@ def test_a_receiver_does_not_choose_its_time(responder, clock):
         (connection,) = meeting.connections
         assert connection.recv(1000, socket.MSG_WAITALL)
         clock.time += SECONDS
-        meeting.control.sendall(told(samples=[[0, 0], [0.001, 1000]]) + b"\n")
+        meeting.control.sendall(summary(samples=[[0, 0], [0.001, 1000]]) + b"\n")
         swallow(connection)
         over.wait()
 
@@ -205,7 +205,7 @@ def test_a_sender_that_tells_nonsense_fails_the_transfer(responder, line):
 # -- an initiator that asks for what the session is not for ----------------------------------------
 
 
-def asked(**instead):
+def request_with(**instead):
     request = {
         "verb": "pull",
         "streams": 1,
@@ -218,7 +218,7 @@ def asked(**instead):
 
 
 def refused(peer, request, connections=1):
-    """What a responder answers to a request, before it moves a byte."""
+    """Returns a responder's refusal of a request, before it moves a byte."""
     with ExitStack() as stack, pytest.raises(RuntimeError) as answer:
         meeting = port.meet(peer, request, connections)
         stack.callback(meeting.close)
@@ -255,7 +255,7 @@ def refused(peer, request, connections=1):
 )
 def test_a_request_for_something_else_is_refused_before_a_byte_moves(instead):
     with transfer.respond(HERE, SECONDS) as peer:
-        assert refused(peer, asked(**instead))
+        assert refused(peer, request_with(**instead))
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
@@ -265,9 +265,9 @@ def test_an_initiator_that_does_nothing_or_leaves_does_not_keep_the_responder(
     closed = []
     monkeypatch.setattr(port, "_serve", _noting(port._serve, closed))
     with transfer.respond(HERE, SECONDS) as peer:
-        idle = port.meet(peer, asked(verb=verb), 1)
-        left = port.meet(peer, asked(verb=verb), 1)
-        for each in (left.control, *left.connections):
+        idle = port.meet(peer, request_with(verb=verb), 1)
+        leaver = port.meet(peer, request_with(verb=verb), 1)
+        for each in (leaver.control, *leaver.connections):
             reset(each)
         samples, _ = transferred(Shape("push", 1, 65536, SECONDS), peer)
         assert samples[-1].moved_bytes > 0

@@ -1,4 +1,4 @@
-"""Which windows and streams are tried: enough to see where the surface is flat, and no more."""
+"""The windows and streams to try: enough to see where the surface is flat, and no more."""
 
 import pytest
 
@@ -17,7 +17,7 @@ STREAMS = (1, 2, 4, 8)
 
 
 def surveyed(rate, granted=lambda window: 2 * window, windows=WINDOWS):
-    """Every cell that is asked for, in order, of a path with those rates."""
+    """Returns every cell that is measured, in order, on a path with those rates."""
     cells = {}
     while (place := choose_next(windows, STREAMS, cells)) is not None:
         assert place not in cells
@@ -84,15 +84,15 @@ def test_a_surface_is_seen_until_it_is_flat(rate, tried, left_out):
 
 
 def test_windows_that_the_system_does_not_grant_are_not_tried_twice():
-    most = 212_992
-    cells = surveyed(path(1e9, 0.1, most), lambda window: 2 * min(window or MIB, most))
+    limit = 212_992
+    cells = surveyed(path(1e9, 0.1, limit), lambda window: 2 * min(window or MIB, limit))
     assert (256 * KIB, 8) in cells
     assert (MIB, 1) in cells
     assert (4 * MIB, 1) not in cells
 
 
 @pytest.mark.parametrize(
-    ("rate", "windows", "found"),
+    ("rate", "windows", "cell"),
     [
         (path(50e6, 0.01), WINDOWS, (256 * KIB, 2)),
         # of two that cost the same it has fewer streams
@@ -101,10 +101,10 @@ def test_windows_that_the_system_does_not_grant_are_not_tried_twice():
         (path(100e6, 0.01), (AUTOTUNED, 16 * KIB), (AUTOTUNED, 1)),
     ],
 )
-def test_the_knee_is_the_cheapest_cell_that_reaches_95_percent(rate, windows, found):
+def test_the_knee_is_the_cheapest_cell_that_reaches_95_percent(rate, windows, cell):
     cells = list(surveyed(rate, windows=windows).values())
     for order in (cells, cells[::-1]):
-        assert knee(order) == {"window_bytes": found[0], "streams": found[1]}
+        assert knee(order) == {"window_bytes": cell[0], "streams": cell[1]}
 
 
 def test_the_knee_is_taken_from_the_bests_second_run_where_that_was_slower():
@@ -144,7 +144,7 @@ BY_SIZE = {8: 34.12e6, 16: 64e6, 32: 93.16e6, 64: 105e6, 128: 103.73e6}
 
 
 @pytest.mark.parametrize(
-    ("rates", "spread", "again", "found"),
+    ("rates", "spread", "again", "kib"),
     [
         (BY_SIZE, 0.0, None, 64),
         ({4: 94.9, 8: 95.0, 16: 100.0}, 0.0, None, 8),
@@ -154,5 +154,5 @@ BY_SIZE = {8: 34.12e6, 16: 64e6, 32: 93.16e6, 64: 105e6, 128: 103.73e6}
         *(({2: 70.0, 4: 97.0, 8: 120.0}, 0.0, a, k) for a, k in ((None, 8), (100.0, 4), (1.0, 4))),
     ],
 )
-def test_it_is_the_first_that_reaches_95_percent_of_the_best(rates, spread, again, found):
-    assert smallest_buffer(points(rates, spread), again) == found * KIB
+def test_it_is_the_first_that_reaches_95_percent_of_the_best(rates, spread, again, kib):
+    assert smallest_buffer(points(rates, spread), again) == kib * KIB
