@@ -36,20 +36,20 @@ class Pair:
 
 @dataclass
 class Host:
-    """Its connections, and what a watch of them tells."""
+    """A host's connections, and the watch of them."""
 
     pairs: list[Pair]
     live: live_copies._Live
     clock: FakeClock
 
     def second(self) -> tuple[LiveCopy, ...]:
-        """What one second tells, with a search and a look at each copy before."""
+        """Returns the copies after one second, with a search and a look at each copy before."""
         self.clock.time += 1.0
-        wanted = self.live.target
-        seen = running_copies.candidates(
-            self.live.sockets, wanted, *running_copies.family_of(wanted.pid)
+        target = self.live.target
+        programs = running_copies.candidates(
+            self.live.sockets, target, *running_copies.family_of(target.pid)
         )
-        self.live.search(self.clock.now(), seen)
+        self.live.search(self.clock.now(), programs)
         for each in self.live.copies.values():
             each.watch.once()
         return self.live.snapshots(self.clock.now())
@@ -81,8 +81,8 @@ def test_each_connection_that_moves_is_a_copy_with_its_way_rate_and_program(host
     for _ in range(3):
         host.pairs[0].push()
         host.pairs[1].pull()
-        told = host.second()
-    by_port = {each.running.link.own_port: each for each in told if each.running.link}
+        copies = host.second()
+    by_port = {each.running.link.own_port: each for each in copies if each.running.link}
     ends = [each.client.getsockname()[1] for each in host.pairs]
     assert by_port.keys() == set(ends)
     pushed, pulled = (by_port[each] for each in ends)
@@ -111,15 +111,15 @@ def test_a_copy_that_rests_or_has_ended_is_shown_no_more(host: Host) -> None:
     for _ in range(3):
         for each in host.pairs:
             each.push()
-        told = host.second()
-    assert len(told) == 2
+        copies = host.second()
+    assert len(copies) == 2
     host.pairs[0].server.close()
     host.pairs[0].client.close()
     host.pairs[1].push()
     assert len(host.second()) == 1
     for _ in range(int(QUIET_SECONDS) + 1):
-        told = host.second()
-    assert told == ()
+        copies = host.second()
+    assert copies == ()
 
 
 def test_what_ends_while_its_programs_are_looked_for_is_no_copy(host: Host) -> None:
@@ -127,19 +127,19 @@ def test_what_ends_while_its_programs_are_looked_for_is_no_copy(host: Host) -> N
     pair = host.pairs[0]
     pair.push()
 
-    def ending(**wanted: object) -> object:
+    def ending(**arguments: object) -> object:
         pair.server.close()
         pair.client.close()
         return running_copies.Running(None, (), None, None, None, {})
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(running_copies, "find", lambda *given, **more: ending())
+        patched.setattr(running_copies, "find", lambda *arguments, **options: ending())
         assert host.second() == ()
 
 
 def test_a_slow_copy_stays_and_what_was_forgotten_holds_no_descriptor(host: Host) -> None:
     host.second()
-    before = len(os.listdir("/proc/self/fd"))
+    descriptors = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         host.pairs[0].push()
         host.second()
@@ -147,11 +147,11 @@ def test_a_slow_copy_stays_and_what_was_forgotten_holds_no_descriptor(host: Host
         host.pairs[0].client.sendall(bytes(1 << 15))
         host.pairs[0].server.recv(1 << 15, socket.MSG_WAITALL)
         assert len(host.second()) == 1
-    assert len(os.listdir("/proc/self/fd")) > before
+    assert len(os.listdir("/proc/self/fd")) > descriptors
     for _ in range(int(QUIET_SECONDS) + 1):
-        told = host.second()
-    assert told == ()
-    assert len(os.listdir("/proc/self/fd")) == before
+        copies = host.second()
+    assert copies == ()
+    assert len(os.listdir("/proc/self/fd")) == descriptors
 
 
 def test_a_copy_that_lasts_for_days_keeps_few_looks(host: Host) -> None:
@@ -172,7 +172,7 @@ def test_a_process_that_is_none_is_refused() -> None:
     reading, writing = os.pipe()
     try:
         with pytest.raises(Refused, match="not found"):
-            watch(lambda copies, more, used: None, reading, NOBODY, "")
+            watch(lambda copies, unlisted, used: None, reading, NOBODY, "")
     finally:
         os.close(reading)
         os.close(writing)
@@ -180,10 +180,10 @@ def test_a_process_that_is_none_is_refused() -> None:
 
 def test_a_watch_tells_until_its_descriptor_can_be_read() -> None:
     reading, writing = os.pipe()
-    told: list[tuple[LiveCopy, ...]] = []
+    reports: list[tuple[LiveCopy, ...]] = []
 
-    def tell(copies: tuple[LiveCopy, ...], more: int, cpu_seconds: float) -> None:
-        told.append(copies)
+    def tell(copies: tuple[LiveCopy, ...], unlisted: int, cpu_seconds: float) -> None:
+        reports.append(copies)
         assert cpu_seconds >= 0
         os.close(writing)
 
@@ -191,4 +191,4 @@ def test_a_watch_tells_until_its_descriptor_can_be_read() -> None:
         watch(tell, reading, 0, "127.0.0.1")
     finally:
         os.close(reading)
-    assert len(told) == 1
+    assert len(reports) == 1

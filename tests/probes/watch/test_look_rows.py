@@ -30,11 +30,11 @@ def test_a_look_at_a_socket_is_a_row_in_the_copys_own_time() -> None:
 
 def threads(*states: tuple[float, str, float, float]) -> list[ThreadSnapshot]:
     """One thread at some moments: clock, state, run and wait."""
-    return [ThreadSnapshot(at, [ThreadState(7, state, *both)]) for at, state, *both in states]
+    return [ThreadSnapshot(clock, [ThreadState(7, state, *both)]) for clock, state, *both in states]
 
 
 def test_the_threads_share_of_a_core_is_that_of_the_time_around_a_look() -> None:
-    looks = threads(*((100 + at / 10, "R", at / 20, at / 50) for at in range(11)))
+    looks = threads(*((100 + tick / 10, "R", tick / 20, tick / 50) for tick in range(11)))
     rows = thread_rows(looks, 100.0, 101.0)
     assert len(rows) == 11
     assert all(each.busiest_ratio == pytest.approx(0.7) for each in rows)
@@ -44,13 +44,13 @@ def test_the_threads_share_of_a_core_is_that_of_the_time_around_a_look() -> None
 def test_the_busiest_thread_is_told_from_all_together() -> None:
     looks = [
         ThreadSnapshot(
-            at, [ThreadState(7, "D", 0.3 * at, 0.0), ThreadState(8, "S", 0.1 * at, 0.1 * at)]
+            now, [ThreadState(7, "D", 0.3 * now, 0.0), ThreadState(8, "S", 0.1 * now, 0.1 * now)]
         )
-        for at in (0.0, 0.1, 0.2)
+        for now in (0.0, 0.1, 0.2)
     ]
-    told = thread_rows(looks, 0.0, 1.0)[1]
-    assert (told.busiest_ratio, told.all_ratio) == pytest.approx((0.3, 0.5))
-    assert (told.running, told.disk) == (0, 1)
+    row = thread_rows(looks, 0.0, 1.0)[1]
+    assert (row.busiest_ratio, row.all_ratio) == pytest.approx((0.3, 0.5))
+    assert (row.running, row.disk) == (0, 1)
 
 
 def test_only_looks_of_the_copys_time_are_told_but_the_ones_around_count() -> None:
@@ -64,8 +64,8 @@ def test_a_thread_that_ended_or_whose_wait_is_unknown_takes_nothing_back() -> No
         ThreadSnapshot(0.0, [ThreadState(7, "R", 5.0, None)]),
         ThreadSnapshot(0.1, [ThreadState(8, "R", 0.05, None)]),
     ]
-    told = thread_rows(looks, 0.0, 1.0)[1]
-    assert (told.run_seconds, told.wait_seconds) == pytest.approx((0.05, 0.0))
+    row = thread_rows(looks, 0.0, 1.0)[1]
+    assert (row.run_seconds, row.wait_seconds) == pytest.approx((0.05, 0.0))
 
 
 @pytest.mark.parametrize("looks", [[], threads((1.0, "R", 0.0, 0.0))])
@@ -89,15 +89,15 @@ def test_counts_grow_from_the_last_one_before_the_copy() -> None:
 def test_what_is_not_counted_or_runs_backwards_is_no_figure() -> None:
     rows = count_rows([CounterSnapshot(1.0, None, {}), CounterSnapshot(2.0, None, {})], 1.0, 2.0)
     assert rows == [(0.0, None, None, None, None), (1.0, None, None, None, None)]
-    before, after = {0: (9.0, 3.0)}, {0: (8.0, 2.0)}
+    earlier, later = {0: (9.0, 3.0)}, {0: (8.0, 2.0)}
     again = count_rows(
-        [CounterSnapshot(1.0, (7, None), before), CounterSnapshot(2.0, (5, None), after)], 1, 2
+        [CounterSnapshot(1.0, (7, None), earlier), CounterSnapshot(2.0, (5, None), later)], 1, 2
     )
     assert again[1] == (1.0, None, None, 0.0, 0.0)
 
 
 def test_of_many_rows_some_stay_at_even_distances_and_the_last() -> None:
-    kept = thinned(range(1000))
-    assert len(kept) <= MOST_ROWS and kept[-1] == 999
-    assert len({after - before for before, after in pairwise(kept)}) == 1
+    rows = thinned(range(1000))
+    assert len(rows) <= MOST_ROWS and rows[-1] == 999
+    assert len({row_after - row for row, row_after in pairwise(rows)}) == 1
     assert thinned([1, 2]) == [1, 2] and thinned([1, 2], 0) == [2]

@@ -13,14 +13,14 @@ ELAPSED, REPLY, SENT, READS, WRITES, FLUSH, RUN, WAIT = range(8)
 
 
 def look(
-    at: float, waits_for: str | None = OTHER, state: str = "S", run: float = 0.0, wait: float = 0.0
+    now: float, waits_for: str | None = OTHER, state: str = "S", run: float = 0.0, wait: float = 0.0
 ) -> ThreadSnapshot:
     threads = [ThreadState(7, state, run, wait), ThreadState(8, "S", 0.001, None)]
-    return ThreadSnapshot(at, threads, waits_for)
+    return ThreadSnapshot(now, threads, waits_for)
 
 
 def looks(*kinds: str | None, step: float = 0.1) -> list[ThreadSnapshot]:
-    return [look(10 + step * at, kind) for at, kind in enumerate(kinds)]
+    return [look(10 + step * number, kind) for number, kind in enumerate(kinds)]
 
 
 def test_the_share_of_the_looks_becomes_the_share_of_the_time() -> None:
@@ -34,21 +34,21 @@ def test_the_share_of_the_looks_becomes_the_share_of_the_time() -> None:
 
 def test_what_runs_is_counted_and_its_looks_stand_for_no_wait() -> None:
     """A thread that runs half of the time and waits for its disk else waits for nothing more."""
-    found = [
-        look(10 + 0.1 * at, *((OTHER, "R") if at % 2 else (WRITE, "D")), run=5 + 0.05 * at, wait=1)
-        for at in range(41)
+    program_looks = [
+        look(10 + 0.1 * n, *((OTHER, "R") if n % 2 else (WRITE, "D")), run=5 + 0.05 * n, wait=1)
+        for n in range(41)
     ]
-    rows = bins(found, 10.0, 99.0)
+    rows = bins(program_looks, 10.0, 99.0)
     assert rows[-1][RUN] == pytest.approx(2.0) and rows[-1][WAIT] == 0.0
     assert sum(row[WRITES] or 0.0 for row in rows) == pytest.approx(4.0)
 
 
 def test_of_several_threads_the_busiest_is_counted_and_one_that_ended_uses_nothing() -> None:
-    found = [look(10 + 0.1 * at, run=0.02 * at, wait=0.01 * at) for at in range(10)]
-    gone = [
-        ThreadSnapshot(11 + 0.1 * at, [ThreadState(8, "S", 0.001, 0.0)], OTHER) for at in range(5)
+    program_looks = [look(10 + 0.1 * n, run=0.02 * n, wait=0.01 * n) for n in range(10)]
+    ended = [
+        ThreadSnapshot(11 + 0.1 * n, [ThreadState(8, "S", 0.001, 0.0)], OTHER) for n in range(5)
     ]
-    row = bins([*found, *gone], 10.0, 99.0)[-1]
+    row = bins([*program_looks, *ended], 10.0, 99.0)[-1]
     assert (row[RUN], row[WAIT]) == (pytest.approx(0.18), pytest.approx(0.09))
 
 

@@ -23,7 +23,7 @@ FLUSH = 5
 
 def looks(count: int) -> list[ThreadSnapshot]:
     threads = [ThreadState(7, "D", 0.5, 0.0)]
-    return [ThreadSnapshot(OPENED + 0.05 * at, threads, READ) for at in range(count)]
+    return [ThreadSnapshot(OPENED + 0.05 * number, threads, READ) for number in range(count)]
 
 
 def window(closed: float) -> Window:
@@ -33,40 +33,40 @@ def window(closed: float) -> Window:
 def test_a_program_is_looked_at_until_the_block_ends() -> None:
     command = [sys.executable, "-c", "input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        with watched(lambda: [process.pid], OTHER) as found:
-            assert until(lambda: len(found) > 3)
-        seen = len(found)
+        with watched(lambda: [process.pid], OTHER) as program_looks:
+            assert until(lambda: len(program_looks) > 3)
+        count = len(program_looks)
         process.communicate(b"\n")
-    assert found[-1].waits_for == OTHER and len(found) == seen
+    assert program_looks[-1].waits_for == OTHER and len(program_looks) == count
 
 
 def test_a_long_copy_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_watch, "MOST_LOOKS", 3)
     monkeypatch.setattr(program_watch, "FIRST_LOOK_SECONDS", 0.0)
-    made: list[int] = []
-    with watched(lambda: made.append(1) or [os.getpid()], OTHER) as found:
-        assert until(lambda: len(made) > 12)
-    assert len(found) <= 3
+    calls: list[int] = []
+    with watched(lambda: calls.append(1) or [os.getpid()], OTHER) as program_looks:
+        assert until(lambda: len(calls) > 12)
+    assert len(program_looks) <= 3
 
 
 def test_a_program_that_is_not_to_be_seen_tells_nothing() -> None:
-    with watched(lambda: [2**22 + 1], OTHER) as found:
+    with watched(lambda: [2**22 + 1], OTHER) as program_looks:
         pass
-    assert found == [] and trace(found, window(101.1), True) == {}
+    assert program_looks == [] and trace(program_looks, window(101.1), True) == {}
 
 
 @pytest.mark.parametrize("pushes", [True, False])
 def test_the_flush_is_a_request_of_a_push_and_a_wait_of_a_pull(pushes: bool) -> None:
-    told = trace(looks(20), window(101.5), pushes)["trace"]
-    *_, last = told["bins"]
-    assert told["lasted_seconds"] == last[0] == 1.5 and told["clock_seconds"] == OPENED
+    times = trace(looks(20), window(101.5), pushes)["trace"]
+    *_, last = times["bins"]
+    assert times["lasted_seconds"] == last[0] == 1.5 and times["clock_seconds"] == OPENED
     assert last[FLUSH] == (0.0 if pushes else 0.5)
-    assert told["requests"] == ([["flush", 1.0, 1.5, 1.5, 0, 0]] if pushes else [])
-    assert sum(row[3] for row in told["bins"]) == pytest.approx(0.95)
+    assert times["requests"] == ([["flush", 1.0, 1.5, 1.5, 0, 0]] if pushes else [])
+    assert sum(row[3] for row in times["bins"]) == pytest.approx(0.95)
 
 
 def test_a_copy_that_was_over_between_two_looks_is_told_by_a_long_flush_alone() -> None:
-    told = trace(looks(2), window(105.0), False)["trace"]
-    assert [row[0] for row in told["bins"]] == [0.0, 1.0, 5.0] and told["bins"][-1][FLUSH] == 4.0
-    assert all(len(row) == len(Bin._fields) for row in told["bins"])
+    times = trace(looks(2), window(105.0), False)["trace"]
+    assert [row[0] for row in times["bins"]] == [0.0, 1.0, 5.0] and times["bins"][-1][FLUSH] == 4.0
+    assert all(len(row) == len(Bin._fields) for row in times["bins"])
     assert trace(looks(2), window(101.5), False) == {}

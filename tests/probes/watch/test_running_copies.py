@@ -35,29 +35,29 @@ def transfer() -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
             yield client.getsockname(), server.getsockname()
 
 
-def look(**wanted: Any) -> Running:
+def look(**changes: Any) -> Running:
     empty: dict[str, Any] = {"pid": 0, "address": "", "own_address": "", "own_port": 0}
     empty.update(peer_address="", peer_port=0, look_seconds=0.0)
-    return find(**{**empty, **wanted})
+    return find(**{**empty, **changes})
 
 
 def test_a_process_is_found_with_its_connection():
     with transfer() as (client, server):
-        found = look(pid=os.getpid())
-    assert found.link is not None and os.getpid() in found.pids
-    ends = {(found.link.own_address, found.link.own_port)}
-    assert ends <= {client, server} and not found.link.kernel
-    assert found.moved_bytes["sent_bytes"] + found.moved_bytes["received_bytes"] > 0
+        running = look(pid=os.getpid())
+    assert running.link is not None and os.getpid() in running.pids
+    ends = {(running.link.own_address, running.link.own_port)}
+    assert ends <= {client, server} and not running.link.kernel
+    assert running.moved_bytes["sent_bytes"] + running.moved_bytes["received_bytes"] > 0
 
 
 def test_the_other_end_is_found_by_the_addresses_that_were_told():
     with transfer() as (client, server):
-        found = look(
+        running = look(
             own_address=server[0], own_port=server[1], peer_address=client[0], peer_port=client[1]
         )
-    assert found.link is not None
-    assert (found.link.own_port, found.link.peer_port) == (server[1], client[1])
-    assert found.moved_bytes["received_bytes"] > 0
+    assert running.link is not None
+    assert (running.link.own_port, running.link.peer_port) == (server[1], client[1])
+    assert running.moved_bytes["received_bytes"] > 0
 
 
 def test_the_busiest_connection_is_the_copys(monkeypatch):
@@ -65,10 +65,10 @@ def test_the_busiest_connection_is_the_copys(monkeypatch):
     with transfer() as (client, server):
         monkeypatch.setattr(running_copies, "SMB_PORTS", (server[1],))
         monkeypatch.setattr(running_copies, "FILE_PORTS", (server[1],))
-        found = look()
-    assert found.link is not None and not found.link.serving
-    assert (found.link.own_port, found.link.peer_port) == (client[1], server[1])
-    assert found.program is not None
+        running = look()
+    assert running.link is not None and not running.link.serving
+    assert (running.link.own_port, running.link.peer_port) == (client[1], server[1])
+    assert running.program is not None
 
 
 def test_a_host_with_a_connection_that_moves_is_found():
@@ -83,14 +83,14 @@ def test_the_connection_of_a_fuse_mount_is_one_to_a_file_servers_port(monkeypatc
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as program:
         with transfer() as (client, server):
             monkeypatch.setattr(running_copies, "SMB_PORTS", (server[1],))
-            found = look(pid=program.pid)
+            running = look(pid=program.pid)
         program.communicate(b"\n")
-    assert found.link is not None and found.link.own_port == client[1]
-    assert found.pids == (program.pid, os.getpid())
+    assert running.link is not None and running.link.own_port == client[1]
+    assert running.pids == (program.pid, os.getpid())
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "busiest"),
+    ("earlier", "later", "busiest"),
     [
         ({7: 1.0, 8: 1.0, 9: 5.0}, {7: 1.5, 8: 1.01, 9: 5.0}, (7,)),
         ({7: 1.0, 8: 1.0}, {7: 1.5, 8: 1.3}, ()),
@@ -100,9 +100,9 @@ def test_the_connection_of_a_fuse_mount_is_one_to_a_file_servers_port(monkeypatc
     ],
     ids=["one", "two", "new", "keepalive", "none"],
 )
-def test_the_file_servers_process_is_the_only_one_that_works(before, after, busiest):
+def test_the_file_servers_process_is_the_only_one_that_works(earlier, later, busiest):
     """Whoever is not root does not see whose socket is whose."""
-    assert busiest_server(before, after) == busiest
+    assert busiest_server(earlier, later) == busiest
 
 
 def test_a_server_whose_sockets_are_not_to_be_seen_is_found_by_its_work(monkeypatch):
@@ -117,8 +117,8 @@ def test_a_server_whose_sockets_are_not_to_be_seen_is_found_by_its_work(monkeypa
         assert look(**ends).pids == ()
         seconds = iter(({7: 1.0, 8: 1.0}, {7: 1.4, 8: 1.0}))
         monkeypatch.setattr(running_copies, "SMB_PORTS", (server[1],))
-        found = look(**ends)
-    assert found.link is not None and found.link.serving and found.pids == (7,)
+        running = look(**ends)
+    assert running.link is not None and running.link.serving and running.pids == (7,)
 
 
 def test_a_connection_that_rests_is_no_copy(monkeypatch):
@@ -126,8 +126,8 @@ def test_a_connection_that_rests_is_no_copy(monkeypatch):
         port = listener.getsockname()[1]
         monkeypatch.setattr(running_copies, "SMB_PORTS", (port,))
         with socket.create_connection(listener.getsockname()):
-            found = look()
-    assert found.link is None and not any(found.moved_bytes.values())
+            running = look()
+    assert running.link is None and not any(running.moved_bytes.values())
 
 
 def test_a_process_that_is_not_there_is_said_so():

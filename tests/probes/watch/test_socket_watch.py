@@ -29,7 +29,7 @@ ALWAYS = 0.0, math.inf
 
 
 def arrived(sender: socket.socket) -> bool:
-    """Whether all that it sent is acknowledged.
+    """Whether all that the sender sent is acknowledged.
 
     Not by tcp_info's bytes_sent: what was sent once more is counted twice there.
     """
@@ -47,7 +47,7 @@ class Copy:
         self.server = stack.enter_context(listener.accept()[0])
 
     def move(self, count: int = PAYLOAD) -> None:
-        """So many bytes, all of them read and acknowledged."""
+        """Moves so many bytes, all of them read and acknowledged."""
         sending = threading.Thread(target=self.server.sendall, args=(bytes(count),))
         sending.start()
         while count:
@@ -64,16 +64,16 @@ def copy():
 
 @contextmanager
 def watched(setting: Setting) -> Iterator[list[Connection]]:
-    """Watches while the block runs; what was seen in it is in the list afterwards."""
+    """Watches while the block runs; the list holds its connections afterwards."""
     reading, writing = os.pipe()
-    seen: list[Connection] = []
+    links: list[Connection] = []
     window: list[float] = []
     thread = threading.Thread(
-        target=lambda: seen.extend(observe(setting, reading, lambda: window or None).connections)
+        target=lambda: links.extend(observe(setting, reading, lambda: window or None).connections)
     )
     thread.start()
     try:
-        yield seen
+        yield links
         window += ALWAYS
     finally:
         os.close(writing)
@@ -87,7 +87,7 @@ def looked_at(monkeypatch):
     """Waits until a watch has taken some looks more of as many connections."""
     taken: list[Track] = []
     take = Track.take
-    monkeypatch.setattr(Track, "take", lambda *told: (take(*told), taken.append(told[0])))
+    monkeypatch.setattr(Track, "take", lambda *each: (take(*each), taken.append(each[0])))
 
     def wait(connections: int = 1) -> None:
         taken.clear()
@@ -102,22 +102,22 @@ def looked_at(monkeypatch):
 @pytest.mark.parametrize("serving", [True, False])
 def test_each_end_of_a_copy_is_watched_by_its_side(copy, looked_at, serving):
     setting = Setting((copy.port,), serving, "127.0.0.1")
-    with watched(setting) as seen:
+    with watched(setting) as connections:
         looked_at()
         copy.move()
         looked_at()
-    (told,) = seen
+    (link,) = connections
     names = ["{} {}".format(*end.getsockname()) for end in (copy.server, copy.client)]
-    assert [told.local, told.peer] == (names if serving else names[::-1])
-    moved = (PAYLOAD, 0) if serving else (0, PAYLOAD)
-    assert (told.sent_bytes, told.received_bytes) == moved
-    assert told.sender is not None and told.receiver is not None
+    assert [link.local, link.peer] == (names if serving else names[::-1])
+    byte_counts = (PAYLOAD, 0) if serving else (0, PAYLOAD)
+    assert (link.sent_bytes, link.received_bytes) == byte_counts
+    assert link.sender is not None and link.receiver is not None
     buffer = (copy.server if serving else copy.client).getsockopt(
         socket.SOL_SOCKET, socket.SO_SNDBUF
     )
-    assert told.send_buffer_bytes is not None and told.send_buffer_bytes <= buffer
+    assert link.send_buffer_bytes is not None and link.send_buffer_bytes <= buffer
     program = Path("/proc/self/comm").read_text().strip()
-    assert told.process == (program if serving else None)
+    assert link.process == (program if serving else None)
 
 
 def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program():
@@ -133,19 +133,19 @@ def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program():
             watch.look()
         watch.search_at = 0.0
         watch.look()
-        (told,) = watch.connections(*ALWAYS)
-    assert told.sent_bytes >= 1000
-    assert told.process is not None
+        (link,) = watch.connections(*ALWAYS)
+    assert link.sent_bytes >= 1000
+    assert link.process is not None
 
 
 def test_a_connection_that_moved_next_to_nothing_is_not_told(copy, looked_at):
     with ExitStack() as stack:
         idle = Copy(stack)
-        with watched(Setting((copy.port, idle.port), True, "127.0.0.1")) as seen:
+        with watched(Setting((copy.port, idle.port), True, "127.0.0.1")) as connections:
             looked_at(2)
             copy.move()
             idle.move(1000)
-    assert [each.local for each in seen] == [f"127.0.0.1 {copy.port}"]
+    assert [each.local for each in connections] == [f"127.0.0.1 {copy.port}"]
 
 
 def test_a_watch_ends_by_itself(copy):
@@ -231,8 +231,8 @@ def test_a_new_connections_bytes_are_counted_from_its_beginning(copy):
 
 
 def test_a_servers_threads_and_counters_are_looked_at_beside_its_connection(copy, monkeypatch):
-    own = os.getpid()
-    monkeypatch.setattr(socket_watch, "serving", lambda *_: {own})
+    pid = os.getpid()
+    monkeypatch.setattr(socket_watch, "serving", lambda *_: {pid})
     reading, writing = os.pipe()
     os.close(writing)
     with Sockets() as sockets, closing(Threads()) as threads:
@@ -243,11 +243,11 @@ def test_a_servers_threads_and_counters_are_looked_at_beside_its_connection(copy
         watch.run(reading)
         watch.run(reading)
     os.close(reading)
-    told = watch.observed(*ALWAYS)
-    assert len(told.threads) >= 2
-    (connection,) = told.connections
-    assert connection.rows and told.counts
-    assert all(isinstance(row, ThreadLook) for row in told.threads)
+    observed = watch.observed(*ALWAYS)
+    assert len(observed.threads) >= 2
+    (connection,) = observed.connections
+    assert connection.rows and observed.counts
+    assert all(isinstance(row, ThreadLook) for row in observed.threads)
 
 
 def stat(pid: int, started: int, kernel: bool = False) -> ProcessStat:
@@ -255,7 +255,7 @@ def stat(pid: int, started: int, kernel: bool = False) -> ProcessStat:
 
 
 @pytest.mark.parametrize(
-    ("found", "own"),
+    ("stats", "server"),
     [
         ([stat(5, 10)], {5}),
         ([stat(5, 10), stat(6, 2000)], {6}),  # the other one serves somebody else
@@ -263,17 +263,17 @@ def stat(pid: int, started: int, kernel: bool = False) -> ProcessStat:
         ([stat(5, 10, kernel=True)], set()),
     ],
 )
-def test_of_several_servers_the_one_that_began_with_the_copy_is_its(monkeypatch, found, own):
-    seen = {each.pid: each for each in found}
-    monkeypatch.setattr(socket_watch, "serving", lambda *_: set(seen))
+def test_of_several_servers_the_one_that_began_with_the_copy_is_its(monkeypatch, stats, server):
+    processes = {each.pid: each for each in stats}
+    monkeypatch.setattr(socket_watch, "serving", lambda *_: set(processes))
     with Sockets() as sockets:
         watch = Watch(Setting((445,), True, "127.0.0.1"), sockets, began_ticks=1000)
-    assert watch._find_server(seen) == own
+    assert watch._find_server(processes) == server
 
 
 def test_a_server_that_is_not_there_yet_is_looked_for_some_times(copy, monkeypatch):
-    asked: list[int] = []
-    monkeypatch.setattr(socket_watch, "serving", lambda *_: asked.append(1) or set())
+    searches: list[int] = []
+    monkeypatch.setattr(socket_watch, "serving", lambda *_: searches.append(1) or set())
     with Sockets() as sockets:
         watch = Watch(Setting((copy.port,), True, "127.0.0.1"), sockets)
         watch.look()
@@ -281,7 +281,7 @@ def test_a_server_that_is_not_there_yet_is_looked_for_some_times(copy, monkeypat
             copy.move()
             watch.search_at = 0.0
             watch.look()
-    assert len(asked) == OWNER_SEARCHES
+    assert len(searches) == OWNER_SEARCHES
 
 
 def test_a_host_that_serves_nothing_has_no_threads_to_look_at(copy):
@@ -292,7 +292,7 @@ def test_a_host_that_serves_nothing_has_no_threads_to_look_at(copy):
 
 
 def run_twice(watch: Watch, between: Callable[[], None]) -> None:
-    """Looks before and after some work, as the run of a watch does."""
+    """Runs a watch before and after some work, and lets it end."""
     reading, writing = os.pipe()
     os.close(writing)
     for work in (between, lambda: None):
@@ -305,23 +305,23 @@ def run_twice(watch: Watch, between: Callable[[], None]) -> None:
 
 
 def test_of_a_copy_that_others_make_its_own_connection_and_its_programs_are_watched(copy):
-    """What else goes to that port is not, and the file server is not looked for."""
+    """Other connections to that port are not watched, and no file server is looked for."""
     ends = copy.client.getsockname()[1], copy.port
     other = socket.create_connection(("127.0.0.1", copy.port))
     with other, Sockets() as sockets, closing(Threads()) as threads:
         setting = Setting((copy.port,), False, "127.0.0.1", ends=ends, pids=(os.getpid(),))
         watch = Watch(setting, sockets, threads)
         run_twice(watch, copy.move)
-    told = watch.observed(*ALWAYS)
-    assert [each.local for each in told.connections] == [f"127.0.0.1 {ends[0]}"]
-    assert told.connections[0].received_bytes == PAYLOAD
-    assert len(told.threads) > 2 and len(told.bins) > 1
-    assert told.io_looks[0][1:] == (0, 0, 0, 0) and len(told.io_looks) > 2
+    observed = watch.observed(*ALWAYS)
+    assert [each.local for each in observed.connections] == [f"127.0.0.1 {ends[0]}"]
+    assert observed.connections[0].received_bytes == PAYLOAD
+    assert len(observed.threads) > 2 and len(observed.bins) > 1
+    assert observed.io_looks[0][1:] == (0, 0, 0, 0) and len(observed.io_looks) > 2
 
 
 def test_a_copy_between_folders_of_this_host_has_no_connection(tmp_path):
     with closing(Threads()) as threads:
         watch = Watch(Setting((), False, pids=(os.getpid(),)), None, threads)
         run_twice(watch, lambda: (tmp_path / "file").write_bytes(bytes(1 << 20)) and None)
-    told = watch.observed(*ALWAYS)
-    assert told.connections == () and (told.io_looks[-1][2] or 0) >= 1 << 20 and told.threads
+    copy = watch.observed(*ALWAYS)
+    assert copy.connections == () and (copy.io_looks[-1][2] or 0) >= 1 << 20 and copy.threads

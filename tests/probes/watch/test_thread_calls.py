@@ -34,7 +34,7 @@ SPLICE = "326 0x3 0x0 0x4 0x0 0x7ffff000 0x0 0x7ffe2b3d0cf8 0x7f3d2a5d0b59\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "machine", "told"),
+    ("line", "machine", "call"),
     [
         (PREAD, "x86_64", (READ, 4)),
         (FSYNC, "x86_64", (WRITE, 5)),
@@ -48,19 +48,16 @@ SPLICE = "326 0x3 0x0 0x4 0x0 0x7ffff000 0x0 0x7ffe2b3d0cf8 0x7f3d2a5d0b59\n"
         ("-1 0x7ffd5e1e9b48 0x7f1c8da0a3b7\n", "x86_64", None),
         ("", "x86_64", None),
     ],
-    ids=[
-        *("pread", "fsync", "sendto", "epoll", "arm64", "32-bit"),
-        *("both", "machine", "runs", "fault", "gone"),
-    ],
+    ids="pread fsync sendto epoll arm64 32-bit both machine runs fault gone".split(),
 )
 def test_a_call_is_told_by_its_number_and_its_descriptor(
-    line: str, machine: str, told: Any
+    line: str, machine: str, call: Any
 ) -> None:
-    assert parse(line, machine) == told
+    assert parse(line, machine) == call
 
 
 @pytest.mark.parametrize(
-    ("name", "verb", "told"),
+    ("name", "verb", "call"),
     [
         ("balance_dirty_pages", READ, WRITE),
         ("folio_wait_bit_common", "", READ),
@@ -73,9 +70,9 @@ def test_a_call_is_told_by_its_number_and_its_descriptor(
     ],
 )
 def test_where_the_call_is_not_known_the_kernels_function_tells_what_it_can(
-    name: str, verb: str, told: str | None
+    name: str, verb: str, call: str | None
 ) -> None:
-    assert by_function(name, verb) == told
+    assert by_function(name, verb) == call
 
 
 def test_a_thread_that_waits_for_room_in_its_socket_sends() -> None:
@@ -90,9 +87,9 @@ def test_a_thread_that_waits_for_room_in_its_socket_sends() -> None:
         assert sender.native_id and reader.native_id
         assert until(lambda: calls.waits_for(sender.native_id) == SEND)
         assert until(lambda: calls.waits_for(reader.native_id) == OTHER)
-        left = 8 << 20
-        while left:
-            left -= len(other.recv(1 << 20))
+        unread_bytes = 8 << 20
+        while unread_bytes:
+            unread_bytes -= len(other.recv(1 << 20))
         other.sendall(b"x")
         sender.join()
         reader.join()
@@ -103,19 +100,19 @@ def test_a_thread_that_waits_for_room_in_its_socket_sends() -> None:
 def test_a_file_counts_as_a_disk_and_what_lies_on_another_host_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    own, calls = os.getpid(), Calls()
+    pid, calls = os.getpid(), Calls()
     (tmp_path / "file").write_bytes(b"x")
     with (tmp_path / "file").open() as file, socket.socket() as open_socket:
-        assert calls._of_file(own, file.fileno(), verb) == verb
-        assert calls._of_file(own, open_socket.fileno(), verb) == (SEND if verb == WRITE else OTHER)
+        assert calls._of_file(pid, file.fileno(), verb) == verb
+        assert calls._of_file(pid, open_socket.fileno(), verb) == (SEND if verb == WRITE else OTHER)
         reading, writing = os.pipe()
-        assert calls._of_file(own, reading, verb) == OTHER
+        assert calls._of_file(pid, reading, verb) == OTHER
         os.close(reading)
         os.close(writing)
-        assert calls._of_file(own, reading, verb) == OTHER
+        assert calls._of_file(pid, reading, verb) == OTHER
         mounted = f"36 1 0:45 / {tmp_path} rw - fuse.smbnetfs smbnetfs rw\n"
         monkeypatch.setattr(thread_calls, "text", lambda path: mounted)
-        assert Calls()._of_file(own, file.fileno(), verb) == REMOTE
+        assert Calls()._of_file(pid, file.fileno(), verb) == REMOTE
 
 
 def state(letter: str, thread: int = 7) -> ThreadState:
@@ -123,7 +120,7 @@ def state(letter: str, thread: int = 7) -> ThreadState:
 
 
 @pytest.mark.parametrize(
-    ("calls", "told"),
+    ("calls", "call"),
     [
         ({}, OTHER),
         ({7: OTHER, 8: SEND}, SEND),
@@ -135,24 +132,24 @@ def state(letter: str, thread: int = 7) -> ThreadState:
     ids=["runs", "sends", "writes", "reads", "unknown-call", "runs-by-now"],
 )
 def test_a_program_waits_for_a_disk_where_any_of_its_threads_does(
-    monkeypatch: pytest.MonkeyPatch, calls: dict[int, str | None], told: str
+    monkeypatch: pytest.MonkeyPatch, calls: dict[int, str | None], call: str
 ) -> None:
-    """Of a thread in state D whose call may not be asked for it is what the copy does there."""
+    """A thread in state D whose call cannot be read counts as what the copy does there."""
     monkeypatch.setattr(Calls, "waits_for", lambda of, thread: calls[thread])
     threads = [
         state("R", 6),
-        *(state("D" if each is None else "S", at) for at, each in calls.items()),
+        *(state("D" if each is None else "S", number) for number, each in calls.items()),
     ]
-    assert Calls().of_program(threads, READ) == told
+    assert Calls().of_program(threads, READ) == call
 
 
-@pytest.mark.parametrize(("call", "told"), [(OTHER, WRITE), (REMOTE, OTHER)])
+@pytest.mark.parametrize(("call", "wait"), [(OTHER, WRITE), (REMOTE, OTHER)])
 def test_a_wait_for_a_disk_in_another_call_is_the_copys_but_not_that_for_a_mount(
-    monkeypatch: pytest.MonkeyPatch, call: str, told: str
+    monkeypatch: pytest.MonkeyPatch, call: str, wait: str
 ) -> None:
     """A copy of many small files opens and closes them."""
     monkeypatch.setattr(Calls, "waits_for", lambda of, thread: call)
-    assert Calls().of_program([state("D")], WRITE) == told
+    assert Calls().of_program([state("D")], WRITE) == wait
     assert Calls().of_program([state("S")], WRITE) == OTHER
 
 

@@ -1,4 +1,4 @@
-"""What threads do is read again and again by kept descriptors, and needs no privileges."""
+"""The states of threads are read again and again by kept descriptors, without privileges."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_a_thread_is_told_by_its_state_and_the_schedulers_count() -> None:
 
 @pytest.mark.parametrize("schedstat", [b"", b"0 0 0\n"])
 def test_a_kernel_without_schedstat_counts_ticks_and_no_wait(schedstat: bytes) -> None:
-    told = parse(7151, STAT, schedstat)
-    assert told is not None and told.wait_seconds is None
-    assert told.run_seconds == pytest.approx(37 / os.sysconf("SC_CLK_TCK"))
+    state = parse(7151, STAT, schedstat)
+    assert state is not None and state.wait_seconds is None
+    assert state.run_seconds == pytest.approx(37 / os.sysconf("SC_CLK_TCK"))
 
 
 @pytest.mark.parametrize("text", [b"", b"7151 (smbd) D 977", b"no such line"])
@@ -49,9 +49,9 @@ def test_each_thread_of_a_process_is_found_and_one_that_sleeps_is_told_so(thread
     other = threading.Thread(target=leave.wait)
     other.start()
     try:
-        seen = {each.thread: each for each in threads.look([os.getpid()])}
-        assert {threading.get_native_id(), other.native_id} <= set(seen)
-        assert seen[threading.get_native_id()].state == thread_states.RUNS
+        states = {each.thread: each for each in threads.look([os.getpid()])}
+        assert {threading.get_native_id(), other.native_id} <= set(states)
+        assert states[threading.get_native_id()].state == thread_states.RUNS
     finally:
         leave.set()
         other.join()
@@ -68,21 +68,21 @@ def test_threads_that_ended_leave_no_descriptor_open(threads: Threads) -> None:
     def opened() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
-    before = opened()
+    descriptors = opened()
     threads.look([os.getpid(), 2**22 + 1])
-    own = opened()
+    own_descriptors = opened()
     leave = threading.Event()
     others = [threading.Thread(target=leave.wait) for _ in range(20)]
     for each in others:
         each.start()
     threads.look([os.getpid()])
-    assert opened() >= own + 40
+    assert opened() >= own_descriptors + 40
     leave.set()
     for each in others:
         each.join()
-    assert living.until(lambda: bool(threads.look([os.getpid()])) and opened() <= own)
+    assert living.until(lambda: bool(threads.look([os.getpid()])) and opened() <= own_descriptors)
     threads.close()
-    assert opened() == before
+    assert opened() == descriptors
 
 
 def test_no_more_threads_are_read_than_a_look_may_cost(
