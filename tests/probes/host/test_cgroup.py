@@ -51,18 +51,18 @@ def test_the_quota_of_an_ancestor_counts_too_v2(placed, tmp_path):
     placed(2, "cpu")
     group(tmp_path / "outer", cpu__max="50000 100000\n", cpu__stat="nr_periods 9\nnr_throttled 4\n")
     group(tmp_path / "outer" / "inner", cpu__max="max 100000\n")
-    (found,) = cgroup.quotas(1)
-    assert (found.quota_cores, found.periods, found.throttled_periods) == (0.5, 9, 4)
+    (quota,) = cgroup.quotas(1)
+    assert (quota.quota_cores, quota.periods, quota.throttled_periods) == (0.5, 9, 4)
 
 
 def test_the_quotas_of_v1_are_read(placed, tmp_path):
     placed(1, "cpu")
     stat = "nr_periods 40\nnr_throttled 40\nthrottled_time 3578029131\n"
     for folder, quota in ((tmp_path / "outer", -1), (tmp_path / "outer" / "inner", 15000)):
-        told = {"cpu__cfs_quota_us": f"{quota}\n", "cpu__cfs_period_us": "100000\n"}
-        group(folder, cpu__stat=stat, **told)
-    (found,) = cgroup.quotas(1)
-    assert (found.quota_cores, found.throttled_periods) == (0.15, 40)
+        files = {"cpu__cfs_quota_us": f"{quota}\n", "cpu__cfs_period_us": "100000\n"}
+        group(folder, cpu__stat=stat, **files)
+    (limit,) = cgroup.quotas(1)
+    assert (limit.quota_cores, limit.throttled_periods) == (0.15, 40)
 
 
 def test_the_lowest_memory_limit_counts_and_the_page_cache_is_no_use(placed, tmp_path):
@@ -82,7 +82,7 @@ THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
 
 @pytest.fixture
 def stacked(monkeypatch, tmp_path):
-    """dm-1 on the partition sdx2 of sdx."""
+    """A /sys with dm-1 on the partition sdx2 of sdx."""
     disk = tmp_path / "devices/sdx"
     for node, number in ((disk, "8:16"), (disk / "sdx2", "8:18"), (tmp_path / "dm-1", "253:1")):
         node.mkdir(parents=True)
@@ -133,7 +133,7 @@ def test_a_real_limit_is_found(ext4_disk):
     number = Path("/sys/class/block", device, "dev").read_text().strip()
     THROTTLE.write_text(f"{number} 25000000\n")
     try:
-        found = cgroup.io_limits(device)
+        limits = cgroup.io_limits(device)
     finally:
         THROTTLE.write_text(f"{number} 0\n")
-    assert found == {"read_bytes_per_second": 25_000_000, "group": str(THROTTLE.parent)}
+    assert limits == {"read_bytes_per_second": 25_000_000, "group": str(THROTTLE.parent)}

@@ -29,21 +29,21 @@ def test_the_cores_are_those_of_the_affinity():
     one = min(allowed)
     os.sched_setaffinity(0, {one})
     try:
-        told = counters.read_counters(Watched(file_server=False), os.getpid())
+        counts = counters.read_counters(Watched(file_server=False), os.getpid())
     finally:
         os.sched_setaffinity(0, allowed)
-    assert [each.core for each in told.cores] == [one]
+    assert [each.core for each in counts.cores] == [one]
 
 
 def test_children_are_carriers_and_of_the_agent_only_what_it_inherited():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        told = counters.read_counters(Watched(file_server=False), os.getpid())
+        counts = counters.read_counters(Watched(file_server=False), os.getpid())
         child.communicate(b"\n")
-    by_pid = {each.pid: each for each in told.processes}
+    by_pid = {each.pid: each for each in counts.processes}
     assert child.pid in by_pid
     assert by_pid[os.getpid()].cpu_seconds == 0.0
-    assert child.pid in {each.thread for each in told.threads}
-    assert os.getpid() not in {each.thread for each in told.threads}
+    assert child.pid in {each.thread for each in counts.threads}
+    assert os.getpid() not in {each.thread for each in counts.threads}
 
 
 def test_a_reading_is_no_longer_on_a_host_with_many_processes(monkeypatch):
@@ -54,17 +54,17 @@ def test_a_reading_is_no_longer_on_a_host_with_many_processes(monkeypatch):
 
     watched = Watched(file_server=False)
     few = len(line())
-    seen = counters.reader().processes()
-    init = seen[os.getpid()]._replace(parent=1, cpu_seconds=123.45)
+    processes = counters.reader().processes()
+    init = processes[os.getpid()]._replace(parent=1, cpu_seconds=123.45)
     crowd = {pid: init._replace(pid=pid, started_ticks=pid) for pid in range(10**6, 10**6 + 40_000)}
-    monkeypatch.setattr(counters.reader(), "processes", lambda: {**seen, **crowd})
+    monkeypatch.setattr(counters.reader(), "processes", lambda: {**processes, **crowd})
     assert len(line()) < few + 200
 
 
 def test_others_grow_by_a_strangers_work_and_not_by_a_childs(monkeypatch):
     account, watched = Account(), Watched(file_server=False)
-    seen = counters.reader().processes()
-    me = seen[os.getpid()]
+    processes = counters.reader().processes()
+    me = processes[os.getpid()]
     core = min(os.sched_getaffinity(0))
     stranger = me._replace(pid=10**6, parent=1, core=core, cpu_seconds=100.0)
     child = stranger._replace(pid=10**6 + 1, parent=os.getpid())
@@ -78,21 +78,21 @@ def test_others_grow_by_a_strangers_work_and_not_by_a_childs(monkeypatch):
         monkeypatch.setattr(counters.reader(), "processes", lambda: now)
         return counters.read_counters(watched, os.getpid(), account)
 
-    before = reading(stranger=100.0, child=100.0)
-    after = reading(stranger=103.5, child=107.0)
-    assert after.other_cpu_seconds - before.other_cpu_seconds == pytest.approx(3.5)
+    earlier = reading(stranger=100.0, child=100.0)
+    later = reading(stranger=103.5, child=107.0)
+    assert later.other_cpu_seconds - earlier.other_cpu_seconds == pytest.approx(3.5)
 
 
 @pytest.fixture
 def two_clients(monkeypatch):
-    """A server with an smbd for us (71) and one for another client (72), by what serves whom."""
-    seen = counters.reader().processes()
-    me = seen[os.getpid()]
+    """A server with two smbds: 71 serves us, 72 another client."""
+    processes = counters.reader().processes()
+    me = processes[os.getpid()]
     for pid in (70, 71, 72):
-        seen[pid] = me._replace(pid=pid, name="smbd", parent=70 if pid > 70 else 1)
-    monkeypatch.setattr(counters.reader(), "processes", lambda: seen)
+        processes[pid] = me._replace(pid=pid, name="smbd", parent=70 if pid > 70 else 1)
+    monkeypatch.setattr(counters.reader(), "processes", lambda: processes)
     monkeypatch.setattr(counters.open_files, "serving", lambda *_: {71})
-    return seen
+    return processes
 
 
 def test_servers_are_looked_for_anew_only_where_one_began_or_ended(two_clients, monkeypatch):
@@ -114,12 +114,10 @@ def test_servers_are_looked_for_anew_only_where_one_began_or_ended(two_clients, 
 
 def test_quotas_are_those_of_the_carriers_groups_and_of_the_agents(two_clients, monkeypatch):
     groups = {70: "/parent", 71: "/ours", 72: "/foreign", os.getpid(): "/agent"}
-    monkeypatch.setattr(
-        *(counters.cgroup, "quotas"),
-        lambda pid: [Quota(groups[pid], 0.5, 10, 0)] if pid in groups else [],
-    )
-    told = counters.read_counters(Watched(peer_address="192.0.2.7"), os.getpid(), Account())
-    assert [each.file for each in told.quotas] == ["/agent", "/ours"]
+    quotas = {pid: [Quota(group, 0.5, 10, 0)] for pid, group in groups.items()}
+    monkeypatch.setattr(counters.cgroup, "quotas", lambda pid: quotas.get(pid, []))
+    counts = counters.read_counters(Watched(peer_address="192.0.2.7"), os.getpid(), Account())
+    assert [each.file for each in counts.quotas] == ["/agent", "/ours"]
 
 
 def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clients, monkeypatch):
@@ -132,8 +130,8 @@ def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clien
 
 @pytest.mark.parametrize("watched", [Watched(), Watched("gone0", "gone0")])
 def test_what_is_not_watched_or_gone_is_none(watched):
-    told = counters.read_counters(watched, os.getpid())
-    assert told.traffic is told.device is None
+    counts = counters.read_counters(watched, os.getpid())
+    assert counts.traffic is counts.device is None
 
 
 START = Counters(
@@ -147,7 +145,7 @@ START = Counters(
 """A host with the agent (10), its child (11) and strangers."""
 
 
-def after(seconds=10.0, **changes):
+def after_start(seconds=10.0, **changes):
     end = {
         "clock_seconds": START.clock_seconds + seconds,
         "cores": (CoreTimes(0, 58.0, 7.0, 2.0, 510.0), CoreTimes(1, 61.0, 6.0, 0.0, 510.0)),
@@ -157,112 +155,112 @@ def after(seconds=10.0, **changes):
 
 
 def test_cores_are_busy_with_stolen_and_interrupt_time():
-    told = usage(START, after())
-    assert told.wall_seconds == 10.0
-    assert told.core_busy_ratios == pytest.approx((0.8, 0.1))
-    assert told.busiest_core_ratio == pytest.approx(0.8)
-    assert told.softirq_ratio == pytest.approx(0.1)
-    assert told.steal_ratio == pytest.approx(0.05)
+    used = usage(START, after_start())
+    assert used.wall_seconds == 10.0
+    assert used.core_busy_ratios == pytest.approx((0.8, 0.1))
+    assert used.busiest_core_ratio == pytest.approx(0.8)
+    assert used.softirq_ratio == pytest.approx(0.1)
+    assert used.steal_ratio == pytest.approx(0.05)
 
 
 def test_a_child_that_lives_counts_by_its_growth():
-    end = after(
+    end = after_start(
         processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 6.0, 0.0)),
         threads=(ThreadTimes(11, 5.0, 1.25), ThreadTimes(12, 1.0, 0.25)),
     )
-    told = usage(START, end)
-    assert told.copy_cpu_seconds == pytest.approx(4.0)
-    assert told.busiest_process_ratio == pytest.approx(0.3)
-    assert told.run_delay_seconds == pytest.approx(1.0)
+    used = usage(START, end)
+    assert used.copy_cpu_seconds == pytest.approx(4.0)
+    assert used.busiest_process_ratio == pytest.approx(0.3)
+    assert used.run_delay_seconds == pytest.approx(1.0)
 
 
 def test_a_child_that_ended_counts_by_what_the_agent_inherited():
-    end = after(processes=(ProcessTimes(10, 1, 0.0, 3.0 + 6.0),), threads=())
-    told = usage(START, end)
-    assert told.copy_cpu_seconds == pytest.approx(4.0)
-    assert told.busiest_process_ratio == pytest.approx(0.4)
-    assert told.run_delay_seconds is None
+    end = after_start(processes=(ProcessTimes(10, 1, 0.0, 3.0 + 6.0),), threads=())
+    used = usage(START, end)
+    assert used.copy_cpu_seconds == pytest.approx(4.0)
+    assert used.busiest_process_ratio == pytest.approx(0.4)
+    assert used.run_delay_seconds is None
 
 
 def test_a_pid_that_was_given_again_is_another_process():
-    end = after(processes=(ProcessTimes(10, 1, 0.0, 5.0), ProcessTimes(11, 99, 1.0, 0.0)))
+    end = after_start(processes=(ProcessTimes(10, 1, 0.0, 5.0), ProcessTimes(11, 99, 1.0, 0.0)))
     assert usage(START, end).copy_cpu_seconds == pytest.approx(1.0)
 
 
 def test_others_are_told_by_their_growth():
-    assert usage(START, after(other_cpu_seconds=34.5)).other_cpu_seconds == pytest.approx(4.5)
+    assert usage(START, after_start(other_cpu_seconds=34.5)).other_cpu_seconds == pytest.approx(4.5)
 
 
 def test_where_not_all_are_seen_the_cores_tell_the_rest():
-    before = dataclasses.replace(START, others_complete=False)
-    end = after(
+    start = dataclasses.replace(START, others_complete=False)
+    end = after_start(
         others_complete=False, processes=(START.processes[0], ProcessTimes(11, 2, 4.0, 0.0))
     )
     # 9 busy seconds, 3 of interrupts and stolen, 2 of the copy
-    assert usage(before, end).other_cpu_seconds == pytest.approx(4.0)
+    assert usage(start, end).other_cpu_seconds == pytest.approx(4.0)
 
 
 def test_the_lowest_quota_counts_and_the_group_that_was_stopped_most():
-    before = dataclasses.replace(START, quotas=(Quota("a", 0.5, 10, 0), Quota("b", 2.0, 100, 50)))
-    end = after(quotas=(Quota("a", 0.5, 50, 30), Quota("b", 2.0, 200, 60)))
-    told = usage(before, end)
-    assert told.quota_cores == 0.5
-    assert told.throttled_ratio == pytest.approx(0.75)
+    start = dataclasses.replace(START, quotas=(Quota("a", 0.5, 10, 0), Quota("b", 2.0, 100, 50)))
+    end = after_start(quotas=(Quota("a", 0.5, 50, 30), Quota("b", 2.0, 200, 60)))
+    used = usage(start, end)
+    assert used.quota_cores == 0.5
+    assert used.throttled_ratio == pytest.approx(0.75)
 
 
 def test_a_quota_that_the_copys_own_figures_contradict_is_another_groups():
     """4 seconds of CPU time in 10 are no work under 0.1 cores."""
-    before = dataclasses.replace(
+    start = dataclasses.replace(
         START, quotas=(Quota("foreign", 0.1, 10, 0), Quota("own", 0.5, 10, 0)), quotas_visible=True
     )
-    end = after(
+    end = after_start(
         processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 6.0, 0.0)),
         quotas=(Quota("foreign", 0.1, 110, 90), Quota("own", 0.5, 110, 30)),
         quotas_visible=True,
     )
-    told = usage(before, end)
-    assert told.quota_cores == 0.5
-    assert told.throttled_ratio == pytest.approx(0.3)
-    alone = usage(before, dataclasses.replace(end, quotas=end.quotas[:1]))
-    assert (alone.quota_cores, alone.throttled_ratio) == (None, 0.0)
+    used = usage(start, end)
+    assert used.quota_cores == 0.5
+    assert used.throttled_ratio == pytest.approx(0.3)
+    used_alone = usage(start, dataclasses.replace(end, quotas=end.quotas[:1]))
+    assert (used_alone.quota_cores, used_alone.throttled_ratio) == (None, 0.0)
 
 
 def test_a_quota_that_is_used_up_is_not_contradicted_by_the_tick_of_the_accounts():
-    before = dataclasses.replace(START, quotas=(Quota("own", 0.1, 10, 0),))
-    end = after(
+    start = dataclasses.replace(START, quotas=(Quota("own", 0.1, 10, 0),))
+    end = after_start(
         processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 3.3, 0.0)),
         quotas=(Quota("own", 0.1, 110, 100),),
     )
-    told = usage(before, end)
-    assert told.quota_cores == 0.1
-    assert told.throttled_ratio == pytest.approx(1.0)
+    used = usage(start, end)
+    assert used.quota_cores == 0.1
+    assert used.throttled_ratio == pytest.approx(1.0)
 
 
 def test_a_quota_without_counts_is_a_quota_all_the_same():
-    before = dataclasses.replace(START, quotas=(Quota("a", 0.5, None, None),))
-    told = usage(before, after(quotas=before.quotas))
-    assert (told.quota_cores, told.throttled_ratio) == (0.5, None)
+    start = dataclasses.replace(START, quotas=(Quota("a", 0.5, None, None),))
+    used = usage(start, after_start(quotas=start.quotas))
+    assert (used.quota_cores, used.throttled_ratio) == (0.5, None)
 
 
 def test_traffic_and_device_are_told_by_their_growth_and_memory_at_the_end():
-    before = dataclasses.replace(
+    start = dataclasses.replace(
         START,
         traffic=(10, 20),
         device=DeviceCounts(1, 30, 1, 40, 1.0),
         memory=Memory(99, 5, 3, None),
     )
-    end = after(
+    end = after_start(
         traffic=(110, 19), device=DeviceCounts(2, 31, 1, 40, 6.0), memory=Memory(99, 77, 10, None)
     )
-    told = usage(before, end)
-    assert told.interface_sent_bytes == 100
-    assert told.interface_received_bytes is None, "a counter that ran backwards was reset"
-    assert (told.device_read_bytes, told.device_written_bytes) == (1, 0)
-    assert told.device_busy_ratio == pytest.approx(0.5)
-    assert told.memory_used_bytes == 77
-    assert told.memory_cached_growth_bytes == 7
-    assert usage(before, after()).memory_cached_growth_bytes is None
-    shrunk = usage(before, after(memory=Memory(99, 77, 1, None)))
+    used = usage(start, end)
+    assert used.interface_sent_bytes == 100
+    assert used.interface_received_bytes is None, "a counter that ran backwards was reset"
+    assert (used.device_read_bytes, used.device_written_bytes) == (1, 0)
+    assert used.device_busy_ratio == pytest.approx(0.5)
+    assert used.memory_used_bytes == 77
+    assert used.memory_cached_growth_bytes == 7
+    assert usage(start, after_start()).memory_cached_growth_bytes is None
+    shrunk = usage(start, after_start(memory=Memory(99, 77, 1, None)))
     assert shrunk.memory_cached_growth_bytes == 0
 
 
@@ -272,27 +270,27 @@ def test_two_readings_of_one_moment_are_refused():
 
 
 def test_swap_and_waiting_are_those_of_the_window_and_the_dirty_limit_that_of_its_end():
-    before = dataclasses.replace(
+    start = dataclasses.replace(
         START, pressure=Pressure(100, 200, 5000, memory_waiting_seconds=1.0, io_waiting_seconds=3.0)
     )
-    end = after(
+    end = after_start(
         pressure=Pressure(150, 260, 4000, memory_waiting_seconds=2.0, io_waiting_seconds=8.0)
     )
-    told = usage(before, end)
-    assert (told.swapped_in_bytes, told.swapped_out_bytes) == (50, 60)
-    assert told.memory_dirty_limit_bytes == 4000
-    assert (told.memory_waiting_ratio, told.io_waiting_ratio) == pytest.approx((0.1, 0.5))
+    used = usage(start, end)
+    assert (used.swapped_in_bytes, used.swapped_out_bytes) == (50, 60)
+    assert used.memory_dirty_limit_bytes == 4000
+    assert (used.memory_waiting_ratio, used.io_waiting_ratio) == pytest.approx((0.1, 0.5))
 
 
 def test_what_the_system_does_not_tell_stays_none():
-    told = usage(START, after())
-    assert told.device_busy_ratio is told.interface_sent_bytes is told.memory_total_bytes is None
-    assert (told.swapped_in_bytes, told.memory_waiting_ratio, told.io_waiting_ratio) == (None,) * 3
+    used = usage(START, after_start())
+    assert used.device_busy_ratio is used.interface_sent_bytes is used.memory_total_bytes is None
+    assert (used.swapped_in_bytes, used.memory_waiting_ratio, used.io_waiting_ratio) == (None,) * 3
 
 
 def test_a_core_that_came_online_in_between_is_left_aside():
-    cores = (*after().cores, CoreTimes(2, 9.0, 0.0, 0.0, 9.0))
-    assert len(usage(START, after(cores=cores)).core_busy_ratios) == 2
+    cores = (*after_start().cores, CoreTimes(2, 9.0, 0.0, 0.0, 9.0))
+    assert len(usage(START, after_start(cores=cores)).core_busy_ratios) == 2
 
 
 def core(number, busy_seconds, total_seconds, stolen_seconds=0.0):
@@ -300,9 +298,9 @@ def core(number, busy_seconds, total_seconds, stolen_seconds=0.0):
 
 
 def test_a_cores_share_is_of_its_own_ticks():
-    before = {0: core(0, 10.0, 20.0), 1: core(1, 5.0, 20.0)}
-    after = {0: core(0, 10.5, 21.0), 1: core(1, 6.0, 21.0)}
-    assert counters.busy_cores(before, after) == 1.5
+    earlier = {0: core(0, 10.0, 20.0), 1: core(1, 5.0, 20.0)}
+    later = {0: core(0, 10.5, 21.0), 1: core(1, 6.0, 21.0)}
+    assert counters.busy_cores(earlier, later) == 1.5
 
 
 def test_no_core_is_busier_than_it_can_be():
@@ -311,8 +309,8 @@ def test_no_core_is_busier_than_it_can_be():
 
 
 def test_time_given_to_another_machine_is_not_ours():
-    after = {0: core(0, 1.0, 1.0, stolen_seconds=0.75)}
-    assert counters.busy_cores({0: core(0, 0.0, 0.0)}, after) == 0.25
+    later = {0: core(0, 1.0, 1.0, stolen_seconds=0.75)}
+    assert counters.busy_cores({0: core(0, 0.0, 0.0)}, later) == 0.25
 
 
 def test_what_is_not_known_is_not_zero():

@@ -30,20 +30,20 @@ FAST = modes(0, 1, 2, 3, 6, 7)
 
 
 def test_a_gigabit_card_at_a_port_that_offers_100():
-    found = ethtool.parse_negotiated(settings(100, 1, 1, GIGABIT, GIGABIT, FAST))
-    assert found == ethtool.Negotiated(100_000_000, "full", True, 10**9, 10**8)
+    link = ethtool.parse_negotiated(settings(100, 1, 1, GIGABIT, GIGABIT, FAST))
+    assert link == ethtool.Negotiated(100_000_000, "full", True, 10**9, 10**8)
 
 
 @pytest.mark.parametrize("rate", [0, 0xFFFF, 0xFFFFFFFF])
 def test_without_a_link_no_rate_is_told(rate):
-    found = ethtool.parse_negotiated(settings(rate, 0xFF, 1))
-    assert found == ethtool.Negotiated(None, None, True, None, None)
+    link = ethtool.parse_negotiated(settings(rate, 0xFF, 1))
+    assert link == ethtool.Negotiated(None, None, True, None, None)
 
 
 def test_masks_that_are_not_whole_tell_no_modes():
-    told = settings(1000, 1, 1, GIGABIT, GIGABIT, GIGABIT)
-    assert ethtool.parse_negotiated(told[:-1]).able_bits_per_second is None
-    assert ethtool.parse_negotiated(told[:40]) is None
+    answer = settings(1000, 1, 1, GIGABIT, GIGABIT, GIGABIT)
+    assert ethtool.parse_negotiated(answer[:-1]).able_bits_per_second is None
+    assert ethtool.parse_negotiated(answer[:40]) is None
     assert ethtool.parse_negotiated(None) is None
 
 
@@ -82,9 +82,9 @@ def test_counters_are_matched_with_their_names():
 @pytest.mark.parametrize(
     "name",
     [
-        *("tx_flow_control_xon", "rx_pause_ctrl_phy", "link_xoff_rx.nic", "rx_xon_pause_rcvd"),
-        *("rx_no_buffer_count", "rx_no_dma_resources", "rx_out_of_buffer", "rx_discards_phy"),
-        *("alloc_rx_buff_failed", "rx_fifo_errors", "rx_drops"),
+        *"tx_flow_control_xon rx_pause_ctrl_phy link_xoff_rx.nic rx_xon_pause_rcvd".split(),
+        *"rx_no_buffer_count rx_no_dma_resources rx_out_of_buffer rx_discards_phy".split(),
+        *"alloc_rx_buff_failed rx_fifo_errors rx_drops".split(),
     ],
 )
 def test_pause_frames_and_lost_packets_are_kept(name):
@@ -94,10 +94,10 @@ def test_pause_frames_and_lost_packets_are_kept(name):
 @pytest.mark.parametrize(
     "name",
     [
-        *("rx_packets", "rx_bytes", "rx_long_byte_count", "tx_queue_0_restart", "rx_queue_0_drops"),
-        *("rx_global_pause_duration", "rx_prio3_pause", "tx_pause_storm_warning_events"),
-        *("rx_steer_missed_packets", "rx_csum_offload_good", "[0]: rx_discards"),
-        *("tx_priority_0_xon.nic", "multicast"),
+        *"rx_packets rx_bytes rx_long_byte_count tx_queue_0_restart rx_queue_0_drops".split(),
+        *"rx_global_pause_duration rx_prio3_pause tx_pause_storm_warning_events".split(),
+        *"rx_steer_missed_packets rx_csum_offload_good tx_priority_0_xon.nic multicast".split(),
+        "[0]: rx_discards",
     ],
 )
 def test_what_is_no_loss_or_a_part_of_another_counter_is_not(name):

@@ -29,14 +29,14 @@ def test_a_container_is_seen_by_its_marker_or_its_group():
 
 
 def test_the_facts_of_this_host(tmp_path):
-    told = facts.host_facts("127.0.0.1", str(tmp_path))
-    assert told.name == socket.gethostname()
-    assert told.cores == len(os.sched_getaffinity(0))
-    assert told.privileged == (os.geteuid() == 0)
-    assert told.interface.name == "lo"
-    assert told.folder.path == str(tmp_path)
-    assert told.memory_total_bytes > 0
-    assert "net.ipv4.tcp_rmem" in told.socket_buffers
+    host = facts.host_facts("127.0.0.1", str(tmp_path))
+    assert host.name == socket.gethostname()
+    assert host.cores == len(os.sched_getaffinity(0))
+    assert host.privileged == (os.geteuid() == 0)
+    assert host.interface.name == "lo"
+    assert host.folder.path == str(tmp_path)
+    assert host.memory_total_bytes > 0
+    assert "net.ipv4.tcp_rmem" in host.socket_buffers
 
 
 ENGINES = "Available IO engines:\n\tcpuio\n\tio_uring\n\tio_uring_cmd\n\tlibaio\n"
@@ -49,10 +49,10 @@ def test_engines_are_read_by_their_whole_names():
 
 
 def test_this_host_answers(tmp_path):
-    told = facts.readiness(folder=str(tmp_path))
-    assert told.name and told.python and told.families
-    assert told.place.trouble == "" and told.place.filesystem
-    assert told.privileged == (os.geteuid() == 0)
+    host = facts.readiness(folder=str(tmp_path))
+    assert host.name and host.python and host.families
+    assert host.place.trouble == "" and host.place.filesystem
+    assert host.privileged == (os.geteuid() == 0)
     assert os.listdir(tmp_path) == []
 
 

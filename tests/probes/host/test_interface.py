@@ -41,10 +41,10 @@ def test_no_address_is_no_interface():
 
 
 def test_without_rtnetlink_psutil_tells_the_same_of_name_address_and_mtu(monkeypatch):
-    known = interface.interface_facts("127.0.0.1")
+    by_netlink = interface.interface_facts("127.0.0.1")
     monkeypatch.setattr(interface.rtnetlink, "FAMILY", None)
-    told = interface.interface_facts("127.0.0.1")
-    assert told == InterfaceFacts(*("lo", "127.0.0.1", None, None, known.mtu_bytes, None, None))
+    facts = interface.interface_facts("127.0.0.1")
+    assert facts == InterfaceFacts("lo", "127.0.0.1", None, None, by_netlink.mtu_bytes, None, None)
     monkeypatch.setattr(psutil, "net_if_stats", dict)
     assert interface.interface_facts("127.0.0.1") is None
 
@@ -58,7 +58,7 @@ print(json.dumps({toward: dataclasses.asdict(each) for toward, each in found.ite
 
 
 def namespace(lines: str, *toward: str):
-    """Runs shell lines in a network namespace of its own, then tells the facts towards addresses.
+    """Runs shell lines in a network namespace of its own; returns the facts towards addresses.
 
     The namespace keeps the machine's /sys, as `ip netns exec` without a mount namespace would.
     """
@@ -73,8 +73,8 @@ def namespace(lines: str, *toward: str):
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
     )
     assert ended.returncode == 0, ended.stderr
-    told = json.loads(ended.stdout)
-    return [typed.record(InterfaceFacts, told[each], each) for each in toward]
+    facts_by_name = json.loads(ended.stdout)
+    return [typed.record(InterfaceFacts, facts_by_name[each], each) for each in toward]
 
 
 VETH_IN_A_BRIDGE = """
@@ -116,13 +116,13 @@ def test_a_zone_names_the_interface_and_a_neighbour_does_where_there_is_none():
     ip neigh add fe80::9 lladdr 02:00:00:00:00:09 dev v1
     """.replace("::$each", "::${each#v}a")
     there = ("fe80::7%v0", "fe80::7%v1", "fe80::9", "fe80::9%elsewhere")
-    found = namespace(lines, *there)
-    assert [each.name for each in found] == ["v0", "v1", "v1", "v1"]
-    assert [each.qdisc for each in found[1:]] == ["tbf"] * 3
+    interfaces = namespace(lines, *there)
+    assert [each.name for each in interfaces] == ["v0", "v1", "v1", "v1"]
+    assert [each.qdisc for each in interfaces[1:]] == ["tbf"] * 3
 
 
 def test_a_macvlan_lies_on_its_interface_and_tun_and_tap_are_told_apart():
-    more = """
+    lines_added = """
     ip link add link v1 name mv0 type macvlan
     ip addr add 10.1.3.1/24 dev mv0
     ip link set mv0 up
@@ -133,21 +133,21 @@ def test_a_macvlan_lies_on_its_interface_and_tun_and_tap_are_told_apart():
     ip addr add 10.1.5.1/24 dev tap0
     ip link set tap0 up
     """
-    over = namespace(VETH_IN_A_BRIDGE + more, "10.1.3.2", "10.1.4.2", "10.1.5.2")
+    over = namespace(VETH_IN_A_BRIDGE + lines_added, "10.1.3.2", "10.1.4.2", "10.1.5.2")
     assert [each.kind for each in over] == ["macvlan", "tun", "tap"]
     assert [each.name for each in over[0].lower] == ["v1"]
 
 
 def test_counts_of_an_interface_carry_its_name():
-    told = interface.counts("lo")
-    assert told["lo rx_dropped"] >= 0
-    assert all(name.startswith("lo ") for name in told)
+    counts = interface.counts("lo")
+    assert counts["lo rx_dropped"] >= 0
+    assert all(name.startswith("lo ") for name in counts)
 
 
 def test_what_grew_is_told_and_nothing_else():
-    before = {"a rx_dropped": 3, "a rx_missed_errors": 5, "a collisions": 9}
-    after = {"a rx_dropped": 3, "a rx_missed_errors": 12, "a collisions": 0, "b rx_dropped": 4}
-    assert interface.growth(before, after) == {"a rx_missed_errors": 7}
+    earlier = {"a rx_dropped": 3, "a rx_missed_errors": 5, "a collisions": 9}
+    later = {"a rx_dropped": 3, "a rx_missed_errors": 12, "a collisions": 0, "b rx_dropped": 4}
+    assert interface.growth(earlier, later) == {"a rx_missed_errors": 7}
 
 
 def test_facts_of_an_older_report_are_read_without_what_is_new():

@@ -32,16 +32,16 @@ def host(tmp_path):
     return proc, sys
 
 
-def limit(sys, most, strict):
-    (sys / "devices/sda/bdi/max_bytes").write_text(f"{most}\n")
+def limit(sys, limit_bytes, strict):
+    (sys / "devices/sda/bdi/max_bytes").write_text(f"{limit_bytes}\n")
     (sys / "devices/sda/bdi/strict_limit").write_text(f"{strict}\n")
 
 
 def test_pages_become_bytes_and_microseconds_seconds(host):
-    told = memory.read_pressure("sda1", *host)
-    assert (told.swapped_in_bytes, told.swapped_out_bytes) == (7 * PAGE, 9 * PAGE)
-    assert told.dirty_limit_bytes == 1000 * PAGE
-    assert (told.memory_waiting_seconds, told.io_waiting_seconds) == (2.5, 4.0)
+    pressure = memory.read_pressure("sda1", *host)
+    assert (pressure.swapped_in_bytes, pressure.swapped_out_bytes) == (7 * PAGE, 9 * PAGE)
+    assert pressure.dirty_limit_bytes == 1000 * PAGE
+    assert (pressure.memory_waiting_seconds, pressure.io_waiting_seconds) == (2.5, 4.0)
 
 
 @pytest.mark.parametrize("device", ["sda", "sda1"])

@@ -1,4 +1,4 @@
-"""What Windows and macOS print of their SMB client; anything else is not known, and no error."""
+"""Output of Windows and macOS on their SMB client; any other text is not known, and no error."""
 
 from pathlib import Path
 
@@ -20,10 +20,10 @@ WINDOWS = text("smb_client_windows.txt")
 SHARES, PATHS = text("smbutil_statshares.txt"), text("smbutil_multichannel.txt")
 
 
-def told(values):
-    found = list(costly(values))
-    assert all(each.why and each.remedy and not each.tested for each in found)
-    return {each.option: each.remedy for each in found}
+def costs(values):
+    settings = list(costly(values))
+    assert all(each.why and each.remedy and not each.tested for each in settings)
+    return {each.option: each.remedy for each in settings}
 
 
 def test_windows_tells_its_configuration_and_this_servers_connection():
@@ -44,7 +44,7 @@ def test_windows_tells_its_configuration_and_this_servers_connection():
         },
         "AutoTuningLevelLocal": "Normal",
     }
-    assert told(values).keys() == {"EnableBandwidthThrottling", "Signed", "ClientLinkSpeed unused"}
+    assert costs(values).keys() == {"EnableBandwidthThrottling", "Signed", "ClientLinkSpeed unused"}
 
 
 def test_of_another_server_no_connection_is_told():
@@ -71,17 +71,17 @@ def test_of_another_server_no_connection_is_told():
     ],
 )
 def test_each_setting_that_costs_is_told_with_its_command(name, value, remedy):
-    assert remedy in told({name: value})[name]
-    assert told({name: "unreadable"}) == {}
+    assert remedy in costs({name: value})[name]
+    assert costs({name: "unreadable"}) == {}
 
 
 def test_an_interface_without_rss_costs_beyond_a_gigabit_alone():
     plain = WINDOWS.replace("ClientRSSCapable            : True", "ClientRSSCapable : False")
-    assert "ClientLinkSpeed without RSS" not in told(of_windows(plain, NAS))
+    assert "ClientLinkSpeed without RSS" not in costs(of_windows(plain, NAS))
     fast = plain.replace(": 1000000000 ", ": 25000000000")
-    assert "Enable-NetAdapterRss" in told(of_windows(fast, NAS))["ClientLinkSpeed without RSS"]
+    assert "Enable-NetAdapterRss" in costs(of_windows(fast, NAS))["ClientLinkSpeed without RSS"]
     rdma = fast.replace("ClientRdmaCapable           : False", "ClientRdmaCapable : True")
-    assert "ClientLinkSpeed without RSS" not in told(of_windows(rdma, NAS))
+    assert "ClientLinkSpeed without RSS" not in costs(of_windows(rdma, NAS))
 
 
 def test_a_small_window_of_windows_is_told_unless_a_policy_sets_it():
@@ -107,22 +107,22 @@ def test_a_mac_tells_the_share_and_its_interfaces():
         "SMB_CURR_SIGN_ALGORITHM": "AES_128_CMAC",
         "SMB_CURR_ENCRYPT_ALGORITHM": "OFF",
     }
-    assert told(values).keys() == {"SMB_CURR_SIGN_ALGORITHM"}
+    assert costs(values).keys() == {"SMB_CURR_SIGN_ALGORITHM"}
     assert of_smbutil(SHARES, PATHS, "203.0.113.1") == {"interfaces": "Ethernet"}
 
 
 def test_wifi_in_use_beside_a_wired_interface_is_told():
     wifi = PATHS.replace(" active ", " gone   ").replace("[session inactive", "[session active  ")
-    assert "mc_prefer_wired=yes" in told(of_smbutil("", wifi, NAS))["wifi_beside_wired"]
-    alone = wifi.replace("2.5 Gb, state connected", "2.5 Gb, state idle")
-    assert of_smbutil("", alone, NAS) == {"interfaces": "wifi"}
+    assert "mc_prefer_wired=yes" in costs(of_smbutil("", wifi, NAS))["wifi_beside_wired"]
+    wifi_only = wifi.replace("2.5 Gb, state connected", "2.5 Gb, state idle")
+    assert of_smbutil("", wifi_only, NAS) == {"interfaces": "wifi"}
 
 
 def test_nsmb_conf_of_all_servers_and_of_this_one():
     files = ["[default]\nsigning_required=yes\nmc_on = no\nsoft=yes\n# mc_on=yes\n"]
     assert of_nsmb(files, NAS) == {"signing_required": "yes", "mc_on": "no"}
-    own = f"[default]\nmc_on=yes\n[{NAS}]\nsigning_required=yes\n[192.0.2.1]\ndir_cache_off=yes"
-    assert of_nsmb([*files, own], NAS) == {"signing_required": "yes"}
+    config = f"[default]\nmc_on=yes\n[{NAS}]\nsigning_required=yes\n[192.0.2.1]\ndir_cache_off=yes"
+    assert of_nsmb([*files, config], NAS) == {"signing_required": "yes"}
 
 
 @pytest.mark.parametrize(
